@@ -112,7 +112,8 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     .testTarget(
       name: "TutorialCodeTests",
       dependencies: [
-        "KeychainExamples", "KeychainServices", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit",
+        "KeychainExamples", "KeychainServices", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulServing",
+        "KeyhaulKit",
       ], path: "Tests/KeychainServicesTests/Tutorials", packageAccess: false, swiftSettings: strict),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "VirtualDevice", grdb]),
     tests(of: "KeyhaulServing", ["KeyhaulTesting", "Basics"]),

@@ -45,7 +45,7 @@ struct BackupDirectoryTests {
     }
     #expect(try BackupDirectory.backups(in: directory.path).isEmpty)
     try FileManager.default.createDirectory(atPath: directory.path("more"), withIntermediateDirectories: false)
-    let error = #expect(throws: BackupArchiveError.self) { try BackupDirectory.backups(in: directory.path) }
+    let error = #expect(throws: KeyhaulError.self) { try BackupDirectory.backups(in: directory.path) }
     #expect(error?.code == .overLimit && error?.reason.hasSuffix("has more than 10,000 folders") == true)
   }
 
@@ -98,7 +98,7 @@ struct BackupDirectoryTests {
   func near() throws {
     let directory = try TemporaryDirectory()
     func reason(_ path: String) -> String? {
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         _ = try BackupArchive.open(.path(path))
         return nil
       } catch {
@@ -133,7 +133,7 @@ struct BackupDirectoryTests {
       #expect(try BackupDirectory.backup(part, among: entries) == nil, "\(part)")
     }
     let copies = Array(entries.dropFirst().prefix(1)) + Array(entries.dropFirst().prefix(1))
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupDirectory.backup(SampleBackup.udid, among: copies)
     }
     #expect(error?.code == .unsupported)
@@ -143,7 +143,7 @@ struct BackupDirectoryTests {
   func nothing() throws {
     let directory = try TemporaryDirectory()
     #expect(try BackupDirectory.backups(in: directory.path).isEmpty)
-    let error = #expect(throws: BackupArchiveError.self) { try BackupDirectory.backups(in: directory.path("none")) }
+    let error = #expect(throws: KeyhaulError.self) { try BackupDirectory.backups(in: directory.path("none")) }
     #expect(error?.code == .notFound)
   }
 }

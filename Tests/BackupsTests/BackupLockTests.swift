@@ -17,7 +17,7 @@ struct BackupLockTests {
   }
 
   private func isBusy(_ name: String, for access: BackupLock.Access) throws -> Bool {
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let lock = try BackupLock.acquire(directory.path(name), for: access)
       lock?.release()
       return false
@@ -78,14 +78,14 @@ struct BackupLockTests {
   func waits() throws {
     let writer = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
     var asked = 0
-    #expect(throws: BackupArchiveError.self) {
+    #expect(throws: KeyhaulError.self) {
       try BackupLock.acquire(directory.path("b"), for: .reading, wait: .seconds(60)) {
         asked += 1
         return asked < 3
       }
     }
     #expect(asked == 3)
-    #expect(throws: BackupArchiveError.self) {
+    #expect(throws: KeyhaulError.self) {
       try BackupLock.acquire(directory.path("b"), for: .reading, wait: .milliseconds(30))
     }
     writer.release()
@@ -99,7 +99,7 @@ struct BackupLockTests {
     let withoutLocks = FileSystem { call in call == .lock ? .failure(.notSupported) : nil }
     #expect(try BackupLock.acquire(directory.path("b"), for: .writing, system: withoutLocks) == nil)
     let broken = FileSystem { call in call == .lock ? .failure(.ioError) : nil }
-    #expect(throws: BackupArchiveError.self) {
+    #expect(throws: KeyhaulError.self) {
       try BackupLock.acquire(directory.path("b"), for: .writing, system: broken)
     }
   }
@@ -113,14 +113,14 @@ struct BackupLockTests {
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "another"))
     let before = try directory.read("b/Manifest.plist")
     let reader = try #require(try BackupLock.acquire(path, for: .reading))
-    let busy = #expect(throws: BackupArchiveError.self) {
+    let busy = #expect(throws: KeyhaulError.self) {
       try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
     }
     #expect(busy?.code == .busy)
     #expect(try directory.read("b/Manifest.plist") == before)
     reader.release()
     try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
-    let changed = #expect(throws: BackupArchiveError.self) {
+    let changed = #expect(throws: KeyhaulError.self) {
       try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
     }
     #expect(changed?.code == .changed)
@@ -139,7 +139,7 @@ struct BackupLockTests {
       do { try SampleBackup(seed: "other").write(to: destination) } catch { Issue.record(error) }
       return nil
     }
-    let refusal = #expect(throws: BackupArchiveError.self) {
+    let refusal = #expect(throws: KeyhaulError.self) {
       try SampleBackup().write(to: destination, system: system)
     }
     #expect(refusal?.code == .occupied, "\(String(describing: refusal))")

@@ -38,7 +38,7 @@ struct ClearListTests {
     #expect(archive.isEncrypted && !archive.isListEncrypted && archive.notes.isEmpty)
     // The list needs no password, the keychain does.
     #expect(try archive.fileList().listing(against: archive.storedFiles()).fileCount == 1)
-    #expect(throws: BackupArchiveError.self) { try archive.keychainFile() }
+    #expect(throws: KeyhaulError.self) { try archive.keychainFile() }
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     try archive.require(.restoring)
   }
@@ -104,7 +104,7 @@ struct ClearListTests {
     let archive = try open(packed(files))
     #expect(!archive.isEncrypted && archive.notes == [.encryptionClaimed])
     #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
-    let error = #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+    let error = #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
     #expect(error?.code == .falseClaim && error?.category == .refused)
   }
 

@@ -1,5 +1,6 @@
 import Basics
 import CArchive
+import SystemPackage
 import Testing
 
 @testable import Backups
@@ -29,10 +30,7 @@ struct ContainerLibraryTests {
 
   @Test("where it is there and gives nothing, there is no memory: reading and writing each say so of themselves")
   func noMemory() {
-    #expect(ContainerLibrary.readFailure == BackupArchiveError(.unreadable, "out of memory"))
-    guard case .library("out of memory") = ContainerLibrary.writeFailure else {
-      Issue.record("\(ContainerLibrary.writeFailure)")
-      return
-    }
+    #expect(ContainerLibrary.readFailure == KeyhaulError(.unreadable, "out of memory", errno: .noMemory))
+    #expect(ContainerLibrary.writeFailure == .writing("out of memory", .noMemory))
   }
 }

@@ -96,7 +96,7 @@ struct ConversionTests {
     for litter in [".DS_Store", "51/._a"] { try directory.write([1], to: "target/\(litter)") }
     _ = try convert(directory, "backup", to: "target/", replace: true)
     try directory.write([1, 2], to: "target/\(name)")
-    let error = try #require(throws: BackupArchiveError.self) {
+    let error = try #require(throws: KeyhaulError.self) {
       try convert(directory, "backup", to: "target/", replace: true)
     }
     let first = name.hasSuffix("/t") ? String(name.dropLast(2)) : name
@@ -133,7 +133,7 @@ struct ConversionTests {
     try DeskBackup().write(to: directory)
     try SampleBackup().write(to: ArchiveDestination(path: directory.path(target)))
     let before = try tree(directory.path)
-    let error = #expect(throws: BackupArchiveError.self) { try convert(directory, "backup", to: target) }
+    let error = #expect(throws: KeyhaulError.self) { try convert(directory, "backup", to: target) }
     #expect(error?.code == .occupied)
     #expect(try tree(directory.path) == before)
     _ = try convert(directory, "backup", to: target, replace: true)
@@ -166,7 +166,7 @@ struct ConversionTests {
     try FileManager.default.createDirectory(atPath: directory.path("backup/55"), withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(
       atPath: directory.path("backup/55/\(name)"), withDestinationPath: "/etc/passwd")
-    let error = #expect(throws: BackupArchiveError.self) { try convert(directory, "backup", to: "c.tar") }
+    let error = #expect(throws: KeyhaulError.self) { try convert(directory, "backup", to: "c.tar") }
     #expect(error?.code == .hostile)
     #expect(!FileManager.default.fileExists(atPath: directory.path("c.tar")))
   }
@@ -185,7 +185,7 @@ struct ConversionTests {
       var failed = false
       do {
         _ = try convert(directory, pair.source, to: pair.target, system: failing.system)
-      } catch let error as BackupArchiveError {
+      } catch let error as KeyhaulError {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
       }
@@ -206,7 +206,7 @@ struct ConversionTests {
     let before = try tree(directory.path)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     for target in ["c/", "c.tar.zst"] {
-      let error = #expect(throws: BackupArchiveError.self) {
+      let error = #expect(throws: KeyhaulError.self) {
         _ = try BackupRewriter().convert(
           archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(target))
         ) { done, total in done < total / 2 }

@@ -90,7 +90,7 @@ struct DamagedListTests {
     }
     guard let database = try? open(bytes) else { return }
     var count = 0
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try database.forEachFile { _ in count += 1 }
     } catch {
       // A record that contradicts itself passes SQLite's check.
@@ -131,12 +131,12 @@ struct DamagedListTests {
   @Test("that lacks nearly all of its pages is cut short, and nothing of it is given")
   func cutToOnePage() throws {
     let whole = try whole()
-    #expect(throws: BackupArchiveError.self) { try open(Array(whole.prefix(Self.pageByteCount))) }
-    #expect(throws: BackupArchiveError.self) { try open(Array(whole.prefix(Self.pageByteCount - 1))) }
+    #expect(throws: KeyhaulError.self) { try open(Array(whole.prefix(Self.pageByteCount))) }
+    #expect(throws: KeyhaulError.self) { try open(Array(whole.prefix(Self.pageByteCount - 1))) }
     // A header may claim any number of pages.
     var claims = whole
     claims.replaceSubrange(28..<32, with: [0xFF, 0xFF, 0xFF, 0xFF])
-    let error = #expect(throws: BackupArchiveError.self) { try open(claims) }
+    let error = #expect(throws: KeyhaulError.self) { try open(claims) }
     #expect(error?.code == .truncated)
   }
 

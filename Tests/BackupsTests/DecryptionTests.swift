@@ -68,7 +68,7 @@ struct DecryptionTests {
     let backup = try TreeBackup(Self.files)
     try backup.write(to: directory)
     _ = try decrypt(backup, directory, to: "out/")
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupArchive.open(.path(directory.path("out"))).require(.restoring)
     }
     #expect(error?.code == .decryptedCopy)
@@ -97,7 +97,7 @@ struct DecryptionTests {
     let directory = try TemporaryDirectory()
     try OldBackup(try SampleBackup()).write(to: directory, "backup")
     let archive = try BackupArchive.open(.path(directory.path("backup")))
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter().decrypt(
         archive, at: directory.path("backup"), to: .directory(directory.path("out")),
         keys: archive.keybag.keys(SampleBackup.password))

@@ -15,7 +15,7 @@ struct DirectoryTests {
     try directory.write(Array("precious".utf8), to: "victim")
   }
 
-  private func failure(_ path: String = "backup") -> BackupArchiveError? {
+  private func failure(_ path: String = "backup") -> KeyhaulError? {
     do {
       _ = try BackupArchive.open(.path(directory.path(path)))
       return nil
@@ -176,7 +176,7 @@ struct DestinationTests {
     try directory.write([1], to: "home/note")
     #expect(try write("home") == directory.path("home") + "/\(SampleBackup.udid)")
     #expect(FileManager.default.fileExists(atPath: directory.path("home/\(SampleBackup.udid)/Manifest.plist")))
-    let error = #expect(throws: BackupArchiveError.self) { try write("home") }
+    let error = #expect(throws: KeyhaulError.self) { try write("home") }
     #expect(error?.code == .occupied)
     #expect(try write("home", replace: true, seed: "new") != nil)
     #expect(try directory.read("home/note") == [1])
@@ -187,7 +187,7 @@ struct DestinationTests {
     for name in ["backup/", "one.tar"] {
       _ = try write(name)
       let before = try tree(directory.path)
-      let error = #expect(throws: BackupArchiveError.self) { try write(name, seed: "new") }
+      let error = #expect(throws: KeyhaulError.self) { try write(name, seed: "new") }
       #expect(error?.code == .occupied)
       #expect(error?.category == .usage)
       #expect(try tree(directory.path) == before)
@@ -206,7 +206,7 @@ struct DestinationTests {
       atPath: directory.path("dangling"), withDestinationPath: directory.path("none"))
     #expect(mkfifo(directory.path("pipe.tar"), 0o600) == 0)
     for name in ["link.tar", "pipe.tar", "dangling", "dangling/", "victim/"] {
-      let error = #expect(throws: BackupArchiveError.self) { try write(name, replace: true) }
+      let error = #expect(throws: KeyhaulError.self) { try write(name, replace: true) }
       #expect(error?.code == .occupied, "\(name)")
     }
     #expect(try directory.read("victim") == Array("precious".utf8))
@@ -215,11 +215,11 @@ struct DestinationTests {
 
   @Test("not at all below a folder that isn't there, or under a name that is none")
   func impossiblePlaces() throws {
-    let missing = #expect(throws: BackupArchiveError.self) { try write("no/such/one.tar") }
+    let missing = #expect(throws: KeyhaulError.self) { try write("no/such/one.tar") }
     #expect(missing?.category == .notFound)
     let sample = try SampleBackup()
     for path in ["..", "/", "", "."] {
-      #expect(throws: BackupArchiveError.self) { try sample.write(to: .file(path, .tar)) }
+      #expect(throws: KeyhaulError.self) { try sample.write(to: .file(path, .tar)) }
     }
   }
 
@@ -228,7 +228,7 @@ struct DestinationTests {
     let sample = try SampleBackup()
     var contents = sample.contents
     contents.device.identifier = identifier
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupWriter().write(contents, keys: sample.keys, to: .directory(directory.path("x")))
     }
     #expect(error?.code == .unwritable)

@@ -6,9 +6,9 @@ import Testing
 @Suite("What an error says to a person")
 struct ErrorTextTests {
   @Test(
-    "is a lower-case sentence without a full stop, and one thing to do", arguments: BackupArchiveError.Code.allCases)
-  func shape(code: BackupArchiveError.Code) {
-    let error = BackupArchiveError(code, "the fact")
+    "is a lower-case sentence without a full stop, and one thing to do", arguments: KeyhaulError.Code.ofBackup)
+  func shape(code: KeyhaulError.Code) {
+    let error = KeyhaulError(code, "the fact")
     for text in [error.summary, error.advice] {
       #expect(!text.isEmpty && text.utf8.count <= 100)
       #expect(text.first?.isLowercase == true)
@@ -19,7 +19,7 @@ struct ErrorTextTests {
 
   @Test("and has the category that scripts act on")
   func categories() {
-    let expected: [(BackupArchiveError.Code, ErrorCategory)] = [
+    let expected: [(KeyhaulError.Code, ErrorCategory)] = [
       (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.sealedList, .refused),
       (.hostile, .refused),
       (.overLimit, .refused), (.truncated, .damaged), (.damaged, .damaged), (.unfinished, .damaged),
@@ -31,8 +31,8 @@ struct ErrorTextTests {
       (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused), (.decryptedCopy, .refused),
       (.passwordDenied, .refused), (.streamBroken, .failed), (.libraryMissing, .failed), (.busy, .busy),
     ]
-    #expect(expected.count == BackupArchiveError.Code.allCases.count)
-    for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }
+    #expect(expected.count == KeyhaulError.Code.ofBackup.count)
+    for (code, category) in expected { #expect(KeyhaulError(code, "").category == category) }
   }
 
   @Test(

@@ -106,7 +106,7 @@ struct ExtractionTests {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files, isEncrypted: false)
     try backup.write(to: directory)
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       let refusing: WorkThread.Starter = { (_, _) in false }
       return try Self.extract(backup, directory, progress: { _, _ in false }, startThread: refusing)
     }
@@ -190,14 +190,14 @@ struct ExtractionTests {
         default: nil
         }
       }
-      let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, system: failing) }
+      let error = #expect(throws: KeyhaulError.self) { try Self.extract(backup, directory, system: failing) }
       #expect(error?.code == .noSpace)
     }
     let slow = FileSystem { call in
       if call == .write { usleep(20_000) }
       return call == .sync || call == .syncFileSystem ? .omitted : nil
     }
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try Self.extract(backup, directory, system: slow) { done, _ in done < 20_000 }
     }
     #expect(error?.code == .interrupted)
@@ -219,7 +219,7 @@ struct ExtractionTests {
       default: nil
       }
     }
-    let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, system: failing) }
+    let error = #expect(throws: KeyhaulError.self) { try Self.extract(backup, directory, system: failing) }
     #expect(error?.code == .unwritable)
     // The files have their names, and the note of what is done has none of them.
     #expect(try directory.read("out/HomeDomain/Library/notes.txt") == Array("milk".utf8))
@@ -241,7 +241,7 @@ struct ExtractionTests {
       #expect(mode == 0o700, "\(name)")
     }
     try directory.write([1], to: "file")
-    let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, to: "file/in/it") }
+    let error = #expect(throws: KeyhaulError.self) { try Self.extract(backup, directory, to: "file/in/it") }
     #expect(error.map { [.unwritable, .occupied].contains($0.code) } == true)
     #expect(try directory.read("file") == [1])
   }
@@ -294,7 +294,7 @@ struct ExtractionTests {
       do {
         try Self.extract(backup, directory, to: out, choice: choice)
         return nil
-      } catch let error as BackupArchiveError {
+      } catch let error as KeyhaulError {
         #expect(error.code == .occupied)
         return error.reason.replacing(directory.path.trimmingCharacters(in: ["/"]), with: "").replacing(
           "\"//", with: "\"")
@@ -323,7 +323,7 @@ struct ExtractionTests {
     let file = try FileHandle(forWritingTo: directory.url("backup/\(identifier.prefix(2))/\(identifier)"))
     try file.truncate(atOffset: 1 << 40)
     try file.close()
-    let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, to: "new") }
+    let error = #expect(throws: KeyhaulError.self) { try Self.extract(backup, directory, to: "new") }
     #expect(error?.code == .noSpace)
     #expect(!FileManager.default.fileExists(atPath: directory.path("new")))
   }
@@ -337,7 +337,7 @@ struct ExtractionTests {
       if call == .write { usleep(40_000) }
       return call == .sync || call == .syncFileSystem ? .omitted : nil
     }
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try Self.extract(backup, directory, system: slow, progress: { _, _ in false })
     }
     #expect(error?.code == .interrupted)

@@ -77,7 +77,7 @@ struct FaultInjectionTests {
       let before = try tree(directory.path)
       let failing = OneFault(at: call, fault)
       var failed = false
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         _ = try BackupPlacement(system: failing.system).place(
           new.outgoing, at: ArchiveDestination(path: directory.path(destination)), replace: true)
       } catch {
@@ -158,7 +158,7 @@ struct FaultInjectionTests {
     // Five lines of a seal, its first one and its code.
     let listed = try sample.storedFiles().reduce(0) { $0 + "\($1.bytes.count) \($1.path)".utf8.count + 66 }
     let size = try sample.storedFiles().reduce(27 + 65 + listed) { $0 + $1.bytes.count }
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try sample.write(to: .file(directory.path("b.tar"), .tar), system: system)
     }
     let text = "\(size / 1000),\(String(size % 1000 + 1000).dropFirst())"

@@ -9,7 +9,7 @@ import Testing
 struct HostileEntry: Sendable, CustomTestStringConvertible {
   let testDescription: String
   var name: [UInt8] = Array("x".utf8)
-  var code = BackupArchiveError.Code.hostile
+  var code = KeyhaulError.Code.hostile
   /// Part of the reason that has to be given.
   var reason = ""
   /// What a tar calls the kind; zips have modes instead.
@@ -72,12 +72,12 @@ struct HostileArchiveTests {
   ]
 
   /// Opens the container where a victim's files lie around it, and looks whether they are as before.
-  private func expectRefusal(_ bytes: [UInt8], _ code: BackupArchiveError.Code, _ reason: String) throws {
+  private func expectRefusal(_ bytes: [UInt8], _ code: KeyhaulError.Code, _ reason: String) throws {
     let victim = try TemporaryDirectory()
     try victim.write(Array("precious".utf8), to: ".ssh/authorized_keys")
     try victim.write(bytes, to: "below/here/archive")
     let before = try tree(victim.path)
-    var error: BackupArchiveError?
+    var error: KeyhaulError?
     do {
       _ = try BackupArchive.open(.path(victim.path("below/here/archive")))
     } catch let found {
@@ -197,7 +197,7 @@ struct HostileArchiveTests {
     let pipe = Pipe()
     try pipe.fileHandleForWriting.write(contentsOf: Data(TinyZip().finished() + [UInt8](repeating: 0, count: 600)))
     try pipe.fileHandleForWriting.close()
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupArchive.open(.stream(descriptor: pipe.fileHandleForReading.fileDescriptor))
     }
     #expect(error?.code == .notStreamable)

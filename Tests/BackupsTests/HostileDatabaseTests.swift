@@ -10,10 +10,10 @@ import Testing
 struct HostileSchema: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let sql: String
-  let code: BackupArchiveError.Code
+  let code: KeyhaulError.Code
   let reason: String
 
-  init(_ description: String, _ sql: String, _ code: BackupArchiveError.Code = .hostile, _ reason: String) {
+  init(_ description: String, _ sql: String, _ code: KeyhaulError.Code = .hostile, _ reason: String) {
     testDescription = description
     self.sql = sql
     self.code = code
@@ -114,11 +114,11 @@ struct HostileDatabaseTests {
     }
   }
 
-  private func failure(_ bytes: [UInt8]) throws -> BackupArchiveError? {
+  private func failure(_ bytes: [UInt8]) throws -> KeyhaulError? {
     do {
       _ = try open(bytes)
       return nil
-    } catch let error as BackupArchiveError {
+    } catch let error as KeyhaulError {
       return error
     }
   }
@@ -185,7 +185,7 @@ struct HostileDatabaseTests {
     let identifier = KeychainPayload.fileIdentifier
     let good = ForeignDatabase.row(identifier, keychain.domain, keychain.path, 1, [1])
     #expect(try keychainRow(good)?.kind == .file)
-    #expect(throws: BackupArchiveError.self) { try keychainRow(good)?.record() }
+    #expect(throws: KeyhaulError.self) { try keychainRow(good)?.record() }
     #expect(try keychainRow("") == nil)
     let unfinished = try keychainRow(ForeignDatabase.row(identifier, keychain.domain, keychain.path, 33, nil))
     #expect(unfinished?.kind == .file)
@@ -201,7 +201,7 @@ struct HostileDatabaseTests {
       "INSERT INTO Files VALUES ('\(identifier)', x'00', NULL, 'one', 7);",
     ]
     for rows in hostile {
-      let error = #expect(throws: BackupArchiveError.self) { try keychainRow(rows) }
+      let error = #expect(throws: KeyhaulError.self) { try keychainRow(rows) }
       #expect(error?.code == .hostile)
     }
   }
@@ -233,7 +233,7 @@ struct HostileDatabaseTests {
       "INSERT INTO Files VALUES ('\(identifier)', '\(keychain.domain)', '\(keychain.path)', 1, zeroblob(\(count)));"
     }
     #expect(try keychainRow(rows(limit - 200)) != nil)
-    let error = #expect(throws: BackupArchiveError.self) { try keychainRow(rows(limit + 1)) }
+    let error = #expect(throws: KeyhaulError.self) { try keychainRow(rows(limit + 1)) }
     #expect(error?.code == .overLimit)
   }
 }

@@ -44,8 +44,8 @@ struct KeychainPayloadTests {
     return (record, try FileCipher.encrypt(sample.contents.keychainFile, key: key))
   }
 
-  private func failure(_ sample: borrowing SampleBackup, _ archive: BackupArchive) throws -> BackupArchiveError? {
-    do throws(BackupArchiveError) {
+  private func failure(_ sample: borrowing SampleBackup, _ archive: BackupArchive) throws -> KeyhaulError? {
+    do throws(KeyhaulError) {
       _ = try archive.keychainFile(with: sample.keys)
       return nil
     } catch {
@@ -147,11 +147,11 @@ struct KeychainPayloadTests {
     let deviceKey: DeviceKey? = nil
     let keys = try keybag.unlock(password: password, deviceKey: deviceKey)
     let archive = try open(packed(try sample.storedFiles()))
-    let error = #expect(throws: BackupArchiveError.self) { try archive.keychainFile(with: keys) }
+    let error = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys) }
     #expect(error?.category == .damaged)
     let noPassword: Secret? = nil
     let closed = try keybag.unlock(password: noPassword, deviceKey: deviceKey)
-    let locked = #expect(throws: BackupArchiveError.self) { try archive.keychainFile(with: closed) }
+    let locked = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: closed) }
     #expect(locked?.category == .wrongPassword)
   }
 
@@ -176,7 +176,7 @@ struct KeychainPayloadTests {
     files[Self.path]?[40] ^= 1
     let changed = try open(packed(files)).keychainFile()
     #expect(try changed.notes == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
-    let closed = #expect(throws: BackupArchiveError.self) {
+    let closed = #expect(throws: KeyhaulError.self) {
       try open(packed(try SampleBackup().storedFiles())).keychainFile()
     }
     #expect(closed?.category == .wrongPassword)
@@ -237,7 +237,7 @@ struct SyntheticBackupTests {
     #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
     let nothing = StoredPayloads()
     var missing: Set<String> = []
-    let counted = try list.listing(against: nothing) { (file, _) throws(BackupArchiveError) in
+    let counted = try list.listing(against: nothing) { (file, _) throws(KeyhaulError) in
       if nothing.lacks(file) { missing.insert(file.fileIdentifier) }
     }
     let regular = try vectors["files"].elements.filter { try $0["flags"].integer == 1 }

@@ -143,13 +143,13 @@ struct KeychainReplacementTests {
     let file = try longer(old, old.keybag.keys("one"))
     _ = try replace(old, at: directory.path("b"), with: file, "one")
     let before = try bytes(in: directory, "b")
-    let changed = #expect(throws: BackupArchiveError.self) {
+    let changed = #expect(throws: KeyhaulError.self) {
       _ = try replace(old, at: directory.path("b"), with: file, "one")
     }
     #expect(changed?.code == .changed)
     try directory.write([1], to: "b/note.txt")
     let now = try BackupArchive.open(.path(directory.path("b")))
-    let occupied = #expect(throws: BackupArchiveError.self) {
+    let occupied = #expect(throws: KeyhaulError.self) {
       _ = try replace(now, at: directory.path("b"), with: file, "one")
     }
     #expect(occupied?.code == .occupied && occupied?.reason.contains("note.txt") == true)

@@ -44,7 +44,7 @@ struct LargeListTests {
       let longest = min(plain.count - offset, Bool.random(using: &random) ? 100 : 100_000)
       try check(offset, Int.random(in: 0...longest, using: &random))
     }
-    #expect(throws: BackupArchiveError.self) { try check(plain.count - 10, 11) }
+    #expect(throws: KeyhaulError.self) { try check(plain.count - 10, 11) }
   }
 
   @Test("is kept in a file without a name or in memory, and answers the same from both")
@@ -61,11 +61,11 @@ struct LargeListTests {
       digests.append(stored.sha256)
       let list = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
       var count = 0
-      try list.forEachFile { (file) throws(BackupArchiveError) in
+      try list.forEachFile { (file) throws(KeyhaulError) in
         count += 1
         // A question inside of an answer.
         if count.isMultiple(of: 500), let path = file.relativePath {
-          let again = #expect(throws: BackupArchiveError.self) {
+          let again = #expect(throws: KeyhaulError.self) {
             try list.file(domain: "HomeDomain", relativePath: path)
           }
           #expect(again?.code == .hostile)
@@ -99,7 +99,7 @@ struct LargeListTests {
   @Test("that finds no room says where, and what to do")
   func noRoom() throws {
     let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       var collector = try StoredBytesCollector(.temporaryFile, system: system)
       let bytes = [UInt8](repeating: 1, count: ManifestStorage.minimumFileByteCount)
       try bytes.withUnsafeBytes { try collector.append($0) }
@@ -123,7 +123,7 @@ struct LargeListTests {
     var collector = try StoredBytesCollector(.temporaryFile, system: system)
     try plain.withUnsafeBytes { try collector.append($0) }
     let stored = try collector.finish()
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try ManifestDatabase(try DatabaseBytes(stored)).forEachFile { _ in }
     }
     #expect(error?.code == .unreadable)

@@ -10,7 +10,7 @@ import Testing
 struct LimitTests {
   /// Opens the sample with a limit at `value` and at one less.
   private func expectLimit(
-    _ value: Int, _ change: (inout ArchiveLimits, Int) -> Void, code: BackupArchiveError.Code = .overLimit
+    _ value: Int, _ change: (inout ArchiveLimits, Int) -> Void, code: KeyhaulError.Code = .overLimit
   ) throws {
     let files = try SampleBackup().storedFiles()
     let bytes = packed(files)
@@ -87,7 +87,7 @@ struct LimitTests {
       archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
     try FileManager.default.removeItem(atPath: directory.path("copy.tar"))
     limits.propertyListByteCount -= 1
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter(system: .real, limits: limits).convert(
         archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
     }
@@ -103,7 +103,7 @@ struct LimitTests {
     limits.databaseByteCount = try size("Manifest.db")
     _ = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
     limits.databaseByteCount -= 1
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupArchive.open(.path(directory.path("backup")), limits: limits)
     }
     #expect(error?.code == .overLimit)
@@ -155,8 +155,8 @@ struct LimitTests {
     for (limit, isOver) in [(size, false), (size - 1, true)] {
       var limits = ArchiveLimits()
       limits.oldDatabaseByteCount = limit
-      var code: BackupArchiveError.Code?
-      do throws(BackupArchiveError) {
+      var code: KeyhaulError.Code?
+      do throws(KeyhaulError) {
         _ = try BackupArchive.open(.path(directory.path("old")), limits: limits).fileList()
       } catch { code = error.code }
       #expect(code == (isOver ? .overLimit : nil))

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("What a backup says about itself")
 struct ManifestTests {
-  private func failure(_ files: [(path: String, bytes: [UInt8])]) throws -> BackupArchiveError? {
+  private func failure(_ files: [(path: String, bytes: [UInt8])]) throws -> KeyhaulError? {
     try BackupsTests.failure(opening: packed(files))
   }
 
@@ -79,7 +79,7 @@ struct ManifestTests {
       try archive.require(.reading)
       try archive.require(.planning)
       for use in [ArchiveUse.restoring, .rewriting] {
-        let error = #expect(throws: BackupArchiveError.self) { try archive.require(use) }
+        let error = #expect(throws: KeyhaulError.self) { try archive.require(use) }
         #expect(error?.code == .damaged)
       }
     }
@@ -98,7 +98,7 @@ struct ManifestTests {
     #expect(archive.findings == [.stateMissing])
     try archive.require(.planning)
     try archive.require(.rewriting)
-    let error = #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+    let error = #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
     #expect(error?.reason == "Status.plist: it does not say whether the backup was finished")
   }
 
@@ -150,7 +150,7 @@ struct ManifestTests {
   func unfinished(state: String) throws {
     let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = .string(state) }))
     #expect(archive.notes == [.unfinished(state: state)])
-    let error = try #require(throws: BackupArchiveError.self) { try archive.requireFinished() }
+    let error = try #require(throws: KeyhaulError.self) { try archive.requireFinished() }
     #expect(error.code == .unfinished)
     #expect(
       error.reason == "the device never finished the backup: Status.plist says \"\(state)\", not \"finished\"")

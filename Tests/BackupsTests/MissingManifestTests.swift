@@ -43,7 +43,7 @@ struct MissingManifestTests {
       #expect(listing.fileCount == DeskBackup.files.count + 1 && listing.missingCount == 0)
       let notes = try #require(try list.file(domain: "AppDomain-com.example", relativePath: "Documents/notes"))
       var content: [UInt8] = []
-      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
         guard payload.fileIdentifier == notes.fileIdentifier else { return }
         _ = try payload.forEachPortion { content.append(contentsOf: $0) }
       }
@@ -56,7 +56,7 @@ struct MissingManifestTests {
     let archive = try #require(try opened(files()).first)
     try archive.require(.reading)
     for use in ArchiveUse.allCases where use != .reading {
-      let error = #expect(throws: BackupArchiveError.self, "\(use)") { try archive.require(use) }
+      let error = #expect(throws: KeyhaulError.self, "\(use)") { try archive.require(use) }
       #expect(error?.category == .damaged, "\(use)")
       #expect(
         error?.reason
@@ -107,7 +107,7 @@ struct MissingManifestTests {
       let error = try failure(opening: packed([("Manifest.db", list)]))
       #expect(error?.code == .notABackup && error?.reason == "it has no Manifest.plist")
       try directory.write(list, to: "folder/Manifest.db")
-      let folder = #expect(throws: BackupArchiveError.self) { try BackupArchive.open(.path(directory.path("folder"))) }
+      let folder = #expect(throws: KeyhaulError.self) { try BackupArchive.open(.path(directory.path("folder"))) }
       #expect(folder?.code == .notABackup && folder?.reason == "it has no Manifest.plist")
     }
     // An encrypted list stays what it was without its manifest: a part of a backup.

@@ -75,7 +75,7 @@ struct OldLayoutTests {
       let link = try #require(try list.file(domain: "HomeDomain", relativePath: "Library/link"))
       #expect(link.kind == .link)
       #expect(try link.record()?.target == "/etc/passwd")
-      let error = #expect(throws: BackupArchiveError.self) {
+      let error = #expect(throws: KeyhaulError.self) {
         try archive.readPayload(of: link, with: sample.keys) { _ in }
       }
       #expect(error?.code == .unsupported)
@@ -105,7 +105,7 @@ struct OldLayoutTests {
     var wholeCuts = 0
     for count in list.indices {
       files["Manifest.mbdb"] = Array(list.prefix(count))
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         let archive = try reopened(files)
         let opened = try archive.fileList().listing()
         // Between two records nothing tells that more was there.
@@ -128,7 +128,7 @@ struct OldLayoutTests {
       var changed = list
       changed[Int.random(in: 0..<changed.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
       files["Manifest.mbdb"] = changed
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         let archive = try reopened(files)
         _ = try archive.fileList().listing()
         _ = try archive.keychainFile(with: sample.keys)
@@ -144,23 +144,23 @@ struct OldLayoutTests {
     var files = try OldBackup(sample).files
     let list = try #require(files["Manifest.mbdb"])
     files["Manifest.mbdb"] = list + list.dropFirst(6)
-    let twice = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
+    let twice = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(twice?.code == .hostile)
     files["Manifest.mbdb"] = Array(list.prefix(6))
-    let unlisted = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
+    let unlisted = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(unlisted?.code == .damaged)
     files[KeychainPayload.fileIdentifier] = nil
-    let none = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
+    let none = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(none?.code == .noKeychain)
   }
 
-  private func reopened(_ files: [(path: String, bytes: [UInt8])]) throws(BackupArchiveError) -> BackupArchive {
+  private func reopened(_ files: [(path: String, bytes: [UInt8])]) throws(KeyhaulError) -> BackupArchive {
     do {
       return try open(packed(files))
-    } catch let error as BackupArchiveError {
+    } catch let error as KeyhaulError {
       throw error
     } catch {
-      throw BackupArchiveError(.unreadable, "\(error)")
+      throw KeyhaulError(.unreadable, "\(error)")
     }
   }
 }

@@ -57,7 +57,7 @@ struct OnePassTests {
     var files: [String: ListedFile] = [:]
     try archive.fileList().forEachFile { files[$0.fileIdentifier] = $0 }
     var found: [String: [UInt8]] = [:]
-    try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+    try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
       guard let file = files[payload.fileIdentifier], found[payload.fileIdentifier] == nil else {
         Issue.record("\(payload.fileIdentifier) is not listed, or came twice")
         return
@@ -84,10 +84,10 @@ struct OnePassTests {
       var payloadCount = 0
       var byteCount: Int64 = 0
       let keys: ClassKeys? = nil
-      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
         payloadCount += 1
         let file = try Self.listed(payload)
-        byteCount += try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }
+        byteCount += try archive.read(payload, as: file, with: keys) { (_) throws(KeyhaulError) in }
           .storedByteCount
       }
       let stored = try archive.storedFiles()
@@ -100,7 +100,7 @@ struct OnePassTests {
   }
 
   /// What is not in a list can still be read as it is stored.
-  private static func listed(_ payload: StoredPayload) throws(BackupArchiveError) -> ListedFile {
+  private static func listed(_ payload: StoredPayload) throws(KeyhaulError) -> ListedFile {
     let record = FileRecord(relativePath: payload.fileIdentifier, mode: 0o100644, protectionClass: .fileNone)
     return try ListedFile(OldManifest.Entry(domain: "HomeDomain", record: record, extendedAttributes: []))
   }
@@ -125,11 +125,11 @@ struct OnePassTests {
     var failed: [String] = []
     var whole: [String] = []
     let keys: ClassKeys? = nil
-    do throws(BackupArchiveError) {
-      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+    do throws(KeyhaulError) {
+      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
         let file = try Self.listed(payload)
-        do throws(BackupArchiveError) {
-          _ = try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }
+        do throws(KeyhaulError) {
+          _ = try archive.read(payload, as: file, with: keys) { (_) throws(KeyhaulError) in }
           whole.append(payload.fileIdentifier)
         } catch {
           failed.append(payload.fileIdentifier)

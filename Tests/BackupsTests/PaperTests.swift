@@ -55,7 +55,7 @@ struct PaperTests {
   func sparseNeeded(part: StoredPart) throws {
     let directory = try sample()
     try makeSparse(part.path, in: directory)
-    let error = #expect(throws: BackupArchiveError.self) { try open(directory) }
+    let error = #expect(throws: KeyhaulError.self) { try open(directory) }
     #expect(error?.code == .overLimit && error?.reason.hasPrefix("\(part.path) has 42,949,672,960 bytes") == true)
   }
 
@@ -64,7 +64,7 @@ struct PaperTests {
     let directory = try sample()
     try FileManager.default.removeItem(at: directory.url("b/Manifest.db"))
     try makeSparse("Manifest.mbdb", in: directory)
-    let error = #expect(throws: BackupArchiveError.self) { try open(directory) }
+    let error = #expect(throws: KeyhaulError.self) { try open(directory) }
     #expect(error?.code == .overLimit)
   }
 
@@ -105,7 +105,7 @@ struct PaperTests {
     try directory.write(Array("no property list".utf8), to: "b/Status.plist")
     let archive = try open(directory)
     try archive.require(.planning)
-    let error = #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+    let error = #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
     #expect(error?.code == .damaged)
     #expect(!archive.notes.contains(.statusMissing))
     try directory.write(Array("no property list".utf8), to: "b/Info.plist")
@@ -121,7 +121,7 @@ struct PaperTests {
     }
     let directory = try sample()
     try directory.write(CostlyPlists.nestedArrays, to: "b/Manifest.plist")
-    let error = #expect(throws: BackupArchiveError.self) { try open(directory) }
+    let error = #expect(throws: KeyhaulError.self) { try open(directory) }
     #expect(error?.code == .overLimit)
   }
 
@@ -150,7 +150,7 @@ struct PaperTests {
     #expect(read.storeNames == ["org.example.a": "Ay", "org.example.b": "Bee"])
     #expect(try ComputerProperties(parsing: try XMLPlist.encode(.dictionary([:]))).storeNames == [:])
     for text in ["no property list", "", "<plist><array/></plist>"] {
-      #expect(throws: BackupArchiveError.self) { try ComputerProperties(parsing: Array(text.utf8)) }
+      #expect(throws: KeyhaulError.self) { try ComputerProperties(parsing: Array(text.utf8)) }
     }
   }
 

@@ -79,11 +79,11 @@ struct ReaderTrapTests {
       var files = try sample.storedFiles()
       files[name] = []
       for file in files { try directory.write(file.bytes, to: "backup/\(file.path)") }
-      let directoryError = #expect(throws: BackupArchiveError.self, "\(name)") {
+      let directoryError = #expect(throws: KeyhaulError.self, "\(name)") {
         try BackupArchive.open(.path(directory.path("backup"))).keychainFile(with: sample.keys)
       }
       #expect(directoryError?.category == .damaged, "\(name)")
-      let error = #expect(throws: BackupArchiveError.self, "\(name)") {
+      let error = #expect(throws: KeyhaulError.self, "\(name)") {
         try open(packed(files)).keychainFile(with: sample.keys)
       }
       #expect(error?.category == .damaged, "\(name)")
@@ -109,7 +109,7 @@ struct ReaderTrapTests {
     #expect(listing.fileCount == 1)
     #expect(listing.otherCount == 1)
     var kinds: [ListedFile.Kind] = []
-    try list.forEachFile { (file) throws(BackupArchiveError) in
+    try list.forEachFile { (file) throws(KeyhaulError) in
       kinds.append(file.kind)
       #expect(try file.record() == nil)
       #expect(try file.hasFittingIdentifier())

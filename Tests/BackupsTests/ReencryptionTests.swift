@@ -31,7 +31,7 @@ struct ReencryptionTests {
   func oldLayout(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     try OldBackup(try SampleBackup(hasPassword: hasPassword)).write(to: directory, "backup")
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter.checkReencryption(of: try BackupArchive.open(.path(directory.path("backup"))))
     }
     #expect(error?.code == .unsupported)
@@ -136,7 +136,7 @@ struct ReencryptionTests {
     try directory.write([1], to: "backup/.DS_Store")
     try directory.write([1], to: "backup/note.txt")
     let before = try tree(directory.path)
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       _ = try rewrite(directory.path("backup"), with: keybag, from: "")
     }
     #expect(error?.code == .occupied && error?.reason.contains("note.txt") == true)
@@ -173,7 +173,7 @@ struct ReencryptionTests {
     try directory.write(stored, to: name)
     let before = try tree(directory.path)
     let bare = try desk.unprotected(keybag, "x")
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       _ = try rewrite(directory.path("backup"), with: bare, from: "x")
     }
     #expect(error?.code == .damaged)
@@ -196,7 +196,7 @@ struct ReencryptionTests {
       var failed = false
       do {
         _ = try rewrite(path, with: keybag, from: "", system: failing.system)
-      } catch let error as BackupArchiveError {
+      } catch let error as KeyhaulError {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
       }

@@ -146,7 +146,7 @@ struct RekeyTests {
     let archive = try BackupArchive.open(.path(directory.path("b")), system: .real)
     try replace(directory.path("b"))
     let standing = try directory.read("b/Manifest.plist")
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter().replaceKeybag(
         of: archive, at: directory.path("b"), with: rewrapped(archive.keybag, "third"),
         keys: archive.keybag.keys(SampleBackup.password))
@@ -170,7 +170,7 @@ struct RekeyTests {
       let failing = OneFault(at: call, fault)
       let keys = try Optional.some(archive.keybag.keys(SampleBackup.password))
       var failed = false
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         try BackupRewriter(system: failing.system).replaceKeybag(
           of: archive, at: directory.path(place), with: new, keys: keys)
       } catch {
@@ -193,7 +193,7 @@ struct RekeyTests {
     try SampleBackup().write(to: .file(directory.path("b.tar"), .tar))
     let before = try tree(directory.path)
     let archive = try BackupArchive.open(.path(directory.path("b.tar")))
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter().replaceKeybag(
         of: archive, at: directory.path("b.tar"), with: rewrapped(archive.keybag),
         keys: archive.keybag.keys(SampleBackup.password)

@@ -24,7 +24,7 @@ struct RemainsTests {
     #expect(archive.findings.map(\.kind) == [.manifestUnreadable])
     #expect(archive.status?.isFinished == true && archive.device.name == "old-phone" && archive.hasKeychain)
     for use in ArchiveUse.allCases where use != .reading {
-      #expect(throws: BackupArchiveError.self, "\(use)") { try archive.require(use) }
+      #expect(throws: KeyhaulError.self, "\(use)") { try archive.require(use) }
     }
   }
 
@@ -36,18 +36,18 @@ struct RemainsTests {
     let archive = try remains(files)
     #expect(archive.isRemainder && !archive.isManifestUnreadable && archive.isEncrypted)
     #expect(archive.findings.map(\.kind) == [.listUnreadable] && archive.keybag.classKeys.count == 11)
-    #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+    #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
   }
 
   @Test("is nothing where a file of the manifest's name is all that there is")
   func nothing() throws {
     let files: [(path: String, bytes: [UInt8])] = [("Manifest.plist", Array("once upon a time".utf8))]
-    let error = #expect(throws: BackupArchiveError.self) { try remains(files) }
+    let error = #expect(throws: KeyhaulError.self) { try remains(files) }
     #expect(error?.category == .damaged)
     // What no device writes is no remainder either.
     var hostile = try SampleBackup.storedFiles()
     let root: PropertyDictionary = ["Version": .string("99.0"), "IsEncrypted": .boolean(false)]
     hostile["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
-    #expect(throws: BackupArchiveError.self) { try remains(hostile) }
+    #expect(throws: KeyhaulError.self) { try remains(hostile) }
   }
 }

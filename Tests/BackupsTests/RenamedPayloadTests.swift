@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import KeychainFormats
 import TestSupport
@@ -81,7 +82,7 @@ struct RenamedPayloadTests {
       #expect(try archive.payload(named: identifier).forEachPortion { bytes += $0 })
       #expect(bytes == file.bytes)
     }
-    try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+    try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
       _ = try payload.forEachPortion { read[payload.fileIdentifier, default: []] += $0 }
     }
     #expect(read.count == 3 && read["7dfdab5d912e63acbc583d14f05caf934d459f6a"] == Array("a file".utf8))
@@ -109,7 +110,7 @@ struct RenamedPayloadTests {
     let (proper, archive) = (try open(directory, "proper"), try open(directory, form))
     #expect(archive.parts[.seal] == proper.parts[.seal] && archive.seal?.breaks == [])
     let check = try #require(try SealCheck(archive))
-    try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+    try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(KeyhaulError) in
       let path = archive.layout.storedPath(of: payload.fileIdentifier)
       check.take(try SealMeter().entry(of: payload, at: path))
     }

@@ -74,11 +74,11 @@ func open(_ bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> BackupA
 }
 
 /// The code with which opening these bytes fails; `nil` if it doesn't.
-func failure(opening bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> BackupArchiveError? {
+func failure(opening bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> KeyhaulError? {
   do {
     _ = try open(bytes, limits: limits)
     return nil
-  } catch let error as BackupArchiveError {
+  } catch let error as KeyhaulError {
     return error
   }
 }

@@ -54,7 +54,7 @@ struct SealTests {
           return seen == number + 1 ? .failure(.permissionDenied) : nil
         }
       }
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         let archive = try BackupArchive.open(.path(directory.path("b")), limits: .standard, system: system)
         #expect(archive.seal?.breaks == [], "\(call) \(number)")
         if seen.withLock({ $0 }) <= number { break }
@@ -187,8 +187,8 @@ struct SealTests {
     #expect(try archive.keychainFile(with: keys).bytes == old.contents.keychainFile)
     #expect(
       archive.seal?.breaks.map(\.file) == ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)"])
-    #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
-    #expect(throws: BackupArchiveError.self) { try archive.require(.rewriting) }
+    #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
+    #expect(throws: KeyhaulError.self) { try archive.require(.rewriting) }
     #expect(throws: Never.self) { try archive.require(.planning) }
   }
 
@@ -213,7 +213,7 @@ struct SealTests {
     if place == "b/" {
       for file in try SampleBackup.storedFiles() { #expect(try directory.read("b/\(file.path)") == file.bytes) }
     }
-    #expect(throws: BackupArchiveError.self) {
+    #expect(throws: KeyhaulError.self) {
       _ = try BackupRewriter(system: unsynced).seal(sealed, at: directory.path(place), keys: nil)
     }
   }
@@ -267,7 +267,7 @@ struct SealTests {
     let archive = try opened(directory.path("b"))
     let again = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter(system: unsynced).replaceKeybag(
         of: archive, at: directory.path("b"), with: again, keys: archive.keybag.keys(SampleBackup.password))
     }

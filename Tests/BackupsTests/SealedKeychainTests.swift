@@ -85,13 +85,13 @@ struct SealedKeychainTests {
     let entries = try entries(large: true)
     for call in [FileSystem.Call.create, .write] {
       let full = FileSystem { $0 == call ? .failure(.noSpace) : nil }
-      let sealing = #expect(throws: BackupArchiveError.self) {
+      let sealing = #expect(throws: KeyhaulError.self) {
         try spooled(entries, sample.contents.keybag, system: full)
       }
       #expect(sealing?.code == .noTemporarySpace, "\(call)")
       let directory = try TemporaryDirectory()
       let keychain = try spooled(entries, sample.contents.keybag)
-      let writing = #expect(throws: BackupArchiveError.self) {
+      let writing = #expect(throws: KeyhaulError.self) {
         try write(keychain, sample, to: .directory(directory.path("b")), system: full)
       }
       #expect(writing?.code == .noTemporarySpace, "\(call)")
@@ -115,7 +115,7 @@ struct SealedKeychainTests {
         }
       }
       let keychain = try spooled(try entries(large: true), sample.contents.keybag, system: failing)
-      let error = #expect(throws: BackupArchiveError.self) {
+      let error = #expect(throws: KeyhaulError.self) {
         try write(keychain, sample, to: .file(directory.path("b.tar"), .tar), system: failing)
       }
       #expect(error?.code == .unreadable, "\(good)")
@@ -129,7 +129,7 @@ struct SealedKeychainTests {
     let spool = try SealedItemSpool(system: .real, maximumByteCount: 100)
     try spool.append(
       .key, blob: [UInt8](repeating: 1, count: 80), persistentReference: [UInt8](repeating: 2, count: 20))
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try spool.append(.key, blob: [1], persistentReference: nil)
     }
     #expect(error?.code == .unwritable)

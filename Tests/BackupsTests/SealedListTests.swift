@@ -76,8 +76,8 @@ struct SealedListTests {
   func closed() throws {
     let sample = try SampleBackup()
     let archive = try backup(sample, stored: "'\(base64(try sealed(try record(sample))))'")
-    let plain = #expect(throws: BackupArchiveError.self) { _ = try archive.fileList() }
-    let unlocked = #expect(throws: BackupArchiveError.self) { _ = try archive.fileList(with: sample.keys) }
+    let plain = #expect(throws: KeyhaulError.self) { _ = try archive.fileList() }
+    let unlocked = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: sample.keys) }
     #expect(plain?.code == .keyUnavailable && unlocked?.code == .keyUnavailable)
   }
 
@@ -88,7 +88,7 @@ struct SealedListTests {
     let foreign = try sealed(try record(sample), password: "battery staple")
     for stored in ["x'\(row.dropLast().hex)'", "x'\(foreign.hex)'", "'no base64!'", "x'00'"] {
       let archive = try backup(sample, stored: stored)
-      let error = #expect(throws: BackupArchiveError.self) { try archive.keychainFile(with: keys(of: archive)) }
+      let error = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys(of: archive)) }
       #expect(error?.code == .damaged && error?.reason.hasPrefix("the record of \(identifier): ") == true)
       // The list itself can be read: names stand in it in clear.
       #expect(try archive.fileList(with: keys(of: archive)).listing().fileCount == 1)
@@ -107,7 +107,7 @@ struct SealedListTests {
     let archive = try backup(
       sample, stored: "x'\(try sealed(try record(sample)).hex)'", properties: properties)
     #expect(archive.isEncrypted && archive.hasSealedRecords)
-    let error = #expect(throws: BackupArchiveError.self) { _ = try archive.fileList(with: keys(of: archive)) }
+    let error = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: keys(of: archive)) }
     #expect(error?.code == .damaged && error?.reason.contains(words) == true)
   }
 
@@ -118,7 +118,7 @@ struct SealedListTests {
     for properties in ["('salt', zeroblob(1024))", "('salt', 'NaCl')"] {
       let archive = try backup(sample, stored: row, properties: properties)
       // Another salt than it was sealed with.
-      #expect(throws: BackupArchiveError.self) { try archive.keychainFile(with: keys(of: archive)) }
+      #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys(of: archive)) }
       #expect(try archive.fileList(with: keys(of: archive)).listing().fileCount == 1)
     }
   }
@@ -132,8 +132,8 @@ struct SealedListTests {
   func notRekeyed() throws {
     let sample = try SampleBackup()
     let archive = try backup(sample, stored: "'\(base64(try sealed(try record(sample))))'")
-    let another = #expect(throws: BackupArchiveError.self) { try BackupRewriter.checkRekeying(of: archive) }
-    let none = #expect(throws: BackupArchiveError.self) { try BackupRewriter.checkReencryption(of: archive) }
+    let another = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkRekeying(of: archive) }
+    let none = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkReencryption(of: archive) }
     #expect(another == none && another?.code == .sealedList && another?.category == .refused)
     #expect(
       another?.reason == "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")

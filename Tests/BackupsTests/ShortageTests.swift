@@ -12,9 +12,9 @@ struct ShortageTests {
     "An error caused by a shortage is reported as a system failure, not as damage",
     arguments: [Errno.tooManyOpenFiles, .noMemory])
   func code(reason: Errno) {
-    let error = BackupArchiveError(.damaged, "a file: \(reason.reason)", of: reason)
+    let error = KeyhaulError(.damaged, "a file: \(reason.reason)", of: reason)
     #expect(error.isShortage && error.code == .unreadable && error.category == .failed)
-    let other = BackupArchiveError(.damaged, "a file: bad", of: .ioError)
+    let other = KeyhaulError(.damaged, "a file: bad", of: .ioError)
     #expect(!other.isShortage && other.code == .damaged)
   }
 
@@ -37,7 +37,7 @@ struct ShortageTests {
     do {
       let result = try ExtractionTests.extract(backup, directory, system: system)
       #expect(result.isComplete)
-    } catch let error as BackupArchiveError {
+    } catch let error as KeyhaulError {
       #expect(error.category == .failed, "\(error.code): \(error.reason)")
       #expect(error.reason.contains("too many open files"))
     }

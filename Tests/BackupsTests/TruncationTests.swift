@@ -46,7 +46,7 @@ struct TruncationTests {
         bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
         do {
           _ = try open(bytes).keychainFile(with: sample.keys)
-        } catch is BackupArchiveError {
+        } catch is KeyhaulError {
           continue
         }
       }
@@ -71,7 +71,7 @@ struct TruncationTests {
           let database = try archive.fileList(with: sample.keys)
           _ = try database.listing()
           _ = try archive.keychainFile(with: sample.keys)
-        } catch is BackupArchiveError {
+        } catch is KeyhaulError {
           continue
         }
       }

@@ -12,7 +12,7 @@ struct WorkLimitTests {
   func rows() throws {
     var meter = FileList.RowMeter(limit: 3)
     for _ in 0..<3 { try meter.add() }
-    let error = #expect(throws: BackupArchiveError.self) { try meter.add() }
+    let error = #expect(throws: KeyhaulError.self) { try meter.add() }
     #expect(error?.code == .overLimit)
     #expect(FileList.RowMeter().limit == FileList.maximumRowCount)
   }
@@ -20,7 +20,7 @@ struct WorkLimitTests {
   @Test("is one domain for each of the limit, and not one more")
   func domains() throws {
     try FileList.check(domainCount: FileList.maximumDomainCount)
-    let error = #expect(throws: BackupArchiveError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try FileList.check(domainCount: FileList.maximumDomainCount + 1)
     }
     #expect(error?.code == .overLimit)
@@ -38,7 +38,7 @@ struct WorkLimitTests {
     let sql = ForeignDatabase.schema + "INSERT INTO Files VALUES " + rows.joined(separator: ",")
     let list = FileList(
       try ManifestDatabase(try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(sql)))))
-    let error = #expect(throws: BackupArchiveError.self) { try list.listing() }
+    let error = #expect(throws: KeyhaulError.self) { try list.listing() }
     #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
 
@@ -87,7 +87,7 @@ struct WorkLimitTests {
       limits.decompressionAllowance = allowance
       let archive = try BackupArchive.open(.path(directory.path("b.zip")), limits: limits)
       var total: Int64 = 0
-      try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+      try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(KeyhaulError) in
         _ = try payload.forEachPortion { total += Int64($0.count) }
       }
       return total
@@ -96,7 +96,7 @@ struct WorkLimitTests {
     let all = try walk(.max)
     #expect(all > 300_000)
     #expect(try walk(all) == all)
-    let error = #expect(throws: BackupArchiveError.self) { try walk(all - 1) }
+    let error = #expect(throws: KeyhaulError.self) { try walk(all - 1) }
     #expect(error?.code == .overLimit)
   }
 }

@@ -1,4 +1,5 @@
 import Backups
+import Basics
 import Foundation
 import TestSupport
 import Testing
@@ -12,7 +13,7 @@ private struct DifferingEntry: Sendable, CustomTestStringConvertible {
   var extra: @Sendable (TinyZip) -> [UInt8] = { _ in [] }
   var local: @Sendable (TinyZip) -> TinyZip.Local = { _ in TinyZip.Local() }
   /// The code of the expected error, or `nil` if the headers must be accepted.
-  var code: BackupArchiveError.Code?
+  var code: KeyhaulError.Code?
   /// A part of the expected reason.
   var reason = ""
 
@@ -152,7 +153,7 @@ struct ZipHeaderTests {
     zip.listAgain(times: 2)
     let directory = try TemporaryDirectory()
     try directory.write(zip.finished(), to: "b.zip")
-    let error = #expect(throws: BackupArchiveError.self) { try BackupArchive.open(.path(directory.path("b.zip"))) }
+    let error = #expect(throws: KeyhaulError.self) { try BackupArchive.open(.path(directory.path("b.zip"))) }
     #expect(
       error?.code == .hostile && error?.reason.contains("share the headers") == true, "\(String(describing: error))")
   }

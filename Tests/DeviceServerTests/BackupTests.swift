@@ -194,20 +194,20 @@ struct BackupTests {
   }
 
   private func phone() throws -> ServedPhone {
-    try ServedPhone { (session) throws(VirtualDeviceError) in
+    try ServedPhone { (session) throws(KeyhaulError) in
       try session.add(Self.password("mail", .afterFirstUnlock))
       try session.add(Self.password("token", .whenUnlockedThisDeviceOnly))
     }
   }
 
   private func accounts(on phone: ServedPhone) throws -> [String] {
-    try phone.served.device.withSession(.reading, verb: "look") { (session) throws(VirtualDeviceError) in
+    try phone.served.device.withSession(.reading, verb: "look") { (session) throws(KeyhaulError) in
       try session.find(ItemQuery()).items.compactMap { $0.item[.account]?.stringValue }.sorted()
     }
   }
 
   private func revision(of phone: ServedPhone) throws -> String {
-    try phone.served.device.withSession(.reading, verb: "look") { (session) throws(VirtualDeviceError) in
+    try phone.served.device.withSession(.reading, verb: "look") { (session) throws(KeyhaulError) in
       session.record.revision
     }
   }
@@ -268,10 +268,10 @@ struct BackupTests {
 
   @Test("A locked device answers with the number that clients show as locked")
   func locked() throws {
-    let phone = try ServedPhone(passcode: "1234") { (session) throws(VirtualDeviceError) in
+    let phone = try ServedPhone(passcode: "1234") { (session) throws(KeyhaulError) in
       try session.add(Self.password("mail", .whenUnlocked))
     }
-    try phone.served.device.withSession(.writing, verb: "restart") { (session) throws(VirtualDeviceError) in
+    try phone.served.device.withSession(.writing, verb: "restart") { (session) throws(KeyhaulError) in
       try session.restart()
     }
     #expect(MemoryClient().run(request("Backup", phone), on: phone.served) == 208)
@@ -281,7 +281,7 @@ struct BackupTests {
   func restore() throws {
     let phone = try phone()
     let files = try backup(phone)
-    try phone.served.device.withSession(.writing, verb: "erase") { (session) throws(VirtualDeviceError) in
+    try phone.served.device.withSession(.writing, verb: "erase") { (session) throws(KeyhaulError) in
       try session.erase()
     }
     let before = try revision(of: phone)

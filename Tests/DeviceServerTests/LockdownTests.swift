@@ -216,7 +216,7 @@ struct LockdownTests {
       let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")
       #expect(attributes[.posixPermissions] as? Int == 0o600, "\(name)")
     }
-    try phone.served.device.withSession(.writing, verb: "erase") { (session) throws(VirtualDeviceError) in
+    try phone.served.device.withSession(.writing, verb: "erase") { (session) throws(KeyhaulError) in
       try session.erase()
     }
     #expect(try phone.served.claim.pairings() == nil)
@@ -227,7 +227,7 @@ struct LockdownTests {
   @Test("A device is served by one process at a time")
   func secondServer() throws {
     let phone = try ServedPhone()
-    #expect(throws: VirtualDeviceError.self) {
+    #expect(throws: KeyhaulError.self) {
       try ServedDevice(phone.served.device, number: 1, trust: .always, rounds: 1) { _ in }
     }
   }

@@ -118,7 +118,7 @@ final class ServedPhone: Sendable {
   /// - Parameter rounds: The number of iterations; a test does not need many.
   init(
     trust: TrustPolicy = .always, passcode: String = "", rounds: Int = 1,
-    filledBy fill: (DeviceSession) throws(VirtualDeviceError) -> Void = { (_) throws(VirtualDeviceError) in }
+    filledBy fill: (DeviceSession) throws(KeyhaulError) -> Void = { (_) throws(KeyhaulError) in }
   ) throws {
     home = try TemporaryDeviceHome()
     let device = try home.home.create(

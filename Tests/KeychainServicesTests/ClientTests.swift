@@ -250,7 +250,7 @@ struct LockAnnouncementTests {
   func noPasscode() throws {
     let phone = try Desk().phone(passcode: "")
     let names = heard(phone.notificationCenter) {
-      #expect(throws: VirtualDeviceError.self) { try phone.lock() }
+      #expect(throws: KeyhaulError.self) { try phone.lock() }
     }
     #expect(names == [])
     #expect(phone.speak { add() } == errSecSuccess, "it is not held either")

@@ -30,17 +30,17 @@ struct KeptDeviceTests {
     let phone = try DefaultKeychain.client()
     for round in 1...3 {
       #expect(add("anna") == errSecSuccess)
-      let before = try phone.device.withSession(.reading, verb: "test") { (session) throws(VirtualDeviceError) in
+      let before = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
         (session.record.revision, try session.itemCount)
       }
       #expect(before.1 == 1, "round \(round)")
-      try phone.device.withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+      try phone.device.withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
         try session.erase()
       }
       #expect(SecItemCopyMatching(item as CFDictionary, nil) == errSecItemNotFound)
       #expect(add("bert") == errSecSuccess)
       #expect(try phone.itemCount() == 1)
-      let after = try phone.device.withSession(.reading, verb: "test") { (session) throws(VirtualDeviceError) in
+      let after = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
         session.record.revision
       }
       #expect(after != before.0)
@@ -88,7 +88,7 @@ struct KeptDeviceTests {
     defer { calls.stop() }
     for _ in 0..<3 {
       let count = try device.withSession(.writing, verb: "test", wait: .seconds(20)) {
-        (session) throws(VirtualDeviceError) in try session.itemCount
+        (session) throws(KeyhaulError) in try session.itemCount
       }
       #expect(count == 0)
     }
@@ -119,7 +119,7 @@ struct KeptDeviceTests {
   func failing() throws {
     let phone = try DefaultKeychain.client()
     #expect(add("anna") == errSecSuccess)
-    #expect(throws: VirtualDeviceError.self) { try phone.unlock(passcode: "9999") }
+    #expect(throws: KeyhaulError.self) { try phone.unlock(passcode: "9999") }
     #expect(add("bert") == errSecSuccess)
     #expect(try phone.itemCount() == 2)
   }

@@ -14,6 +14,7 @@ struct TutorialTests {
     "7-four-digits": ["FourDigitTutorial"], "8-app-test-suite": ["AppTestSuiteTutorial"],
     "9-port-a-package": ["PortAPackageCode", "PortAPackageTutorial"],
     "GettingStarted": ["GettingStartedTutorial"], "ReadABackup": ["ReadABackupTutorial"],
+    "TestABackupTool": ["TestABackupToolTutorial"],
     "TestYourAppsMigration": [
       "TestYourAppsMigrationApp", "TestYourAppsMigrationTutorial", "TestYourAppsMigrationXCTest",
     ],

@@ -49,7 +49,7 @@ private final class BrokenKeybag {
       with: archive.unlock(password: secret(Desk.password), acceptingAtMost: limit), deviceKey: session?.deviceKey())
   }
 
-  func error(_ keybag: Keybag, limit: Int = RoundLimit.standard) throws -> ArchivedKeychainError? {
+  func error(_ keybag: Keybag, limit: Int = RoundLimit.standard) throws -> KeyhaulError? {
     try openingError { _ = try open(keybag, on: nil, limit: limit) }
   }
 }

@@ -10,7 +10,7 @@ struct DowngradeTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
   private static let items = classes.map { KeychainItem.password($0.rawValue, $0) }
 
-  private func refusal(_ unbound: Set<UInt32>, _ desk: Desk, onto session: DeviceSession) throws -> MigrationError? {
+  private func refusal(_ unbound: Set<UInt32>, _ desk: Desk, onto session: DeviceSession) throws -> KeyhaulError? {
     let path = try CraftedBackup(desk: desk, password: nil, unbound: unbound, items: Self.items).write()
     let opened = try desk.open(path, password: nil, on: session)
     #expect(opened.archive.unboundKeychain?.classes.map(\.rawValue) == unbound.sorted())

@@ -153,7 +153,7 @@ struct ExpectationTests {
     let check = try ExpectationCheck(list(""), many)
     #expect(check.isMet && check.checkedCount == 4_001 && check.cases.allSatisfy { $0.matchedCount == 1 })
     #expect(try ExpectationCheck(Array(list("*").prefix(400)), many).isMet)
-    let error = #expect(throws: MigrationError.self) { try ExpectationCheck(list("*"), many) }
+    let error = #expect(throws: KeyhaulError.self) { try ExpectationCheck(list("*"), many) }
     #expect(error?.code == .malformedExpectations && error?.category == .refused)
   }
 
@@ -232,7 +232,7 @@ struct FourRestoresExpectationTests {
 @Suite("A list of expectations that is not exactly as the format says")
 struct ExpectationListTests {
   private func reason(_ text: String) -> String? {
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       _ = try PlanExpectations(parsing: Array(text.utf8))
       return nil
     } catch {
@@ -335,6 +335,6 @@ struct ExpectationListTests {
     #expect(reason(#"{"format": \#(deep)"#)?.hasPrefix("it is nested more than 100 deep (line 1, ") == true)
     let many = "[" + String(repeating: "1,", count: PlanExpectations.maximumValueCount) + "1]"
     #expect(reason(many)?.hasPrefix("it has more values than Keyhaul reads") == true)
-    #expect(throws: MigrationError.self) { try PlanExpectations(parsing: [0x22, 0xFF, 0x22]) }
+    #expect(throws: KeyhaulError.self) { try PlanExpectations(parsing: [0x22, 0xFF, 0x22]) }
   }
 }

@@ -42,7 +42,7 @@ struct PlanChecksums {
     for removed in [[], Array(repeating: plan.removed, count: 700).flatMap(\.self)] {
       plan.removed = removed
       var portions: [[UInt8]] = []
-      try PlanFile.forEachPortion(of: plan, translating: \.self) { (portion) throws(MigrationError) in
+      try PlanFile.forEachPortion(of: plan, translating: \.self) { (portion) throws(KeyhaulError) in
         portions.append(Array(portion))
       }
       let saved = String(decoding: portions.joined(), as: UTF8.self)
@@ -131,13 +131,13 @@ struct PlanChecksums {
     for (old, new, place) in Self.additions {
       let edited = saved.replacing(old, with: new, maxReplacements: 1)
       #expect(edited != saved, "\(old)")
-      let stale = #expect(throws: MigrationError.self) { try file(edited) }
+      let stale = #expect(throws: KeyhaulError.self) { try file(edited) }
       #expect(stale?.code == .stalePlan && stale?.reason == PlanFile.edited)
-      let refused = #expect(throws: MigrationError.self) { try file(resealed(edited)) }
+      let refused = #expect(throws: KeyhaulError.self) { try file(resealed(edited)) }
       #expect(refused?.code == .malformedPlan && refused?.reason == place, "\(refused?.reason ?? "read")")
     }
     let twice = saved.replacing("{\n  \"format\"", with: "{\n  \"made\": \"now\",\n  \"format\"", maxReplacements: 1)
-    #expect(throws: MigrationError.self) { try file(resealed(twice)) }
+    #expect(throws: KeyhaulError.self) { try file(resealed(twice)) }
   }
 
   @Test("of an earlier version does not fit, and it is said that this may be the reason")
@@ -151,13 +151,13 @@ struct PlanChecksums {
   @Test("is not asked for where it is another format, and nothing else is taken for a plan")
   func otherFormats() throws {
     let later = try text(PlanDocument.sample()).replacing("migration-plan/1", with: "migration-plan/2")
-    let error = #expect(throws: MigrationError.self) { try file(later) }
+    let error = #expect(throws: KeyhaulError.self) { try file(later) }
     #expect(
       error?.code == .otherPlanFormat
         && error?.reason == "its format is migration-plan/2; Keyhaul reads migration-plan/1"
     )
     for text in ["", "{}", "[]", "x", "{\"format\": 1}", "{\"format\": \"migration-plan/1\"}"] {
-      #expect(throws: MigrationError.self) { try file(text) }
+      #expect(throws: KeyhaulError.self) { try file(text) }
     }
   }
 

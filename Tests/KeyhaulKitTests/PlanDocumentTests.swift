@@ -100,7 +100,7 @@ struct PlanDocuments {
       let kept = root[member]
       root[member] = value
       let data = try JSONSerialization.data(withJSONObject: root)
-      let error = #expect(throws: MigrationError.self) { try PlanFile(parsing: Array(data)) }
+      let error = #expect(throws: KeyhaulError.self) { try PlanFile(parsing: Array(data)) }
       #expect(error?.code == .malformedPlan)
       root[member] = kept
     }

@@ -127,7 +127,7 @@ struct BorrowedIdentity {
   func keybag() throws {
     let phones = try TwoPhones()
     try copy(["device.json", "keybag", "memory"], from: phones.old, to: phones.new)
-    #expect(throws: VirtualDeviceError.self) { try phones.new.held() }
+    #expect(throws: KeyhaulError.self) { try phones.new.held() }
   }
 
   @Test("with its hardware key it is the same device, and everything arrives", arguments: [true, false])

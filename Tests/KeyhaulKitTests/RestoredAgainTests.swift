@@ -17,7 +17,7 @@ struct RestoredAgainTests {
     desk = try Desk(seed: "again")
     let source = try desk.phone("source")
     target = try desk.phone("target")
-    try source.withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+    try source.withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
       for item in ["a", "b", "c"] { _ = try session.add(KeychainItem.password(item)) }
     }
     path = try desk.backUp(source, password: Desk.password)
@@ -90,6 +90,6 @@ struct RestoredAgainTests {
     let session = try target.held(.reading)
     let plan = try Restorer.plan(
       try desk.open(path, password: Desk.password, on: session), onto: session, policy: .merge)
-    #expect(try migrationError { try Restorer.restore(plan, onto: session) }?.code == .underlying)
+    #expect(try migrationError { try Restorer.restore(plan, onto: session) }?.code == .deviceNotWritable)
   }
 }

@@ -79,7 +79,7 @@ struct WholeOrNothing {
       BEGIN SELECT RAISE(ABORT, 'no'); END
       """, on: halfway.session.device)
     let error = try migrationError { try Restorer.restore(whole, onto: halfway.session) }
-    #expect(error?.code == .underlying)
+    #expect(error?.code == .storeDamaged)
     try halfway.expectUnchanged()
   }
 
@@ -149,7 +149,7 @@ struct WholeOrNothing {
     let plan = try Restorer.plan(halfway.archive, onto: session, policy: .replace)
     #expect(plan.summary.migrates == 6)
     let error = try migrationError { try Restorer.restore(plan, onto: session) }
-    #expect(error?.code == .underlying)
+    #expect(error?.code == .deviceNotWritable)
     try halfway.expectUnchanged()
   }
 

@@ -44,12 +44,12 @@ struct BusyTests {
     let session = try device.openSession(.writing, verb: "keyhaul restore")
     defer { session.end() }
     let later = patient(device, PatientClock())
-    let error = #expect(throws: VirtualDeviceError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       _ = try later.openSession(.writing, verb: "keyhaul backup", wait: .seconds(3))
     }
-    #expect(error?.code == .busy)
+    #expect(error?.code == .deviceBusy)
     #expect(error?.category == .busy)
-    #expect(error?.device == "phone")
+    #expect(error?.subject == "phone")
     #expect(error?.reason == "process \(getpid()) (keyhaul restore) has used it for 3 s")
   }
 
@@ -58,12 +58,12 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let (one, two) = (try device.held(.reading), try device.held(.reading))
-    #expect(try code { _ = try device.held(.writing) } == .busy)
+    #expect(try code { _ = try device.held(.writing) } == .deviceBusy)
     one.end()
-    #expect(try code { _ = try device.held(.writing) } == .busy)
+    #expect(try code { _ = try device.held(.writing) } == .deviceBusy)
     two.end()
     let writer = try device.held(.writing)
-    #expect(try code { _ = try device.held(.reading) } == .busy)
+    #expect(try code { _ = try device.held(.reading) } == .deviceBusy)
     writer.end()
     #expect(try code { _ = try device.held(.writing) } == nil)
   }
@@ -90,7 +90,8 @@ struct BusyTests {
       try? home.delete(device.name)
     })
     #expect(
-      try code { _ = try patient(device, clock).openSession(.writing, verb: "x", wait: .seconds(1)) } == .notFound)
+      try code { _ = try patient(device, clock).openSession(.writing, verb: "x", wait: .seconds(1)) } == .deviceNotFound
+    )
   }
 
   @Test("a session that is over does nothing more")
@@ -99,8 +100,8 @@ struct BusyTests {
     let device = try phones.create()
     let session = try device.held()
     session.end()
-    #expect(try code { try session.lock() } == .notWritable)
-    #expect(try code { _ = try session.itemCount } == .notWritable)
+    #expect(try code { try session.lock() } == .deviceNotWritable)
+    #expect(try code { _ = try session.itemCount } == .deviceNotWritable)
     #expect(session.rawKeys(1...12).isEmpty)
   }
 
@@ -113,13 +114,13 @@ struct BusyTests {
     let store = try session.keychain
     session.end()
     let keys = try device.held(.reading)
-    #expect(throws: KeychainStoreError.self) { try store.count(of: .key) }
-    #expect(throws: KeychainStoreError.self) { try store.find(ItemQuery(), keys: keys.classKeys) }
-    #expect(throws: KeychainStoreError.self) { try store.rows(includingTombstones: true, keys: keys.classKeys) }
-    #expect(try code { _ = try session.find(ItemQuery()) } == .notWritable)
-    #expect(try code { try session.add("other", .always) } == .notWritable)
-    #expect(try code { _ = try session.update(.init(), with: .init()) } == .notWritable)
-    #expect(try code { _ = try session.delete(.init()) } == .notWritable)
+    #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
+    #expect(throws: KeyhaulError.self) { try store.find(ItemQuery(), keys: keys.classKeys) }
+    #expect(throws: KeyhaulError.self) { try store.rows(includingTombstones: true, keys: keys.classKeys) }
+    #expect(try code { _ = try session.find(ItemQuery()) } == .deviceNotWritable)
+    #expect(try code { try session.add("other", .always) } == .deviceNotWritable)
+    #expect(try code { _ = try session.update(.init(), with: .init()) } == .deviceNotWritable)
+    #expect(try code { _ = try session.delete(.init()) } == .deviceNotWritable)
     let calls: [() throws -> Void] = [
       { try session.secItemAdd(["class": "genp"], by: SecItemCaller(accessGroups: ["a"])) },
       { _ = try session.secItemCopyMatching(["class": "genp"], by: SecItemCaller(accessGroups: ["a"])) },
@@ -148,7 +149,7 @@ struct BusyTests {
     try failing.add("three", .always)
     while faults.stepCount < 20 { try? failing.recordBackup(at: Phones.now) }
     #expect(try code { try failing.add("four", .always) } == nil)
-    #expect(try code { try failing.finish() } == .io)
+    #expect(try code { try failing.finish() } == .deviceIO)
     #expect(try device.held(.reading).itemCount == 4)
   }
 
@@ -157,12 +158,12 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.held(.reading)
-    #expect(try code { try session.lock() } == .notWritable)
-    #expect(try code { try session.unlock("x") } == .notWritable)
-    #expect(try code { try session.erase() } == .notWritable)
-    #expect(try code { try session.restart() } == .notWritable)
-    #expect(try code { try session.add("x", .always) } == .notWritable)
-    #expect(try code { try session.recordBackup(at: Phones.now) } == .notWritable)
+    #expect(try code { try session.lock() } == .deviceNotWritable)
+    #expect(try code { try session.unlock("x") } == .deviceNotWritable)
+    #expect(try code { try session.erase() } == .deviceNotWritable)
+    #expect(try code { try session.restart() } == .deviceNotWritable)
+    #expect(try code { try session.add("x", .always) } == .deviceNotWritable)
+    #expect(try code { try session.recordBackup(at: Phones.now) } == .deviceNotWritable)
     #expect(session.record.failedAttempts == 0)
   }
 
@@ -206,7 +207,7 @@ struct BusyTests {
     defer { session.end() }
     let text = "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}"
     try device.write(Array(text.utf8), to: .lock)
-    #expect(throws: VirtualDeviceError(.busy, "phone", "another process is using it")) { _ = try device.held() }
+    #expect(throws: KeyhaulError(.deviceBusy, "phone", "another process is using it")) { _ = try device.held() }
   }
 
   @Test("a holder's text shows nothing that a terminal would obey")
@@ -215,7 +216,7 @@ struct BusyTests {
     let device = try phones.create()
     let session = try device.openSession(.writing, verb: "\u{1b}[31m" + String(repeating: "x", count: 100))
     defer { session.end() }
-    let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
+    let error = #expect(throws: KeyhaulError.self) { _ = try device.held() }
     #expect(error?.reason == "process \(getpid()) ([31m\(String(repeating: "x", count: 36))) has used it for 0 s")
   }
 
@@ -237,7 +238,7 @@ struct BusyTests {
     #expect(waits.withLock { $0 } == 1)
 
     let again = try HomeLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles())
-    #expect(try code { _ = try phones.create("third") } == .busy)
+    #expect(try code { _ = try phones.create("third") } == .deviceBusy)
     _ = consume again
     #expect(try phones.home.devices().map(\.name.text) == ["first", "second"])
   }
@@ -269,8 +270,8 @@ struct BusyTests {
       guard !isHeld, FileManager.default.fileExists(atPath: marker) else { return }
       isHeld = true
       try device.write(Array("\u{1b}]0;title\u{7}".utf8), to: .lock)
-      let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
-      #expect(error?.code == .busy)
+      let error = #expect(throws: KeyhaulError.self) { _ = try device.held() }
+      #expect(error?.code == .deviceBusy)
       #expect(error?.reason == "another process is using it")
       kill(process, SIGKILL)
     }

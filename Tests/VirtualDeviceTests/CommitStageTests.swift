@@ -19,7 +19,7 @@ struct CommitStageTests {
 
   private func prepare(_ verb: CrashTests.Verb) throws -> VirtualDevice {
     let device = try phones.create("start", passcode: verb.startsWithPasscode ? "1234" : "")
-    try device.withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+    try device.withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
       _ = try session.add(KeychainItem(kind: .genericPassword))
     }
     if verb.startsLocked { try device.held().lock() }
@@ -31,11 +31,11 @@ struct CommitStageTests {
     return try phones.home.device(DeviceName(name))
   }
 
-  private func error(_ body: () throws -> Void) throws -> VirtualDeviceError? {
+  private func error(_ body: () throws -> Void) throws -> KeyhaulError? {
     do {
       try body()
       return nil
-    } catch let error as VirtualDeviceError {
+    } catch let error as KeyhaulError {
       return error
     }
   }
@@ -74,7 +74,7 @@ struct CommitStageTests {
       let home = DeviceHome(path: phones.home.path, environment: environment)
       let error = try error {
         _ = try home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
-          (session) throws(VirtualDeviceError) in
+          (session) throws(KeyhaulError) in
           for account in ["a", "b"] {
             _ = try session.add(KeychainItem(kind: .genericPassword, attributes: [.account: .string(account)]))
           }
@@ -131,7 +131,7 @@ struct CommitStageTests {
   func erased() throws {
     let device = try phones.create("start", passcode: "1234")
     try device.held().setEraseAfterFailures(1)
-    var codes: Set<VirtualDeviceError.Code> = []
+    var codes: Set<KeyhaulError.Code> = []
     for limit in 0..<100 {
       let copy = try copy(device, "cut-\(limit)")
       let faults = Faults(after: limit)
@@ -142,6 +142,6 @@ struct CommitStageTests {
       codes.insert(error.code)
       if !faults.didFail { break }
     }
-    #expect(codes == [.io, .erased])
+    #expect(codes == [.deviceIO, .erased])
   }
 }

@@ -160,7 +160,7 @@ struct CrashTests {
       environment.files = faults.door
       let home = DeviceHome(path: phones.home.path, environment: environment)
       _ = try? home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
-        (session) throws(VirtualDeviceError) in
+        (session) throws(KeyhaulError) in
         _ = try session.add(KeychainItem(kind: .genericPassword))
       }
       if try phones.home.devices().isEmpty {
@@ -200,11 +200,11 @@ struct CrashTests {
   func fullDisk(_ reason: Errno) throws {
     let device = try prepare(.changePasscode)
     let before = try Looks(device)
-    let error = #expect(throws: VirtualDeviceError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try Verb.changePasscode.run(try device.through(Faults(after: 8, reason).door).held())
     }
-    #expect(error?.code == .io)
-    #expect(error?.systemError == reason.rawValue)
+    #expect(error?.code == .deviceIO)
+    #expect(error?.errno == reason)
     #expect(try Looks(device) == before)
   }
 
@@ -239,7 +239,7 @@ struct CrashTests {
   func foreignChange(_ text: String) throws {
     let device = try phones.create()
     try device.write(Array(text.utf8), to: .change)
-    #expect(try code { _ = try device.held() } == .damaged)
+    #expect(try code { _ = try device.held() } == .deviceDamaged)
     #expect(device.has(.hardware))
   }
 
@@ -251,7 +251,7 @@ struct CrashTests {
       let session = try device.through(faults.door).held()
       defer { session.end() }
       try verb.run(session)
-    } catch is VirtualDeviceError {
+    } catch is KeyhaulError {
       return
     }
   }

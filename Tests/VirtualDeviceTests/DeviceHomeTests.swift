@@ -130,7 +130,7 @@ struct DeviceHomeTests {
     for name in ["diary.txt", "b"] {
       let path = phones.path("phone/\(name)")
       try Data([1]).write(to: URL(fileURLWithPath: path))
-      #expect(try code { try phones.home.delete(DeviceName("phone")) } == .occupied)
+      #expect(try code { try phones.home.delete(DeviceName("phone")) } == .deviceOccupied)
       #expect(try phones.home.foreignNames(of: DeviceName("phone")) == [name])
       try FileManager.default.removeItem(atPath: path)
     }
@@ -143,8 +143,8 @@ struct DeviceHomeTests {
     _ = try phones.create()
     try phones.home.delete(DeviceName("phone"))
     #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path).isEmpty)
-    #expect(try code { _ = try phones.home.device(DeviceName("phone")) } == .notFound)
-    #expect(try code { try phones.home.delete(DeviceName("phone")) } == .notFound)
+    #expect(try code { _ = try phones.home.device(DeviceName("phone")) } == .deviceNotFound)
+    #expect(try code { try phones.home.delete(DeviceName("phone")) } == .deviceNotFound)
   }
 
   @Test("a folder that only has a device.json is not a device and is never deleted")
@@ -152,7 +152,7 @@ struct DeviceHomeTests {
     let phones = try Phones()
     try FileManager.default.createDirectory(atPath: phones.path("project"), withIntermediateDirectories: true)
     try Data("{}".utf8).write(to: URL(fileURLWithPath: phones.path("project/device.json")))
-    #expect(try code { try phones.home.delete(DeviceName("project")) } == .notFound)
+    #expect(try code { try phones.home.delete(DeviceName("project")) } == .deviceNotFound)
     #expect(FileManager.default.fileExists(atPath: phones.path("project/device.json")))
   }
 

@@ -83,7 +83,7 @@ struct CopiedDirectoryTests {
     let phones = try Phones()
     let copy = try copy(try phones.create(), in: phones)
     try FileManager.default.removeItem(atPath: DeviceFile.hardware.path(in: copy.directory))
-    #expect(try code { _ = try copy.held() } == .damaged)
+    #expect(try code { _ = try copy.held() } == .deviceDamaged)
   }
 
   @Test("with another chip's key it does not open either, locked or unlocked", arguments: [true, false])
@@ -93,7 +93,7 @@ struct CopiedDirectoryTests {
     if locked { try device.held().lock() }
     let copy = try copy(device, in: phones)
     try copy.write(try phones.create("other").read(.hardware), to: .hardware)
-    #expect(try code { try copy.held().unlock("1234") } == .damaged)
+    #expect(try code { try copy.held().unlock("1234") } == .deviceDamaged)
   }
 
   @Test("with another chip's key and a bag signed for it, the passcode and the items stay closed")

@@ -22,7 +22,7 @@ struct FinishedSessionTests {
     let device = try phones.create()
     // Two items raise the revision twice: on disk before the first, and at the session's end.
     let counted = Faults()
-    try device.through(counted.door).withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+    try device.through(counted.door).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
       _ = try session.add(item("one"))
       _ = try session.add(item("two"))
     }
@@ -31,11 +31,11 @@ struct FinishedSessionTests {
       let faults = Faults(after: limit)
       #expect(
         try code {
-          try device.through(faults.door).withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+          try device.through(faults.door).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
             _ = try session.add(item("three \(limit)"))
             _ = try session.add(item("four \(limit)"))
           }
-        } == .io, "after \(limit) of \(last) steps")
+        } == .deviceIO, "after \(limit) of \(last) steps")
     }
   }
 

@@ -177,9 +177,9 @@ struct FixtureTests {
   func refused(_ old: String, _ new: String, _ place: String) throws {
     let changed = Self.fixture.replacing(old, with: new, maxReplacements: 1)
     try #require(changed != Self.fixture)
-    let error = #expect(throws: VirtualDeviceError.self) { _ = try decode(changed) }
+    let error = #expect(throws: KeyhaulError.self) { _ = try decode(changed) }
     #expect(error?.code == .badFixture)
-    #expect(error?.device == "sample.json")
+    #expect(error?.subject == "sample.json")
     #expect(error?.reason.hasPrefix(place) == true, "\(error?.reason ?? "")")
   }
 
@@ -189,7 +189,7 @@ struct FixtureTests {
       ("{}", "the document has no \"format\", \"created\", \"device\" and \"items\""),
       (#"{"format": "device-fixture/1"}"#, "the document has no \"created\", \"device\" and \"items\""),
     ] {
-      let error = #expect(throws: VirtualDeviceError.self) { _ = try decode(text) }
+      let error = #expect(throws: KeyhaulError.self) { _ = try decode(text) }
       #expect(error?.code == .badFixture && error?.reason == what, "\(error?.reason ?? "")")
     }
   }
@@ -223,7 +223,7 @@ struct FixtureTests {
     #expect(throws: Never.self) {
       try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count)
     }
-    let error = #expect(throws: VirtualDeviceError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: 1_000)
     }
     #expect(error?.code == .badFixture)
@@ -254,7 +254,7 @@ struct FixtureTests {
     let phones = try Phones()
     var fixture = try decode(Self.fixture)
     fixture.passcode = nil
-    let error = #expect(throws: VirtualDeviceError.self) { _ = try phones.home.create(from: fixture) }
+    let error = #expect(throws: KeyhaulError.self) { _ = try phones.home.create(from: fixture) }
     #expect(error?.code == .badFixture)
     #expect(error?.reason.contains("passcode") == true)
   }
@@ -266,7 +266,7 @@ struct FixtureTests {
       Self.fixture.replacing("\"AP8=\"", with: "\"planted!\""),
       Self.fixture.replacing("\"2580\"", with: "[\"planted\"]"),
     ] {
-      let error = #expect(throws: VirtualDeviceError.self) { _ = try decode(text) }
+      let error = #expect(throws: KeyhaulError.self) { _ = try decode(text) }
       #expect(error.map { "\($0) \($0.advice)".contains("planted") } == false)
     }
   }

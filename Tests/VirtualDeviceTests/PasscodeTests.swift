@@ -111,7 +111,7 @@ struct WrongPasscodeTests {
     try device.held().lock()
     // The record is replaced in five steps; whatever comes after them never happens.
     let faults = Faults(after: 5)
-    #expect(throws: VirtualDeviceError.self) { try device.through(faults.door).held().unlock("1234") }
+    #expect(throws: KeyhaulError.self) { try device.through(faults.door).held().unlock("1234") }
     #expect(try device.held(.reading).record.failedAttempts == 1)
     #expect(try device.held(.reading).state == .locked)
   }
@@ -144,7 +144,7 @@ struct WrongPasscodeTests {
     let device = try phones.create("phone", DeviceOptions(eraseAfterFailures: 2))
     try device.held().lock()
     for _ in 1...2 {
-      #expect(throws: VirtualDeviceError.self) { try device.through(Faults(after: 5).door).held().unlock("x") }
+      #expect(throws: KeyhaulError.self) { try device.through(Faults(after: 5).door).held().unlock("x") }
     }
     #expect(try device.held(.reading).isPasscodeSet)
     #expect(try code { try device.held().unlock("1234") } == .erased)
@@ -223,7 +223,7 @@ struct StoppedPasscodeTests {
     try session.restart()
     let files = try [DeviceFile.record, .keybag].map { try device.read($0) }
     for passcode in ["1234", "4321"] {
-      let error = #expect(throws: VirtualDeviceError.self) { try session.unlock(passcode: Secret(utf8: passcode)) }
+      let error = #expect(throws: KeyhaulError.self) { try session.unlock(passcode: Secret(utf8: passcode)) }
       #expect((error?.underlying as? DataProtectionError)?.code == .cancelled)
     }
     #expect(session.state != .unlocked && session.record.failedAttempts == 0)
@@ -236,7 +236,7 @@ struct StoppedPasscodeTests {
     let device = try stopping(phones)
     let session = try device.held()
     let files = try [DeviceFile.record, .keybag].map { try device.read($0) }
-    let error = #expect(throws: VirtualDeviceError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       switch action {
       case 0: try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "5678"))
       case 1: try session.removePasscode(Secret(utf8: "1234"))

@@ -96,9 +96,9 @@ extension DeviceSession {
     do {
       try body()
       return 0
-    } catch let error as VirtualDeviceError {
-      guard let underlying = error.underlying as? KeychainStoreError else { throw error }
-      return underlying.status.rawValue
+    } catch let error as KeyhaulError {
+      guard error.code.domain == .keychainStore else { throw error }
+      return error.status.rawValue
     }
   }
 
@@ -106,11 +106,11 @@ extension DeviceSession {
 }
 
 /// The code of the device error that the closure ends with, `nil` if it ends well.
-func code(_ body: () throws -> Void) throws -> VirtualDeviceError.Code? {
+func code(_ body: () throws -> Void) throws -> KeyhaulError.Code? {
   do {
     try body()
     return nil
-  } catch let error as VirtualDeviceError {
+  } catch let error as KeyhaulError {
     return error.code
   }
 }

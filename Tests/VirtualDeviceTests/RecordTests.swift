@@ -25,7 +25,7 @@ struct RecordTests {
     let shortest = try phones.create("phone0", options(1)).read(.record).count
     let room = limit - shortest + 1
     #expect(try phones.create("phone1", options(room)).read(.record).count == limit)
-    let error = #expect(throws: VirtualDeviceError.self) { try phones.create("phone2", options(room + 1)) }
+    let error = #expect(throws: KeyhaulError.self) { try phones.create("phone2", options(room + 1)) }
     let reason = "device.json has \(limit + 1) bytes; the limit for a new device is \(limit)"
     #expect(error?.code == .badFixture && error?.reason.hasSuffix(reason) == true)
     #expect(
@@ -112,8 +112,8 @@ struct RecordTests {
     let changed = original.replacing(old, with: new, maxReplacements: 1)
     try #require(changed != original)
     try device.write(Array(changed.utf8), to: .record)
-    let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
-    #expect(error?.code == .damaged)
+    let error = #expect(throws: KeyhaulError.self) { _ = try device.held() }
+    #expect(error?.code == .deviceDamaged)
     #expect(error?.reason.hasPrefix(place) == true, "\(error?.reason ?? "")")
   }
 }
@@ -125,8 +125,8 @@ struct DamagedDeviceTests {
     let phones = try Phones()
     let device = try phones.create()
     try FileManager.default.removeItem(atPath: file.path(in: device.directory))
-    let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held().itemCount }
-    #expect(error?.code == .damaged)
+    let error = #expect(throws: KeyhaulError.self) { _ = try device.held().itemCount }
+    #expect(error?.code == .deviceDamaged)
     #expect(error?.category == .damaged)
     #expect(error?.reason.contains(file.rawValue) == true)
   }
@@ -138,10 +138,10 @@ struct DamagedDeviceTests {
     let path = file.path(in: device.directory)
     try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
-    #expect(try code { _ = try device.held() } == .damaged)
+    #expect(try code { _ = try device.held() } == .deviceDamaged)
     try FileManager.default.removeItem(atPath: path)
     #expect(mkfifo(path, 0o600) == 0)
-    #expect(try code { _ = try device.held() } == .damaged)
+    #expect(try code { _ = try device.held() } == .deviceDamaged)
   }
 
   @Test("a hardware key of another length is no hardware key", arguments: [0, 31, 33])
@@ -149,7 +149,7 @@ struct DamagedDeviceTests {
     let phones = try Phones()
     let device = try phones.create()
     try device.write([UInt8](repeating: 7, count: length), to: .hardware)
-    #expect(try code { _ = try device.held() } == .damaged)
+    #expect(try code { _ = try device.held() } == .deviceDamaged)
   }
 
   @Test("a keybag with one bit turned does not fit its signature any more")
@@ -161,7 +161,7 @@ struct DamagedDeviceTests {
       var turned = keybag
       turned[index] ^= 0x10
       try device.write(turned, to: .keybag)
-      #expect(try code { _ = try device.held() } == .damaged, "byte \(index)")
+      #expect(try code { _ = try device.held() } == .deviceDamaged, "byte \(index)")
     }
   }
 
@@ -171,7 +171,7 @@ struct DamagedDeviceTests {
     let device = try phones.create()
     try device.write(Array("not a database, whatever its name says".utf8), to: .keychain)
     let keybag = try device.read(.keybag)
-    let error = #expect(throws: VirtualDeviceError.self) { try device.held().removePasscode(Secret(utf8: "1234")) }
+    let error = #expect(throws: KeyhaulError.self) { try device.held().removePasscode(Secret(utf8: "1234")) }
     #expect(error?.category == .damaged)
     #expect(try device.read(.keybag) == keybag)
     #expect(try device.held(.reading).isPasscodeSet)
@@ -186,7 +186,7 @@ struct DamagedDeviceTests {
     try FileManager.default.createDirectory(atPath: directory.home.path, withIntermediateDirectories: true)
     try Data(count: 100).write(to: URL(fileURLWithPath: directory.path("file")))
     #expect(try DeviceFiles().read(directory.path("file"), atMost: 100)?.count == 100)
-    #expect(try code { _ = try DeviceFiles().read(directory.path("file"), atMost: 99) } == .damaged)
+    #expect(try code { _ = try DeviceFiles().read(directory.path("file"), atMost: 99) } == .deviceDamaged)
   }
 }
 
@@ -313,9 +313,9 @@ struct SyncingTests {
 
 @Suite("What a device's errors say")
 struct ErrorTextTests {
-  @Test("every error has a summary and an advice in the program's style", arguments: VirtualDeviceError.Code.allCases)
-  func words(_ code: VirtualDeviceError.Code) {
-    let error = VirtualDeviceError(code, "phone", "a fact")
+  @Test("every error has a summary and an advice in the program's style", arguments: KeyhaulError.Code.ofDevice)
+  func words(_ code: KeyhaulError.Code) {
+    let error = KeyhaulError(code, "phone", "a fact")
     for text in [error.summary, error.advice] {
       #expect(!text.isEmpty)
       #expect(text.utf8.count <= 100)
@@ -327,20 +327,22 @@ struct ErrorTextTests {
 
   @Test("those with an exit code of their own have its category")
   func categories() {
-    let expected: [VirtualDeviceError.Code: ErrorCategory] = [
-      .notFound: .notFound, .busy: .busy, .wrongPasscode: .wrongPassword, .locked: .locked, .damaged: .damaged,
-      .unsupportedVersion: .refused, .badName: .usage, .io: .failed, .erased: .failed,
+    let expected: [KeyhaulError.Code: ErrorCategory] = [
+      .deviceNotFound: .notFound, .deviceBusy: .busy, .wrongPasscode: .wrongPassword, .locked: .locked,
+      .deviceDamaged: .damaged,
+      .unsupportedVersion: .refused, .badName: .usage, .deviceIO: .failed, .erased: .failed,
     ]
-    for (code, category) in expected { #expect(VirtualDeviceError(code, "phone", "a fact").category == category) }
+    for (code, category) in expected { #expect(KeyhaulError(code, "phone", "a fact").category == category) }
   }
 
-  @Test("what the keychain below reports keeps its category, its words and its advice")
+  @Test("An error of a lower layer keeps its category, words and advice, and gets the device's name")
   func underlying() {
-    let locked = KeychainStoreError(.interactionNotAllowed, "class 6 is not in memory")
-    let error = VirtualDeviceError("phone", locked)
-    #expect(error.category == .locked)
-    #expect(error.summary == locked.summary)
-    #expect(error.reason == locked.reason)
-    #expect(error.advice == locked.advice)
+    let stopped = DataProtectionError(.cancelled, "it was stopped after 5 iterations")
+    let error = KeyhaulError(stopped).with(subject: "phone")
+    #expect(error.code == .underlying && error.subject == "phone")
+    #expect(error.meaning == stopped.meaning)
+    #expect(error.reason == stopped.reason)
+    #expect(error.underlying as? DataProtectionError == stopped)
+    #expect(KeyhaulError(error as any ExplainedError) == error)
   }
 }

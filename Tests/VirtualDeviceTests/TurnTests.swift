@@ -23,7 +23,7 @@ struct TurnTests {
     let phones = try Phones()
     let phone = try phones.create()
     let holder = Locked<DeviceSession?>(try phone.held())
-    let late = Locked<[VirtualDeviceError.Code?]>([])
+    let late = Locked<[KeyhaulError.Code?]>([])
     let first = device(phone) { _ in
       // The device is free now, and the first is asleep.
       holder.withLock { session in
@@ -37,7 +37,7 @@ struct TurnTests {
       }
     }
     let session = try first.openSession(.writing, verb: "first", wait: .seconds(5))
-    #expect(late.withLock { $0 } == [.busy, .busy])
+    #expect(late.withLock { $0 } == [.deviceBusy, .deviceBusy])
     session.end()
     #expect(try code { try self.device(phone).held(.writing, wait: .seconds(1)) } == nil)
   }
@@ -66,12 +66,12 @@ struct TurnTests {
     defer { holder.end() }
     let slept = Locked(Duration.zero)
     let patient = device(phone) { duration in slept.withLock { $0 += duration } }
-    #expect(try code { try patient.held(.writing, wait: .seconds(7)) } == .busy)
+    #expect(try code { try patient.held(.writing, wait: .seconds(7)) } == .deviceBusy)
     #expect(slept.withLock { $0 } <= .seconds(7) && slept.withLock { $0 } > .seconds(6))
     let sleeps = Locked(0)
     let stopping = device(
       phone, meanwhile: { _ in sleeps.withLock { $0 += 1 } }, shouldContinue: { sleeps.withLock { $0 } < 3 })
-    #expect(try code { try stopping.held(.writing, wait: .seconds(3600)) } == .busy)
+    #expect(try code { try stopping.held(.writing, wait: .seconds(3600)) } == .deviceBusy)
     #expect(sleeps.withLock { $0 } == 3)
   }
 

@@ -12,7 +12,7 @@ struct DeviceNameTests {
   @Test(
     "nothing that hides, leaves the folder or looks like a flag is a name",
     arguments: ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\u{0}", "ä", "a\n", "a\\b", "é"])
-  func refused(_ text: String) { #expect(throws: VirtualDeviceError.self) { try DeviceName(text) } }
+  func refused(_ text: String) { #expect(throws: KeyhaulError.self) { try DeviceName(text) } }
 
   @Test("64 characters are a name, 65 are not")
   func length() throws {

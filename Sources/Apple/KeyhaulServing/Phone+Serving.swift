@@ -25,7 +25,7 @@ extension Phone {
   public func serve<Result>(_ body: (_ address: String) throws -> Result) throws -> Result {
     let served: ServedDevice
     let server: DeviceServer
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       // One iteration: a test does not wait for a password's key.
       served = try ServedDevice(device, number: 1, trust: .always, rounds: 1) { _ in }
     } catch {

@@ -57,7 +57,7 @@ struct ArchivedItemReaderTests {
     let opened = try archive.open(with: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
     let reader = try archive.reader(with: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
     var taken: [ArchivedItem] = []
-    let take = { (portion: [ArchivedItem]) throws(ArchivedKeychainError) in taken += portion }
+    let take = { (portion: [ArchivedItem]) throws(KeyhaulError) in taken += portion }
     try reader.forEachPortion(translating: { $0 }, take)
     let answers = taken.map { Answer(index: $0.index, account: $0.item?[.account], reason: reader.reason(of: $0)) }
     #expect(

@@ -11,7 +11,7 @@ struct DomainTreeTests {
     // The directory is gone with the shelf.
     return try withExtendedLifetime(shelf) {
       let builder = DomainTree.Builder(stored: try archive.storedFiles(), depth: depth)
-      try archive.fileList().forEachFile { (file) throws(BackupArchiveError) in builder.add(file) }
+      try archive.fileList().forEachFile { (file) throws(KeyhaulError) in builder.add(file) }
       return builder.tree
     }
   }
@@ -80,7 +80,7 @@ struct DomainTreeTests {
       ], hasKeychain: false)
     let list = try shelf.open().fileList()
     var index = FilesByDirectory()
-    _ = try list.listing { (file, place) throws(BackupArchiveError) in index.add(file, at: place) }
+    _ = try list.listing { (file, place) throws(KeyhaulError) in index.add(file, at: place) }
     let reader = try list.reader()
     let names = try index.inOrder.map { place in try reader.file(at: place)?.relativePath }
     // The domain's own directory first; in a directory the order is the list's.

@@ -41,9 +41,7 @@ struct EveryBitTests {
   private func isSeen(_ shelf: Shelf, withPassword knowsPassword: Bool = true) throws -> Bool {
     do {
       return try plain.verify(shelf, knowsPassword: knowsPassword).verdict == .damaged
-    } catch is BackupArchiveError {
-      return true
-    } catch is ArchivedKeychainError {
+    } catch is KeyhaulError {
       return true
     }
   }
@@ -181,7 +179,7 @@ struct EveryBitTests {
           "\(item.index) \(ItemIdentity(opened)) \(opened.secret?.withBytes { String(hexadecimal: Array($0)) } ?? "")"
       }
       return Set(texts)
-    } catch is ArchivedKeychainError {
+    } catch is KeyhaulError {
       return []
     }
   }

@@ -40,7 +40,7 @@ struct FindingTests {
     }
     let finding = try #require(try opened(shelf, for: .reading).findings.first, sourceLocation: sourceLocation)
     for use in [.restoring] + (hidesKeychain ? takesItems : []) {
-      let error = #expect(throws: ArchivedKeychainError.self, sourceLocation: sourceLocation) {
+      let error = #expect(throws: KeyhaulError.self, sourceLocation: sourceLocation) {
         try opened(shelf, for: use)
       }
       #expect(error.map { finding.description.contains($0.reason) } == true, sourceLocation: sourceLocation)
@@ -75,7 +75,7 @@ struct FindingTests {
     let shelf = try Shelf(items: [], hasKeychain: false)
     #expect(try opened(shelf, for: .reading).findings.isEmpty)
     for use in [ArchiveUse.planning, .restoring] {
-      #expect(throws: ArchivedKeychainError.self) { try opened(shelf, for: use) }
+      #expect(throws: KeyhaulError.self) { try opened(shelf, for: use) }
     }
   }
 

@@ -187,7 +187,7 @@ struct LargeKeychainTests {
     let all = try count(failingAfter: .max)
     #expect(all > 40)
     for limit in [0, 1, all / 2, all - 3, all - 2, all - 1] {
-      let error = #expect(throws: ArchivedKeychainError.self) { try count(failingAfter: limit) }
+      let error = #expect(throws: KeyhaulError.self) { try count(failingAfter: limit) }
       #expect(error?.reason.contains("a temporary file: input/output error") == true, "\(limit) of \(all)")
     }
   }
@@ -204,7 +204,7 @@ struct LargeKeychainTests {
       let key = try archive.unlock(password: Secret(utf8: Shelf.password))
       let reader = try archive.reader(with: key, for: .exporting)
       var readable = 0
-      let count = { (portion: [ArchivedItem]) throws(ArchivedKeychainError) in
+      let count = { (portion: [ArchivedItem]) throws(KeyhaulError) in
         readable += portion.count { $0.item != nil }
       }
       try reader.forEachPortion(translating: { $0 }, count)

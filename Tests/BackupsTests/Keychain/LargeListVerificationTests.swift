@@ -44,7 +44,7 @@ struct LargeListVerificationTests {
       reads.withLock { $0 = 0 }
       failing.withLock { $0 = number }
       defer { failing.withLock { $0 = -1 } }
-      do throws(ArchivedKeychainError) {
+      do throws(KeyhaulError) {
         return .faults(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil), jobs: 1).faults)
       } catch {
         return .ended(error.reason)

@@ -122,7 +122,7 @@ extension VerificationTests {
         archive.keybag, passcodeKey: try archive.keybag.passcodeKey(password: .empty),
         with: Secret(utf8: "one"), deviceKey: try shelf.hardware.deviceKey(), rounds: 1)
       let before = try shelf.read("Manifest.plist")
-      let error = #expect(throws: BackupArchiveError.self) {
+      let error = #expect(throws: KeyhaulError.self) {
         _ = try BackupRewriter().reencrypt(
           archive, at: shelf.path, with: keybag,
           keys: archive.keybag.unlock(password: .empty, deviceKey: shelf.hardware.deviceKey()))

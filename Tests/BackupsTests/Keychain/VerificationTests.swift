@@ -356,7 +356,7 @@ struct VerificationTests {
 
   @Test("that cannot even be opened has one fault, and says that nothing else was looked at")
   func unopened() throws {
-    let verification = BackupVerification(unopened: BackupArchiveError(.truncated, "it ends at byte 3"), isQuick: true)
+    let verification = BackupVerification(unopened: KeyhaulError(.truncated, "it ends at byte 3"), isQuick: true)
     #expect(verification.verdict == .damaged && !verification.isOnlyIncomplete)
     #expect(verification.faults.map(\.reason) == ["it ends at byte 3"])
     #expect(verification.unchecked.count == BackupVerification.CheckID.allCases.count - 1)

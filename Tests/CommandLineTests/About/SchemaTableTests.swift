@@ -7,7 +7,7 @@ import Testing
 @Suite("Every form of JSON is described")
 struct SchemaTableTests {
   /// Of files in a device's own directory, which nothing else reads or writes.
-  private static let ownFormats: Set = ["device-change/1", "virtual-device/1"]
+  private static let ownFormats: Set = ["device-change/1", "device-pairings/1", "virtual-device/1"]
 
   /// The formats that the program's sources name, such as `migration-plan/1`.
   private static func formats() throws -> Set<String> {

@@ -43,7 +43,7 @@ struct KeyDerivationTests {
     let sources = Repository.root.appending(path: "Sources")
     let places = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
       .filter { $0.hasSuffix(".swift") && $0.hasPrefix("CommandLine/") }
-      .filter { try String(contentsOf: sources.appending(path: $0), encoding: .utf8).contains(/\bArchiveKey\(/) }
+      .filter { try String(contentsOf: sources.appending(path: $0), encoding: .utf8).contains(/archive\.unlock\(/) }
     #expect(places == ["CommandLine/keyhaul/Arguments/Unlocking/ArchiveUnlocker.swift"])
   }
 

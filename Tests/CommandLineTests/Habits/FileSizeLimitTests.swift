@@ -55,10 +55,10 @@ struct FileSizeLimitTests {
   @Test("Class keys: a file of 65,536 bytes is read, a longer one is not")
   func classKeys() throws {
     for count in [ClassKeyFile.maximumByteCount, ClassKeyFile.maximumByteCount + 1] {
-      let error = #expect(throws: KeychainDatabaseError.self) {
+      let error = #expect(throws: KeyhaulError.self) {
         _ = try ClassKeyFile.keys(in: SensitiveBytes(copying: [UInt8](repeating: 0x20, count: count)))
       }
-      #expect((error?.code == .overLimit) == (count > 65_536))
+      #expect((error?.code == .databaseOverLimit) == (count > 65_536))
     }
   }
 }

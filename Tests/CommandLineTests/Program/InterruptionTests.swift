@@ -64,7 +64,7 @@ struct InterruptionTests {
     await #expect(processExitsWith: .exitCode(0)) {
       hearSignals()
       Interruption.install()
-      let stopped = VirtualDeviceError("phone", KeychainStoreError(.cancelled, "it was stopped"))
+      let stopped = KeyhaulError(.cancelled, "it was stopped")
       // Where no signal came, it is an error as any other.
       guard CommandFailure(stopped, device: "phone").status == .failed else { exit(1) }
       raise(SIGINT)

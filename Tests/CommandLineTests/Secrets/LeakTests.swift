@@ -104,6 +104,9 @@ struct LeakTests {
   ]
 
   private static let failures = [
+    "device serve old-phone --trust once --listen 0.0.0.0:27015", "device serve nobody --trust always",
+    "device serve old-phone --trust once --listen b.tar -v", "device serve old-phone --no-input",
+    "device serve old-phone old-phone --trust once", "device serve old-phone --rounds 0 --trust once",
     "inspect b.tar --list --password-file .np", "verify b.tar --password-file .np",
     "diff b.tar b.zip --password-file .np", "export b.tar -o x.json --password-file .np",
     "rekey b.tar --password-file .np --new-password-file .np", "plan b.tar --to new-phone --password-file .np",

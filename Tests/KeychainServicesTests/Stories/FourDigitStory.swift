@@ -85,7 +85,7 @@ struct FourDigitStory {
       if let hardware { try FileManager.default.copyItem(atPath: hardware, toPath: copy + "/hardware.uid") }
       let copied = try DeviceHome(path: directory.path, environment: phone.device.environment).device(DeviceName(name))
       for guess in ["0007", "1234", ""] {
-        #expect(try code { _ = try PasscodeGuesser.open(copied, with: [guess]) } == .damaged, "\(name)")
+        #expect(try code { _ = try PasscodeGuesser.open(copied, with: [guess]) } == .deviceDamaged, "\(name)")
       }
     }
     #expect(try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits).guesses == 8)
@@ -93,11 +93,11 @@ struct FourDigitStory {
 
   private var keys: ProtectedKeys { ProtectedKeys(service: "game", accessible: kSecAttrAccessibleWhenUnlocked) }
 
-  private func code(_ body: () throws -> Void) throws -> VirtualDeviceError.Code? {
+  private func code(_ body: () throws -> Void) throws -> KeyhaulError.Code? {
     do {
       try body()
       return nil
-    } catch let error as VirtualDeviceError {
+    } catch let error as KeyhaulError {
       return error.code
     }
   }

@@ -104,7 +104,7 @@ struct KeychainWrapperStory {
   }
 
   private func revision() throws -> String {
-    try phone.withSession(.reading) { (session) throws(VirtualDeviceError) in session.record.revision }
+    try phone.withSession(.reading) { (session) throws(KeyhaulError) in session.record.revision }
   }
 }
 

@@ -45,14 +45,14 @@ struct PasscodeGuesser {
   /// Guesses until the device opens.
   ///
   /// - Throws: `.erased` where the device had enough; everything else that is not a wrong passcode.
-  static func open(_ device: VirtualDevice, with guesses: some Sequence<String>) throws(VirtualDeviceError) -> Report {
+  static func open(_ device: VirtualDevice, with guesses: some Sequence<String>) throws(KeyhaulError) -> Report {
     let start = ContinuousClock.now
     var count = 0
     var found: String?
-    try device.withSession(.writing, verb: "guess") { (session) throws(VirtualDeviceError) in
+    try device.withSession(.writing, verb: "guess") { (session) throws(KeyhaulError) in
       for guess in guesses {
         count += 1
-        do throws(VirtualDeviceError) {
+        do throws(KeyhaulError) {
           try session.unlock(passcode: Secret(utf8: guess))
           found = guess
           return

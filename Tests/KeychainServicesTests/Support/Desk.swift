@@ -72,7 +72,7 @@ extension KeychainClient {
 
   /// How many items the device has, whoever's they are.
   func itemCount() throws -> Int {
-    try withSession(.reading) { (session) throws(VirtualDeviceError) in try session.itemCount }
+    try withSession(.reading) { (session) throws(KeyhaulError) in try session.itemCount }
   }
 }
 

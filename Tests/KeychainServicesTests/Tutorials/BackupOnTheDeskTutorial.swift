@@ -56,7 +56,7 @@ struct FoundBackup {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }
     let other = try KeychainClient.onNewDevice(passcode: "0000")
-    #expect(throws: MigrationError.self) { try restore(password: "house", onto: other) }
+    #expect(throws: KeyhaulError.self) { try restore(password: "house", onto: other) }
     #expect(try restore(password: "horse", onto: other) == 1)
   }
 
@@ -69,7 +69,7 @@ struct FoundBackup {
     let after = try before.rekey(from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
     #expect(try after.archive.storedFiles() == files)
     let other = try KeychainClient.onNewDevice(passcode: "0000")
-    #expect(throws: MigrationError.self) { try restore(password: "horse", onto: other) }
+    #expect(throws: KeyhaulError.self) { try restore(password: "horse", onto: other) }
     #expect(try restore(password: "zebra", onto: other) == 1)
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import KeychainCrypto
 import KeychainServices
 import Testing
@@ -15,10 +16,10 @@ func worstCase(symbols: Int, length: Int) -> Duration {
   try phone.restart()
 
   var found: String?
-  try phone.device.withSession(.writing, verb: "guess") { (session) throws(VirtualDeviceError) in
+  try phone.device.withSession(.writing, verb: "guess") { (session) throws(KeyhaulError) in
     for number in 0..<10_000 {
       let guess = String(String(10_000 + number).dropFirst())
-      do throws(VirtualDeviceError) {
+      do throws(KeyhaulError) {
         try session.unlock(passcode: Secret(utf8: guess))
         found = guess
         break
@@ -40,5 +41,5 @@ func worstCase(symbols: Int, length: Int) -> Duration {
     environment: DeviceEnvironment(passcodeRounds: 1))
   try phone.restart()
   for _ in 1...10 { try? phone.unlock(passcode: "0000") }
-  #expect(throws: VirtualDeviceError.self) { try phone.unlock(passcode: "9999") }  // erased: there is no passcode
+  #expect(throws: KeyhaulError.self) { try phone.unlock(passcode: "9999") }  // erased: there is no passcode
 }

@@ -11,7 +11,7 @@ struct FirstMove {
   init() throws {
     home = try TemporaryDeviceHome()
     old = try home.home.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
-      (phone) throws(VirtualDeviceError) in
+      (phone) throws(KeyhaulError) in
       try phone.add(Self.password("mail", .afterFirstUnlock))
       try phone.add(Self.password("push token", .whenUnlockedThisDeviceOnly))
     }

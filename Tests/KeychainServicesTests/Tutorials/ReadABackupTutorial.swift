@@ -50,7 +50,7 @@ struct ReadingABackup {
   func wrongPassword() throws {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       _ = try Backup(path: path, password: Secret(utf8: "house"))
       Issue.record("it opened")
     } catch {

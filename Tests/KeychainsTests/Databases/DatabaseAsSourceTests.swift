@@ -110,8 +110,8 @@ struct ClassKeyFileTests {
       ("{\"6\\u0000\": \"\(digits)\"}", "a string contains an escape sequence, at byte 3"),
     ]
     for (text, reason) in files {
-      let error = #expect(throws: KeychainDatabaseError.self, "\(text)") { _ = try Self.keys(text) }
-      #expect(error == KeychainDatabaseError(.malformed, reason), "\(text)")
+      let error = #expect(throws: KeyhaulError.self, "\(text)") { _ = try Self.keys(text) }
+      #expect(error == KeyhaulError(.malformed, reason), "\(text)")
     }
   }
 }

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("A database that somebody made to do harm")
 struct HostileDatabaseTests {
-  private func code(_ file: [UInt8], limit: Int = 1000) -> KeychainDatabaseError.Code? {
-    do throws(KeychainDatabaseError) {
+  private func code(_ file: [UInt8], limit: Int = 1000) -> KeyhaulError.Code? {
+    do throws(KeyhaulError) {
       _ = try KeychainDatabase(file: file, log: [], acceptingAtMost: limit)
       return nil
     } catch {
@@ -18,11 +18,11 @@ struct HostileDatabaseTests {
 
   @Test("What is not a database, or none of a keychain, is refused as that")
   func otherFiles() throws {
-    #expect(code([]) == .unreadable)
-    #expect(code(Array("{}".utf8)) == .unreadable)
-    #expect(code(Array("SQLite format 3\0".utf8)) == .unreadable)
+    #expect(code([]) == .notADatabase)
+    #expect(code(Array("{}".utf8)) == .notADatabase)
+    #expect(code(Array("SQLite format 3\0".utf8)) == .notADatabase)
     let none = "DROP TABLE genp; DROP TABLE inet; DROP TABLE cert; DROP TABLE keys"
-    #expect(code(try DatabaseFile.changed(by: none)) == .unknownForm)
+    #expect(code(try DatabaseFile.changed(by: none)) == .unknownDatabase)
   }
 
   @Test("Indexes of a database count as damaged if their check exceeds its limit of CPU time")
@@ -66,7 +66,7 @@ struct HostileDatabaseTests {
   func columnsAndTriggers() throws {
     let computed = try DatabaseFile.changed(
       by: "ALTER TABLE genp ADD COLUMN more AS (zeroblob(1000000)) VIRTUAL")
-    #expect(code(computed) == .damaged)
+    #expect(code(computed) == .databaseDamaged)
     let triggered = try DatabaseFile.changed(
       by: "CREATE TRIGGER harm AFTER INSERT ON genp BEGIN DELETE FROM genp; END")
     #expect(try KeychainDatabase(file: triggered).rows.count == 12)
@@ -76,15 +76,15 @@ struct HostileDatabaseTests {
   func cutOff() throws {
     let whole = try DatabaseFile.bytes()
     for count in stride(from: 512, to: whole.count, by: 5 * 512) {
-      #expect(code(Array(whole.prefix(count))) == .damaged, "\(count)")
+      #expect(code(Array(whole.prefix(count))) == .databaseDamaged, "\(count)")
     }
-    #expect(code(Array(whole.prefix(99))) == .unreadable)
+    #expect(code(Array(whole.prefix(99))) == .notADatabase)
   }
 
   @Test("Limits: of items, and of a log that claims a database of any size")
   func limits() throws {
     #expect(code(try DatabaseFile.bytes(), limit: 12) == nil)
-    #expect(code(try DatabaseFile.bytes(), limit: 11) == .overLimit)
+    #expect(code(try DatabaseFile.bytes(), limit: 11) == .databaseOverLimit)
     #expect(WriteAheadLog([UInt8](repeating: 0, count: 4096)) == nil)
   }
 

@@ -23,10 +23,10 @@ struct KeychainDatabaseTests {
   func rowLimit() throws {
     let bytes = try DatabaseFile.bytes()
     #expect(try KeychainDatabase(file: bytes, log: [], acceptingAtMost: 12).rows.count == 12)
-    let error = #expect(throws: KeychainDatabaseError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       _ = try KeychainDatabase(file: bytes, log: [], acceptingAtMost: 11)
     }
-    #expect(error?.code == .overLimit && KeychainDatabase.maximumItemCount == 200_000)
+    #expect(error?.code == .databaseOverLimit && KeychainDatabase.maximumItemCount == 200_000)
   }
 
   @Test("With its log it has 13: the last one stands in the log only")

@@ -122,10 +122,10 @@ struct OldSchemaTests {
 
   @Test("whose tables hold no sealed items is refused for that, with its schema")
   func withoutData() throws {
-    let error = #expect(throws: KeychainDatabaseError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       _ = try KeychainDatabase(file: OldDatabaseFile(dataColumn: "datum").bytes)
     }
     #expect(
-      error == KeychainDatabaseError(.unknownForm, "its item tables have no column named data; its schema is 5.0"))
+      error == KeyhaulError(.unknownDatabase, "its item tables have no column named data; its schema is 5.0"))
   }
 }

@@ -171,10 +171,10 @@ struct RollbackJournalTests {
   func claims() throws {
     var journal = try Unfinished("UPDATE genp SET data = randomblob(9000)").journal
     journal.replaceSubrange(16..<20, with: [0xFF, 0xFF, 0xFF, 0xFF])
-    let error = #expect(throws: KeychainDatabaseError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       _ = try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal)
     }
-    #expect(error?.code == .overLimit)
+    #expect(error?.code == .databaseOverLimit)
     // A sector of nothing would never end.
     journal.replaceSubrange(20..<24, with: [0, 0, 0, 0])
     #expect(try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal).log == .journalUnreadable)

@@ -136,14 +136,14 @@ struct SimulatorKeychainTests {
     #expect(sqlite3_open(place.path, &other) == SQLITE_OK)
     #expect(sqlite3_exec(other, "PRAGMA journal_mode = WAL; SELECT count(*) FROM genp", nil, nil, nil) == SQLITE_OK)
     let before = try place.files()
-    let error = #expect(throws: KeychainDatabaseError.self) { _ = try SimulatorKeychain(path: place.path) }
-    #expect(error?.code == .busy && error?.category == .busy)
+    let error = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: place.path) }
+    #expect(error?.code == .databaseBusy && error?.category == .busy)
     #expect(try place.files() == before)
   }
 
   @Test("is refused with its reason, unchanged, where it defines what SQL would run, is newer, or has a device's keys")
   func refused() throws {
-    let cases: [(sql: String, code: KeychainDatabaseError.Code, reason: String)] = [
+    let cases: [(sql: String, code: KeyhaulError.Code, reason: String)] = [
       (
         "CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM genp; END", .unchangeable,
         "it defines a trigger, which no Simulator's database does"
@@ -158,16 +158,16 @@ struct SimulatorKeychainTests {
         "UPDATE metadatakeys SET data = zeroblob(40) WHERE keyclass = '6'", .unchangeable,
         "its keys are not a Simulator's keys"
       ),
-      ("DROP TABLE metadatakeys", .unknownForm, "it has no metadatakeys table"),
+      ("DROP TABLE metadatakeys", .unknownDatabase, "it has no metadatakeys table"),
     ]
     for (sql, code, reason) in cases {
       let place = try Place(DatabaseFile.changed(by: sql), log: false)
       let before = try place.files()
-      let error = #expect(throws: KeychainDatabaseError.self, "\(sql)") { _ = try SimulatorKeychain(path: place.path) }
-      #expect(error == KeychainDatabaseError(code, reason), "\(sql)")
+      let error = #expect(throws: KeyhaulError.self, "\(sql)") { _ = try SimulatorKeychain(path: place.path) }
+      #expect(error == KeyhaulError(code, reason), "\(sql)")
       #expect(try place.files() == before, "\(sql)")
     }
-    let absent = #expect(throws: KeychainDatabaseError.self) { _ = try SimulatorKeychain(path: "/nowhere/k.db") }
-    #expect(absent?.code == .notWritable)
+    let absent = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: "/nowhere/k.db") }
+    #expect(absent?.code == .databaseNotWritable)
   }
 }

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Dumps that somebody made up")
 struct HostileDumpTests {
-  private func code(_ bytes: [UInt8]) -> KeychainDumpError.Code? {
-    do throws(KeychainDumpError) {
+  private func code(_ bytes: [UInt8]) -> KeyhaulError.Code? {
+    do throws(KeyhaulError) {
       _ = try KeychainDump(parsing: bytes)
       return nil
     } catch {
@@ -27,16 +27,18 @@ struct HostileDumpTests {
   @Test(
     "what is not a dump is refused, with a code for each reason",
     arguments: [
-      ("", KeychainDumpError.Code.unreadable), ("[]", .unknownForm), ("[[]]", .unknownForm),
-      ("{\"a\": 1}", .unknownForm),
-      ("[{\"item_class\": \"a\"", .unreadable), ("[{\"item_class\": \"a\", \"item_class\": \"b\"}]", .unreadable),
-      ("<plist><array/></plist>", .unknownForm), ("<plist><dict/></plist>", .unknownForm),
-      ("<plist><dict>", .unreadable),
-      ("<plist><string>x</string></plist>", .unknownForm), ("bplist00", .unreadable), ("\u{0}\u{0}", .unreadable),
-      (String(repeating: "[", count: 100_000), .overLimit),
-      ("<plist>" + String(repeating: "<array>", count: 100_000), .overLimit),
+      ("", KeyhaulError.Code.unreadableDump), ("[]", .unknownDump), ("[[]]", .unknownDump),
+      ("{\"a\": 1}", .unknownDump),
+      ("[{\"item_class\": \"a\"", .unreadableDump),
+      ("[{\"item_class\": \"a\", \"item_class\": \"b\"}]", .unreadableDump),
+      ("<plist><array/></plist>", .unknownDump), ("<plist><dict/></plist>", .unknownDump),
+      ("<plist><dict>", .unreadableDump),
+      ("<plist><string>x</string></plist>", .unknownDump), ("bplist00", .unreadableDump),
+      ("\u{0}\u{0}", .unreadableDump),
+      (String(repeating: "[", count: 100_000), .dumpOverLimit),
+      ("<plist>" + String(repeating: "<array>", count: 100_000), .dumpOverLimit),
     ])
-  func refused(_ text: String, _ expected: KeychainDumpError.Code) {
+  func refused(_ text: String, _ expected: KeyhaulError.Code) {
     #expect(code(Array(text.utf8)) == expected)
   }
 
@@ -44,15 +46,15 @@ struct HostileDumpTests {
   func tooLong() {
     var bytes = [UInt8](repeating: 0x20, count: KeychainDump.maximumByteCount)
     bytes[0] = 0
-    #expect(code(bytes) == .unreadable)
-    #expect(code(bytes + [0x20]) == .overLimit)
+    #expect(code(bytes) == .unreadableDump)
+    #expect(code(bytes + [0x20]) == .dumpOverLimit)
   }
 
   @Test("as many entries as a dump may have are read, one more is not")
   func tooMany() {
     let three = Array("[{\"item_class\": \"a\"}, 0, 0]".utf8)
     #expect(throws: Never.self) { try KeychainDump(parsing: three, acceptingAtMost: 3) }
-    #expect(throws: KeychainDumpError(.overLimit, "more than 2 entries")) {
+    #expect(throws: KeyhaulError(.dumpOverLimit, "more than 2 entries")) {
       try KeychainDump(parsing: three, acceptingAtMost: 2)
     }
     #expect(KeychainDump.maximumItemCount == 200_000)

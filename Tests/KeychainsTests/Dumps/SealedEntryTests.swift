@@ -115,11 +115,11 @@ struct SealedEntryTests {
     #expect(dump.items.isEmpty)
     #expect(dump.skipped == [.notAnItem: 1, .noTable: 1, .identity: 1, .unknownTable: 1])
     #expect(dump.unknownTables == ["x"])
-    #expect(throws: KeychainDumpError(.overLimit, "more than 2 entries")) {
+    #expect(throws: KeyhaulError(.dumpOverLimit, "more than 2 entries")) {
       try read("<dict/><dict/><dict/>", limit: 2)
     }
     #expect(
-      throws: KeychainDumpError(.unknownForm, "it has both encrypted entries and tables, which no known tool writes")
+      throws: KeyhaulError(.unknownDump, "it has both encrypted entries and tables, which no known tool writes")
     ) { try read("", "<key>genp</key><array/>") }
     let huge = try read(
       "<dict>\(text("table", "genp"))<key>classKeyIdx</key><integer>-1</integer><key>version</key>"

@@ -9,8 +9,8 @@ import Testing
 
 @Suite("Adding an item")
 struct Adding {
-  private func failure(_ body: () throws -> Void) -> KeychainStoreError.Code? {
-    #expect(throws: KeychainStoreError.self, performing: body)?.code
+  private func failure(_ body: () throws -> Void) -> KeyhaulError.Code? {
+    #expect(throws: KeyhaulError.self, performing: body)?.code
   }
 
   @Test("gives back what was added, with both dates of now and what the caller left out")
@@ -137,7 +137,7 @@ struct Adding {
     }
     for protection in [ProtectionClass.afterFirstUnlock, .always, .alwaysThisDeviceOnly] { try add(protection) }
     #expect(try keychain.sql("SELECT pdmn FROM genp") == [["'ck'"], ["'dk'"], ["'dku'"]])
-    #expect(KeychainStoreError(.interactionNotAllowed, "").category == .locked)
+    #expect(KeyhaulError(.interactionNotAllowed, "").category == .locked)
   }
 
   @Test("a duplicate of a locked item is told without opening it")

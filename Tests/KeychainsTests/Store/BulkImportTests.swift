@@ -22,8 +22,8 @@ struct BulkImportTests {
 
   private func restore(_ items: [KeychainItem], into keychain: Keychain, announcing count: Int) throws {
     let kinds = Array(repeating: ItemKind.genericPassword, count: count)
-    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
-      try transaction.importing(kinds, translating: { $0 }) { () throws(KeychainStoreError) in
+    try keychain.store.restore { (transaction) throws(KeyhaulError) in
+      try transaction.importing(kinds) { () throws(KeyhaulError) in
         for item in items {
           let incoming = try byRule(try IncomingItem(item))
           try transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
@@ -54,21 +54,16 @@ struct BulkImportTests {
 
   @Test("leave everything as it was, its indexes too, where one of them fails")
   func failure() throws {
-    struct Stop: Error {
-      init() {}
-      init(_ error: KeychainStoreError) {}
-    }
+    let stop = KeyhaulError(.cancelled, "it was stopped in the middle")
     let keychain = try Keychain()
     try keychain.add(.genericPassword("before", secret: "secret"))
     let before = try keychain.sql(Self.schema)
     let incoming = try IncomingItem(KeychainItem.genericPassword("during", secret: "secret"))
-    #expect(throws: Stop.self) {
-      try keychain.store.restore(translating: Stop.init) { (transaction) throws(Stop) in
-        try transaction.importing(repeatElement(.genericPassword, count: 2_100), translating: Stop.init) {
-          () throws(Stop) in
-          let imported = try? transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
-          if imported == nil { Issue.record("nothing was imported before the failure") }
-          throw Stop()
+    #expect(throws: stop) {
+      try keychain.store.restore { (transaction) throws(KeyhaulError) in
+        try transaction.importing(repeatElement(.genericPassword, count: 2_100)) { () throws(KeyhaulError) in
+          try transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
+          throw stop
         }
       }
     }
@@ -85,11 +80,9 @@ struct BulkImportTests {
     let before = try keychain.sql(order)
     try restore(items(30), into: keychain, announcing: 1_999)
     #expect(try keychain.sql(order) == before)
-    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+    try keychain.store.restore { (transaction) throws(KeyhaulError) in
       // Twenty rows are a few beside two thousand: here they are taken away and made again.
-      try transaction.importing(repeatElement(.genericPassword, count: 2_000), translating: { $0 }) {
-        () throws(KeychainStoreError) in
-      }
+      try transaction.importing(repeatElement(.genericPassword, count: 2_000)) { () throws(KeyhaulError) in }
     }
     #expect(try keychain.sql(order) != before)
     #expect(try Set(keychain.sql(order)) == Set(before))

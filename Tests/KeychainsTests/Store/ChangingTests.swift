@@ -21,8 +21,8 @@ struct Changing {
       tombstones: tombstones, random: keychain.random)
   }
 
-  private func failure(_ body: () throws -> Int) -> KeychainStoreError.Code? {
-    #expect(throws: KeychainStoreError.self) { _ = try body() }?.code
+  private func failure(_ body: () throws -> Int) -> KeyhaulError.Code? {
+    #expect(throws: KeyhaulError.self) { _ = try body() }?.code
   }
 
   @Test("a new secret and a new label leave everything else, with the date of now")
@@ -149,7 +149,7 @@ struct Deleting {
     try keychain.add(.internetPassword())
     #expect(try delete(keychain, ItemQuery(attributes: [.service: .string("mail")], limit: 0)) == 1)
     #expect(try delete(keychain, ItemQuery(kind: .genericPassword)) == 1)
-    let error = #expect(throws: KeychainStoreError.self) { _ = try delete(keychain, ItemQuery(kind: .genericPassword)) }
+    let error = #expect(throws: KeyhaulError.self) { _ = try delete(keychain, ItemQuery(kind: .genericPassword)) }
     #expect(error?.code == .itemNotFound)
     #expect(try keychain.store.count(of: .internetPassword) == 1)
   }

@@ -130,7 +130,7 @@ struct Columns {
   func wrongTypes(kind: ItemKind, code: AttributeCode, value: PropertyValue) throws {
     let keychain = try Keychain()
     let item = KeychainItem(kind: kind, attributes: [.accessGroup: .string("g"), .label: .string("planted")])
-    let error = #expect(throws: KeychainStoreError.self) { try keychain.add(item.with([code: value])) }
+    let error = #expect(throws: KeyhaulError.self) { try keychain.add(item.with([code: value])) }
     #expect(error?.code == .parameter)
     #expect(error?.reason.contains("planted") == false)
     #expect(try keychain.sql("SELECT count(*) FROM \(kind.rawValue)") == [["0"]])

@@ -50,8 +50,8 @@ struct ConditionTests {
   func locked() throws {
     let keychain = try filled()
     let locked = try keychain.lockedKeys()
-    func code(_ body: () throws -> Void) -> KeychainStoreError.Code? {
-      do { try body() } catch { return (error as? KeychainStoreError)?.code }
+    func code(_ body: () throws -> Void) -> KeyhaulError.Code? {
+      do { try body() } catch { return (error as? KeyhaulError)?.code }
       return nil
     }
     #expect(code { _ = try delete(keychain, keys: locked) } == .interactionNotAllowed)

@@ -29,7 +29,7 @@ struct DamagedRows {
     for index in stride(from: 0, to: sealed.count, by: sealed.count / 40) + [8, 12, sealed.count - 1] {
       var damaged = sealed
       damaged[index] ^= 0x01
-      try keychain.store.write { (transaction) throws(KeychainStoreError) in
+      try keychain.store.write { (transaction) throws(KeyhaulError) in
         try transaction.database.run("UPDATE genp SET data = ? WHERE rowid = 2", [.blob(damaged)])
       }
       #expect(try faults(keychain, keys: keychain.keys) == [false, true, false], "\(index)")
@@ -93,14 +93,16 @@ struct DamagedRows {
 struct KeychainErrors {
   @Test("have a category, words and advice each")
   func table() {
-    let expected: [(KeychainStoreError.Code, ErrorCategory)] = [
+    let expected: [(KeyhaulError.Code, ErrorCategory)] = [
       (.duplicateItem, .failed), (.itemNotFound, .notFound), (.interactionNotAllowed, .locked), (.authFailed, .refused),
-      (.decode, .damaged), (.parameter, .failed), (.noSuchAttribute, .failed), (.io, .failed), (.diskFull, .failed),
-      (.notAvailable, .failed), (.closed, .failed), (.cancelled, .failed), (.busy, .busy), (.damaged, .damaged),
+      (.decode, .damaged), (.parameter, .failed), (.noSuchAttribute, .failed), (.storeIO, .failed),
+      (.diskFull, .failed),
+      (.notAvailable, .failed), (.closed, .failed), (.cancelled, .failed), (.storeBusy, .busy),
+      (.storeDamaged, .damaged),
     ]
-    #expect(Set(expected.map(\.0)) == Set(KeychainStoreError.Code.allCases))
+    #expect(Set(expected.map(\.0)) == Set(KeyhaulError.Code.ofStore))
     for (code, category) in expected {
-      let error = KeychainStoreError(code, "a reason")
+      let error = KeyhaulError(code, "a reason")
       #expect(error.category == category)
       #expect(error.description == "\(error.summary): a reason")
       #expect(!error.advice.isEmpty)
@@ -110,7 +112,7 @@ struct KeychainErrors {
   @Test("say of a rule's refusal what the rule says", arguments: KeychainRuleError.Code.allCases)
   func rules(code: KeychainRuleError.Code) {
     let rule = KeychainRuleError(code, "a reason")
-    let error = KeychainStoreError(rule)
+    let error = KeyhaulError(rule: rule)
     #expect(error.code.rawValue == code.rawValue)
     #expect(error.reason == "a reason")
     #expect(error.meaning == rule.meaning)
@@ -119,13 +121,16 @@ struct KeychainErrors {
   @Test(
     "come from what SQLite answers",
     arguments: [
-      (.SQLITE_FULL, .diskFull), (.SQLITE_BUSY, .busy), (.SQLITE_LOCKED, .busy), (.SQLITE_CORRUPT, .damaged),
-      (.SQLITE_NOTADB, .damaged), (.SQLITE_CANTOPEN, .notAvailable), (.SQLITE_IOERR, .io), (.SQLITE_READONLY, .io),
-      (.SQLITE_CONSTRAINT_UNIQUE, .duplicateItem), (.SQLITE_CONSTRAINT_NOTNULL, .damaged), (.SQLITE_TOOBIG, .parameter),
-      (.SQLITE_IOERR_FSYNC, .io),
-    ] as [(ResultCode, KeychainStoreError.Code)])
-  func sqlite(result: ResultCode, code: KeychainStoreError.Code) {
-    let error = KeychainStoreError(DatabaseError(resultCode: result, sql: "SELECT 'planted'"))
+      (.SQLITE_FULL, .diskFull), (.SQLITE_BUSY, .storeBusy), (.SQLITE_LOCKED, .storeBusy),
+      (.SQLITE_CORRUPT, .storeDamaged),
+      (.SQLITE_NOTADB, .storeDamaged), (.SQLITE_CANTOPEN, .notAvailable), (.SQLITE_IOERR, .storeIO),
+      (.SQLITE_READONLY, .storeIO),
+      (.SQLITE_CONSTRAINT_UNIQUE, .duplicateItem), (.SQLITE_CONSTRAINT_NOTNULL, .storeDamaged),
+      (.SQLITE_TOOBIG, .parameter),
+      (.SQLITE_IOERR_FSYNC, .storeIO),
+    ] as [(ResultCode, KeyhaulError.Code)])
+  func sqlite(result: ResultCode, code: KeyhaulError.Code) {
+    let error = KeyhaulError(sqlite: DatabaseError(resultCode: result, sql: "SELECT 'planted'"))
     #expect(error.code == code)
     #expect(!error.description.contains("planted"))
   }
@@ -134,12 +139,12 @@ struct KeychainErrors {
     "say that the disk is full where SQLite could not use a file for that reason, and the system's reason else",
     arguments: [
       (.SQLITE_IOERR, .noSpace, .diskFull), (.SQLITE_IOERR_SHMSIZE, .diskQuotaExceeded, .diskFull),
-      (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .io),
-      (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .noSpace, .damaged),
-    ] as [(ResultCode, Errno, KeychainStoreError.Code)])
-  func system(result: ResultCode, reason: Errno, code: KeychainStoreError.Code) {
-    let error = KeychainStoreError(DatabaseError(resultCode: result), reason)
+      (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .storeIO),
+      (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .noSpace, .storeDamaged),
+    ] as [(ResultCode, Errno, KeyhaulError.Code)])
+  func system(result: ResultCode, reason: Errno, code: KeyhaulError.Code) {
+    let error = KeyhaulError(sqlite: DatabaseError(resultCode: result), reason)
     #expect(error.code == code)
-    #expect(error.reason.hasSuffix(", \(reason.reason)") == (code != .damaged))
+    #expect(error.reason.hasSuffix(", \(reason.reason)") == (code != .storeDamaged))
   }
 }

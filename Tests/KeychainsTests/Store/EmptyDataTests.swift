@@ -81,7 +81,7 @@ struct EmptyDataTests {
     #expect(try keychain.find(byLabel).count == 1 && keychain.find(byHash).count == 1)
     for item in try keychain.find(ItemQuery()) {
       let primaryKey = try ItemColumns.primaryKeyValues(of: item.item)
-      let row = try keychain.store.read { (transaction) throws(KeychainStoreError) in
+      let row = try keychain.store.read { (transaction) throws(KeyhaulError) in
         try transaction.row(item.item.kind, primaryKey: primaryKey)
       }
       #expect(row?.summary.reference == item.summary.reference)
@@ -149,7 +149,7 @@ struct OldEmptyDataTests {
     #expect(try forms(keychain) == ["text"])
     #expect(try rest(keychain) == before)
     #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
-    let duplicate = #expect(throws: KeychainStoreError.self) {
+    let duplicate = #expect(throws: KeyhaulError.self) {
       try store.add(.genericPassword("anna"), keys: keychain.keys, now: .seconds(2), random: keychain.random)
     }
     #expect(duplicate?.code == .duplicateItem)
@@ -190,7 +190,7 @@ struct OldEmptyDataTests {
     }
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
     try copy("before")
-    try store.write { (transaction) throws(KeychainStoreError) in
+    try store.write { (transaction) throws(KeyhaulError) in
       try EmptyData.settle(in: transaction)
       try translatingErrors { try copy("within") }
     }
@@ -207,10 +207,10 @@ struct OldEmptyDataTests {
   func failing() throws {
     let keychain = try old()
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
-    #expect(throws: KeychainStoreError.self) {
-      try store.write { (transaction) throws(KeychainStoreError) in
+    #expect(throws: KeyhaulError.self) {
+      try store.write { (transaction) throws(KeyhaulError) in
         try EmptyData.settle(in: transaction)
-        throw KeychainStoreError(.diskFull, "none left")
+        throw KeyhaulError(.diskFull, "none left")
       }
     }
     #expect(try forms(keychain) == ["blob"])

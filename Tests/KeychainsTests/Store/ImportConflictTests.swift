@@ -110,8 +110,8 @@ struct ImportConflicts {
     let before = try keychain.sql("SELECT * FROM genp")
     let keys = try keychain.lockedKeys()
     let incoming = try IncomingItem(.genericPassword(as: .always).dated(2000))
-    let error = #expect(throws: KeychainStoreError.self) {
-      try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+    let error = #expect(throws: KeyhaulError.self) {
+      try keychain.store.restore { (transaction) throws(KeyhaulError) in
         try transaction.importItem(incoming, keys: keys, random: keychain.random)
       }
     }

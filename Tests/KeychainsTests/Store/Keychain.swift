@@ -52,7 +52,7 @@ final class Keychain {
   @discardableResult
   func restore(_ item: KeychainItem, reference: [UInt8]? = nil) throws -> ImportResolution {
     let incoming = try IncomingItem(item, persistentReference: reference)
-    return try store.restore { (transaction) throws(KeychainStoreError) in
+    return try store.restore { (transaction) throws(KeyhaulError) in
       try transaction.importItem(incoming, keys: keys, random: random)
     }
   }

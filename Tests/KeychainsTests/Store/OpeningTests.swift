@@ -16,8 +16,8 @@ struct Opening {
     return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
   }
 
-  private func refusal(_ path: String) -> KeychainStoreError? {
-    #expect(throws: KeychainStoreError.self) { try KeychainStore.open(at: path) }
+  private func refusal(_ path: String) -> KeyhaulError? {
+    #expect(throws: KeyhaulError.self) { try KeychainStore.open(at: path) }
   }
 
   @Test("an item is there again after the file was closed and opened")
@@ -58,7 +58,7 @@ struct Opening {
   @Test("the log is written ahead, every commit reaches the disk, deleted bytes are overwritten")
   func settings() throws {
     let keychain = try Keychain()
-    try keychain.store.read { (transaction) throws(KeychainStoreError) in
+    try keychain.store.read { (transaction) throws(KeyhaulError) in
       let database = transaction.database
       #expect(try database.columnValues(sql: "PRAGMA journal_mode") == [[.text("wal")]])
       #expect(try database.columnValues(sql: "PRAGMA synchronous") == [[.integer(2)]])
@@ -72,7 +72,7 @@ struct Opening {
     let keychain = try Keychain()
     try keychain.store.close()
     let store = try KeychainStore.open(at: keychain.path, durability: .onClose)
-    try store.read { (transaction) throws(KeychainStoreError) in
+    try store.read { (transaction) throws(KeyhaulError) in
       #expect(try transaction.database.columnValues(sql: "PRAGMA synchronous") == [[.integer(1)]])
       #expect(try transaction.database.columnValues(sql: "PRAGMA journal_mode") == [[.text("wal")]])
     }
@@ -98,14 +98,14 @@ struct Opening {
       { try keychain.restore(.genericPassword().dated(1)) },
     ]
     for call in calls {
-      let error = #expect(throws: KeychainStoreError.self) { try call() }
+      let error = #expect(throws: KeyhaulError.self) { try call() }
       #expect(error?.code == .closed)
       #expect(error?.category == .failed)
       #expect(error?.description == "the keychain is closed: it was used after it was closed")
     }
     let memory = try KeychainStore.inMemory()
     try memory.close()
-    #expect(throws: KeychainStoreError.self) { try memory.count(of: .key) }
+    #expect(throws: KeyhaulError.self) { try memory.count(of: .key) }
   }
 
   @Test("threads that are at work while another closes it end with that error or are done")
@@ -115,7 +115,7 @@ struct Opening {
       for number in 0..<8 {
         group.addTask {
           for round in 0..<50 {
-            do throws(KeychainStoreError) {
+            do throws(KeyhaulError) {
               _ = try store.count(of: .genericPassword)
               if number == 0, round == 10 { try store.close() }
             } catch {
@@ -128,7 +128,7 @@ struct Opening {
       return await group.reduce(into: [String]()) { if let end = $1 { $0.append(end) } }
     }
     #expect(ends == [])
-    #expect(throws: KeychainStoreError.self) { try store.count(of: .key) }
+    #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
   }
 
   @Test("a symbolic link is not followed, neither at the file's place nor beside it")
@@ -137,22 +137,22 @@ struct Opening {
     try keychain.store.close()
     let link = keychain.directory.path("link.db")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: keychain.path)
-    #expect(refusal(link)?.code == .damaged)
-    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: link) }
+    #expect(refusal(link)?.code == .storeDamaged)
+    #expect(throws: KeyhaulError.self) { try KeychainStore.create(at: link) }
 
     try FileManager.default.createSymbolicLink(atPath: keychain.path + "-wal", withDestinationPath: "/etc/hostname")
-    #expect(refusal(keychain.path)?.code == .damaged)
+    #expect(refusal(keychain.path)?.code == .storeDamaged)
   }
 
   @Test("nothing is written over: not a file, not the log of another database")
   func creating() throws {
     let directory = try TemporaryDirectory()
     try directory.write([1, 2, 3], to: "keychain-2.db")
-    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: directory.path("keychain-2.db")) }
+    #expect(throws: KeyhaulError.self) { try KeychainStore.create(at: directory.path("keychain-2.db")) }
     #expect(try directory.read("keychain-2.db") == [1, 2, 3])
 
     try directory.write([4], to: "other.db-wal")
-    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: directory.path("other.db")) }
+    #expect(throws: KeyhaulError.self) { try KeychainStore.create(at: directory.path("other.db")) }
     #expect(!FileManager.default.fileExists(atPath: directory.path("other.db")))
   }
 
@@ -173,11 +173,11 @@ struct Opening {
   func notDatabases() throws {
     let directory = try TemporaryDirectory()
     #expect(refusal(directory.path("absent.db"))?.code == .notAvailable)
-    #expect(refusal(directory.path)?.code == .damaged)
+    #expect(refusal(directory.path)?.code == .storeDamaged)
     try directory.write(Array(repeating: 0x41, count: 8192), to: "text.db")
-    #expect(refusal(directory.path("text.db"))?.code == .damaged)
+    #expect(refusal(directory.path("text.db"))?.code == .storeDamaged)
     try directory.write([], to: "empty.db")
-    #expect(refusal(directory.path("empty.db"))?.code == .damaged)
+    #expect(refusal(directory.path("empty.db"))?.code == .storeDamaged)
   }
 
   @Test(
@@ -216,7 +216,7 @@ struct Opening {
     try keychain.store.close()
     try keychain.tamper(change)
     let error = refusal(keychain.path)
-    #expect(error?.code == .damaged)
+    #expect(error?.code == .storeDamaged)
     #expect(error?.category == .damaged)
   }
 

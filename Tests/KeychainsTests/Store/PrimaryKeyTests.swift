@@ -16,7 +16,7 @@ struct PrimaryKeys {
     do {
       try keychain.add(second)
       return false
-    } catch let error as KeychainStoreError where error.code == .duplicateItem {
+    } catch let error as KeyhaulError where error.code == .duplicateItem {
       return true
     }
   }

@@ -93,7 +93,7 @@ struct Restoring {
 
     let keychain = try Keychain()
     let preserved = try IncomingItem(preserved: item)
-    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+    try keychain.store.restore { (transaction) throws(KeyhaulError) in
       try transaction.importItem(preserved, keys: keychain.keys, random: keychain.random)
     }
     #expect(try keychain.only()[.accessControl] == constraints)
@@ -142,7 +142,7 @@ struct Restoring {
     ]
     for row in rows { try keychain.restore(row.item.with([.label: .string(row.name)])) }
 
-    let count = try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+    let count = try keychain.store.restore { (transaction) throws(KeyhaulError) in
       try transaction.deleteNonSynced()
     }
 
@@ -161,7 +161,7 @@ struct Restoring {
 
     let preserved = try keychain.store.rows(includingTombstones: true, keys: keychain.keys).compactMap(\.item)
       .map { try IncomingItem($0) }
-    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+    try keychain.store.restore { (transaction) throws(KeyhaulError) in
       try transaction.deleteNonSynced()
       for item in preserved {
         try transaction.importItem(item, keys: keychain.keys, random: keychain.random)
@@ -172,8 +172,6 @@ struct Restoring {
     #expect(try keychain.sql("SELECT rowid FROM genp") == [["2"]])
   }
 
-  private struct Abort: Error {}
-
   @Test("what throws in the middle leaves the keychain as it was")
   func rollback() throws {
     let keychain = try Keychain()
@@ -182,16 +180,12 @@ struct Restoring {
     let before = try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue)") }
     let incoming = try IncomingItem(.genericPassword("new"))
 
-    let abort: (KeychainStoreError) -> Abort = { _ in Abort() }
-    #expect(throws: Abort.self) {
-      try keychain.store.restore(translating: abort) { (transaction) throws(Abort) in
-        do {
-          try transaction.deleteNonSynced()
-          try transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
-        } catch {
-          Issue.record("the restore failed before its middle: \(error)")
-        }
-        throw Abort()
+    let abort = KeyhaulError(.cancelled, "it was stopped in the middle")
+    #expect(throws: abort) {
+      try keychain.store.restore { (transaction) throws(KeyhaulError) in
+        try transaction.deleteNonSynced()
+        try transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
+        throw abort
       }
     }
 
@@ -206,7 +200,7 @@ struct Restoring {
     let incoming = try (0..<500).map { try IncomingItem(.genericPassword("new \($0)")) }
     let copy = keychain.directory.path("copy.db")
 
-    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+    try keychain.store.restore { (transaction) throws(KeyhaulError) in
       try transaction.deleteNonSynced()
       for item in incoming { try transaction.importItem(item, keys: keychain.keys, random: keychain.random) }
       for suffix in ["", "-wal"] {
@@ -227,7 +221,7 @@ struct Restoring {
   func many() throws {
     let keychain = try Keychain()
     let incoming = try (0..<1000).map { try IncomingItem(.genericPassword("account \($0)").dated(Double($0))) }
-    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+    try keychain.store.restore { (transaction) throws(KeyhaulError) in
       for item in incoming { try transaction.importItem(item, keys: keychain.keys, random: keychain.random) }
     }
     let rows = try keychain.store.rows(includingTombstones: false, keys: keychain.keys)

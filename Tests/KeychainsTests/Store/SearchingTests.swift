@@ -44,7 +44,7 @@ struct Searching {
     let keychain = try filled()
     #expect(try keychain.find(ItemQuery(attributes: ["zzzz": .integer(1)])).isEmpty)
     for code in [AttributeCode.server, .valueData, .encryptedData, "zzzz", "acct=acct OR 1"] {
-      let error = #expect(throws: KeychainStoreError.self) {
+      let error = #expect(throws: KeyhaulError.self) {
         try keychain.find(ItemQuery(kind: .genericPassword, attributes: [code: .string("a")]))
       }
       #expect(error?.code == .noSuchAttribute)
@@ -103,7 +103,7 @@ struct Searching {
     try keychain.add(.genericPassword("locked"))
     try keychain.add(.genericPassword("open", as: .afterFirstUnlock))
     let keys = try keychain.lockedKeys()
-    let error = #expect(throws: KeychainStoreError.self) { try keychain.store.find(ItemQuery(), keys: keys) }
+    let error = #expect(throws: KeyhaulError.self) { try keychain.store.find(ItemQuery(), keys: keys) }
     #expect(error?.code == .interactionNotAllowed)
     let query = ItemQuery(attributes: [.account: .string("open")])
     #expect(try keychain.store.find(query, keys: keys).items.count == 1)

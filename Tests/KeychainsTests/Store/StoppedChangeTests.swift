@@ -19,12 +19,12 @@ struct StoppedChangeTests {
 
   /// Does a change that is told to stop when it has been asked so often, and looks that nothing of it is left.
   private func expectNothing(
-    of change: (KeychainStore, Keychain) throws(KeychainStoreError) -> Void, after count: Int, on keychain: Keychain
+    of change: (KeychainStore, Keychain) throws(KeyhaulError) -> Void, after count: Int, on keychain: Keychain
   ) throws {
     let before = (try keychain.sql(Self.rows), try keychain.sql(Self.schema))
     let patience = Patience(of: count)
     let store = try KeychainStore.open(at: keychain.path, shouldContinue: { patience.holds })
-    let error = #expect(throws: KeychainStoreError.self) { try change(store, keychain) }
+    let error = #expect(throws: KeyhaulError.self) { try change(store, keychain) }
     #expect(error?.code == .cancelled, "\(String(describing: error))")
     #expect(try keychain.sql(Self.rows) == before.0)
     #expect(try keychain.sql(Self.schema) == before.1)
@@ -39,10 +39,10 @@ struct StoppedChangeTests {
     let incoming = try items(2_100).map { try IncomingItem($0) }
     let kinds = incoming.map(\.item.kind)
     try expectNothing(
-      of: { (store, keychain) throws(KeychainStoreError) in
-        try store.restore { (transaction) throws(KeychainStoreError) in
+      of: { (store, keychain) throws(KeyhaulError) in
+        try store.restore { (transaction) throws(KeyhaulError) in
           try transaction.deleteNonSynced()
-          try transaction.importing(kinds, translating: { $0 }) { () throws(KeychainStoreError) in
+          try transaction.importing(kinds) { () throws(KeyhaulError) in
             for item in incoming { try transaction.importItem(item, keys: keychain.keys, random: keychain.random) }
           }
         }
@@ -53,7 +53,7 @@ struct StoppedChangeTests {
   func provision() throws {
     let items = items(10)
     try expectNothing(
-      of: { (store, keychain) throws(KeychainStoreError) in
+      of: { (store, keychain) throws(KeyhaulError) in
         try store.provision(items, keys: keychain.keys, random: keychain.random)
       }, after: 5, on: try Keychain())
   }
@@ -66,7 +66,7 @@ struct StoppedChangeTests {
     let keychain = try Keychain()
     try keychain.store.close()
     try expectNothing(
-      of: { (store, keychain) throws(KeychainStoreError) in
+      of: { (store, keychain) throws(KeyhaulError) in
         try store.provision(items, isUnfinished: true, keys: keychain.keys, random: keychain.random)
       }, after: 2_102, on: keychain)
     #expect(try keychain.sql("PRAGMA journal_mode") == [["'wal'"]])
@@ -97,12 +97,12 @@ struct StoppedChangeTests {
     for item in items(10) { try keychain.add(item) }
     let changes = ItemChanges(attributes: [.label: .string("new")])
     try expectNothing(
-      of: { (store, keychain) throws(KeychainStoreError) in
+      of: { (store, keychain) throws(KeyhaulError) in
         try store.update(
           ItemQuery(), with: changes, keys: keychain.keys, now: .reference, random: keychain.random)
       }, after: count, on: keychain)
     try expectNothing(
-      of: { (store, keychain) throws(KeychainStoreError) in
+      of: { (store, keychain) throws(KeyhaulError) in
         try store.delete(ItemQuery(), keys: keychain.keys, now: .reference, random: keychain.random)
       }, after: min(count, 5), on: keychain)
   }

@@ -22,7 +22,7 @@ struct UnreadableDiskTests {
     for read in 1...500 {
       try FailingReads.of(keychain.path + suffix, from: read)
       defer { FailingReads.stop() }
-      do throws(KeychainStoreError) {
+      do throws(KeyhaulError) {
         let store = try KeychainStore.open(at: keychain.path, isForReading: true)
         let found = try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
         guard FailingReads.count >= read else {
@@ -31,7 +31,7 @@ struct UnreadableDiskTests {
         }
       } catch {
         failures += 1
-        #expect(error.code == .io, "read \(read): \(error)")
+        #expect(error.code == .storeIO, "read \(read): \(error)")
         #expect(error.reason.hasPrefix("SQLite returned 1"), "read \(read): \(error)")
       }
     }
@@ -47,15 +47,15 @@ struct UnreadableDiskTests {
     try keychain.store.close()
     let store = try KeychainStore.open(at: keychain.path)
     // What is in SQLite's memory would not be read.
-    try store.write { (transaction) throws(KeychainStoreError) in
+    try store.write { (transaction) throws(KeyhaulError) in
       try transaction.database.run("PRAGMA shrink_memory", [])
     }
     try FailingReads.of(keychain.path, from: 1)
     defer { FailingReads.stop() }
-    let error = #expect(throws: KeychainStoreError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
     }
-    #expect(error?.code == .io)
+    #expect(error?.code == .storeIO)
     #expect(error?.reason.hasSuffix(", input/output error") == true, "\(String(describing: error))")
   }
 }

@@ -14,7 +14,7 @@ struct OneImportTests {
     home = try TemporaryDeviceHome()
     path = home.home.path + "/old.tar"
     old = try home.home.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
-      (phone) throws(VirtualDeviceError) in
+      (phone) throws(KeyhaulError) in
       try phone.add(Self.password("mail", .afterFirstUnlock))
       try phone.add(Self.password("push token", .whenUnlockedThisDeviceOnly))
     }
@@ -56,7 +56,7 @@ struct OneImportTests {
     let backup = try Backup.make(of: old, path: path)
     #expect(backup.items.count == 2 && backup.items.allSatisfy { backup.reason(of: $0) == nil })
     #expect(try Backup(path: path).items.allSatisfy { $0.item == nil })
-    try old.withSession(.writing, verb: "erase") { (session) throws(VirtualDeviceError) in try session.erase() }
+    try old.withSession(.writing, verb: "erase") { (session) throws(KeyhaulError) in try session.erase() }
     try backup.plan(onto: old).restore()
     #expect(try accounts(on: old) == ["mail", "push token"])
   }
@@ -64,10 +64,10 @@ struct OneImportTests {
   @Test("is told where the phone has changed since the plan was made, and nothing is restored")
   func changedSince() throws {
     let plan = try Backup.make(of: old, path: path).plan(onto: new)
-    try new.withSession(.writing, verb: "add") { (session) throws(VirtualDeviceError) in
+    try new.withSession(.writing, verb: "add") { (session) throws(KeyhaulError) in
       _ = try session.add(Self.password("added since", .afterFirstUnlock))
     }
-    let error = #expect(throws: MigrationError.self) { try plan.restore() }
+    let error = #expect(throws: KeyhaulError.self) { try plan.restore() }
     #expect(error?.category == .stalePlan && error?.stage == .beforeCommit)
     #expect(try accounts(on: new) == ["added since"])
   }
@@ -75,24 +75,24 @@ struct OneImportTests {
   @Test("is told what went wrong, with a category to switch on")
   func errors() throws {
     _ = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
-    func category(_ body: () throws(MigrationError) -> Void) -> ErrorCategory? {
-      do throws(MigrationError) { try body() } catch { return error.category }
+    func category(_ body: () throws(KeyhaulError) -> Void) -> ErrorCategory? {
+      do throws(KeyhaulError) { try body() } catch { return error.category }
       return nil
     }
-    #expect(category { () throws(MigrationError) in _ = try Backup(path: path) } == .wrongPassword)
+    #expect(category { () throws(KeyhaulError) in _ = try Backup(path: path) } == .wrongPassword)
     #expect(
-      category { () throws(MigrationError) in _ = try Backup(path: path, password: Secret(utf8: "house")) }
+      category { () throws(KeyhaulError) in _ = try Backup(path: path, password: Secret(utf8: "house")) }
         == .wrongPassword)
-    #expect(category { () throws(MigrationError) in _ = try Backup(path: path + "x") } == .notFound)
+    #expect(category { () throws(KeyhaulError) in _ = try Backup(path: path + "x") } == .notFound)
     #expect(
-      category { () throws(MigrationError) in
+      category { () throws(KeyhaulError) in
         _ = try Backup(path: path, password: Secret(utf8: "horse"), acceptingAtMost: 1)
       }
         == .refused)
-    #expect(category { () throws(MigrationError) in _ = try Backup.make(of: old, path: path) } == .usage)
-    try old.withSession(.writing, verb: "lock") { (session) throws(VirtualDeviceError) in try session.lock() }
+    #expect(category { () throws(KeyhaulError) in _ = try Backup.make(of: old, path: path) } == .usage)
+    try old.withSession(.writing, verb: "lock") { (session) throws(KeyhaulError) in try session.lock() }
     #expect(
-      category { () throws(MigrationError) in _ = try Backup.make(of: old, path: path + ".2.tar") } == .locked)
+      category { () throws(KeyhaulError) in _ = try Backup.make(of: old, path: path + ".2.tar") } == .locked)
     #expect(!FileManager.default.fileExists(atPath: path + ".2.tar"))
   }
 
@@ -114,7 +114,7 @@ struct OneImportTests {
     #expect(try backup.verify().faults.isEmpty)
     let copy = path + ".folder/"
     try backup.convert(to: copy)
-    let error = #expect(throws: MigrationError.self) { try Backup(path: copy, password: Secret(utf8: "horse")).seal() }
+    let error = #expect(throws: KeyhaulError.self) { try Backup(path: copy, password: Secret(utf8: "horse")).seal() }
     #expect(error?.category == .usage)
     try FileManager.default.removeItem(atPath: copy + "Keyhaul.seal")
     #expect(try Backup(path: copy, password: Secret(utf8: "horse")).seal() > 0)
@@ -123,7 +123,7 @@ struct OneImportTests {
       .rekey(from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
     #expect(changed.items.count == 2 && changed.archive.seal != nil)
     #expect(try changed.verify().faults.isEmpty)
-    #expect(throws: MigrationError.self) { try Backup(path: copy, password: Secret(utf8: "horse")) }
+    #expect(throws: KeyhaulError.self) { try Backup(path: copy, password: Secret(utf8: "horse")) }
     #expect(try Backup(path: path, password: Secret(utf8: "horse")).items.count == 2)
   }
 
@@ -132,7 +132,7 @@ struct OneImportTests {
     _ = try Backup.make(of: old, path: path)
     let link = path + ".link"
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
-    #expect(throws: MigrationError.self) { try Backup(path: link).seal() }
+    #expect(throws: KeyhaulError.self) { try Backup(path: link).seal() }
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
   }
 
@@ -148,7 +148,7 @@ struct OneImportTests {
     #expect(!isLocked())
 
     let lock = try #require(try BackupLock.acquire(path, for: .writing))
-    let error = #expect(throws: MigrationError.self) { try Backup(path: path) }
+    let error = #expect(throws: KeyhaulError.self) { try Backup(path: path) }
     #expect(error?.category == .busy)
     _ = consume lock
     #expect(try Backup(path: path).items.count == 2)
@@ -161,7 +161,7 @@ struct OneImportTests {
     #expect(try String(contentsOfFile: file, encoding: .utf8) == "hunter2")
     let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    let error = #expect(throws: MigrationError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       try SensitiveBytes(copying: [1]).write(toNewFile: file)
     }
     #expect(error?.category == .usage)

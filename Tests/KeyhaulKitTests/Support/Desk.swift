@@ -82,7 +82,7 @@ extension DeviceSession {
     let store = try willChangeItems()
     let random = environment.random
     let preserved = try items.map { try IncomingItem(preserved: $0) }
-    try store.restore { (transaction) throws(KeychainStoreError) in
+    try store.restore { (transaction) throws(KeyhaulError) in
       for item in preserved { _ = try transaction.importItem(item, keys: classKeys, random: random) }
     }
   }
@@ -111,9 +111,9 @@ func thrown<Failure: Error>(_ type: Failure.Type, _ body: () throws -> Void) thr
 }
 
 /// What keeps a backup, a plan or a restore from being made.
-func migrationError(_ body: () throws -> Void) throws -> MigrationError? { try thrown(MigrationError.self, body) }
+func migrationError(_ body: () throws -> Void) throws -> KeyhaulError? { try thrown(KeyhaulError.self, body) }
 
 /// What keeps an archive's keychain closed.
-func openingError(_ body: () throws -> Void) throws -> ArchivedKeychainError? {
-  try thrown(ArchivedKeychainError.self, body)
+func openingError(_ body: () throws -> Void) throws -> KeyhaulError? {
+  try thrown(KeyhaulError.self, body)
 }

@@ -132,7 +132,7 @@ final class Walker {
       var isHidden = false
       do {
         _ = try held(name, death) { goes ? try $0.delete(query) : try $0.update(query, with: changes) }
-      } catch let error as VirtualDeviceError where "\(error)".hasPrefix("no item matches") {
+      } catch let error as KeyhaulError where "\(error)".hasPrefix("no item matches") {
         // Another user's, or the system's: no search of an app finds it.
         isHidden = true
       } catch  where death.happened {}

@@ -63,7 +63,7 @@ final class SecItemPhone {
 
   /// An empty keychain on a device as it was made, without the cost of making one.
   func reset() throws {
-    try store.write { (transaction) throws(KeychainStoreError) in
+    try store.write { (transaction) throws(KeyhaulError) in
       for kind in ItemKind.allCases { try transaction.database.run("DELETE FROM \(kind.rawValue)") }
     }
     now = 1000
@@ -77,7 +77,7 @@ final class SecItemPhone {
 
   /// A statement on the keychain's own connection.
   func run(_ sql: String) throws {
-    try store.write { (transaction) throws(KeychainStoreError) in try transaction.database.run(sql) }
+    try store.write { (transaction) throws(KeyhaulError) in try transaction.database.run(sql) }
   }
 
   private func hardware() throws -> HardwareUID { try HardwareUID(from: SeededRandomSource(seed: hardwareSeed)) }

@@ -104,10 +104,10 @@ struct SecItemStatusTests {
     #expect(phone.statusOfFinding(["class": "genp"]) == -25291)
     #expect(phone.statusOfUpdating(["class": "genp"], ["labl": "l"]) == -25291)
     #expect(phone.statusOfDeleting(["class": "genp"]) == -25291)
-    let error = #expect(throws: KeychainStoreError.self) { try KeychainStore.open(at: "/nowhere/keychain-2.db") }
+    let error = #expect(throws: KeyhaulError.self) { try KeychainStore.open(at: "/nowhere/keychain-2.db") }
     #expect(error.map { SecItemError($0).status.rawValue } == -25291)
-    #expect(SecItemError(KeychainStoreError(.busy, "")).status.rawValue == -25291)
-    #expect(SecItemError(KeychainStoreError(.damaged, "")).status.rawValue == -25291)
+    #expect(SecItemError(KeyhaulError(.storeBusy, "")).status.rawValue == -25291)
+    #expect(SecItemError(KeyhaulError(.storeDamaged, "")).status.rawValue == -25291)
   }
 
   @Test("-25291 errSecNotAvailable too: the database layer fails in a way that has no name")
@@ -163,27 +163,27 @@ struct SecItemStatusTests {
     let phone = try SecItemPhone()
     try phone.add(item)
     try phone.add(item.replacing("acct", with: "berta"))
-    try phone.store.write { (transaction) throws(KeychainStoreError) in
+    try phone.store.write { (transaction) throws(KeyhaulError) in
       try transaction.database.run("UPDATE genp SET data=x'03000000' WHERE rowid=1")
     }
     let rows = try phone.store.rows(includingTombstones: true, keys: phone.keys)
-    #expect(rows[0].fault.map { KeychainStoreError($0).status.rawValue } == -26275)
+    #expect(rows[0].fault.map { KeyhaulError($0).status.rawValue } == -26275)
     #expect(phone.statusOfFinding(["class": "genp"]) == -25300, "the limit of one was used up by the row that is gone")
     #expect(phone.statusOfFinding(["class": "genp"]) == 0)
     #expect(try phone.store.rowSummaries(includingTombstones: true).count == 1)
-    #expect(SecItemError(KeychainStoreError(.decode, "")).status.rawValue == -26275)
+    #expect(SecItemError(KeyhaulError(.decode, "")).status.rawValue == -26275)
   }
 
   @Test("every end of the database's work has Apple's number")
   func databaseErrors() {
-    let expected: [(KeychainStoreError.Code, Int32)] = [
+    let expected: [(KeyhaulError.Code, Int32)] = [
       (.duplicateItem, -25299), (.itemNotFound, -25300), (.interactionNotAllowed, -25308), (.authFailed, -25293),
-      (.decode, -26275), (.parameter, -50), (.noSuchAttribute, -25303), (.io, -36), (.diskFull, -34),
-      (.notAvailable, -25291), (.closed, -25291), (.cancelled, -128), (.busy, -25291), (.damaged, -25291),
+      (.decode, -26275), (.parameter, -50), (.noSuchAttribute, -25303), (.storeIO, -36), (.diskFull, -34),
+      (.notAvailable, -25291), (.closed, -25291), (.cancelled, -128), (.storeBusy, -25291), (.storeDamaged, -25291),
     ]
-    #expect(Set(expected.map(\.0)) == Set(KeychainStoreError.Code.allCases))
+    #expect(Set(expected.map(\.0)) == Set(KeyhaulError.Code.ofStore))
     for (code, number) in expected {
-      let error = KeychainStoreError(code, "a reason")
+      let error = KeyhaulError(code, "a reason")
       #expect(error.status.rawValue == number)
       #expect(SecItemError(error) == SecItemError(error.status, "a reason"))
     }

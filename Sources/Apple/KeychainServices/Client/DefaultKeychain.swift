@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import VirtualDevice
 
 /// Which device, and which of its apps, the keychain calls of this process speak to.
@@ -15,9 +15,9 @@ public enum DefaultKeychain {
   /// Whom keychain calls speak to here and now.
   ///
   /// - Throws: What making the device of the process reports, where nobody chose one.
-  public static func client() throws(VirtualDeviceError) -> KeychainClient {
+  public static func client() throws(KeyhaulError) -> KeychainClient {
     if let ownClient { return ownClient }
-    return try processClient.withLock { (client) throws(VirtualDeviceError) in
+    return try processClient.withLock { (client) throws(KeyhaulError) in
       if let client { return client }
       let made = try KeychainClient.ofTheProcess()
       client = made

@@ -43,17 +43,17 @@ final class DeviceGate: Sendable {
   ///
   /// - Throws: Where a session whose keys are gone could not be finished.
   var lockingSession: DeviceSession? {
-    get throws(VirtualDeviceError) {
+    get throws(KeyhaulError) {
       try settle()
       return locking
     }
   }
 
   /// Locks the device through a session that is kept until its keys are gone. Only for who is inside.
-  func lock(through session: DeviceSession) throws(VirtualDeviceError) {
+  func lock(through session: DeviceSession) throws(KeyhaulError) {
     // Apps that hear of the lock may still read, and do so through this session.
     locking = session
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       try session.requestLock()
     } catch {
       try? settle()
@@ -63,14 +63,14 @@ final class DeviceGate: Sendable {
   }
 
   /// Finishes a session whose keys are gone, or were never going.
-  private func settle() throws(VirtualDeviceError) {
+  private func settle() throws(KeyhaulError) {
     guard let session = locking, !session.isLocking else { return }
     locking = nil
     try session.finish()
   }
 
   /// Waits for the keys to go. Only for who is inside.
-  func finishLock() throws(VirtualDeviceError) {
+  func finishLock() throws(KeyhaulError) {
     locking?.finishLock()
     try settle()
   }

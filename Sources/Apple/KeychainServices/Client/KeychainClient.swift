@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import Foundation
 import KeychainCrypto
 public import VirtualDevice
@@ -63,8 +63,8 @@ public final class KeychainClient: Sendable {
   ///
   /// - Throws: `.busy` where another process holds the device for longer than `lockTimeout`, and what the closure throws.
   public func withSession<Result>(
-    _ access: DeviceAccess = .writing, _ body: (DeviceSession) throws(VirtualDeviceError) -> Result
-  ) throws(VirtualDeviceError) -> Result {
+    _ access: DeviceAccess = .writing, _ body: (DeviceSession) throws(KeyhaulError) -> Result
+  ) throws(KeyhaulError) -> Result {
     gate.enter()
     defer { gate.leave() }
     if let locking = try gate.lockingSession {
@@ -121,7 +121,7 @@ extension KeychainClient {
     _ body: (DeviceSession) throws(SecItemError) -> Value
   ) throws(SecItemError) -> Value {
     let outcome: Result<Value, SecItemError>
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       outcome = try withSession { session in
         Result { () throws(SecItemError) in try body(session) }
       }
@@ -162,7 +162,7 @@ extension KeychainClient {
   ///
   /// Until then this process holds the device for itself.
   /// - Throws: `.noPasscode` where nothing would keep anyone from unlocking it.
-  public func pressSideButton() throws(VirtualDeviceError) {
+  public func pressSideButton() throws(KeyhaulError) {
     gate.enter()
     defer { gate.leave() }
     guard try gate.lockingSession == nil else { return }
@@ -172,7 +172,7 @@ extension KeychainClient {
   /// Presses the side button and waits, by the device's clock, until the keys are gone.
   ///
   /// - Throws: What `pressSideButton` throws.
-  public func lock() throws(VirtualDeviceError) {
+  public func lock() throws(KeyhaulError) {
     try pressSideButton()
     guard isLocking else {
       gate.enter()
@@ -196,9 +196,9 @@ extension KeychainClient {
   /// Unlocks the device, which apps hear of.
   ///
   /// - Throws: `.wrongPasscode`; `.erased` where it was the last attempt.
-  public func unlock(passcode: String) throws(VirtualDeviceError) {
+  public func unlock(passcode: String) throws(KeyhaulError) {
     let wasLocking = isLocking
-    try withSession { (session) throws(VirtualDeviceError) in try session.unlock(passcode: Secret(utf8: passcode)) }
+    try withSession { (session) throws(KeyhaulError) in try session.unlock(passcode: Secret(utf8: passcode)) }
     // The device tells of keys that come back. These never went, but the app was told that they would.
     if wasLocking, !isLocking { notificationCenter.post(name: .protectedDataDidBecomeAvailable, object: nil) }
   }
@@ -206,8 +206,8 @@ extension KeychainClient {
   /// Sets the first passcode.
   ///
   /// - Throws: `.passcodeSet`, `.emptyPasscode`.
-  public func setPasscode(_ passcode: String) throws(VirtualDeviceError) {
-    try withSession { (session) throws(VirtualDeviceError) in try session.setPasscode(Secret(utf8: passcode)) }
+  public func setPasscode(_ passcode: String) throws(KeyhaulError) {
+    try withSession { (session) throws(KeyhaulError) in try session.setPasscode(Secret(utf8: passcode)) }
   }
 
   /// Removes the passcode, and with it the items that need one, for good.
@@ -215,20 +215,20 @@ extension KeychainClient {
   /// - Returns: How many items were destroyed.
   /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`.
   @discardableResult
-  public func removePasscode(_ passcode: String) throws(VirtualDeviceError) -> Int {
-    try withSession { (session) throws(VirtualDeviceError) in
+  public func removePasscode(_ passcode: String) throws(KeyhaulError) -> Int {
+    try withSession { (session) throws(KeyhaulError) in
       try session.removePasscode(Secret(utf8: passcode))
     }
   }
 
   /// Erases all content and settings. The hardware stays, so that a backup of the device restores to it as to itself.
-  public func erase() throws(VirtualDeviceError) {
-    try withSession { (session) throws(VirtualDeviceError) in try session.erase() }
+  public func erase() throws(KeyhaulError) {
+    try withSession { (session) throws(KeyhaulError) in try session.erase() }
   }
 
   /// Turns the device off and on again. The app does not live through it, so nobody is told.
-  public func restart() throws(VirtualDeviceError) {
-    try withSession { (session) throws(VirtualDeviceError) in try session.restart() }
+  public func restart() throws(KeyhaulError) {
+    try withSession { (session) throws(KeyhaulError) in try session.restart() }
   }
 
   /// Puts another app in front of this one.
@@ -257,7 +257,7 @@ extension KeychainClient {
     app: String = standardApp, accessGroups: [String] = [], passcode: String = "",
     options: DeviceOptions = DeviceOptions(), environment: DeviceEnvironment = .hurried,
     notificationCenter: NotificationCenter = NotificationCenter()
-  ) throws(VirtualDeviceError) -> KeychainClient {
+  ) throws(KeyhaulError) -> KeychainClient {
     let home = try TemporaryDeviceHome(environment: environment, inside: directoryInMemory)
     var options = options
     options.apps.append(DeviceApp(name: app, accessGroups: accessGroups.isEmpty ? [app] : accessGroups))
@@ -266,7 +266,7 @@ extension KeychainClient {
   }
 
   /// The client of a process that chose none. Its announcements reach whoever listens to the default center.
-  static func ofTheProcess() throws(VirtualDeviceError) -> KeychainClient {
+  static func ofTheProcess() throws(KeyhaulError) -> KeychainClient {
     let device = ProcessDevice.ofThisProcess()
     let client = try onNewDevice(
       app: device.app, accessGroups: device.accessGroups, passcode: device.passcode, notificationCenter: .default)

@@ -186,19 +186,19 @@ extension Move {
           .outdatedMove, .stalePlan, "the move is out of date",
           "the keychain has changed since the move was planned", advice: "move(to:backup:) again, after the change")
       }
-      try telling { () throws(MigrationError) in
+      try telling { () throws(KeyhaulError) in
         let prepared = try BackupExporter.prepare(session, password: secret, rounds: Self.rounds, listsExported: false)
         _ = try prepared.write(to: .file(path, .tar))
       }
     }
     let target = try arrivingPhone()
     let plan = try target.withSession(.writing) { (session) throws(PhoneError) in
-      let deviceKey = try telling { () throws(VirtualDeviceError) in try session.deviceKey() }
-      let opened = try telling { () throws(BackupArchiveError) in try BackupArchive.open(.path(path)) }
-      let archive = try telling { () throws(ArchivedKeychainError) in
+      let deviceKey = try telling { () throws(KeyhaulError) in try session.deviceKey() }
+      let opened = try telling { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
+      let archive = try telling { () throws(KeyhaulError) in
         try opened.open(with: try opened.unlock(password: secret), deviceKey: deviceKey)
       }
-      return try telling { () throws(MigrationError) in
+      return try telling { () throws(KeyhaulError) in
         let plan = try Restorer.plan(archive, onto: session, policy: .replace)
         try Restorer.restore(plan, onto: session)
         return plan

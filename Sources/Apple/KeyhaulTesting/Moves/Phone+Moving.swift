@@ -37,15 +37,15 @@ extension Phone {
     let plan: MigrationPlan
     switch destination {
     case .made(.samePhone):
-      plan = try telling { () throws(MigrationError) in try Restorer.plan(own.forecast, ontoEmpty: own.deviceKey) }
+      plan = try telling { () throws(KeyhaulError) in try Restorer.plan(own.forecast, ontoEmpty: own.deviceKey) }
     case .made(.newPhone):
       let key = try telling { () throws(DataProtectionError) in
         try HardwareUID(from: SystemRandomSource()).deviceKey()
       }
-      plan = try telling { () throws(MigrationError) in try Restorer.plan(own.forecast, ontoEmpty: key) }
+      plan = try telling { () throws(KeyhaulError) in try Restorer.plan(own.forecast, ontoEmpty: key) }
     case .phone(let other):
       plan = try other.withSession { (target) throws(PhoneError) in
-        try telling { () throws(MigrationError) in try Restorer.plan(own.forecast, onto: target, policy: .replace) }
+        try telling { () throws(KeyhaulError) in try Restorer.plan(own.forecast, onto: target, policy: .replace) }
       }
     }
     let backedUpCount = own.forecast.exported.count
@@ -64,10 +64,10 @@ private final class Outset {
   let revision: String
 
   init(_ session: DeviceSession, _ backup: Move.Backup) throws(PhoneError) {
-    forecast = try telling { () throws(MigrationError) in
+    forecast = try telling { () throws(KeyhaulError) in
       try BackupForecast(of: session, hasPassword: backup == .encrypted, plannedOnce: true)
     }
-    deviceKey = try telling { () throws(VirtualDeviceError) in try session.deviceKey() }
+    deviceKey = try telling { () throws(KeyhaulError) in try session.deviceKey() }
     revision = session.record.revision
   }
 }

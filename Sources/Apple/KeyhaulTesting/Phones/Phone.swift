@@ -45,7 +45,7 @@ public final class Phone: Sendable {
   public var itemCount: Int {
     get throws(PhoneError) {
       try withSession { (session) throws(PhoneError) in
-        try telling { () throws(VirtualDeviceError) in try session.itemCount }
+        try telling { () throws(KeyhaulError) in try session.itemCount }
       }
     }
   }
@@ -73,7 +73,7 @@ public final class Phone: Sendable {
   func withSession<Value>(
     _ access: DeviceAccess = .reading, _ body: (DeviceSession) throws(PhoneError) -> Value
   ) throws(PhoneError) -> Value {
-    let outcome = try telling { () throws(VirtualDeviceError) in
+    let outcome = try telling { () throws(KeyhaulError) in
       try owner.withSession(access) { session in Result { () throws(PhoneError) in try body(session) } }
     }
     return try outcome.get()
@@ -86,7 +86,7 @@ extension Phone {
   ///
   /// - Throws: `.noPasscode` where nothing would keep anyone from unlocking it.
   public func lock() throws(PhoneError) {
-    try telling { () throws(VirtualDeviceError) in try owner.lock() }
+    try telling { () throws(KeyhaulError) in try owner.lock() }
   }
 
   /// Unlocks the phone with its passcode; the first time after a restart too.
@@ -96,19 +96,19 @@ extension Phone {
   ///
   /// - Throws: `.wrongPasscode`, `.noPasscode`.
   public func unlock(passcode: String) throws(PhoneError) {
-    try telling { () throws(VirtualDeviceError) in try owner.unlock(passcode: passcode) }
+    try telling { () throws(KeyhaulError) in try owner.unlock(passcode: passcode) }
   }
 
   /// Turns the phone off and on again. Until its first unlock, keychain calls reach items "always" alone.
   public func restart() throws(PhoneError) {
-    try telling { () throws(VirtualDeviceError) in try owner.restart() }
+    try telling { () throws(KeyhaulError) in try owner.restart() }
   }
 
   /// Sets the phone's first passcode.
   ///
   /// - Throws: `.underlying` where it has one, or for an empty one.
   public func setPasscode(_ new: String) throws(PhoneError) {
-    try telling { () throws(VirtualDeviceError) in try owner.setPasscode(new) }
+    try telling { () throws(KeyhaulError) in try owner.setPasscode(new) }
     passcode = new
   }
 
@@ -116,14 +116,14 @@ extension Phone {
   ///
   /// - Throws: `.noPasscode`, `.locked`.
   public func removePasscode() throws(PhoneError) {
-    try telling { () throws(VirtualDeviceError) in _ = try owner.removePasscode(passcode ?? "") }
+    try telling { () throws(KeyhaulError) in _ = try owner.removePasscode(passcode ?? "") }
     passcode = nil
   }
 
   /// Erases all content and settings; the passcode is among them. The hardware stays, so that the phone remains the
   /// same one to a backup of it.
   public func erase() throws(PhoneError) {
-    try telling { () throws(VirtualDeviceError) in try owner.erase() }
+    try telling { () throws(KeyhaulError) in try owner.erase() }
     passcode = nil
   }
 }
@@ -150,7 +150,7 @@ extension Phone {
           + apps.map { "\"\(HostileText.shown($0.key))\"" }.joined(separator: ", "),
         advice: "a different name for each app")
     }
-    let version = try telling { () throws(VirtualDeviceError) in try ios.map(ProductVersion.init) ?? .standard }
+    let version = try telling { () throws(KeyhaulError) in try ios.map(ProductVersion.init) ?? .standard }
     try self.init(
       passcode: passcode,
       DeviceOptions(
@@ -170,7 +170,7 @@ extension Phone {
 
   private convenience init(passcode: String?, _ options: DeviceOptions) throws(PhoneError) {
     let home = try Self.newHome()
-    let device = try telling { () throws(VirtualDeviceError) in
+    let device = try telling { () throws(KeyhaulError) in
       try home.home.create(DeviceName(Self.name), options, passcode: Secret(utf8: passcode ?? ""))
     }
     self.init(home, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: options.apps)
@@ -210,15 +210,15 @@ extension Phone {
   }
 
   private convenience init(decoding bytes: [UInt8], from source: String) throws(PhoneError) {
-    let fixture = try telling { () throws(VirtualDeviceError) in try DeviceFixture(decoding: bytes, from: source) }
+    let fixture = try telling { () throws(KeyhaulError) in try DeviceFixture(decoding: bytes, from: source) }
     let home = try Self.newHome()
-    let device = try telling { () throws(VirtualDeviceError) in try home.home.create(from: fixture) }
+    let device = try telling { () throws(KeyhaulError) in try home.home.create(from: fixture) }
     let passcode = fixture.passcode?.withBytes { String(validating: $0, as: UTF8.self) } ?? nil
     self.init(home, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: fixture.apps)
   }
 
   private static func newHome() throws(PhoneError) -> TemporaryDeviceHome {
-    try telling { () throws(VirtualDeviceError) in
+    try telling { () throws(KeyhaulError) in
       try TemporaryDeviceHome(environment: .hurried, inside: KeychainClient.directoryInMemory)
     }
   }

@@ -47,7 +47,7 @@ public struct PhoneError: ExplainedError {
   init(_ error: some ExplainedError) {
     reason = error.reason
     var advice = error.advice
-    switch (error as? VirtualDeviceError)?.code {
+    switch (error as? KeyhaulError)?.code {
     case .wrongPasscode: code = .wrongPasscode
     case .noPasscode:
       code = .noPasscode

@@ -45,7 +45,7 @@ extension Session {
   }
 
   /// What kept the end of a report from being read, with the name that the user knows the backup by.
-  private func failure(_ error: BackupArchiveError) -> CommandFailure {
+  private func failure(_ error: KeyhaulError) -> CommandFailure {
     CommandFailure(archive: error, name: subjectPath)
   }
 

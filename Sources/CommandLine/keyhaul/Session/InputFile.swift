@@ -23,7 +23,7 @@ enum InputFile {
     } catch {
       throw CommandFailure(
         error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
-        try: "check the path")
+        try: "check the path", of: error)
     }
     let raw = file.raw
     guard (try? system.status(of: raw))?.kind == .file else {
@@ -71,7 +71,8 @@ enum InputFile {
           try Interruption.check()
           continue
         }
-        throw CommandFailure(.failed, "cannot read \(what)", why: "\(name): \(error.reason)", try: "check the disk")
+        throw CommandFailure(
+          .failed, "cannot read \(what)", why: "\(name): \(error.reason)", try: "check the disk", of: error)
       }
       if received == 0 { return bytes }
       guard bytes.count + received <= limit else {

@@ -112,7 +112,8 @@ enum ReportFile {
     let needed = error.isDiskFull ? byteCount.map { " (needs at least \(Amounts.bytes($0)))" } ?? "" : ""
     return CommandFailure(
       .failed, "could not write \(path)", why: error.reason + needed,
-      try: error.isDiskFull ? "free space and run it again; no partial file was left" : "another name after -o")
+      try: error.isDiskFull ? "free space and run it again; no partial file was left" : "another name after -o",
+      of: error)
   }
 }
 

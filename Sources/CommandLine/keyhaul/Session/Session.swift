@@ -153,7 +153,7 @@ final class Session {
     }
     return CommandFailure(
       .failed, "could not write the result", why: "standard output: \(error.reason)",
-      try: error.isDiskFull ? "free space and run it again" : nil)
+      try: error.isDiskFull ? "free space and run it again" : nil, of: error)
   }
 
   // MARK: Messages
@@ -172,8 +172,10 @@ final class Session {
 
   /// Something that the user should know of, though the work goes on.
   /// - Parameter evenQuiet: Said with `-q` too: whoever does not hear it trusts what cannot be trusted.
-  func warn(_ message: String, why: String? = nil, try advice: String? = nil, evenQuiet: Bool = false) {
-    let advice = CommandFailure.adviceOfShortage(why) ?? advice.map(completed)
+  func warn(
+    _ message: String, why: String? = nil, try advice: String? = nil, of errno: Errno? = nil, evenQuiet: Bool = false
+  ) {
+    let advice = CommandFailure.adviceOfShortage(errno) ?? advice.map(completed)
     if let record { return record.add(.init(message, why: why, try: advice)) }
     guard evenQuiet || !common.quiet else { return }
     if isJSON {
@@ -297,7 +299,7 @@ extension Session {
   func lock(_ path: String, named name: String, for access: BackupLock.Access) throws(CommandFailure) {
     let isLocked = locks.contains { $0.path == path && ($0.lock.access == access || access == .reading) }
     guard !isLocked else { return }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let lock = try BackupLock.acquire(
         path, for: access, wait: common.wait.duration, shouldContinue: { Interruption.pending == nil })
       if let lock { locks.append((path, lock)) }

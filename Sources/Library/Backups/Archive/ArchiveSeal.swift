@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
@@ -11,19 +11,19 @@ extension BackupArchive {
   /// - Parameter keys: The backup's keybag, unlocked.
   /// - Returns: The break; `nil` if the code matches, or if there is no keyed seal to check.
   /// - Throws: The errors of `fileList(with:)` if the key of the file list is not available.
-  package func sealBreak(with keys: ClassKeys) throws(BackupArchiveError) -> SealBreak? {
+  package func sealBreak(with keys: ClassKeys) throws(KeyhaulError) -> SealBreak? {
     guard takesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
     return try SealMaker(of: self, with: keys).fits(list) ? nil : SealBreak(StoredPart.seal.path, .forged)
   }
 
   /// A meter for a payload that is read, to hold it against the seal; `nil` if nothing of a seal can be read.
-  package func sealMeter() throws(BackupArchiveError) -> SealMeter? { seal?.list == nil ? nil : try SealMeter() }
+  package func sealMeter() throws(KeyhaulError) -> SealMeter? { seal?.list == nil ? nil : try SealMeter() }
 
   /// Whether a payload that was read is what was sealed.
   ///
   /// - Parameter meter: What has watched it.
   /// - Returns: `nil` if nothing is stored and nothing was sealed.
-  package func isSealed(_ payload: StoredPayload, by meter: SealMeter) throws(BackupArchiveError) -> Bool? {
+  package func isSealed(_ payload: StoredPayload, by meter: SealMeter) throws(KeyhaulError) -> Bool? {
     let path = layout.storedPath(of: payload.fileIdentifier)
     let found = try meter.entry(of: payload, at: path)
     guard let list = seal?.list, found.byteCount != 0 || !list.lines(of: path).isEmpty else { return nil }
@@ -33,7 +33,7 @@ extension BackupArchive {
   /// What a seal lists of the files that are read when the backup is opened; the keychain's is among the payloads.
   ///
   /// - Throws: Why `Status.plist` or `Info.plist` was not read.
-  package func partSealEntries() throws(BackupArchiveError) -> [SealList.Entry] {
+  package func partSealEntries() throws(KeyhaulError) -> [SealList.Entry] {
     let unread = unreadablePropertyLists.first { $0.error.code == .overLimit }
     if let unread { throw unread.error }
     var entries: [SealList.Entry] = []
@@ -57,12 +57,12 @@ extension BackupArchive {
   /// - Throws: `.damaged` if the seal cannot be read, or its code does not match.
   package func renewedSeal(
     for files: [String: [UInt8]], without removed: [String] = [], by maker: SealMaker, keepsOld: Bool = false
-  ) throws(BackupArchiveError) -> SealList? {
+  ) throws(KeyhaulError) -> SealList? {
     guard let seal else { return nil }
     var fault = seal.breaks.first
     if fault == nil, let list = seal.list, try !maker.fits(list) { fault = SealBreak(StoredPart.seal.path, .forged) }
     guard fault == nil, let list = seal.list else {
-      throw BackupArchiveError(.damaged, fault.map { ArchiveFinding.sealBroken($0).description } ?? "")
+      throw KeyhaulError(.damaged, fault.map { ArchiveFinding.sealBroken($0).description } ?? "")
     }
     var entries = list.entries(without: Set(files.keys).union(removed))
     for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
@@ -76,7 +76,7 @@ extension BackupArchive {
 
 extension SealMaker {
   /// - Parameter keys: The backup's keybag, unlocked; not used for a list of digests.
-  package convenience init(of archive: BackupArchive, with keys: ClassKeys) throws(BackupArchiveError) {
+  package convenience init(of archive: BackupArchive, with keys: ClassKeys) throws(KeyhaulError) {
     guard archive.takesKeyedSeal, let field = archive.manifest.manifestKey else {
       try self.init(manifestKey: nil)
       return
@@ -87,11 +87,11 @@ extension SealMaker {
   /// The same where there may be no keys.
   ///
   /// - Throws: `.keyUnavailable` without the keys that it needs.
-  package convenience init(of archive: BackupArchive, keys: ClassKeys?) throws(BackupArchiveError) {
+  package convenience init(of archive: BackupArchive, keys: ClassKeys?) throws(KeyhaulError) {
     switch keys {
     case .none:
       guard !archive.takesKeyedSeal else {
-        throw BackupArchiveError(.keyUnavailable, "making its seal requires its password")
+        throw KeyhaulError(.keyUnavailable, "making its seal requires its password")
       }
       try self.init(manifestKey: nil)
     case .some(let keys): try self.init(of: archive, with: keys)
@@ -111,7 +111,7 @@ package final class SealCheck {
   package private(set) var rightCount = 0
 
   /// - Returns: `nil` if nothing of a seal can be read.
-  package init?(_ archive: BackupArchive) throws(BackupArchiveError) {
+  package init?(_ archive: BackupArchive) throws(KeyhaulError) {
     guard let list = archive.seal?.list else { return nil }
     self.archive = archive
     self.list = list
@@ -163,24 +163,24 @@ package final class SealedReading {
 
   /// - Parameter path: In the backup.
   /// - Returns: `nil` for a backup without a seal.
-  package init?(of path: String, in archive: BackupArchive) throws(BackupArchiveError) {
+  package init?(of path: String, in archive: BackupArchive) throws(KeyhaulError) {
     guard let list = archive.seal?.list else { return nil }
     self.path = path
     self.list = list
     digest = try explained(path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
-  package func update(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+  package func update(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     byteCount += Int64(bytes.count)
     try explained(path) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
   /// - Throws: `.damaged` where it is not what was sealed.
-  package func finish() throws(BackupArchiveError) {
+  package func finish() throws(KeyhaulError) {
     let sha256 = try explained(path) { () throws(DataProtectionError) in try digest.finish() }
     let found = SealList.Entry(path: path, byteCount: byteCount, sha256: sha256)
     guard let fact = list.fact(of: found, at: path) else { return }
-    throw BackupArchiveError(.damaged, ArchiveFinding.sealBroken(SealBreak(path, fact)).description)
+    throw KeyhaulError(.damaged, ArchiveFinding.sealBroken(SealBreak(path, fact)).description)
   }
 }
 
@@ -188,13 +188,13 @@ extension BackupArchive {
   /// Refuses a backup of which payloads that were sealed are not stored.
   ///
   /// - Throws: `.payloadMissing` with the first of them.
-  package func requireSealed(_ stored: StoredPayloads) throws(BackupArchiveError) {
+  package func requireSealed(_ stored: StoredPayloads) throws(KeyhaulError) {
     guard let list = seal?.list else { return }
     for index in 0..<list.count {
       let path = list[index].path
       guard let name = path.split(separator: "/").last, isFileIdentifier(name) else { continue }
       guard stored.byteCount(of: name) == nil || layout.storedPath(of: String(name)) != path else { continue }
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .payloadMissing, ArchiveFinding.sealBroken(SealBreak(path, .missing)).description)
     }
   }

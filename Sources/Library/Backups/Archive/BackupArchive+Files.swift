@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import KeychainCrypto
 import KeychainFormats
 
@@ -8,7 +8,7 @@ extension BackupArchive {
   /// - Parameter keys: The backup's keybag, unlocked with its password; not needed where the list is not encrypted.
   /// - Throws: `.keyUnavailable` where the list's class key is not available, `.damaged` and `.truncated` for a list whose
   ///   bytes are not what was written, `.hostile` for one that no device makes.
-  public func fileList(with keys: ClassKeys) throws(BackupArchiveError) -> FileList {
+  public func fileList(with keys: ClassKeys) throws(KeyhaulError) -> FileList {
     if hasSealedRecords { return try sealedList(with: keys) }
     guard isListEncrypted else { return try plainList() }
     return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
@@ -23,16 +23,16 @@ extension BackupArchive {
     return try RecordKey(password: password, salt: salt)
   }
 
-  private func sealedList(with keys: ClassKeys) throws(BackupArchiveError) -> FileList {
-    if case .unusable(let reason) = recordSalt { throw BackupArchiveError(.damaged, reason) }
+  private func sealedList(with keys: ClassKeys) throws(KeyhaulError) -> FileList {
+    if case .unusable(let reason) = recordSalt { throw KeyhaulError(.damaged, reason) }
     guard let key = keys.recordKey else {
-      throw BackupArchiveError(.keyUnavailable, "the records in its manifest are encrypted with its password")
+      throw KeyhaulError(.keyUnavailable, "the records in its manifest are encrypted with its password")
     }
     return FileList(try ManifestDatabase(try parts.clearDatabase(), recordKey: key))
   }
 
   /// The manifest database's plain bytes, read from the private copy.
-  package func databaseBytes(with keys: ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
+  package func databaseBytes(with keys: ClassKeys) throws(KeyhaulError) -> DatabaseBytes {
     guard isListFileEncrypted, let field = manifest.manifestKey else { return try parts.clearDatabase() }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
     guard let stored = parts.database else { return try parts.clearDatabase() }
@@ -46,14 +46,14 @@ extension BackupArchive {
   /// 10.1 also of one with a password.
   ///
   /// - Throws: `.keyUnavailable` for a list that is encrypted, otherwise as `fileList(with:)`.
-  public func fileList() throws(BackupArchiveError) -> FileList {
+  public func fileList() throws(KeyhaulError) -> FileList {
     guard !isListEncrypted else {
-      throw BackupArchiveError(.keyUnavailable, "the backup has a password")
+      throw KeyhaulError(.keyUnavailable, "the backup has a password")
     }
     return try plainList()
   }
 
-  private func plainList() throws(BackupArchiveError) -> FileList {
+  private func plainList() throws(KeyhaulError) -> FileList {
     switch layout {
     case .manifestDB: return FileList(try ManifestDatabase(try parts.clearDatabase()))
     case .mbdb:
@@ -66,15 +66,15 @@ extension BackupArchive {
   /// - Parameter field: The class as 4 bytes, little-endian, then the wrapped key.
   package func fileKey(
     _ field: [UInt8], of part: String, keys: ClassKeys
-  ) throws(BackupArchiveError) -> Secret {
+  ) throws(KeyhaulError) -> Secret {
     let wrapped = try explained("the key of \(part)") { () throws(FormatError) in try ClassWrappedKey(parsing: field) }
     do throws(DataProtectionError) {
       return try keys.unwrapFileKey(field)
     } catch {
-      guard error.code == .keyUnavailable else { throw BackupArchiveError(error, in: "the key of \(part)") }
+      guard error.code == .keyUnavailable else { throw KeyhaulError(error, in: "the key of \(part)") }
       // A class key that is there and doesn't unwrap, though others do, is no question of the password.
       let isDamaged = keys.availability(of: wrapped.keyClass) == .damaged
-      throw BackupArchiveError(isDamaged ? .damaged : .keyUnavailable, "\(part): \(error.reason)")
+      throw KeyhaulError(isDamaged ? .damaged : .keyUnavailable, "\(part): \(error.reason)")
     }
   }
 
@@ -103,8 +103,8 @@ extension BackupArchive {
   ///   backup came as a stream, which is gone; and what `portion` throws.
   public func readPayload(
     of file: ListedFile, with keys: ClassKeys,
-    portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> PayloadReading {
+    portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> PayloadReading {
     try PayloadPass(of: file, in: self, with: keys).run(try payload(of: file), portion)
   }
 
@@ -127,19 +127,19 @@ extension BackupArchive {
   /// Where a file's payload is stored.
   ///
   /// - Throws: `.notStreamable` where the backup came as a stream.
-  package func payload(of file: ListedFile) throws(BackupArchiveError) -> StoredPayload {
+  package func payload(of file: ListedFile) throws(KeyhaulError) -> StoredPayload {
     try payload(named: file.fileIdentifier)
   }
 
   /// The same by the name under which it is stored.
-  package func payload(named identifier: String) throws(BackupArchiveError) -> StoredPayload {
+  package func payload(named identifier: String) throws(KeyhaulError) -> StoredPayload {
     switch source {
     case .directory(let handle, let source):
       return StoredPayload(identifier, .file(layout.storedPath(of: identifier), layout, handle, source))
     case .container(let container):
       return StoredPayload(identifier, .sought(container.payloads.path(of: identifier, in: layout), container))
     case .stream:
-      throw BackupArchiveError(.notStreamable, "a streamed backup can be read only once, and it has been read")
+      throw KeyhaulError(.notStreamable, "a streamed backup can be read only once, and it has been read")
     }
   }
 
@@ -154,22 +154,22 @@ extension BackupArchive {
   /// - Throws: `.notStreamable` where the backup came as a stream; `.damaged` where more payloads than
   ///   `ArchiveLimits.resumptionCount` of one file break off; and what `body` throws.
   package func forEachPayload(
-    of stored: StoredPayloads, _ body: (StoredPayload) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    of stored: StoredPayloads, _ body: (StoredPayload) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     switch source {
     case .directory(let handle, let source):
       for identifier in stored.fileIdentifiers() {
         try body(StoredPayload(identifier, .file(stored.path(of: identifier, in: layout), layout, handle, source)))
       }
     case .container(let container):
-      try container.forEachFile { (file, walk) throws(BackupArchiveError) in
+      try container.forEachFile { (file, walk) throws(KeyhaulError) in
         guard let path = BackupPath.inside(container.directory, file.path),
           let identifier = BackupPath.payload(at: path), container.payloads.path(of: identifier, in: layout) == path
         else { return }
         try body(StoredPayload(identifier, .passing(file, walk)))
       }
     case .stream:
-      throw BackupArchiveError(.notStreamable, "a streamed backup can be read only once, and it has been read")
+      throw KeyhaulError(.notStreamable, "a streamed backup can be read only once, and it has been read")
     }
   }
 
@@ -184,8 +184,8 @@ extension BackupArchive {
   /// - Throws: As `readPayload(of:with:portion:)`.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
-    portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> PayloadReading {
+    portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> PayloadReading {
     switch keys {
     case .none: try PayloadPass(storedBytesOf: file, in: self).run(payload, portion)
     case .some(let keys): try PayloadPass(of: file, in: self, with: keys).run(payload, portion)

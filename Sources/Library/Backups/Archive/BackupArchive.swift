@@ -1,4 +1,4 @@
-package import Basics
+public import Basics
 package import KeychainCrypto
 package import KeychainFormats
 import SystemPackage
@@ -79,7 +79,7 @@ public struct BackupArchive: Sendable {
   ///   written; `.hostile` and `.overLimit` for one that no device makes; `.busy` if another process is changing it.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
-  ) throws(BackupArchiveError) -> BackupArchive {
+  ) throws(KeyhaulError) -> BackupArchive {
     var lock: BackupLock?
     if case .path(let path) = location { lock = try BackupLock.acquire(path, for: .reading) }
     return try open(location, limits: limits, storage: storage, system: .real, lock: lock)
@@ -94,7 +94,7 @@ public struct BackupArchive: Sendable {
   package static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile,
     system: FileSystem, takesRemains: Bool = false, lock: BackupLock? = nil
-  ) throws(BackupArchiveError) -> BackupArchive {
+  ) throws(KeyhaulError) -> BackupArchive {
     let container = ContainerSource(limits: limits, storage: storage, system: system)
     switch location {
     case .stream(let descriptor):
@@ -119,14 +119,14 @@ public struct BackupArchive: Sendable {
           found.parts, .container(ContainerHandle(descriptor, container, format, found)), takesRemains: takesRemains,
           lock: lock)
       case .link, .pipe, .other:
-        throw BackupArchiveError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
+        throw KeyhaulError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
       }
     }
   }
 
   private init(
     _ found: StoredParts, _ source: PayloadSource, takesRemains: Bool, lock: BackupLock?
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     var parts = found
     var notes: [ArchiveNote] = []
     let (manifest, manifestFault) = try Self.manifest(of: parts, takesRemains: takesRemains)
@@ -136,7 +136,7 @@ public struct BackupArchive: Sendable {
           parts.contains(.manifest) ? .manifestUnreadable(reason: manifestFault.reason) : .manifestMissing))
     }
     if parts.layout == nil {
-      let absence = BackupArchiveError(
+      let absence = KeyhaulError(
         .payloadMissing, "it has neither \(StoredPart.database.path) nor \(StoredPart.oldDatabase.path)")
       guard takesRemains else { throw absence }
       notes.append(
@@ -145,7 +145,7 @@ public struct BackupArchive: Sendable {
     let layout = parts.layout ?? manifest.expectedLayout
     if manifest.isEncrypted == nil, manifestFault == nil { notes.append(.encryptionNotStated) }
     if layout == .manifestDB { notes += try parts.readJournals() }
-    let found = try FoundEncryption(of: parts, manifest, layout) { () throws(BackupArchiveError) in
+    let found = try FoundEncryption(of: parts, manifest, layout) { () throws(KeyhaulError) in
       try Self.storedFiles(of: source, layout)
     }
     // The keychain's items of a decrypted copy are under the password all the same.
@@ -200,15 +200,15 @@ public struct BackupArchive: Sendable {
   /// files is there.
   private static func manifest(
     of parts: StoredParts, takesRemains: Bool
-  ) throws(BackupArchiveError) -> (BackupManifest, fault: BackupArchiveError?) {
+  ) throws(KeyhaulError) -> (BackupManifest, fault: KeyhaulError?) {
     guard let bytes = parts[.manifest] else {
       guard parts.database != nil else {
-        throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
+        throw KeyhaulError(.notABackup, "it has no \(StoredPart.manifest.path)")
       }
-      let fault = BackupArchiveError(.damaged, "the keybag is in \(StoredPart.manifest.path), which is missing")
+      let fault = KeyhaulError(.damaged, "the keybag is in \(StoredPart.manifest.path), which is missing")
       return (BackupManifest(unreadable: fault), fault)
     }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return (try BackupManifest(parsing: bytes), nil)
     } catch {
       guard takesRemains, error.category == .damaged else { throw error }
@@ -219,10 +219,10 @@ public struct BackupArchive: Sendable {
   /// What a property list says that nothing depends on; `nil` if it is not there or cannot be read, which is entered.
   private static func propertyList<Value>(
     _ part: StoredPart, of parts: StoredParts, _ unreadable: inout [UnreadablePropertyList],
-    _ parse: ([UInt8]) throws(BackupArchiveError) -> Value
+    _ parse: ([UInt8]) throws(KeyhaulError) -> Value
   ) -> Value? {
     guard let bytes = parts[part] else { return nil }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return try parse(bytes)
     } catch {
       unreadable.append(UnreadablePropertyList(part, error))
@@ -249,13 +249,13 @@ public struct BackupArchive: Sendable {
   /// The payloads that the backup stores, of all apps and domains.
   ///
   /// Known at once for one file; a directory's payloads are listed now, which takes a moment for hundreds of thousands.
-  public func storedFiles() throws(BackupArchiveError) -> StoredPayloads {
+  public func storedFiles() throws(KeyhaulError) -> StoredPayloads {
     try Self.storedFiles(of: source, layout)
   }
 
   private static func storedFiles(
     of source: PayloadSource, _ layout: BackupLayout
-  ) throws(BackupArchiveError) -> StoredPayloads {
+  ) throws(KeyhaulError) -> StoredPayloads {
     switch source {
     case .stream(let payloads): return payloads
     case .container(let container): return container.payloads
@@ -290,7 +290,7 @@ extension BackupArchive {
   /// forbids.
   ///
   /// - Throws: `.unfinished`, with how far it had come; the refusal of the first finding.
-  package func require(_ use: ArchiveUse) throws(BackupArchiveError) {
+  package func require(_ use: ArchiveUse) throws(KeyhaulError) {
     switch use {
     case .reading, .exporting, .rewriting, .copying: break
     case .planning, .restoring: try requireFinished()
@@ -302,14 +302,14 @@ extension BackupArchive {
   /// such as no device makes.
   ///
   /// - Throws: `.unfinished`, with how far it had come; what reading `Status.plist` gave.
-  package func requireFinished() throws(BackupArchiveError) {
+  package func requireFinished() throws(KeyhaulError) {
     if let status = unreadablePropertyLists.first(where: { $0.name == StoredPart.status.path }),
       status.error.category == .refused
     {
       throw status.error
     }
     guard let state = status?.snapshotState, status?.isFinished == false else { return }
-    throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: state).description)
+    throw KeyhaulError(.unfinished, ArchiveNote.unfinished(state: state).description)
   }
 }
 
@@ -319,14 +319,14 @@ extension BackupArchive {
   /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty one where it has none.
   /// - Throws: `.noKeychain` where none was stored, `.damaged` where one is and the list does not name it, whose key is lost
   ///   with its row, `.payloadMissing` where the list names it but it isn't there, and as `fileList(with:)`.
-  package func keychainFile(with keys: ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
+  package func keychainFile(with keys: ClassKeys) throws(KeyhaulError) -> KeychainPayload {
     try keychainFile(in: try fileList(with: keys), with: keys)
   }
 
   /// The same with the list of files, where it was opened before.
   package func keychainFile(
     in list: FileList, with keys: ClassKeys
-  ) throws(BackupArchiveError) -> KeychainPayload {
+  ) throws(KeyhaulError) -> KeychainPayload {
     let record = try keychainRecord(in: list)
     let stored = try storedKeychain()
     guard areFilesEncrypted else {
@@ -336,15 +336,15 @@ extension BackupArchive {
     return try payload(try plain(of: stored, key: key), storedAs: stored, record: record, list: list)
   }
 
-  private func keychainKey(_ record: FileRecord, with keys: ClassKeys) throws(BackupArchiveError) -> Secret {
+  private func keychainKey(_ record: FileRecord, with keys: ClassKeys) throws(KeyhaulError) -> Secret {
     guard let field = record.encryptionKey?.serialized() else {
-      throw BackupArchiveError(.damaged, "the manifest has no key for the keychain file")
+      throw KeyhaulError(.damaged, "the manifest has no key for the keychain file")
     }
     return try fileKey(field, of: "the keychain file", keys: keys)
   }
 
   /// The key that the keychain's file is encrypted with; `nil` if files are not encrypted.
-  package func keychainKey(in list: FileList, with keys: ClassKeys) throws(BackupArchiveError) -> Secret? {
+  package func keychainKey(in list: FileList, with keys: ClassKeys) throws(KeyhaulError) -> Secret? {
     areFilesEncrypted ? try keychainKey(try keychainRecord(in: list), with: keys) : nil
   }
 
@@ -354,56 +354,56 @@ extension BackupArchive {
   /// Opens the keychain's file of a backup without a password: which items there are can be seen without any key.
   ///
   /// - Throws: `.keyUnavailable` for a backup with a password, otherwise as `keychainFile(with:)`.
-  package func keychainFile() throws(BackupArchiveError) -> KeychainPayload {
-    guard !areFilesEncrypted else { throw BackupArchiveError(.keyUnavailable, "the backup has a password") }
+  package func keychainFile() throws(KeyhaulError) -> KeychainPayload {
+    guard !areFilesEncrypted else { throw KeyhaulError(.keyUnavailable, "the backup has a password") }
     let list = try fileList()
     let stored = try storedKeychain()
     return try payload(try stored.bytes(), storedAs: stored, record: try keychainRecord(in: list), list: list)
   }
 
-  package func keychainRecord(in list: FileList) throws(BackupArchiveError) -> FileRecord {
+  package func keychainRecord(in list: FileList) throws(KeyhaulError) -> FileRecord {
     let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     guard let file else {
       guard !hasKeychain else {
-        throw BackupArchiveError(
+        throw KeyhaulError(
           .damaged, "the keychain file \(layout.keychainPart.path) is stored, but the manifest does not list it")
       }
-      throw BackupArchiveError(.noKeychain, "the manifest has no keychain file")
+      throw KeyhaulError(.noKeychain, "the manifest has no keychain file")
     }
     guard let record = try file.record() else {
-      throw BackupArchiveError(.damaged, "the manifest does not describe the keychain file")
+      throw KeyhaulError(.damaged, "the manifest does not describe the keychain file")
     }
     guard file.kind == .file else {
-      throw BackupArchiveError(.damaged, "the manifest lists the keychain file as something other than a file")
+      throw KeyhaulError(.damaged, "the manifest lists the keychain file as something other than a file")
     }
     guard record.relativePath == file.relativePath else {
-      throw BackupArchiveError(.damaged, "the keychain file's record is for \(quoted(record.relativePath))")
+      throw KeyhaulError(.damaged, "the keychain file's record is for \(quoted(record.relativePath))")
     }
     return record
   }
 
-  private func storedKeychain() throws(BackupArchiveError) -> StoredBytes {
+  private func storedKeychain() throws(KeyhaulError) -> StoredBytes {
     guard let stored = parts[large: layout.keychainPart] else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .payloadMissing, "the manifest lists \(layout.keychainPart.path), which is missing")
     }
     return stored
   }
 
-  private func plain(of stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) -> [UInt8] {
+  private func plain(of stored: StoredBytes, key: borrowing Secret) throws(KeyhaulError) -> [UInt8] {
     let part = "the keychain file"
     let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(stored.byteCount)
-    try stored.forEachPortion { (portion) throws(BackupArchiveError) in
+    try stored.forEachPortion { (portion) throws(KeyhaulError) in
       do throws(DataProtectionError) {
         bytes.append(contentsOf: try decryptor.plain(of: portion))
       } catch {
-        throw BackupArchiveError(error, in: part)
+        throw KeyhaulError(error, in: part)
       }
     }
     let end = try explained(part) { () throws(DataProtectionError) in try decryptor.finish() }
-    guard end.hasValidPadding else { throw BackupArchiveError(.damaged, "\(part) does not end with valid padding") }
+    guard end.hasValidPadding else { throw KeyhaulError(.damaged, "\(part) does not end with valid padding") }
     bytes += end.bytes
     return bytes
   }
@@ -411,7 +411,7 @@ extension BackupArchive {
   /// - Parameter stored: The bytes as the backup has them, encrypted or not.
   private func payload(
     _ bytes: [UInt8], storedAs stored: StoredBytes, record: FileRecord, list: FileList
-  ) throws(BackupArchiveError) -> KeychainPayload {
+  ) throws(KeyhaulError) -> KeychainPayload {
     var notes = self.notes + list.notes
     if let digest = record.digest, try stored.sha1() != digest {
       // Some lists of encrypted backups have the digest of the plain content.
@@ -455,7 +455,7 @@ public struct KeychainPayload: Sendable {
 /// they are not empty, sorted by path: path, NUL, size in decimal, NUL, the file's SHA-256 in hexadecimal, line feed.
 enum ArchiveDigest {
   /// - Returns: `sha256:` and 64 hexadecimal digits.
-  static func digest(of parts: StoredParts, layout: BackupLayout) throws(BackupArchiveError) -> String {
+  static func digest(of parts: StoredParts, layout: BackupLayout) throws(KeyhaulError) -> String {
     var lines: [(path: String, line: String)] = []
     for part in [.manifest, layout.listPart, layout.keychainPart] + layout.journals {
       if let stored = parts[large: part] {
@@ -473,7 +473,7 @@ enum ArchiveDigest {
     "\(part.path)\0\(byteCount)\0\(sum)\n"
   }
 
-  private static func sha256(_ bytes: [UInt8]) throws(BackupArchiveError) -> String {
+  private static func sha256(_ bytes: [UInt8]) throws(KeyhaulError) -> String {
     try explained("the digest") { () throws(DataProtectionError) in String(hexadecimal: try Digest.sha256(bytes)) }
   }
 }

@@ -56,7 +56,7 @@ package enum BackupDirectory {
   /// - Throws: `.notFound` and `.unreadable`; `.overLimit` for more directories than `maximumDirectoryCount`.
   package static func backups(
     in path: String, limits: ArchiveLimits = .standard
-  ) throws(BackupArchiveError) -> [Entry] {
+  ) throws(KeyhaulError) -> [Entry] {
     let system = FileSystem.real
     let source = DirectorySource(system: system, limits: limits, storage: .memory)
     var entries: [Entry] = []
@@ -82,10 +82,11 @@ package enum BackupDirectory {
         if let entry = source.entry(named: text, isLink: isLink, in: inner) { entries.append(entry) }
       }
     } catch {
-      throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
+      throw KeyhaulError(
+        error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)", errno: error)
     }
     guard count <= maximumDirectoryCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .overLimit, "\(quoted(path)) has more than \(Amounts.grouped(maximumDirectoryCount)) folders")
     }
     return entries.sorted { $0.name < $1.name }
@@ -111,12 +112,12 @@ package enum BackupDirectory {
   /// - Throws: `.unsupported` where several backups are of that device: then only a directory's name chooses.
   package static func backup(
     _ choice: String, among entries: [Entry]
-  ) throws(BackupArchiveError) -> Entry? {
+  ) throws(KeyhaulError) -> Entry? {
     if let exact = entries.first(where: { $0.name == choice }) { return exact }
     let named = entries.filter { $0.identifier?.lowercased() == choice.lowercased() }
     let own = named.contains { !$0.isLink } ? named.filter { !$0.isLink } : named
     guard own.count < 2 else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .unsupported, "\(own.count) backups belong to \(quoted(choice)); the first is \(quoted(own[0].name))")
     }
     return own.first

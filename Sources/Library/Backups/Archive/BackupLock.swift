@@ -38,14 +38,14 @@ package final class BackupLock: Sendable {
   /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses.
   package static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true }
-  ) throws(BackupArchiveError) -> BackupLock? {
+  ) throws(KeyhaulError) -> BackupLock? {
     try acquire(path, for: access, wait: limit, shouldContinue: shouldContinue, system: .real)
   }
 
   package static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true },
     system: FileSystem
-  ) throws(BackupArchiveError) -> BackupLock? {
+  ) throws(KeyhaulError) -> BackupLock? {
     var wait = LockWait(atMost: limit, shouldContinue: shouldContinue)
     while true {
       switch try attempt(path, access, system) {
@@ -53,7 +53,7 @@ package final class BackupLock: Sendable {
       case .unavailable: return nil
       case .held:
         guard wait.pause(pause) else {
-          throw BackupArchiveError(
+          throw KeyhaulError(
             .busy, "another process is \(access == .reading ? "changing" : "reading or changing") it")
         }
       }
@@ -62,11 +62,11 @@ package final class BackupLock: Sendable {
 
   private static func attempt(
     _ path: String, _ access: Access, _ system: FileSystem
-  ) throws(BackupArchiveError) -> FileSystem.PathLock {
+  ) throws(KeyhaulError) -> FileSystem.PathLock {
     do throws(Errno) {
       return try system.lock(at: path, access == .reading ? .shared : .exclusive)
     } catch {
-      throw BackupArchiveError(.unreadable, "\(quoted(path)): \(error.reason)")
+      throw KeyhaulError(.unreadable, "\(quoted(path)): \(error.reason)", errno: error)
     }
   }
 

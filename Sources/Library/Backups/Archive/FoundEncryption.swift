@@ -16,15 +16,15 @@ struct FoundEncryption {
   /// - Throws: `.damaged` where the list is encrypted and its key is missing; what a list that no device makes gives.
   init(
     of parts: StoredParts, _ manifest: BackupManifest, _ layout: BackupLayout,
-    stored: () throws(BackupArchiveError) -> StoredPayloads
-  ) throws(BackupArchiveError) {
+    stored: () throws(KeyhaulError) -> StoredPayloads
+  ) throws(KeyhaulError) {
     // Without a manifest there is no claim, and what is stored decides. Where a manifest does not say, the key decides that
     // only an encrypted list has.
     let isManifestMissing = !parts.contains(.manifest)
     let claim = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
     guard claim, layout == .manifestDB, let list = try Self.clearList(parts) else {
       guard !claim || layout != .manifestDB || parts.database == nil || manifest.manifestKey != nil else {
-        throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) says it is encrypted, but has no ManifestKey")
+        throw KeyhaulError(.damaged, "\(StoredPart.manifest.path) says it is encrypted, but has no ManifestKey")
       }
       isEncrypted = claim
       return
@@ -45,9 +45,9 @@ struct FoundEncryption {
 
   /// - Returns: `nil` if the stored file list is not an unencrypted database, or cannot be read. The later reader of
   ///   the list reports the reason.
-  private static func clearList(_ parts: StoredParts) throws(BackupArchiveError) -> ClearList? {
+  private static func clearList(_ parts: StoredParts) throws(KeyhaulError) -> ClearList? {
     guard let database = parts.database else { return nil }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return try ClearList(database, replacing: parts.replacedPages?.pages)
     } catch {
       guard error.category == .damaged else { throw error }
@@ -63,7 +63,7 @@ extension ManifestDatabase {
   /// How many payloads are as long as what they hold, and how many are longer by the padding of an encrypted one.
   fileprivate func payloadCounts(
     _ stored: StoredPayloads
-  ) throws(BackupArchiveError) -> (plain: Int, encrypted: Int) {
+  ) throws(KeyhaulError) -> (plain: Int, encrypted: Int) {
     let block: Int64 = 16
     let records = RecordReader(key: nil)
     var (plainCount, encryptedCount) = (0, 0)

@@ -6,7 +6,7 @@ extension StoredParts {
   /// was before an unfinished change. If there is a log, the journal is ignored.
   ///
   /// - Returns: A note for the file that was read, and a finding for each file that was not read in full.
-  mutating func readJournals() throws(BackupArchiveError) -> [ArchiveNote] {
+  mutating func readJournals() throws(KeyhaulError) -> [ArchiveNote] {
     guard let database else { return [] }
     var notes: [ArchiveNote] = []
     var use: (pages: ReplacedPages, part: StoredPart)?
@@ -46,9 +46,9 @@ extension StoredParts {
   }
 
   /// The manifest, if it is an unencrypted database, with the changes of its log or journal.
-  func clearDatabase() throws(BackupArchiveError) -> DatabaseBytes {
+  func clearDatabase() throws(KeyhaulError) -> DatabaseBytes {
     guard let database else {
-      throw BackupArchiveError(.payloadMissing, "it has no \(StoredPart.database.path)")
+      throw KeyhaulError(.payloadMissing, "it has no \(StoredPart.database.path)")
     }
     return try DatabaseBytes(database, replacing: replacedPages?.pages)
   }
@@ -56,9 +56,9 @@ extension StoredParts {
   /// Whether the manifest is an unencrypted database whose rows can be read without a password.
   ///
   /// - Throws: An error of the system, such as an unreadable file.
-  func hasPlaintextList() throws(BackupArchiveError) -> Bool {
+  func hasPlaintextList() throws(KeyhaulError) -> Bool {
     var parts = self
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       _ = try parts.readJournals()
       guard let database = parts.database else { return false }
       switch try ClearList(database, replacing: parts.replacedPages?.pages) {
@@ -81,7 +81,7 @@ extension StoredParts {
 
   private static func pages(
     of part: StoredPart, _ bytes: [UInt8], over database: StoredBytes
-  ) throws(BackupArchiveError) -> Reading {
+  ) throws(KeyhaulError) -> Reading {
     guard let stored = try pageByteCount(of: database) else {
       return .unfit("\(StoredPart.database.path) is encrypted, or not a database")
     }
@@ -110,17 +110,17 @@ extension StoredParts {
   }
 
   /// - Returns: `nil` if the stored bytes do not begin like an unencrypted database.
-  private static func pageByteCount(of database: StoredBytes) throws(BackupArchiveError) -> Int? {
+  private static func pageByteCount(of database: StoredBytes) throws(KeyhaulError) -> Int? {
     guard database.byteCount >= 18 else { return nil }
-    let start = try [UInt8](count: 18) { (buffer) throws(BackupArchiveError) in try database.read(at: 0, into: buffer) }
+    let start = try [UInt8](count: 18) { (buffer) throws(KeyhaulError) in try database.read(at: 0, into: buffer) }
     guard start.starts(with: DatabaseBytes.magic) else { return nil }
     let size = Int(start[16]) << 8 | Int(start[17])
     return size == 1 ? 65_536 : size
   }
 
   /// Whether the database has a manifest's tables, and SQLite finds no error in its pages.
-  private static func isSound(_ bytes: DatabaseBytes) throws(BackupArchiveError) -> Bool {
-    do throws(BackupArchiveError) {
+  private static func isSound(_ bytes: DatabaseBytes) throws(KeyhaulError) -> Bool {
+    do throws(KeyhaulError) {
       return try ManifestDatabase(bytes).isSound()
     } catch {
       guard error.category == .damaged || error.code == .hostile || error.code == .overLimit else { throw error }

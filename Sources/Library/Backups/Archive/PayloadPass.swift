@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
@@ -44,13 +44,13 @@ package struct PayloadPass {
   package var decrypts: Bool { decryptor != nil }
 
   /// Reads the bytes as they are stored.
-  package init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(BackupArchiveError) {
+  package init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(KeyhaulError) {
     self.init(file, try Self.record(of: file, in: archive), in: archive, decryptor: nil)
   }
 
   package init(
     of file: ListedFile, in archive: BackupArchive, with keys: ClassKeys
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let record = try Self.record(of: file, in: archive)
     guard archive.areFilesEncrypted else {
       self.init(file, record, in: archive, decryptor: nil)
@@ -58,7 +58,7 @@ package struct PayloadPass {
     }
     let part = archive.layout.storedPath(of: file.fileIdentifier)
     guard let field = record?.encryptionKey?.serialized() else {
-      throw BackupArchiveError(.damaged, "the manifest has no key for \(part)")
+      throw KeyhaulError(.damaged, "the manifest has no key for \(part)")
     }
     let key = try archive.fileKey(field, of: part, keys: keys)
     let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
@@ -77,10 +77,10 @@ package struct PayloadPass {
   /// Decoded once: it takes as long as the digest of a small file.
   private static func record(
     of file: ListedFile, in archive: BackupArchive
-  ) throws(BackupArchiveError) -> FileRecord? {
+  ) throws(KeyhaulError) -> FileRecord? {
     guard file.kind == .file else {
       let part = archive.layout.storedPath(of: file.fileIdentifier)
-      throw BackupArchiveError(.unsupported, "\(part) is not listed as a file")
+      throw KeyhaulError(.unsupported, "\(part) is not listed as a file")
     }
     return try file.record()
   }
@@ -88,17 +88,17 @@ package struct PayloadPass {
   /// Reads it to its end and lends the plain bytes.
   package func run(
     _ payload: StoredPayload, digests: Digests = .all,
-    _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> PayloadReading {
+    _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> PayloadReading {
     let (stored, plain) = try streams(digests)
     var (storedCount, plainCount): (Int64, Int64) = (0, 0)
-    func lend(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+    func lend(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
       guard !bytes.isEmpty else { return }
       plainCount += Int64(bytes.count)
       try add(bytes, to: plain)
       try portion(bytes)
     }
-    try forEachPortion(of: payload) { (bytes) throws(BackupArchiveError) in
+    try forEachPortion(of: payload) { (bytes) throws(KeyhaulError) in
       try add(bytes, to: stored)
       storedCount += Int64(bytes.count)
       guard let decryptor else { return try lend(bytes) }
@@ -122,15 +122,15 @@ package struct PayloadPass {
   ///
   /// - Parameter whileReading: Called for every portion, and ends the reading with an error.
   package func measure(
-    _ payload: StoredPayload, digests: Digests, whileReading: () throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> PayloadReading {
+    _ payload: StoredPayload, digests: Digests, whileReading: () throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> PayloadReading {
     guard digests == .stored, let decryptor else {
-      return try run(payload, digests: digests) { (_) throws(BackupArchiveError) in try whileReading() }
+      return try run(payload, digests: digests) { (_) throws(KeyhaulError) in try whileReading() }
     }
     let (stored, _) = try streams(digests)
     var ending = FileEnding(of: decryptor)
     var storedCount: Int64 = 0
-    try forEachPortion(of: payload) { (bytes) throws(BackupArchiveError) in
+    try forEachPortion(of: payload) { (bytes) throws(KeyhaulError) in
       try whileReading()
       try add(bytes, to: stored)
       storedCount += Int64(bytes.count)
@@ -153,14 +153,14 @@ package struct PayloadPass {
   private var isRightWhereEmpty: Bool { !isEncrypted || isEmpty }
 
   private func forEachPortion(
-    of payload: StoredPayload, _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    of payload: StoredPayload, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     guard try payload.forEachPortion(body) || isEmpty else {
-      throw BackupArchiveError(.payloadMissing, "the manifest lists \(place), which is missing")
+      throw KeyhaulError(.payloadMissing, "the manifest lists \(place), which is missing")
     }
   }
 
-  private func streams(_ digests: Digests) throws(BackupArchiveError) -> (stored: DigestStream?, plain: DigestStream?) {
+  private func streams(_ digests: Digests) throws(KeyhaulError) -> (stored: DigestStream?, plain: DigestStream?) {
     let hasDigest = record?.digest != nil
     return (
       digests == .stored && !hasDigest ? nil : try sha1(),
@@ -168,27 +168,27 @@ package struct PayloadPass {
     )
   }
 
-  private func add(_ bytes: UnsafeRawBufferPointer, to digest: DigestStream?) throws(BackupArchiveError) {
+  private func add(_ bytes: UnsafeRawBufferPointer, to digest: DigestStream?) throws(KeyhaulError) {
     guard let digest else { return }
     try explained(part) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
-  private func finished(_ digest: DigestStream?) throws(BackupArchiveError) -> [UInt8]? {
-    try digest.map { (digest) throws(BackupArchiveError) in
+  private func finished(_ digest: DigestStream?) throws(KeyhaulError) -> [UInt8]? {
+    try digest.map { (digest) throws(KeyhaulError) in
       try explained(part) { () throws(DataProtectionError) in try digest.finish() }
     }
   }
 
-  private func sha1() throws(BackupArchiveError) -> DigestStream {
+  private func sha1() throws(KeyhaulError) -> DigestStream {
     try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
   }
 
   /// - Returns: `nil` for a length that is no whole blocks, which cannot end in padding.
-  private func finish(_ decryptor: FileDecryptor) throws(BackupArchiveError) -> FileCipher.Decrypted? {
+  private func finish(_ decryptor: FileDecryptor) throws(KeyhaulError) -> FileCipher.Decrypted? {
     do throws(DataProtectionError) {
       return try decryptor.finish()
     } catch {
-      guard error.code == .malformed else { throw BackupArchiveError(error, in: part) }
+      guard error.code == .malformed else { throw KeyhaulError(error, in: part) }
       return nil
     }
   }

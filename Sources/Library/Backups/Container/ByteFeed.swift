@@ -6,11 +6,11 @@ package import SystemPackage
 /// Bytes on their way into a libarchive reader.
 package protocol ByteFeed: AnyObject {
   /// The next bytes, valid until the next call; empty at the end.
-  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer
+  func next() throws(KeyhaulError) -> UnsafeRawBufferPointer
   /// Passes over up to `count` bytes where that is cheaper than reading them; returns how many.
-  func skip(_ count: Int64) throws(BackupArchiveError) -> Int64
+  func skip(_ count: Int64) throws(KeyhaulError) -> Int64
   /// Moves to an offset and returns it, or `nil` if that can't be done.
-  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64?
+  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(KeyhaulError) -> Int64?
   /// Whether `next` has come to the end.
   var hasEnded: Bool { get }
 }
@@ -34,16 +34,16 @@ package final class DescriptorFeed: ByteFeed {
   package static let chunkByteCount = 256 << 10
 
   /// Reads from `descriptor`, which the caller keeps open for as long as this lives.
-  package init(descriptor: FileDescriptor, system: FileSystem) throws(BackupArchiveError) {
+  package init(descriptor: FileDescriptor, system: FileSystem) throws(KeyhaulError) {
     self.system = system
     self.descriptor = descriptor
     let status: FileStatus
     do throws(Errno) {
       status = try system.status(of: descriptor)
     } catch {
-      throw BackupArchiveError(.unreadable, error.reason, of: error)
+      throw KeyhaulError(.unreadable, error.reason, of: error)
     }
-    guard status.kind != .directory else { throw BackupArchiveError(.notABackup, "the stream is a folder") }
+    guard status.kind != .directory else { throw KeyhaulError(.notABackup, "the stream is a folder") }
     fileByteCount = status.kind == .file ? status.byteCount : nil
     buffer = .allocate(byteCount: Self.chunkByteCount, alignment: 16)
   }
@@ -51,7 +51,7 @@ package final class DescriptorFeed: ByteFeed {
   deinit { buffer.deallocate() }
 
   /// The first bytes, up to `count`, without taking them away from `next`.
-  package func peek(_ count: Int) throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  package func peek(_ count: Int) throws(KeyhaulError) -> UnsafeRawBufferPointer {
     while peekedCount < count {
       let read = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer[peekedCount...]))
       if read == 0 { break }
@@ -60,7 +60,7 @@ package final class DescriptorFeed: ByteFeed {
     return UnsafeRawBufferPointer(rebasing: buffer[..<peekedCount])
   }
 
-  package func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  package func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
     let count = peekedCount > 0 ? peekedCount : try fill(buffer)
     peekedCount = 0
     hasEnded = count == 0
@@ -68,7 +68,7 @@ package final class DescriptorFeed: ByteFeed {
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }
 
-  package func skip(_ count: Int64) throws(BackupArchiveError) -> Int64 {
+  package func skip(_ count: Int64) throws(KeyhaulError) -> Int64 {
     // The count comes from a header and may be anything.
     guard let fileByteCount, count > 0, position < fileByteCount else { return 0 }
     let target = position + min(count, fileByteCount - position)
@@ -77,7 +77,7 @@ package final class DescriptorFeed: ByteFeed {
     return target - start
   }
 
-  package func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64? {
+  package func seek(_ offset: Int64, _ origin: SeekOrigin) throws(KeyhaulError) -> Int64? {
     guard let fileByteCount else { return nil }
     let base: Int64 =
       switch origin {
@@ -90,7 +90,7 @@ package final class DescriptorFeed: ByteFeed {
     do {
       try system.seek(descriptor, to: target)
     } catch {
-      throw BackupArchiveError(.unreadable, error.reason)
+      throw KeyhaulError(.unreadable, error.reason)
     }
     peekedCount = 0
     position = target
@@ -99,7 +99,7 @@ package final class DescriptorFeed: ByteFeed {
   }
 
   /// Reads up to `count` bytes at a file offset without moving the position; fewer at the file's end.
-  func read(at offset: Int64, upTo count: Int) throws(BackupArchiveError) -> [UInt8] {
+  func read(at offset: Int64, upTo count: Int) throws(KeyhaulError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var filled = 0
     while filled < count {
@@ -113,17 +113,17 @@ package final class DescriptorFeed: ByteFeed {
       case .success(0): return Array(bytes.prefix(filled))
       case .success(let read): filled += read
       case .failure(let error):
-        throw BackupArchiveError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(offset))")
+        throw KeyhaulError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(offset))", errno: error)
       }
     }
     return bytes
   }
 
-  private func fill(_ target: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) -> Int {
+  private func fill(_ target: UnsafeMutableRawBufferPointer) throws(KeyhaulError) -> Int {
     do {
       return try system.read(descriptor, into: target)
     } catch {
-      throw BackupArchiveError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(position))", of: error)
+      throw KeyhaulError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(position))", of: error)
     }
   }
 }
@@ -144,21 +144,21 @@ package final class DecompressedFeed: ByteFeed {
 
   package init(
     _ source: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     self.source = source
     self.limits = limits
     check = format == .gzippedTar ? GzipCheck(source) : nil
     reader = try LibArchiveReader(check ?? source, reading: .compressedBytes)
     // What is inside of it would be held against no checksum.
-    guard reader.filterCount <= 1 else { throw BackupArchiveError(.unsupported, "it is compressed more than once") }
+    guard reader.filterCount <= 1 else { throw KeyhaulError(.unsupported, "it is compressed more than once") }
     buffer = .allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
   }
 
   deinit { buffer.deallocate() }
 
-  package func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  package func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
     if !isOpen {
-      guard try reader.nextHeader() else { throw BackupArchiveError(.truncated, "it is empty") }
+      guard try reader.nextHeader() else { throw KeyhaulError(.truncated, "it is empty") }
       isOpen = true
     }
     let consumed = reader.consumedCompressedByteCount
@@ -172,7 +172,7 @@ package final class DecompressedFeed: ByteFeed {
     producedByteCount += Int64(count)
     let (justified, overflow) = source.position.multipliedReportingOverflow(by: limits.expansionFactor)
     guard overflow || producedByteCount - limits.decompressionAllowance <= justified else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .overLimit,
         "\(Amounts.grouped(source.position)) compressed bytes expand to more than \(limits.expansionFactor) times "
           + "their size")

@@ -9,7 +9,7 @@ struct ContainerSource {
 
   func read(
     _ feed: DescriptorFeed, as format: ContainerFormat
-  ) throws(BackupArchiveError) -> EntryLedger.Found {
+  ) throws(KeyhaulError) -> EntryLedger.Found {
     if format == .zip { return try readZip(feed) }
     guard format.isCompressedTar else {
       return try readTar(feed, of: feed.fileByteCount, fileByteCount: feed.fileByteCount)
@@ -23,7 +23,7 @@ struct ContainerSource {
   ///   - fileByteCount: Of the tar, where that is known before its end.
   private func readTar(
     _ feed: any ByteFeed, of storedByteCount: Int64?, fileByteCount: Int64?
-  ) throws(BackupArchiveError) -> EntryLedger.Found {
+  ) throws(KeyhaulError) -> EntryLedger.Found {
     let watched = CountingFeed(feed)
     let reader = try LibArchiveReader(watched, reading: .tar)
     var ledger = EntryLedger(limits: limits, containerByteCount: storedByteCount)
@@ -39,7 +39,7 @@ struct ContainerSource {
   /// A tar ends with two blocks of zeros. Where they aren't, more entries may have been lost with them.
   private func checkEnd(
     of feed: CountingFeed, entriesEnd: Int64, fileByteCount: Int64?
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let block = Int64(Self.blockByteCount)
     let needed = (entriesEnd + block - 1) / block * block + 2 * block
     var remaining = Self.trailerByteCount
@@ -49,13 +49,13 @@ struct ContainerSource {
     }
     let found = fileByteCount ?? feed.byteCount
     guard found >= needed else {
-      throw BackupArchiveError(.truncated, "the tar file ends at byte \(Amounts.grouped(found)) without its end marker")
+      throw KeyhaulError(.truncated, "the tar file ends at byte \(Amounts.grouped(found)) without its end marker")
     }
   }
 
-  private func readZip(_ feed: DescriptorFeed) throws(BackupArchiveError) -> EntryLedger.Found {
+  private func readZip(_ feed: DescriptorFeed) throws(KeyhaulError) -> EntryLedger.Found {
     guard let fileByteCount = feed.fileByteCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .notStreamable,
         "a zip file has its directory at the end and cannot be read from a stream")
     }
@@ -75,10 +75,10 @@ struct ContainerSource {
   /// - Parameter decompressed: How many bytes the container may still decompress to, where the feed doesn't watch that.
   private func readEntry(
     _ reader: LibArchiveReader, into ledger: inout EntryLedger, decompressed budget: UnsafeMutablePointer<Int64>?
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     guard let entry = reader.entry else { return }
     guard let name = entry.name else {
-      throw BackupArchiveError(.hostile, "entry \(ledger.entryCount + 1) has a name that cannot be read")
+      throw KeyhaulError(.hostile, "entry \(ledger.entryCount + 1) has a name that cannot be read")
     }
     guard let wanted = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
       return try reader.skipData()
@@ -88,10 +88,10 @@ struct ContainerSource {
     var collector = try StoredBytesCollector(
       storage, system: system, expecting: wanted.part.isLarge ? entry.byteCount : 0)
     var byteCount: Int64 = 0
-    try reader.forEachPortion { (portion) throws(BackupArchiveError) in
+    try reader.forEachPortion { (portion) throws(KeyhaulError) in
       byteCount += Int64(portion.count)
       guard byteCount <= entry.byteCount else {
-        throw BackupArchiveError(.damaged, "\(wanted.part.path) has more bytes than its entry claims")
+        throw KeyhaulError(.damaged, "\(wanted.part.path) has more bytes than its entry claims")
       }
       if let budget {
         budget.pointee -= Int64(portion.count)
@@ -100,7 +100,7 @@ struct ContainerSource {
       if wanted.part.isLarge { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
     }
     guard byteCount == entry.byteCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .truncated,
         "\(wanted.part.path) ends at byte \(Amounts.grouped(byteCount)) of \(Amounts.grouped(entry.byteCount))")
     }
@@ -127,13 +127,13 @@ private final class CountingFeed: ByteFeed {
   /// Whether reading to the end costs no more than the limits allow.
   var isBounded: Bool { feed is DecompressedFeed }
 
-  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
     let bytes = try feed.next()
     byteCount += Int64(bytes.count)
     return bytes
   }
 
-  func skip(_ count: Int64) throws(BackupArchiveError) -> Int64 {
+  func skip(_ count: Int64) throws(KeyhaulError) -> Int64 {
     let skipped = try feed.skip(count)
     byteCount += skipped
     return skipped

@@ -1,6 +1,7 @@
-import Basics
+package import Basics
 import CArchive
 import KeychainFormats
+import SystemPackage
 
 /// Goes through the files of one container once more, in their order.
 package final class ContainerWalk {
@@ -23,7 +24,7 @@ package final class ContainerWalk {
   private var ledger: EntryLedger
 
   /// - Parameter feed: Stands at its start.
-  package init(_ feed: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits) throws(BackupArchiveError) {
+  package init(_ feed: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits) throws(KeyhaulError) {
     if format == .zip {
       remainingBytes = limits.decompressedByteCount(of: feed.fileByteCount ?? 0)
       reader = try LibArchiveReader(try ZipNameFeed(feed, limits: limits), reading: .zip)
@@ -37,12 +38,12 @@ package final class ContainerWalk {
   }
 
   /// The next regular file; `nil` at the end. What was not read of the last one is passed over.
-  package func next() throws(BackupArchiveError) -> File? {
+  package func next() throws(KeyhaulError) -> File? {
     guard remainingBytes >= 0 else { throw limits.expansionError }
     while try reader.nextHeader() {
       guard let entry = reader.entry else { continue }
       guard let name = entry.name else {
-        throw BackupArchiveError(.hostile, "entry \(ledger.entryCount + 1) has a name that cannot be read")
+        throw KeyhaulError(.hostile, "entry \(ledger.entryCount + 1) has a name that cannot be read")
       }
       _ = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount)
       guard entry.kind == .file else { continue }
@@ -60,23 +61,21 @@ package final class ContainerWalk {
   /// Lends the bytes of the file that `next` gave last.
   ///
   /// - Throws: `.damaged` and `.truncated` where it is not as long as its entry claims, and what `body` throws.
-  package func forEachPortion<Failure: WalkFailure>(
-    of file: File, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
-  ) throws(Failure) {
+  package func forEachPortion(
+    of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     var remaining = file.byteCount
-    try reader.forEachPortion { (portion) throws(Failure) in
+    try reader.forEachPortion { (portion) throws(KeyhaulError) in
       remaining -= Int64(portion.count)
       guard remaining >= 0 else {
-        throw Failure(
-          reading: BackupArchiveError(.damaged, "\(quoted(file.name)) has more bytes than its entry claims"))
+        throw KeyhaulError(.damaged, "\(quoted(file.name)) has more bytes than its entry claims")
       }
       remainingBytes -= Int64(portion.count)
-      guard remainingBytes >= 0 else { throw Failure(reading: limits.expansionError) }
+      guard remainingBytes >= 0 else { throw limits.expansionError }
       try body(portion)
     }
     guard remaining == 0 else {
-      throw Failure(
-        reading: BackupArchiveError(.truncated, "\(quoted(file.name)) lacks \(Amounts.grouped(remaining)) bytes"))
+      throw KeyhaulError(.truncated, "\(quoted(file.name)) lacks \(Amounts.grouped(remaining)) bytes")
     }
   }
 }
@@ -90,15 +89,18 @@ package enum ContainerLibrary {
   }
 
   /// Why it gave nothing to read with.
-  static var readFailure: BackupArchiveError { missing ?? BackupArchiveError(.unreadable, noMemory) }
+  static var readFailure: KeyhaulError { missing ?? KeyhaulError(.unreadable, noMemory, errno: .noMemory) }
   /// Why it gave nothing to write with.
-  static var writeFailure: WriteFailure { missing.map(WriteFailure.source) ?? .library(noMemory) }
+  static var writeFailure: KeyhaulError { missing ?? .writing(noMemory, .noMemory) }
 
   private static let noMemory = "out of memory"
 
   /// `nil` if it is there.
-  private static var missing: BackupArchiveError? {
-    keyhaul_archive_absence().map { BackupArchiveError(.libraryMissing, String(cString: $0)) }
+  private static var missing: KeyhaulError? {
+    keyhaul_archive_absence().map { text in
+      let text = String(cString: text)
+      return KeyhaulError(.libraryMissing, text, errno: .shortage(in: text))
+    }
   }
 }
 
@@ -106,21 +108,21 @@ extension ContainerFormat {
   /// What the first bytes of a feed say that it is. They are not taken away from it.
   ///
   /// - Throws: `.notABackup` for what is no container, `.truncated` for the beginning of one.
-  package init(_ feed: DescriptorFeed) throws(BackupArchiveError) {
+  package init(_ feed: DescriptorFeed) throws(KeyhaulError) {
     let start = try feed.peek(ContainerSource.blockByteCount)
-    if start.isEmpty { throw BackupArchiveError(.notABackup, "it is empty") }
+    if start.isEmpty { throw KeyhaulError(.notABackup, "it is empty") }
     if let format = ContainerFormat(start) {
       self = format
       return
     }
     if FileKeychain.begins(with: start) {
-      throw BackupArchiveError(.notABackup, "it is \(FileKeychain.phrase), which Keyhaul cannot read")
+      throw KeyhaulError(.notABackup, "it is \(FileKeychain.phrase), which Keyhaul cannot read")
     }
     // The first header of a tar has a name and then zeros. A text has none, however short it is.
     guard start.count >= ContainerSource.blockByteCount || !start.contains(0) else {
-      throw BackupArchiveError(.truncated, "it ends after \(start.count) bytes")
+      throw KeyhaulError(.truncated, "it ends after \(start.count) bytes")
     }
-    throw BackupArchiveError(.notABackup, "it is not a folder, a tar file or a zip file")
+    throw KeyhaulError(.notABackup, "it is not a folder, a tar file or a zip file")
   }
 
   /// Source: POSIX pax ("ustar" at 257; older tars have only a checksum).

@@ -58,10 +58,10 @@ struct EntryLedger {
   /// Enters one entry.
   ///
   /// - Returns: What to keep of it, or `nil` if its bytes can be passed over.
-  mutating func admit(name: EntryName, kind: Kind, byteCount: Int64) throws(BackupArchiveError) -> Wanted? {
+  mutating func admit(name: EntryName, kind: Kind, byteCount: Int64) throws(KeyhaulError) -> Wanted? {
     entryCount += 1
     guard entryCount <= limits.entryCount else {
-      throw BackupArchiveError(.overLimit, "it has more than \(Amounts.grouped(Int64(limits.entryCount))) entries")
+      throw KeyhaulError(.overLimit, "it has more than \(Amounts.grouped(Int64(limits.entryCount))) entries")
     }
     if case .odd(let what) = kind { throw hostile(name, "it is \(what)") }
     if name == EntryName("./") || name == EntryName(".") { return nil }
@@ -81,7 +81,7 @@ struct EntryLedger {
     }
     guard kind == .file else { return nil }
     guard byteCount >= 0, byteCount <= limits.entryByteCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .overLimit,
         "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes "
           + "(limit: \(Amounts.grouped(limits.entryByteCount)))")
@@ -89,7 +89,7 @@ struct EntryLedger {
     let (claimed, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
     claimedByteCount = claimed
     guard !overflow, claimed <= limits.totalByteCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .overLimit, "its first \(entryCount) entries claim more than \(Amounts.grouped(limits.totalByteCount)) bytes"
       )
     }
@@ -98,7 +98,7 @@ struct EntryLedger {
 
   private mutating func place(
     _ path: EntryPath, name: EntryName, byteCount: Int64
-  ) throws(BackupArchiveError) -> Wanted? {
+  ) throws(KeyhaulError) -> Wanted? {
     for layout in BackupLayout.allCases {
       guard let (directory, identifier) = path.payload(in: layout) else { continue }
       payloads[layout, default: [:]][directory, default: StoredPayloads()].add(identifier, byteCount: byteCount)
@@ -120,20 +120,20 @@ struct EntryLedger {
     let isKeychain = wanted.part == .keychain || wanted.part == .oldKeychain
     let limit = isKeychain ? keychainLimit : wanted.part.limit(limits)
     if byteCount > limit, [.info, .status].contains(wanted.part) {
-      let error = BackupArchiveError(
+      let error = KeyhaulError(
         .overLimit,
         "\(wanted.part.path) has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
       parts[wanted.directory, default: StoredParts()].unreadable.append(UnreadablePropertyList(wanted.part, error))
       return nil
     }
     if byteCount > limit, wanted.part == .seal {
-      parts[wanted.directory, default: StoredParts()].sealFault = BackupArchiveError(
+      parts[wanted.directory, default: StoredParts()].sealFault = KeyhaulError(
         .overLimit,
         "it has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
       return nil
     }
     guard byteCount <= limit else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .overLimit,
         "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))"
       )
@@ -141,7 +141,7 @@ struct EntryLedger {
     // Many leading directories could each ask for a backup's worth of memory.
     wantedByteCount += byteCount
     guard wantedByteCount <= limits.keptByteCount else {
-      throw BackupArchiveError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
+      throw KeyhaulError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
     }
     return wanted
   }
@@ -154,12 +154,12 @@ struct EntryLedger {
     parts[wanted.directory, default: StoredParts()][large: wanted.part] = bytes
   }
 
-  func hostile(_ name: EntryName, _ what: String) -> BackupArchiveError {
-    BackupArchiveError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
+  func hostile(_ name: EntryName, _ what: String) -> KeyhaulError {
+    KeyhaulError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
   }
 
   /// The one backup among the entries.
-  func finish() throws(BackupArchiveError) -> Found {
+  func finish() throws(KeyhaulError) -> Found {
     let candidates = parts.keys.filter { $0 != Self.snapshotDirectory }
       .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
     var directories = candidates.filter { parts[$0]?.contains(.manifest) == true }
@@ -167,11 +167,11 @@ struct EntryLedger {
       for name in candidates where try parts[name]?.hasPlaintextList() == true { directories.append(name) }
     }
     guard directories.count < 2 else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .unsupported, "it contains \(directories.count) backups, the first in \(quoted(directories[0]))")
     }
     guard let directory = directories.first, var found = parts[directory] else {
-      throw BackupArchiveError(.notABackup, "it has no Manifest.plist")
+      throw KeyhaulError(.notABackup, "it has no Manifest.plist")
     }
     let layout = found.layout ?? .manifestDB
     let stored = storedPayloads(in: directory, layout, hasBothLists: found.contains(layout.other.listPart))

@@ -46,7 +46,7 @@ final class GzipCheck: ByteFeed {
   func skip(_ count: Int64) -> Int64 { 0 }
   func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
 
-  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
     let bytes = try source.next()
     guard !bytes.isEmpty else { return bytes }
     let kept = min(window.count, Self.keptByteCount)
@@ -78,13 +78,13 @@ final class GzipCheck: ByteFeed {
   /// Asks whether the last member was what its own end says.
   ///
   /// - Parameter consumed: Where in the stream the last member ends.
-  func finish(consumed: Int64) throws(BackupArchiveError) {
+  func finish(consumed: Int64) throws(KeyhaulError) {
     endMembers()
     let start = consumed - Int64(Self.trailerByteCount) - windowOffset
     guard let start = Int(exactly: start), start >= 0, start + Self.trailerByteCount <= window.count,
       isEnd(boundary(at: start + Self.trailerByteCount))
     else {
-      throw BackupArchiveError(.damaged, "the gzip checksum does not match the contents")
+      throw KeyhaulError(.damaged, "the gzip checksum does not match the contents")
     }
   }
 

@@ -35,7 +35,7 @@ final class LibArchiveReader {
   /// Whether libarchive has given up: nothing more comes then.
   private(set) var isBroken = false
 
-  init(_ feed: any ByteFeed, reading format: Format) throws(BackupArchiveError) {
+  init(_ feed: any ByteFeed, reading format: Format) throws(KeyhaulError) {
     guard let handle = archive_read_new() else { throw ContainerLibrary.readFailure }
     self.handle = handle
     state = FeedState(feed)
@@ -51,7 +51,7 @@ final class LibArchiveReader {
           archive_read_support_filter_zstd(handle))
       }
     guard supported == ARCHIVE_OK else {
-      throw BackupArchiveError(.unreadable, "libarchive was built without a format that is needed")
+      throw KeyhaulError(.unreadable, "libarchive was built without a format that is needed")
     }
     let context = Unmanaged.passUnretained(state).toOpaque()
     archive_read_set_callback_data(handle, context)
@@ -70,7 +70,7 @@ final class LibArchiveReader {
   deinit { archive_read_free(handle) }
 
   /// Moves to the next entry; `false` at the container's end.
-  func nextHeader() throws(BackupArchiveError) -> Bool {
+  func nextHeader() throws(KeyhaulError) -> Bool {
     var entry: OpaquePointer?
     switch names.run({ archive_read_next_header(handle, &entry) }) {
     // A warning is about owner names or other fields that aren't used here, or leaves the entry without a name.
@@ -115,7 +115,7 @@ final class LibArchiveReader {
   }
 
   /// Bytes of the current entry; 0 at its end.
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) -> Int {
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) -> Int {
     let count = archive_read_data(handle, buffer.baseAddress, buffer.count)
     guard count >= 0 else {
       isBroken = count <= Int(ARCHIVE_FATAL)
@@ -125,20 +125,20 @@ final class LibArchiveReader {
   }
 
   /// Lends the bytes of the current entry in portions.
-  func forEachPortion<Failure: WalkFailure>(
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
-  ) throws(Failure) {
+  func forEachPortion(
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
     while true {
-      let count = try reading(as: Failure.self) { () throws(BackupArchiveError) in try read(into: buffer) }
+      let count = try read(into: buffer)
       if count == 0 { return }
       try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
 
   /// Passes over what is left of the current entry.
-  func skipData() throws(BackupArchiveError) {
+  func skipData() throws(KeyhaulError) {
     guard archive_read_data_skip(handle) >= ARCHIVE_WARN else { throw failure() }
   }
 
@@ -151,16 +151,16 @@ final class LibArchiveReader {
   /// How many compressions lie around what is read.
   var filterCount: Int { max(0, Int(archive_filter_count(handle)) - 1) }
 
-  private func failure() -> BackupArchiveError {
+  private func failure() -> KeyhaulError {
     if let failure = state.failure { return failure }
     let reason = Errno(rawValue: archive_errno(handle))
-    if reason.isShortage { return BackupArchiveError(.unreadable, "libarchive: \(reason.reason)", of: reason) }
+    if reason.isShortage { return KeyhaulError(.unreadable, "libarchive: \(reason.reason)", of: reason) }
     let text = archive_error_string(handle).map { String(cString: $0) } ?? "it cannot be read"
     // libarchive has no error number for this failure. Source: zstd, `ZSTD_getErrorString`.
     if text.hasPrefix("Zstd decompression failed: Allocation error") {
-      return BackupArchiveError(.unreadable, "libarchive: \(Errno.noMemory.reason)", of: .noMemory)
+      return KeyhaulError(.unreadable, "libarchive: \(Errno.noMemory.reason)", of: .noMemory)
     }
-    return BackupArchiveError(state.feed.hasEnded ? .truncated : .damaged, shown(text))
+    return KeyhaulError(state.feed.hasEnded ? .truncated : .damaged, shown(text))
   }
 
   /// libarchive's sentence in our style; it may quote a name from the archive.
@@ -175,7 +175,7 @@ final class LibArchiveReader {
 private final class FeedState {
   let feed: any ByteFeed
   /// Why a callback gave up; libarchive itself only learns that it did.
-  private(set) var failure: BackupArchiveError?
+  private(set) var failure: KeyhaulError?
 
   init(_ feed: any ByteFeed) { self.feed = feed }
 
@@ -185,7 +185,7 @@ private final class FeedState {
   }
 
   func read(_ start: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let bytes = try feed.next()
       start?.pointee = bytes.baseAddress
       return bytes.count
@@ -196,7 +196,7 @@ private final class FeedState {
   }
 
   func skip(_ count: Int64) -> Int64 {
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return try feed.skip(count)
     } catch {
       failure = error
@@ -206,7 +206,7 @@ private final class FeedState {
 
   func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
     let origin: SeekOrigin = whence == SEEK_SET ? .start : whence == SEEK_CUR ? .current : .end
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return try feed.seek(offset, origin) ?? Int64(ARCHIVE_FATAL)
     } catch {
       failure = error

@@ -45,10 +45,10 @@ struct ReplacedPages: Sendable {
   }
 
   /// Whether the stored database already contains all of these pages, as it does after a checkpoint of its log.
-  func areStored(in stored: StoredBytes) throws(BackupArchiveError) -> Bool {
+  func areStored(in stored: StoredBytes) throws(KeyhaulError) -> Bool {
     guard pageCount * pageByteCount == stored.byteCount else { return false }
     for (page, start) in starts where page <= pageCount {
-      let content = try [UInt8](count: pageByteCount) { (buffer) throws(BackupArchiveError) in
+      let content = try [UInt8](count: pageByteCount) { (buffer) throws(KeyhaulError) in
         try stored.read(at: (page - 1) * pageByteCount, into: buffer)
       }
       guard content.elementsEqual(bytes[start..<start + pageByteCount]) else { return false }

@@ -22,7 +22,7 @@ package final class StoredBytes: Sendable {
     self.sha256 = sha256
   }
 
-  package convenience init(_ bytes: [UInt8]) throws(BackupArchiveError) {
+  package convenience init(_ bytes: [UInt8]) throws(KeyhaulError) {
     let digest = try explained("the digest") { () throws(DataProtectionError) in try Digest.sha256(bytes) }
     self.init(.memory(bytes), byteCount: bytes.count, sha256: digest)
   }
@@ -33,9 +33,9 @@ package final class StoredBytes: Sendable {
   /// Fills the whole buffer with the bytes from `offset` on.
   ///
   /// - Throws: `.truncated` where the buffer reaches beyond the end.
-  package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+  package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
     guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
-      throw BackupArchiveError(.truncated, "byte \(Amounts.grouped(Int64(offset))) is beyond the end of a stored part")
+      throw KeyhaulError(.truncated, "byte \(Amounts.grouped(Int64(offset))) is beyond the end of a stored part")
     }
     switch place {
     case .memory(let bytes):
@@ -46,42 +46,33 @@ package final class StoredBytes: Sendable {
 
   /// Lends all of it, some hundred kilobytes at a time.
   package func forEachPortion(
-    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
-    try forEachPortion(translating: { $0 }, body)
-  }
-
-  /// The same for whoever has errors of another kind.
-  ///
-  /// - Parameter translate: Makes an error of the stored part one of these.
-  package func forEachPortion<Failure: Error>(
-    translating translate: (BackupArchiveError) -> Failure, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
-  ) throws(Failure) {
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 1 << 18), alignment: 16)
     defer { buffer.deallocate() }
     for start in stride(from: 0, to: byteCount, by: 1 << 18) {
       let portion = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
-      do throws(BackupArchiveError) { try read(at: start, into: portion) } catch { throw translate(error) }
+      try read(at: start, into: portion)
       try body(UnsafeRawBufferPointer(portion))
     }
   }
 
   /// 20 bytes, of the whole.
-  package func sha1() throws(BackupArchiveError) -> [UInt8] {
+  package func sha1() throws(KeyhaulError) -> [UInt8] {
     let part = "the digest"
     let digest = try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
-    try forEachPortion { (portion) throws(BackupArchiveError) in
-      do throws(DataProtectionError) { try digest.update(portion) } catch { throw BackupArchiveError(error, in: part) }
+    try forEachPortion { (portion) throws(KeyhaulError) in
+      try explained(part) { () throws(DataProtectionError) in try digest.update(portion) }
     }
     return try explained(part) { () throws(DataProtectionError) in try digest.finish() }
   }
 
   /// All of it, in memory.
-  package func bytes() throws(BackupArchiveError) -> [UInt8] {
+  package func bytes() throws(KeyhaulError) -> [UInt8] {
     switch place {
     case .memory(let bytes): return bytes
     case .file:
-      return try [UInt8](count: byteCount) { (buffer) throws(BackupArchiveError) in try read(at: 0, into: buffer) }
+      return try [UInt8](count: byteCount) { (buffer) throws(KeyhaulError) in try read(at: 0, into: buffer) }
     }
   }
 }
@@ -98,7 +89,7 @@ package struct StoredBytesCollector: ~Copyable {
   /// - Parameter expected: How many bytes are said to come; no memory is taken for more than a portion of them.
   package init(
     _ storage: ManifestStorage, system: FileSystem, expecting expected: Int64 = 0
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let isLarge = storage == .temporaryFile && expected >= ManifestStorage.minimumFileByteCount
     let file = isLarge ? try NamelessFile(system: system) : nil
     digest = try explained("the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
@@ -107,29 +98,29 @@ package struct StoredBytesCollector: ~Copyable {
     self.file = file
   }
 
-  package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     do throws(DataProtectionError) {
       try digest.update(bytes)
     } catch {
-      throw BackupArchiveError(error, in: "the digest")
+      throw KeyhaulError(error, in: "the digest")
     }
     byteCount += bytes.count
     if let file { return try file.append(bytes) }
     buffered.append(contentsOf: bytes)
     guard storage == .temporaryFile, buffered.count >= ManifestStorage.minimumFileByteCount else { return }
     let created = try NamelessFile(system: system)
-    try buffered.withRawBytes { (all) throws(BackupArchiveError) in try created.append(all) }
+    try buffered.withRawBytes { (all) throws(KeyhaulError) in try created.append(all) }
     buffered = []
     file = created
   }
 
-  package consuming func finish() throws(BackupArchiveError) -> StoredBytes {
+  package consuming func finish() throws(KeyhaulError) -> StoredBytes {
     let place: StoredBytes.Place = file.map { .file($0) } ?? .memory(buffered)
     let count = byteCount
     do throws(DataProtectionError) {
       return StoredBytes(place, byteCount: count, sha256: try digest.finish())
     } catch {
-      throw BackupArchiveError(error, in: "the digest")
+      throw KeyhaulError(error, in: "the digest")
     }
   }
 }
@@ -140,7 +131,7 @@ final class NamelessFile: Sendable {
   private let system: FileSystem
   private let descriptor: Descriptor
 
-  init(system: FileSystem) throws(BackupArchiveError) {
+  init(system: FileSystem) throws(KeyhaulError) {
     do throws(Errno) {
       descriptor = try system.createNamelessFile(in: FileSystem.temporaryDirectory)
     } catch {
@@ -150,7 +141,7 @@ final class NamelessFile: Sendable {
   }
 
   /// Writes after what was written before.
-  func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+  func append(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     do throws(Errno) {
       try system.writeAll(bytes, to: descriptor.raw)
     } catch {
@@ -159,7 +150,7 @@ final class NamelessFile: Sendable {
   }
 
   /// Fills the whole buffer with the bytes from `offset` on.
-  func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+  func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
     var done = 0
     while done < buffer.count {
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
@@ -167,15 +158,16 @@ final class NamelessFile: Sendable {
       do throws(Errno) {
         count = try system.read(descriptor.raw, at: Int64(offset + done), into: rest)
       } catch {
-        throw BackupArchiveError(.unreadable, "a temporary file: \(error.reason)")
+        throw KeyhaulError(.unreadable, "a temporary file: \(error.reason)", errno: error)
       }
-      guard count > 0 else { throw BackupArchiveError(.unreadable, "the end of a temporary file is missing") }
+      guard count > 0 else { throw KeyhaulError(.unreadable, "the end of a temporary file is missing") }
       done += count
     }
   }
 
-  private static func failure(_ code: BackupArchiveError.Code, _ error: Errno) -> BackupArchiveError {
-    BackupArchiveError(code, "a temporary file in \(quoted(FileSystem.temporaryDirectory)): \(error.reason)")
+  private static func failure(_ code: KeyhaulError.Code, _ error: Errno) -> KeyhaulError {
+    KeyhaulError(
+      code, "a temporary file in \(quoted(FileSystem.temporaryDirectory)): \(error.reason)", errno: error)
   }
 }
 

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainFormats
 
 /// The payloads that a backup stores, by the names under which they are stored, with their sizes as stored.
@@ -161,7 +161,7 @@ package struct StoredParts: Sendable {
   /// What is there and was not read.
   package var unreadable: [UnreadablePropertyList] = []
   /// Why there is a seal that was not read.
-  package var sealFault: BackupArchiveError?
+  package var sealFault: KeyhaulError?
   /// The log and the journal beside `Manifest.db` that were not read, each with the reason.
   package var unreadJournals: [StoredPart: (byteCount: Int64, reason: String)] = [:]
   /// The pages of a log or a journal that stand for those of `Manifest.db`, and the file that has them.

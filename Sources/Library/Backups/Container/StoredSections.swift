@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
@@ -32,8 +32,8 @@ package final class StoredSections: Sendable {
   }
 
   /// Reads for one thread.
-  package func reader() throws(BackupArchiveError) -> Reader {
-    let decryptor = try key.map { (key) throws(BackupArchiveError) in
+  package func reader() throws(KeyhaulError) -> Reader {
+    let decryptor = try key.map { (key) throws(KeyhaulError) in
       try explained(part) { () throws(DataProtectionError) in try FileSectionDecryptor(key: key.secret) }
     }
     return Reader(stored: stored, decryptor: decryptor, part: part)
@@ -49,7 +49,7 @@ package final class StoredSections: Sendable {
     package var isEncrypted: Bool { decryptor != nil }
 
     /// Fills the whole buffer with the plain bytes from `offset` on, all of which are there.
-    package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+    package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
       guard !buffer.isEmpty else { return }
       let (size, end) = (StoredSections.blockByteCount, offset + buffer.count)
       guard decryptor != nil, !offset.isMultiple(of: size) || !end.isMultiple(of: size) else {
@@ -62,27 +62,27 @@ package final class StoredSections: Sendable {
     }
 
     /// The plain bytes of a range.
-    package func bytes(_ range: Range<Int>) throws(BackupArchiveError) -> [UInt8] {
-      try [UInt8](count: range.count) { (buffer) throws(BackupArchiveError) in
+    package func bytes(_ range: Range<Int>) throws(KeyhaulError) -> [UInt8] {
+      try [UInt8](count: range.count) { (buffer) throws(KeyhaulError) in
         try read(at: range.lowerBound, into: buffer)
       }
     }
 
     /// Returns the byte count of the padding at the end of a run of whole blocks; `nil` if the padding is not valid.
-    package func paddingByteCount(endingAt end: Int) throws(BackupArchiveError) -> Int? {
+    package func paddingByteCount(endingAt end: Int) throws(KeyhaulError) -> Int? {
       let last = try bytes(end - StoredSections.blockByteCount..<end)
       let padding = Int(last.last ?? 0)
       let isPadding = (1...last.count).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
       return isPadding ? padding : nil
     }
 
-    private func decrypt(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(BackupArchiveError) {
+    private func decrypt(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(KeyhaulError) {
       guard let decryptor else { return }
       let size = StoredSections.blockByteCount
       let previous: [UInt8]? =
         offset == 0
         ? nil
-        : try [UInt8](count: size) { (block) throws(BackupArchiveError) in
+        : try [UInt8](count: size) { (block) throws(KeyhaulError) in
           try stored.read(at: offset - size, into: block)
         }
       try explained(part) { () throws(DataProtectionError) in try decryptor.decrypt(buffer, after: previous) }

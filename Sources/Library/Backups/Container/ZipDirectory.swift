@@ -35,22 +35,22 @@ struct ZipDirectory {
   /// marked.
   static func check(
     _ feed: DescriptorFeed, fileByteCount: Int64, entryLimit: Int
-  ) throws(BackupArchiveError) -> Findings {
+  ) throws(KeyhaulError) -> Findings {
     let directory = try ZipDirectory(feed, fileByteCount: fileByteCount)
     // libarchive keeps a record of every entry before it shows the first.
     guard directory.entryCount <= entryLimit else {
-      throw BackupArchiveError(.overLimit, "it has more than \(Amounts.grouped(Int64(entryLimit))) entries")
+      throw KeyhaulError(.overLimit, "it has more than \(Amounts.grouped(Int64(entryLimit))) entries")
     }
     return Findings(entryCount: directory.entryCount, markedHeaders: try directory.checkEntries().sorted())
   }
 
-  private init(_ feed: DescriptorFeed, fileByteCount: Int64) throws(BackupArchiveError) {
+  private init(_ feed: DescriptorFeed, fileByteCount: Int64) throws(KeyhaulError) {
     self.feed = feed
     let tailStart = max(0, fileByteCount - Int64(Self.maximumTailByteCount + Self.locatorByteCount))
     var cursor = try Cursor(feed, at: tailStart)
     let tail = try cursor.take(Int(fileByteCount - tailStart))
     guard let end = Self.lastEndRecord(in: tail) else {
-      throw BackupArchiveError(.truncated, "the directory at the end of the zip is missing")
+      throw KeyhaulError(.truncated, "the directory at the end of the zip is missing")
     }
     var count = Int64(tail.littleEndian(at: end + 10, bytes: 2))
     var size = Int64(tail.littleEndian(at: end + 12, bytes: 4))
@@ -68,7 +68,7 @@ struct ZipDirectory {
       let large = (count: Int64(numbers[1]), size: Int64(numbers[2]), offset: Int64(numbers[3]))
       guard count == 0xFFFF || count == large.count, size == 0xFFFF_FFFF || size == large.size,
         offset == 0xFFFF_FFFF || offset == large.offset
-      else { throw BackupArchiveError(.damaged, "the zip's two end records do not agree") }
+      else { throw KeyhaulError(.damaged, "the zip's two end records do not agree") }
       (count, size, offset) = large
       directoryLimit = place
     }
@@ -76,24 +76,24 @@ struct ZipDirectory {
     guard !overflow, directoryEnd <= directoryLimit else { throw Self.outside }
     // If there were bytes in between, libarchive would read a different directory.
     guard directoryEnd == directoryLimit else {
-      throw BackupArchiveError(.damaged, "the zip's directory does not end where its end record begins")
+      throw KeyhaulError(.damaged, "the zip's directory does not end where its end record begins")
     }
     (entryCount, byteCount, start) = (count, size, offset)
   }
 
-  private static var outside: BackupArchiveError {
-    BackupArchiveError(.damaged, "the zip's directory lies outside the file")
+  private static var outside: KeyhaulError {
+    KeyhaulError(.damaged, "the zip's directory lies outside the file")
   }
 
   /// - Returns: Where the marked local headers stand.
-  private func checkEntries() throws(BackupArchiveError) -> [Int64] {
+  private func checkEntries() throws(KeyhaulError) -> [Int64] {
     var marked: [Int64] = []
     var cursor = try Cursor(feed, at: start)
     var remaining = byteCount
     // The headers of an honest zip do not overlap. One long header for many entries would take very long to check.
     var remainingLocal = feed.fileByteCount ?? 0
     for number in 0..<entryCount {
-      let cut = BackupArchiveError(.damaged, "the zip's directory ends at entry \(number + 1) of \(entryCount)")
+      let cut = KeyhaulError(.damaged, "the zip's directory ends at entry \(number + 1) of \(entryCount)")
       guard remaining >= Self.headerByteCount else { throw cut }
       let header = try cursor.take(Self.headerByteCount)
       guard header.starts(with: [0x50, 0x4B, 1, 2]) else { throw cut }
@@ -107,20 +107,20 @@ struct ZipDirectory {
         name: name, system: header[5], mode: UInt32(header.littleEndian(at: 40, bytes: 2)))
       {
         let shown = quoted(EntryName(bytes: name))
-        throw BackupArchiveError(.hostile, "entry \(number + 1) is named \(shown); \(fault)")
+        throw KeyhaulError(.hostile, "entry \(number + 1) is named \(shown); \(fault)")
       }
       let offset = entry.localOffset(header.littleEndian(at: 42, bytes: 4))
       let local = try localHeader(at: offset, number: number + 1, nameByteCount: name.count)
       remainingLocal -= Int64(Self.localHeaderByteCount + local.name.count + local.extraByteCount)
       guard remainingLocal >= 0 else {
-        throw BackupArchiveError(.hostile, "entries of the zip share the headers before their bytes")
+        throw KeyhaulError(.hostile, "entries of the zip share the headers before their bytes")
       }
       try Self.check(local, against: entry, number: number + 1)
       // libarchive looks at the mark of the header before the file.
       if local.isMarked, let offset { marked.append(offset) }
     }
     guard remaining == 0 else {
-      throw BackupArchiveError(.damaged, "the zip's directory has more than the \(entryCount) entries that it claims")
+      throw KeyhaulError(.damaged, "the zip's directory has more than the \(entryCount) entries that it claims")
     }
     return marked
   }
@@ -128,8 +128,8 @@ struct ZipDirectory {
   /// Reads the header before an entry's bytes.
   private func localHeader(
     at offset: Int64?, number: Int64, nameByteCount: Int
-  ) throws(BackupArchiveError) -> Header {
-    let missing = BackupArchiveError(.damaged, "entry \(number) has no header before its bytes")
+  ) throws(KeyhaulError) -> Header {
+    let missing = KeyhaulError(.damaged, "entry \(number) has no header before its bytes")
     guard let offset, offset < feed.fileByteCount ?? 0 else { throw missing }
     // Most extra fields are shorter than this, so that one call reads the whole header.
     var bytes = try feed.read(at: offset, upTo: Self.localHeaderByteCount + nameByteCount + 128)
@@ -138,22 +138,22 @@ struct ZipDirectory {
     let end = nameEnd + Int(bytes.littleEndian(at: 28, bytes: 2))
     if bytes.count < end { bytes = try feed.read(at: offset, upTo: end) }
     guard bytes.count >= end else {
-      throw BackupArchiveError(.truncated, "the zip ends inside the header of entry \(number)")
+      throw KeyhaulError(.truncated, "the zip ends inside the header of entry \(number)")
     }
     return Header(
       bytes, flagsAt: 6, name: Array(bytes[Self.localHeaderByteCount..<nameEnd]), extra: Array(bytes[nameEnd..<end]))
   }
 
-  private static func check(_ local: Header, against entry: Header, number: Int64) throws(BackupArchiveError) {
+  private static func check(_ local: Header, against entry: Header, number: Int64) throws(KeyhaulError) {
     guard local.name == entry.name else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .hostile,
         "entry \(number) is named \(quoted(EntryName(bytes: entry.name))) in the zip's directory and "
           + "\(quoted(EntryName(bytes: local.name))) before its bytes")
     }
     let others = entry.unicodeNames + local.unicodeNames
     if let other = others.first(where: { !isSame($0, asNamed: entry.name) || $0 != others[0] }) {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .hostile,
         "entry \(number) is named \(quoted(EntryName(bytes: entry.name))), and "
           + "\(quoted(EntryName(bytes: other))) in its Unicode path")
@@ -167,7 +167,7 @@ struct ZipDirectory {
     let differing =
       local.method == entry.method ? pairs.first { $0.1 != $0.2 && !(areLater && $0.1 == 0) }?.0 : "compressions"
     if let differing {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .damaged,
         "entry \(number), \(quoted(EntryName(bytes: entry.name))), has different \(differing) in the zip's directory "
           + "and before its bytes")
@@ -268,12 +268,12 @@ struct ZipDirectory {
   /// to it.
   private static func largeEndRecord(
     _ feed: DescriptorFeed, tail: [UInt8], end: Int, fileByteCount: Int64
-  ) throws(BackupArchiveError) -> (place: Int64, record: [UInt8]) {
+  ) throws(KeyhaulError) -> (place: Int64, record: [UInt8]) {
     let locator = end - locatorByteCount
     guard locator >= 0, tail[locator...].starts(with: [0x50, 0x4B, 6, 7]),
       let offset = Int64(exactly: tail.littleEndian(at: locator + 8, bytes: 8)),
       offset <= fileByteCount - Int64(largeEndRecordByteCount)
-    else { throw BackupArchiveError(.damaged, "the zip's end does not say where its directory is") }
+    else { throw KeyhaulError(.damaged, "the zip's end does not say where its directory is") }
     var cursor = try Cursor(feed, at: offset)
     let record = try cursor.take(largeEndRecordByteCount)
     guard record.starts(with: [0x50, 0x4B, 6, 6]) else { throw outside }
@@ -286,17 +286,17 @@ private struct Cursor {
   private let feed: DescriptorFeed
   private var pending: ArraySlice<UInt8> = []
 
-  init(_ feed: DescriptorFeed, at offset: Int64) throws(BackupArchiveError) {
+  init(_ feed: DescriptorFeed, at offset: Int64) throws(KeyhaulError) {
     guard try feed.seek(offset, .start) != nil else {
-      throw BackupArchiveError(.damaged, "the zip's directory lies outside the file")
+      throw KeyhaulError(.damaged, "the zip's directory lies outside the file")
     }
     self.feed = feed
   }
 
-  mutating func take(_ count: Int) throws(BackupArchiveError) -> [UInt8] {
+  mutating func take(_ count: Int) throws(KeyhaulError) -> [UInt8] {
     while pending.count < count {
       let chunk = try feed.next()
-      if chunk.isEmpty { throw BackupArchiveError(.truncated, "the zip ends inside its directory") }
+      if chunk.isEmpty { throw KeyhaulError(.truncated, "the zip ends inside its directory") }
       pending = ArraySlice(Array(pending) + Array(chunk))
     }
     defer { pending = pending.dropFirst(count) }
@@ -330,9 +330,9 @@ final class ZipNameFeed: ByteFeed {
   }
 
   /// Looks for the marks itself, and leaves the feed at its start.
-  convenience init(_ feed: DescriptorFeed, limits: ArchiveLimits) throws(BackupArchiveError) {
+  convenience init(_ feed: DescriptorFeed, limits: ArchiveLimits) throws(KeyhaulError) {
     guard let fileByteCount = feed.fileByteCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .notStreamable,
         "a zip file has its directory at the end and cannot be read from a stream")
     }
@@ -345,7 +345,7 @@ final class ZipNameFeed: ByteFeed {
 
   var hasEnded: Bool { feed.hasEnded }
 
-  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
     let bytes = try feed.next()
     let start = feed.position - Int64(bytes.count)
     var index = firstPlace(from: start)
@@ -358,9 +358,9 @@ final class ZipNameFeed: ByteFeed {
     return UnsafeRawBufferPointer(rebasing: copy[..<bytes.count])
   }
 
-  func skip(_ count: Int64) throws(BackupArchiveError) -> Int64 { try feed.skip(count) }
+  func skip(_ count: Int64) throws(KeyhaulError) -> Int64 { try feed.skip(count) }
 
-  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64? {
+  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(KeyhaulError) -> Int64? {
     try feed.seek(offset, origin)
   }
 

@@ -97,8 +97,8 @@ public struct KeychainDifference: Sendable {
   ///
   /// Where a list holds one primary key twice, as only a damaged archive does, they are paired in their order.
   ///
-  /// - Throws: `ArchivedKeychainError` where the cryptography itself fails.
-  package init(from first: [KeychainEntry], to second: [KeychainEntry]) throws(ArchivedKeychainError) {
+  /// - Throws: `KeyhaulError` where the cryptography itself fails.
+  package init(from first: [KeychainEntry], to second: [KeychainEntry]) throws(KeyhaulError) {
     let comparable = ComparableItems(first, second)
     var unmatched = try ItemsByKey(comparable.first)
     var isMatched = Array(repeating: false, count: comparable.first.count)
@@ -139,7 +139,7 @@ public struct KeychainDifference: Sendable {
     /// How many of a key were taken, at where its first one stands.
     private var takenCounts: [Int]
 
-    init(_ items: [KeychainEntry]) throws(ArchivedKeychainError) {
+    init(_ items: [KeychainEntry]) throws(KeyhaulError) {
       places.reserveCapacity(items.count)
       for (place, compared) in items.enumerated() {
         guard let item = compared.item, let key = try Self.key(of: item) else { continue }
@@ -150,7 +150,7 @@ public struct KeychainDifference: Sendable {
     }
 
     /// The place of the first item with the key of this one that was not taken yet.
-    mutating func take(_ item: KeychainItem) throws(ArchivedKeychainError) -> Int? {
+    mutating func take(_ item: KeychainItem) throws(KeyhaulError) -> Int? {
       guard let key = try Self.key(of: item) else { return nil }
       var (first, end) = (0, places.count)
       while first < end {
@@ -165,18 +165,18 @@ public struct KeychainDifference: Sendable {
     }
 
     /// - Returns: `nil` for an item with a value that no database takes; it is equal to none.
-    private static func key(of item: KeychainItem) throws(ArchivedKeychainError) -> ItemFingerprint? {
+    private static func key(of item: KeychainItem) throws(KeyhaulError) -> ItemFingerprint? {
       let key: PrimaryKey
       do throws(KeychainRuleError) {
         key = try PrimaryKey(of: item)
       } catch {
         if error.code == .parameter { return nil }
-        throw ArchivedKeychainError(error)
+        throw KeyhaulError(error)
       }
       do throws(DataProtectionError) {
         return try ItemFingerprint(of: key)
       } catch {
-        throw ArchivedKeychainError(error)
+        throw KeyhaulError(error)
       }
     }
   }

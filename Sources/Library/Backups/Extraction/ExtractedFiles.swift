@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainFormats
 import SystemPackage
 
@@ -32,7 +32,7 @@ package struct ExtractedFiles: Sendable {
   package struct Fault: Sendable, Equatable {
     /// Domain and path.
     package let path: String
-    package let error: BackupArchiveError
+    package let error: KeyhaulError
   }
 
   /// How many of what is named one by one; the manifest has all.
@@ -53,7 +53,7 @@ package struct ExtractedFiles: Sendable {
   package internal(set) var leftOut: [LeftOut: Int] = [:]
   package internal(set) var renamedCount = 0
   package internal(set) var renamed: [Renamed] = []
-  package internal(set) var faults: [BackupArchiveError.Code: Int] = [:]
+  package internal(set) var faults: [KeyhaulError.Code: Int] = [:]
   package internal(set) var namedFaults: [Fault] = []
   /// Files whose digest differs, the first of them by domain and path.
   package internal(set) var differing: [String] = []
@@ -101,10 +101,10 @@ package enum ExtractedFilesTable {
 
   /// Lends the table in portions, made of a finished manifest.
   package static func forEachPortion(
-    ofManifest path: String, _ body: ([UInt8]) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    ofManifest path: String, _ body: ([UInt8]) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     var lines = CSV.line(columns)
-    try ExtractedFiles.forEachLine(ofManifest: path) { (line) throws(BackupArchiveError) in
+    try ExtractedFiles.forEachLine(ofManifest: path) { (line) throws(KeyhaulError) in
       lines += CSV.line(columns.map { text(line[$0]) })
       guard lines.utf8.count > 64 << 10 else { return }
       try body(Array(lines.utf8))
@@ -126,11 +126,11 @@ struct ExtractedDirectories {
   init(_ job: ExtractionJob) { self.job = job }
 
   /// Children come first: what is changed in a directory changes its time.
-  func finish() throws(BackupArchiveError) {
+  func finish() throws(KeyhaulError) {
     let reader = try job.list.reader()
     for number in job.plan.directories.indices.dropFirst().reversed() {
       let directory = job.plan.directories[number]
-      let file = try directory.place.flatMap { (place) throws(BackupArchiveError) in try reader.file(at: place) }
+      let file = try directory.place.flatMap { (place) throws(KeyhaulError) in try reader.file(at: place) }
       // A directory whose record cannot be read has files all the same.
       let record = (try? file?.record()).flatMap(\.self)
       do throws(Errno) {

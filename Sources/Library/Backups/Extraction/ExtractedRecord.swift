@@ -12,7 +12,7 @@ struct ExtractedRecord {
     /// Not written, by a rule.
     case leftOut(ExtractedFiles.LeftOut)
     /// Not written, because it cannot be read.
-    case failed(BackupArchiveError)
+    case failed(KeyhaulError)
   }
 
   let file: ListedFile

@@ -38,7 +38,7 @@ final class ExtractionFolder: Sendable {
   /// - Throws: `.occupied` for what is not ours, and for the files of another backup or of another choice.
   static func standing(
     at path: String, header: JSONValue, system: FileSystem
-  ) throws(BackupArchiveError) -> Standing {
+  ) throws(KeyhaulError) -> Standing {
     do throws(Errno) {
       guard let status = try system.status(of: path, followsLink: true) else { return .nothing }
       guard status.kind == .directory else { throw .fileExists }
@@ -58,15 +58,15 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  private static func failure(_ error: Errno, _ path: String) -> BackupArchiveError {
+  private static func failure(_ error: Errno, _ path: String) -> KeyhaulError {
     switch error {
-    case .directoryNotEmpty: BackupArchiveError(.occupied, "\(HostileText.quoted(path)) contains other files")
+    case .directoryNotEmpty: KeyhaulError(.occupied, "\(HostileText.quoted(path)) contains other files")
     case .fileExists:
-      BackupArchiveError(
+      KeyhaulError(
         .occupied,
         "\(HostileText.quoted(path)) contains files from a run with other flags, from another backup, or "
           + "from before this backup changed")
-    case .wouldBlock: BackupArchiveError(.occupied, "another run is writing into \(HostileText.quoted(path))")
+    case .wouldBlock: KeyhaulError(.occupied, "another run is writing into \(HostileText.quoted(path))")
     default: BackupPlacement(system: .real).explain(error, path: path, needs: nil)
     }
   }
@@ -101,7 +101,7 @@ final class ExtractionFolder: Sendable {
   /// Opens the folder for writing, made where it is not there, with the folders above it that are missing.
   ///
   /// - Throws: As `standing`, and where another run holds it.
-  init(at path: String, header: JSONValue, system: FileSystem) throws(BackupArchiveError) {
+  init(at path: String, header: JSONValue, system: FileSystem) throws(KeyhaulError) {
     let standing = try Self.standing(at: path, header: header, system: system)
     do throws(Errno) {
       if standing == .nothing { try system.makeDirectories(path) }
@@ -139,7 +139,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  func explain(_ error: Errno) -> BackupArchiveError { Self.failure(error, path) }
+  func explain(_ error: Errno) -> KeyhaulError { Self.failure(error, path) }
 
   /// Opens a directory of the tree; no link is followed on the way.
   func openDirectory(_ names: [String]) throws(Errno) -> DirectoryHandle {

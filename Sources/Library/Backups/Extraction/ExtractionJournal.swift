@@ -28,7 +28,7 @@ final class ExtractionJournal: Sendable {
     /// On the disk, and waiting for those before them.
     var waiting: [Int: Done] = [:]
     var result = ExtractedFiles()
-    var failure: BackupArchiveError?
+    var failure: KeyhaulError?
 
     init(_ file: consuming Descriptor, byteCount: Int) {
       self.file = consume file
@@ -161,13 +161,13 @@ final class ExtractionJournal: Sendable {
   var hasStopped: Bool { isStopped.load(ordering: .acquiring) }
 
   /// Ends the work at what cannot be gone on with; the first reason counts.
-  func stop(_ failure: BackupArchiveError) {
+  func stop(_ failure: KeyhaulError) {
     state.withLock { fail(failure, &$0) }
     // Whoever waits for room gets to see it.
     room.signal()
   }
 
-  private func fail(_ failure: BackupArchiveError, _ state: inout State) {
+  private func fail(_ failure: KeyhaulError, _ state: inout State) {
     if state.failure == nil { state.failure = failure }
     isStopped.store(true, ordering: .releasing)
   }
@@ -175,8 +175,8 @@ final class ExtractionJournal: Sendable {
   /// Closes the manifest, which is on the disk then.
   ///
   /// - Throws: What the work was stopped with.
-  func finish() throws(BackupArchiveError) -> ExtractedFiles {
-    try state.withLock { (state) throws(BackupArchiveError) in
+  func finish() throws(KeyhaulError) -> ExtractedFiles {
+    try state.withLock { (state) throws(KeyhaulError) in
       if let failure = state.failure { throw failure }
       do throws(Errno) {
         if let file = state.file.take() { try system.seal(file, byteCount: state.byteCount) }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainCrypto
 import KeychainFormats
 
@@ -13,7 +13,7 @@ package struct ExtractionPlan: Sendable {
     /// Whether something is stored for it.
     let isStored: Bool
     /// Why nothing is written of it, known from the list alone.
-    let refusal: BackupArchiveError?
+    let refusal: KeyhaulError?
   }
 
   /// Files, links and what is neither, in the list's order; directories are apart.
@@ -42,9 +42,9 @@ package struct ExtractionPlan: Sendable {
   /// - Throws: As reading the list does; `.overLimit` for more directories than any device has.
   package init(
     of list: FileList, stored: StoredPayloads, choosing isChosen: (ListedFile) -> Bool
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     var names = TreeNames(reserved: ExtractionFolder.ownNames)
-    let listing = try list.listing { (file, place) throws(BackupArchiveError) in
+    let listing = try list.listing { (file, place) throws(KeyhaulError) in
       guard let domain = file.domainBytes, let path = file.pathBytes, isChosen(file) else { return }
       rowCount += 1
       guard !TreeNames.isTooLong(file) else { return }
@@ -58,7 +58,7 @@ package struct ExtractionPlan: Sendable {
     }
     rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
     var seen: Set<StoredPayloads.Name> = []
-    _ = try list.listing { (file, place) throws(BackupArchiveError) in
+    _ = try list.listing { (file, place) throws(KeyhaulError) in
       guard let domain = file.domainBytes, let path = file.pathBytes, file.kind != .directory, isChosen(file) else {
         return
       }
@@ -70,15 +70,15 @@ package struct ExtractionPlan: Sendable {
   private mutating func add(
     _ file: ListedFile, _ domain: [UInt8], _ path: [UInt8], at place: FilePlace, _ stored: StoredPayloads,
     _ names: inout TreeNames, _ seen: inout Set<StoredPayloads.Name>
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     switch file.kind {
     case .file: fileCount += 1
     case .link: linkCount += 1
     case .directory, .other: break
     }
-    func refuse(_ code: BackupArchiveError.Code, _ reason: String) {
+    func refuse(_ code: KeyhaulError.Code, _ reason: String) {
       entries.append(
-        Entry(place: place, directory: 0, name: "", isStored: false, refusal: BackupArchiveError(code, reason)))
+        Entry(place: place, directory: 0, name: "", isStored: false, refusal: KeyhaulError(code, reason)))
     }
     guard !TreeNames.isTooLong(file) else {
       return refuse(

@@ -28,12 +28,12 @@ final class ExtractionWorker {
 
   /// Why the work as a whole cannot go on, as against a file that cannot be read.
   enum Failure: Error {
-    case stop(BackupArchiveError)
-    case file(BackupArchiveError)
+    case stop(KeyhaulError)
+    case file(KeyhaulError)
   }
 
   func run(inStoredOrder: Bool) {
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let reader = try job.list.reader()
       if inStoredOrder {
         try runInStoredOrder(reader)
@@ -46,7 +46,7 @@ final class ExtractionWorker {
   }
 
   /// Reads one file's payloads as they come, then what is left: links, empty files, and what is not stored.
-  private func runInStoredOrder(_ reader: FileList.Reader) throws(BackupArchiveError) {
+  private func runInStoredOrder(_ reader: FileList.Reader) throws(KeyhaulError) {
     var numbers: [StoredPayloads.Name: Int] = [:]
     for (number, entry) in job.plan.entries.enumerated() where entry.refusal == nil {
       guard let file = try reader.file(at: entry.place), file.kind == .file,
@@ -55,11 +55,11 @@ final class ExtractionWorker {
       numbers[name] = number
     }
     var isDone = [Bool](repeating: false, count: job.plan.entries.count)
-    try job.archive.forEachPayload(of: try job.archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+    try job.archive.forEachPayload(of: try job.archive.storedFiles()) { (payload) throws(KeyhaulError) in
       guard let name = StoredPayloads.Name(payload.fileIdentifier), let number = numbers[name], !isDone[number] else {
         return
       }
-      guard let place = next() else { throw BackupArchiveError(.interrupted, "it was stopped") }
+      guard let place = next() else { throw KeyhaulError(.interrupted, "it was stopped") }
       isDone[number] = true
       try enter(number, of: reader, at: place, payload: payload)
     }
@@ -74,13 +74,13 @@ final class ExtractionWorker {
   ///   - payload: What a reader has come to; `nil` to look for it.
   private func enter(
     _ number: Int, of reader: FileList.Reader, at place: Int, payload: StoredPayload?
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let entry = job.plan.entries[number]
     guard let file = try reader.file(at: entry.place) else {
-      throw BackupArchiveError(.damaged, "a row of the manifest is missing")
+      throw KeyhaulError(.damaged, "a row of the manifest is missing")
     }
     let record: FileRecord?
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       record = try file.record()
     } catch {
       return enter(.failed(error), file, nil, entry, at: place)
@@ -169,7 +169,7 @@ extension ExtractionWorker {
     let target = try writing { () throws(Errno) in DirectoryHandle(try makeTemporary()) }
     let (reading, sha256) = try read(file, payload, into: target)
     guard reading.payload.hasValidPadding else {
-      throw .file(BackupArchiveError(.damaged, "its stored form does not end with valid padding"))
+      throw .file(KeyhaulError(.damaged, "its stored form does not end with valid padding"))
     }
     try writing { () throws(Errno) in
       // Read by its owner alone where the list has no permissions, and by its owner at least where it has.
@@ -197,19 +197,19 @@ extension ExtractionWorker {
     _ file: ListedFile, _ payload: StoredPayload?, into target: DirectoryHandle
   ) throws(Failure) -> (PayloadReader.Reading, sha256: [UInt8]) {
     var refusal: Errno?
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let source: StoredPayload
       if let payload { source = payload } else { source = try job.archive.payload(of: file) }
       let digest = try explained("SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
       let reading = try job.reader.read(source, as: file, with: job.keys) {
-        (portion) throws(BackupArchiveError) -> Void in
+        (portion) throws(KeyhaulError) -> Void in
         beforeStep()
-        guard !job.journal.hasStopped else { throw BackupArchiveError(.interrupted, "it was stopped") }
+        guard !job.journal.hasStopped else { throw KeyhaulError(.interrupted, "it was stopped") }
         do throws(Errno) {
           try system.writeAll(portion, to: target.descriptor.raw)
         } catch {
           refusal = error
-          throw BackupArchiveError(.unwritable, error.reason)
+          throw KeyhaulError(.unwritable, error.reason)
         }
         try explained("SHA-256") { () throws(DataProtectionError) in try digest.update(portion) }
         job.journal.add(Int64(portion.count))

@@ -50,7 +50,7 @@ package struct FileExtractor: Sendable {
   /// What would be written, and whether it can be, without writing anything.
   ///
   /// - Throws: `.occupied` for a folder that is not ours, `.noSpace` where there is no room for what is not there yet.
-  package func check(_ request: Request, of archive: BackupArchive) throws(BackupArchiveError) {
+  package func check(_ request: Request, of archive: BackupArchive) throws(KeyhaulError) {
     let standing = try ExtractionFolder.standing(
       at: request.path, header: request.header(of: archive), system: system)
     if standing != .ours { try requireRoom(for: request.plan.byteCount, at: request.path) }
@@ -69,7 +69,7 @@ package struct FileExtractor: Sendable {
   package func extract(
     _ request: Request, from archive: BackupArchive, list: FileList, keys: ClassKeys?,
     progress: Progress
-  ) throws(BackupArchiveError) -> ExtractedFiles {
+  ) throws(KeyhaulError) -> ExtractedFiles {
     try check(request, of: archive)
     let header = request.header(of: archive)
     let folder = try ExtractionFolder(at: request.path, header: header, system: system)
@@ -99,7 +99,7 @@ package struct FileExtractor: Sendable {
     let total = job.plan.byteCount
     func report() {
       guard !journal.hasStopped, !progress(min(journal.doneByteCount, total), total) else { return }
-      journal.stop(BackupArchiveError(.interrupted, "it was stopped"))
+      journal.stop(KeyhaulError(.interrupted, "it was stopped"))
     }
     let working = DispatchGroup()
     let isDone = { @Sendable in working.wait(timeout: .now()) == .success }
@@ -145,7 +145,7 @@ package struct FileExtractor: Sendable {
     return try ExtractionJournal(file, in: folder, header: header, count: count)
   }
 
-  private func requireRoom(for byteCount: Int64, at path: String) throws(BackupArchiveError) {
+  private func requireRoom(for byteCount: Int64, at path: String) throws(KeyhaulError) {
     let place = nearestStanding(path)
     let free: Int64
     do throws(Errno) {
@@ -154,7 +154,7 @@ package struct FileExtractor: Sendable {
       throw BackupPlacement(system: system).explain(error, path: place, needs: byteCount)
     }
     guard free >= byteCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .noSpace,
         "\(Amounts.grouped(free)) bytes are free at \(HostileText.quoted(path)), and \(Amounts.grouped(byteCount)) are needed"
       )
@@ -172,7 +172,7 @@ package struct FileExtractor: Sendable {
 
   private func writing<Value>(
     _ folder: ExtractionFolder, _ body: () throws(Errno) -> Value
-  ) throws(BackupArchiveError) -> Value {
+  ) throws(KeyhaulError) -> Value {
     do throws(Errno) { return try body() } catch { throw folder.explain(error) }
   }
 }

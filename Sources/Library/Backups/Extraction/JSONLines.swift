@@ -37,16 +37,16 @@ enum JSONLines {
 extension ExtractedFiles {
   /// Lends each line of a finished manifest but the first, which says of what backup the files are.
   package static func forEachLine(
-    ofManifest path: String, _ body: (JSONValue) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    ofManifest path: String, _ body: (JSONValue) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     let system = FileSystem.real
-    var failure: BackupArchiveError?
+    var failure: KeyhaulError?
     var isFirst = true
     do throws(Errno) {
       let file = try system.openForReading(path)
       try JSONLines.forEach(in: file, system) { line in
         defer { isFirst = false }
-        do throws(BackupArchiveError) {
+        do throws(KeyhaulError) {
           if !isFirst { try body(line) }
           return true
         } catch {
@@ -55,7 +55,7 @@ extension ExtractedFiles {
         }
       }
     } catch {
-      throw BackupArchiveError(.unreadable, "\(HostileText.quoted(path)): \(error.reason)")
+      throw KeyhaulError(.unreadable, "\(HostileText.quoted(path)): \(error.reason)", errno: error)
     }
     if let failure { throw failure }
   }

@@ -20,10 +20,10 @@ enum ClearList {
   static let maximumRowCount = 100
 
   /// - Returns: `nil` if the stored list is not a database: then it is encrypted itself, or damaged.
-  init?(_ stored: StoredBytes, replacing pages: ReplacedPages?) throws(BackupArchiveError) {
+  init?(_ stored: StoredBytes, replacing pages: ReplacedPages?) throws(KeyhaulError) {
     let magic = DatabaseBytes.magic
     guard stored.byteCount >= magic.count else { return nil }
-    let start = try [UInt8](count: magic.count) { (buffer) throws(BackupArchiveError) in
+    let start = try [UInt8](count: magic.count) { (buffer) throws(KeyhaulError) in
       try stored.read(at: 0, into: buffer)
     }
     guard start == magic else { return nil }
@@ -32,7 +32,7 @@ enum ClearList {
 }
 
 extension ManifestDatabase {
-  fileprivate func clearList() throws(BackupArchiveError) -> ClearList {
+  fileprivate func clearList() throws(KeyhaulError) -> ClearList {
     let records = RecordReader(key: nil)
     var (hasKey, hasSealedRow) = (false, false)
     // The flags leave files, and what leaves its kind to the record.
@@ -54,7 +54,7 @@ extension ManifestDatabase {
   /// What iOS 10.0 keeps of the password beside its rows.
   private func passwordProperties(
     _ connection: ManifestConnection
-  ) throws(BackupArchiveError) -> (salts: [[UInt8]?], hasHash: Bool) {
+  ) throws(KeyhaulError) -> (salts: [[UInt8]?], hasHash: Bool) {
     var (salts, hasHash, hasTable): ([[UInt8]?], Bool, Bool) = ([], false, false)
     try connection.forEachRow("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Properties'") { _ in
       hasTable = true

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
@@ -20,10 +20,10 @@ package final class DatabaseBytes: Sendable {
   private static let blockSize = StoredSections.blockByteCount
 
   /// A database that is stored in clear.
-  package convenience init(_ stored: StoredBytes) throws(BackupArchiveError) { try self.init(stored, replacing: nil) }
+  package convenience init(_ stored: StoredBytes) throws(KeyhaulError) { try self.init(stored, replacing: nil) }
 
   /// An unencrypted database in which other pages replace some of its own.
-  init(_ stored: StoredBytes, replacing replaced: ReplacedPages?) throws(BackupArchiveError) {
+  init(_ stored: StoredBytes, replacing replaced: ReplacedPages?) throws(KeyhaulError) {
     sections = StoredSections(of: stored, key: nil, called: StoredPart.database.path)
     self.replaced = replaced
     if let replaced {
@@ -40,9 +40,9 @@ package final class DatabaseBytes: Sendable {
   /// A database that is stored encrypted.
   ///
   /// - Throws: `.damaged` for less than a block of bytes, and for ones whose plain form is no SQLite database.
-  package init(_ stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) {
+  package init(_ stored: StoredBytes, key: borrowing Secret) throws(KeyhaulError) {
     guard stored.byteCount >= Self.blockSize else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .damaged, "\(StoredPart.database.path) has \(stored.byteCount) bytes, less than one block of its cipher")
     }
     // What is no whole block behind the last one is not part of what was encrypted.
@@ -68,7 +68,7 @@ package final class DatabaseBytes: Sendable {
   }
 
   /// Reads on behalf of one connection.
-  package func reader() throws(BackupArchiveError) -> Reader {
+  package func reader() throws(KeyhaulError) -> Reader {
     Reader(self, try sections.reader())
   }
 
@@ -84,7 +84,7 @@ package final class DatabaseBytes: Sendable {
     /// The bytes of the database that are in the window.
     private var range = 0..<0
     /// Why the system refused to read, if it did. SQLite has no words for it, and takes it for damage in places.
-    package private(set) var refusal: BackupArchiveError?
+    package private(set) var refusal: KeyhaulError?
 
     private static let windowByteCount = 64 << 10
     private static let leastByteCount = 4 << 10
@@ -104,7 +104,7 @@ package final class DatabaseBytes: Sendable {
     package var isRefused: Bool { refusal != nil }
 
     package func copyBytes(from offset: Int, to buffer: UnsafeMutableRawBufferPointer) -> Bool {
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         try read(at: offset, into: buffer)
         return true
       } catch {
@@ -113,9 +113,9 @@ package final class DatabaseBytes: Sendable {
     }
 
     /// Fills the whole buffer with the bytes from `offset` on, all of which the database has.
-    package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+    package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
       guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
-        throw BackupArchiveError(.truncated, "a page lies beyond the end of the manifest database")
+        throw KeyhaulError(.truncated, "a page lies beyond the end of the manifest database")
       }
       var done = 0
       while done < buffer.count {
@@ -132,14 +132,14 @@ package final class DatabaseBytes: Sendable {
       }
     }
 
-    private func load(_ offset: Int) throws(BackupArchiveError) {
+    private func load(_ offset: Int) throws(KeyhaulError) {
       let follows = offset == range.upperBound
       loadedByteCount = follows ? min(2 * loadedByteCount, Self.windowByteCount) : Self.leastByteCount
       let start = offset / Self.leastByteCount * Self.leastByteCount
       let end = min(start + loadedByteCount, byteCount)
       let present = max(0, min(end, source.presentByteCount) - start)
       range = 0..<0
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         try sections.read(at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<present]))
       } catch {
         if error.code == .unreadable { refusal = error }
@@ -191,8 +191,8 @@ package final class DatabaseBytes: Sendable {
   /// Source: SQLite, "Database File Format", section 1.3, of the count 1.3.8.
   private static func checkedHeader(
     in reader: StoredSections.Reader, byteCount: Int, trailing rest: Int = 0
-  ) throws(BackupArchiveError) -> Header {
-    let noDatabase = BackupArchiveError(.damaged, "the manifest database is not an SQLite database")
+  ) throws(KeyhaulError) -> Header {
+    let noDatabase = KeyhaulError(.damaged, "the manifest database is not an SQLite database")
     guard byteCount >= headerByteCount else { throw noDatabase }
     // Whole blocks, which a database of any page size begins with.
     let end = reader.isEncrypted ? (headerByteCount + blockSize - 1) / blockSize * blockSize : headerByteCount
@@ -202,7 +202,7 @@ package final class DatabaseBytes: Sendable {
     let size = Int(header[16]) << 8 | Int(header[17])
     let pageByteCount = size == 1 ? 65_536 : size
     guard pageByteCount >= 512, pageByteCount <= 65_536, pageByteCount & (pageByteCount - 1) == 0 else {
-      throw BackupArchiveError(.damaged, "the manifest database has pages of \(pageByteCount) bytes")
+      throw KeyhaulError(.damaged, "the manifest database has pages of \(pageByteCount) bytes")
     }
     let pageCount = header[28..<32].reduce(0) { $0 << 8 | Int($1) }
     let isCountValid = pageCount > 0 && header[24..<28].elementsEqual(header[92..<96])
@@ -213,7 +213,7 @@ package final class DatabaseBytes: Sendable {
         ? wholePageCount > 0 && pageCount / maximumCutFactor <= wholePageCount
         : byteCount.isMultiple(of: pageByteCount)
     else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .truncated,
         "the manifest database has \(Amounts.grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages")
     }

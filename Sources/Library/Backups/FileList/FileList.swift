@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 import KeychainFormats
 
 /// The list of a backup's files, whatever form it is stored in.
@@ -36,17 +36,17 @@ public final class FileList: Sendable {
 
     init(limit: Int = maximumRowCount) { self.limit = limit }
 
-    mutating func add() throws(BackupArchiveError) {
+    mutating func add() throws(KeyhaulError) {
       count += 1
       guard count <= limit else {
-        throw BackupArchiveError(.overLimit, "the manifest has more than \(Amounts.grouped(Int64(limit))) rows")
+        throw KeyhaulError(.overLimit, "the manifest has more than \(Amounts.grouped(Int64(limit))) rows")
       }
     }
   }
 
-  static func check(domainCount: Int) throws(BackupArchiveError) {
+  static func check(domainCount: Int) throws(KeyhaulError) {
     guard domainCount <= maximumDomainCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .overLimit, "the manifest has more than \(Amounts.grouped(Int64(maximumDomainCount))) domains")
     }
   }
@@ -79,7 +79,7 @@ public final class FileList: Sendable {
     package var missingCount = 0
 
     /// Enters a file by its standing, its domain and its kind.
-    fileprivate mutating func count(_ file: ListedFile) throws(BackupArchiveError) {
+    fileprivate mutating func count(_ file: ListedFile) throws(KeyhaulError) {
       guard let domain = file.domain else {
         rowWithoutDomainCount += 1
         return
@@ -116,11 +116,11 @@ public final class FileList: Sendable {
   /// - Parameter stored: What the list is held against, to count what is missing. An empty file needs no payload, so that
   ///   the records of absent files are read for it.
   /// - Throws: `.damaged` for a list whose own check fails.
-  package func listing(against stored: StoredPayloads? = nil) throws(BackupArchiveError) -> Listing {
+  package func listing(against stored: StoredPayloads? = nil) throws(KeyhaulError) -> Listing {
     note(stored)
     switch form {
     case .database(let database): return try database.listing(against: stored)
-    case .old: return try listing(against: stored) { (_, _) throws(BackupArchiveError) in }
+    case .old: return try listing(against: stored) { (_, _) throws(KeyhaulError) in }
     }
   }
 
@@ -132,15 +132,15 @@ public final class FileList: Sendable {
   ///   - body: Takes a file and its place.
   package func listing(
     against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,
-    forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Listing {
+    forEachFile body: (ListedFile, FilePlace) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Listing {
     note(stored)
     switch form {
     case .database(let database): return try database.listing(against: stored, lending: kind, forEachFile: body)
     case .old(let manifest):
       var listing = Listing()
       var undecoded = UndecodedNames()
-      try reading(manifest) { (entry, offset) throws(BackupArchiveError) in
+      try reading(manifest) { (entry, offset) throws(KeyhaulError) in
         let file = try ListedFile(entry)
         try listing.count(file)
         if entry.hasUndecodedNames { undecoded.add(domain: file.domain, path: file.relativePath) }
@@ -163,19 +163,19 @@ public final class FileList: Sendable {
   ///
   /// - Throws: `.damaged` for a list whose own check fails, and what `body` throws.
   package func forEachFile(
-    _ body: (ListedFile) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    _ body: (ListedFile) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     switch form {
     case .database(let database): try database.forEachFile(body)
     case .old(let manifest):
-      try reading(manifest) { (entry, _) throws(BackupArchiveError) in try body(try ListedFile(entry)) }
+      try reading(manifest) { (entry, _) throws(KeyhaulError) in try body(try ListedFile(entry)) }
     }
   }
 
   /// Reads files again by their places, for whoever comes upon them in another order than the list's.
   ///
   /// - Returns: What answers `nil` for a place that has no file. Not to be used from two threads at once.
-  package func reader() throws(BackupArchiveError) -> Reader {
+  package func reader() throws(KeyhaulError) -> Reader {
     switch form {
     case .database(let database): Reader(.database(try database.reader()))
     case .old(let manifest): Reader(.old(manifest))
@@ -196,14 +196,14 @@ public final class FileList: Sendable {
     /// Returns the file at a place in the list; `nil` if there is no file at that place.
     ///
     /// - Throws: `.damaged` if the data at that place is not a record.
-    package func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
+    package func file(at place: FilePlace) throws(KeyhaulError) -> ListedFile? {
       switch form {
       case .database(let reader): return try reader.file(at: place)
       case .old(let manifest):
         guard let offset = Int(exactly: place.number) else { return nil }
         var cursor = manifest.entries(from: offset)
         let entry = try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
-        return try entry.map { (entry) throws(BackupArchiveError) in try ListedFile(entry) }
+        return try entry.map { (entry) throws(KeyhaulError) in try ListedFile(entry) }
       }
     }
   }
@@ -211,17 +211,17 @@ public final class FileList: Sendable {
   /// A single file, found by its identifier without a scan where the list has an index.
   ///
   /// - Throws: `.hostile` where the list has it under an identifier that is not its hash, or twice.
-  public func file(domain: String, relativePath: String) throws(BackupArchiveError) -> ListedFile? {
+  public func file(domain: String, relativePath: String) throws(KeyhaulError) -> ListedFile? {
     switch form {
     case .database(let database): return try database.file(domain: domain, relativePath: relativePath)
     case .old(let manifest):
       var found: ListedFile?
-      try reading(manifest) { (entry, _) throws(BackupArchiveError) in
+      try reading(manifest) { (entry, _) throws(KeyhaulError) in
         guard entry.domain == domain, entry.record.relativePath == relativePath, entry.undecodedDomain == nil,
           entry.record.undecodedPath == nil
         else { return }
         guard found == nil else {
-          throw BackupArchiveError(
+          throw KeyhaulError(
             .hostile, "\(StoredPart.oldDatabase.path) lists \(quoted("\(domain)-\(relativePath)")) twice")
         }
         found = try ListedFile(entry)
@@ -233,14 +233,14 @@ public final class FileList: Sendable {
   /// The files whose names are not UTF-8 and that are shown so, in the list's order. Looks through the whole list.
   ///
   /// - Throws: `.hostile` where the list has one under an identifier that is not its hash.
-  package func files(shownAs domain: String, _ relativePath: String) throws(BackupArchiveError) -> [ListedFile] {
+  package func files(shownAs domain: String, _ relativePath: String) throws(KeyhaulError) -> [ListedFile] {
     var found: [ListedFile] = []
-    try forEachFile { (file) throws(BackupArchiveError) in
+    try forEachFile { (file) throws(KeyhaulError) in
       guard file.domain == domain, file.relativePath == relativePath,
         file.undecodedDomain != nil || file.undecodedPath != nil
       else { return }
       guard try file.hasFittingIdentifier() else {
-        throw BackupArchiveError(
+        throw KeyhaulError(
           .hostile,
           "the list of files has \(quoted("\(domain)/\(relativePath)")) under an identifier that is not its hash")
       }
@@ -251,8 +251,8 @@ public final class FileList: Sendable {
 
   /// Keeps the two errors apart: what is wrong with the list, and what the closure throws.
   private func reading(
-    _ manifest: OldManifest, _ body: (OldManifest.Entry, _ offset: Int) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    _ manifest: OldManifest, _ body: (OldManifest.Entry, _ offset: Int) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     var cursor = manifest.entries()
     var meter = RowMeter()
     while true {

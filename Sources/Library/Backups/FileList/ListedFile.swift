@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
@@ -41,12 +41,12 @@ public struct ListedFile: Sendable, Hashable {
   /// The size, the key and the rest of what the list records; `nil` for what was never finished.
   ///
   /// - Throws: `.damaged` for a record whose bytes are not what was written.
-  package func record() throws(BackupArchiveError) -> FileRecord? {
+  package func record() throws(KeyhaulError) -> FileRecord? {
     switch description {
     case .none: return nil
     case .record(let record): return record
     case .closed(let reason):
-      throw BackupArchiveError(.damaged, "the record of \(fileIdentifier): \(reason)")
+      throw KeyhaulError(.damaged, "the record of \(fileIdentifier): \(reason)")
     case .archive(let bytes):
       return try explained("the record of \(fileIdentifier)") { () throws(FormatError) in
         try FileRecord(archive: bytes)
@@ -56,7 +56,7 @@ public struct ListedFile: Sendable, Hashable {
 
   /// Whether the identifier is the hash of domain and path, and the path stays inside of its domain. True where there is
   /// no domain to hold it against.
-  package func hasFittingIdentifier() throws(BackupArchiveError) -> Bool {
+  package func hasFittingIdentifier() throws(KeyhaulError) -> Bool {
     guard let domain = domainBytes, let path = pathBytes else { return true }
     guard Self.isInsideItsDomain(domain: domain, path: path) else { return false }
     return try Self.identifier(domain: domain, path: path) == fileIdentifier
@@ -79,14 +79,14 @@ public struct ListedFile: Sendable, Hashable {
     String(hexadecimal: try Digest.sha1(domain + [UInt8(ascii: "-")] + path))
   }
 
-  static func identifier(domain: String, relativePath: String) throws(BackupArchiveError) -> String {
+  static func identifier(domain: String, relativePath: String) throws(KeyhaulError) -> String {
     try explained("a file's identifier") { () throws(DataProtectionError) in
       try fileIdentifier(domain: domain, relativePath: relativePath)
     }
   }
 
   /// The same of names that need not be UTF-8.
-  package static func identifier(domain: [UInt8], path: [UInt8]) throws(BackupArchiveError) -> String {
+  package static func identifier(domain: [UInt8], path: [UInt8]) throws(KeyhaulError) -> String {
     try explained("a file's identifier") { () throws(DataProtectionError) in
       try fileIdentifier(domain: domain, path: path)
     }
@@ -137,7 +137,7 @@ extension ListedFile {
   }
 
   /// A record of an old list.
-  init(_ entry: OldManifest.Entry) throws(BackupArchiveError) {
+  init(_ entry: OldManifest.Entry) throws(KeyhaulError) {
     domain = entry.domain
     undecodedDomain = entry.undecodedDomain
     relativePath = entry.record.relativePath

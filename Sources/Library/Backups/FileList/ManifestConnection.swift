@@ -3,21 +3,21 @@ import KeychainFormats
 import SystemPackage
 
 /// A connection to a backup's manifest database.
-package typealias ManifestConnection = UntrustedDatabase<BackupArchiveError>
+package typealias ManifestConnection = UntrustedDatabase<KeyhaulError>
 
-extension UntrustedDatabase<BackupArchiveError> {
+extension UntrustedDatabase<KeyhaulError> {
   /// Opens a manifest database for reading.
-  package convenience init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
+  package convenience init(_ bytes: DatabaseBytes) throws(KeyhaulError) {
     let reader = try bytes.reader()
-    try self.init(reading: reader, limits: .manifest) { reader.refusal ?? BackupArchiveError($0) }
+    try self.init(reading: reader, limits: .manifest) { reader.refusal ?? KeyhaulError($0) }
   }
 
   /// Runs SQLite's own check of every page, row and index entry, and returns the first fault; `nil` if there is none.
   ///
   /// - Parameter limit: The most CPU time, in nanoseconds; by default many times what a device's database needs.
-  package func firstFault(within limit: Int64? = nil) throws(BackupArchiveError) -> String? {
-    do throws(BackupArchiveError) {
-      let result = try withTimeLimit(limit) { () throws(BackupArchiveError) in try integrityFault() }
+  package func firstFault(within limit: Int64? = nil) throws(KeyhaulError) -> String? {
+    do throws(KeyhaulError) {
+      let result = try withTimeLimit(limit) { () throws(KeyhaulError) in try integrityFault() }
       return result ?? "its indexes take too long to check"
     } catch {
       guard error.code == .damaged else { throw error }
@@ -37,14 +37,14 @@ extension UntrustedRow {
   func name(_ column: Int32) -> DecodedName? { withText(column) { DecodedName($0) } }
 }
 
-extension BackupArchiveError {
+extension KeyhaulError {
   fileprivate init(_ failure: SQLiteFailure) {
     self =
       switch failure.kind {
-      case .noMemory: BackupArchiveError(.unreadable, "the manifest database: out of memory", of: .noMemory)
-      case .oldLibrary: BackupArchiveError(.unreadable, failure.reason)
-      case .tooBig: BackupArchiveError(.overLimit, "the manifest database: \(quoted(failure.message))")
-      default: BackupArchiveError(.damaged, "the manifest database: \(quoted(failure.message))")
+      case .noMemory: KeyhaulError(.unreadable, "the manifest database: out of memory", of: .noMemory)
+      case .oldLibrary: KeyhaulError(.unreadable, failure.reason)
+      case .tooBig: KeyhaulError(.overLimit, "the manifest database: \(quoted(failure.message))")
+      default: KeyhaulError(.damaged, "the manifest database: \(quoted(failure.message))")
       }
   }
 }
@@ -56,17 +56,17 @@ package final class ManifestWorkingCopy {
   private let connection: ManifestConnection
 
   /// Copies the whole database.
-  package init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
+  package init(_ bytes: DatabaseBytes) throws(KeyhaulError) {
     let reader = try bytes.reader()
     connection = try ManifestConnection(copying: bytes.byteCount, limits: .manifest) {
-      BackupArchiveError($0)
-    } fill: { (buffer) throws(BackupArchiveError) in
+      KeyhaulError($0)
+    } fill: { (buffer) throws(KeyhaulError) in
       try reader.read(at: 0, into: buffer)
     }
   }
 
   /// Returns the keyed archive that describes a stored file; `nil` if the manifest does not have one.
-  package func archive(of fileIdentifier: String) throws(BackupArchiveError) -> [UInt8]? {
+  package func archive(of fileIdentifier: String) throws(KeyhaulError) -> [UInt8]? {
     var archive: [UInt8]?
     try connection.forEachRow("SELECT file FROM Files WHERE fileID = ?1", [.text(fileIdentifier)]) {
       archive = archive ?? $0.bytes(0)
@@ -75,19 +75,19 @@ package final class ManifestWorkingCopy {
   }
 
   /// Replaces the keyed archive that describes a stored file.
-  package func replaceArchive(of fileIdentifier: String, by archive: [UInt8]) throws(BackupArchiveError) {
+  package func replaceArchive(of fileIdentifier: String, by archive: [UInt8]) throws(KeyhaulError) {
     let count = try connection.run(
       "UPDATE Files SET file = ?2 WHERE fileID = ?1", [.text(fileIdentifier), .blob(archive)])
     guard count == 1 else {
-      throw BackupArchiveError(.damaged, "the manifest database does not list \(fileIdentifier) once")
+      throw KeyhaulError(.damaged, "the manifest database does not list \(fileIdentifier) once")
     }
   }
 
   /// Returns the database as it is to be stored. Nothing may be changed afterwards.
-  package func serialized() throws(BackupArchiveError) -> [UInt8] {
+  package func serialized() throws(KeyhaulError) -> [UInt8] {
     try connection.run("COMMIT")
     guard let bytes = connection.withImage({ Array($0) }) else {
-      throw BackupArchiveError(.unreadable, "no memory for a copy of the manifest database", of: .noMemory)
+      throw KeyhaulError(.unreadable, "no memory for a copy of the manifest database", of: .noMemory)
     }
     return bytes
   }

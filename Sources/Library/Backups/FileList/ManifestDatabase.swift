@@ -37,7 +37,7 @@ final class ManifestDatabase: Sendable {
   static let maximumByteCountCheckedAtOnce = 64 << 20
 
   /// - Parameter recordKey: Opens the records, where each of them is sealed.
-  init(_ bytes: DatabaseBytes, recordKey: RecordKey? = nil) throws(BackupArchiveError) {
+  init(_ bytes: DatabaseBytes, recordKey: RecordKey? = nil) throws(KeyhaulError) {
     self.bytes = bytes
     records = RecordReader(key: recordKey)
     let connection = try ManifestConnection(bytes)
@@ -46,12 +46,12 @@ final class ManifestDatabase: Sendable {
   }
 
   /// Whether the database's own check finds nothing, whatever its size.
-  func isSound() throws(BackupArchiveError) -> Bool {
+  func isSound() throws(KeyhaulError) -> Bool {
     _ = try checkedConnection()
     return readableRows == nil
   }
 
-  private func checkedConnection() throws(BackupArchiveError) -> ManifestConnection {
+  private func checkedConnection() throws(KeyhaulError) -> ManifestConnection {
     let connection = try ManifestConnection(bytes)
     if case .pending = check.withLock({ $0 }) { try checkPages(connection) }
     return connection
@@ -59,19 +59,19 @@ final class ManifestDatabase: Sendable {
 
   /// Runs SQLite's own check of every page and index, unless the database is truncated, which would be the check's only
   /// finding. If the check fails, each row is tried separately.
-  private func checkPages(_ connection: ManifestConnection) throws(BackupArchiveError) {
+  private func checkPages(_ connection: ManifestConnection) throws(KeyhaulError) {
     var fault = bytes.cut
     if fault == nil, let result = try connection.firstFault() {
       fault = "the manifest database fails its check: \(quoted(result))"
     }
     // If SQLite has no memory for a page, its check reports the page as damaged.
     if fault?.hasSuffix("unable to get the page. error code=7\"") == true {
-      throw BackupArchiveError(.unreadable, "the manifest database: out of memory", of: .noMemory)
+      throw KeyhaulError(.unreadable, "the manifest database: out of memory", of: .noMemory)
     }
     guard let fault else { return check.withLock { $0 = .passed } }
     let rows = try ReadableRows(of: connection, byteCount: bytes.byteCount, columns: Self.columns, reason: fault)
     guard !rows.numbers.isEmpty else {
-      throw BackupArchiveError(bytes.cut == nil ? .damaged : .truncated, rows.reason)
+      throw KeyhaulError(bytes.cut == nil ? .damaged : .truncated, rows.reason)
     }
     check.withLock { $0 = .failed(rows) }
   }
@@ -84,8 +84,8 @@ final class ManifestDatabase: Sendable {
   ///   - limit: The most rows that are lent.
   func forEachRow(
     _ columns: String, where condition: String = "1", atMost limit: Int = .max,
-    _ body: (borrowing UntrustedRow) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    _ body: (borrowing UntrustedRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     let connection = try checkedConnection()
     guard let rows = readableRows else {
       let end = limit == .max ? "" : " LIMIT \(limit)"
@@ -94,7 +94,7 @@ final class ManifestDatabase: Sendable {
     var count = 0
     for number in rows.numbers where count < limit {
       let query = "SELECT \(columns) FROM Files WHERE rowid = \(number) AND \(condition)"
-      try connection.forEachRow(query) { (row) throws(BackupArchiveError) in
+      try connection.forEachRow(query) { (row) throws(KeyhaulError) in
         count += 1
         try body(row)
       }
@@ -102,14 +102,14 @@ final class ManifestDatabase: Sendable {
   }
 
   /// The row of a file, found by its identifier, which has to be the hash of its domain and path.
-  func file(domain: String, relativePath: String) throws(BackupArchiveError) -> ListedFile? {
+  func file(domain: String, relativePath: String) throws(KeyhaulError) -> ListedFile? {
     let identifier = try ListedFile.identifier(domain: domain, relativePath: relativePath)
     let files = try files(identifier, domain: domain, relativePath: relativePath)
     guard let first = files.first else { return nil }
     guard files.count == 1, let file = first, file.fileIdentifier == identifier, file.domain == domain,
       file.relativePath == relativePath
     else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .hostile,
         "the manifest database lists \(quoted("\(domain)-\(relativePath)")) under an identifier that is not the hash "
           + "of its path")
@@ -120,7 +120,7 @@ final class ManifestDatabase: Sendable {
   /// Those under an identifier or a name; more than one where the two are of different rows.
   private func files(
     _ identifier: String, domain: String, relativePath: String
-  ) throws(BackupArchiveError) -> [ListedFile?] {
+  ) throws(KeyhaulError) -> [ListedFile?] {
     var files: [ListedFile?] = []
     guard readableRows == nil else {
       // An index of a damaged database may name any row.
@@ -145,25 +145,25 @@ final class ManifestDatabase: Sendable {
 
   private static let columns = "fileID, domain, relativePath, flags, file"
 
-  func forEachFile(_ body: (ListedFile) throws(BackupArchiveError) -> Void) throws(BackupArchiveError) {
+  func forEachFile(_ body: (ListedFile) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
     var meter = FileList.RowMeter()
-    try forEachRow(Self.columns) { (row) throws(BackupArchiveError) in
+    try forEachRow(Self.columns) { (row) throws(KeyhaulError) in
       try meter.add()
       if let file = ListedFile(row, records) { try body(file) }
     }
   }
 
   /// Counts without making values of a million rows.
-  func listing(against stored: StoredPayloads?) throws(BackupArchiveError) -> FileList.Listing {
-    try listing(against: stored, Self.columns) { (_) throws(BackupArchiveError) in }
+  func listing(against stored: StoredPayloads?) throws(KeyhaulError) -> FileList.Listing {
+    try listing(against: stored, Self.columns) { (_) throws(KeyhaulError) in }
   }
 
   func listing(
     against stored: StoredPayloads?, lending kind: ListedFile.Kind?,
-    forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> FileList.Listing {
+    forEachFile body: (ListedFile, FilePlace) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> FileList.Listing {
     var withoutIdentifier = 0
-    var listing = try listing(against: stored, "\(Self.columns), rowid") { (row) throws(BackupArchiveError) in
+    var listing = try listing(against: stored, "\(Self.columns), rowid") { (row) throws(KeyhaulError) in
       guard kind == nil || ListedFile.Kind(row, records) == kind else { return }
       guard let file = ListedFile(row, records), let place = row.number(5) else {
         withoutIdentifier += 1
@@ -177,14 +177,14 @@ final class ManifestDatabase: Sendable {
 
   private func listing(
     against stored: StoredPayloads?, _ columns: String,
-    _ body: (borrowing UntrustedRow) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> FileList.Listing {
+    _ body: (borrowing UntrustedRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> FileList.Listing {
     var listing = FileList.Listing()
     var domains = DomainCounter()
     var undecoded = UndecodedNames()
     var meter = FileList.RowMeter()
     let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try DigestStream(.sha1) }
-    try forEachRow(columns) { (row) throws(BackupArchiveError) in
+    try forEachRow(columns) { (row) throws(KeyhaulError) in
       try meter.add()
       let kind = ListedFile.Kind(row, records)
       switch try Self.standing(of: row, hasher) {
@@ -217,19 +217,19 @@ final class ManifestDatabase: Sendable {
     return !stored.contains(name) && records.file(in: row, 4)?.needsPayload ?? true
   }
 
-  func reader() throws(BackupArchiveError) -> Reader { try Reader(try checkedConnection(), records) }
+  func reader() throws(KeyhaulError) -> Reader { try Reader(try checkedConnection(), records) }
 
   /// Reads single rows by their numbers.
   final class Reader {
     private let query: ManifestConnection.Statement
     private let records: RecordReader
 
-    fileprivate init(_ connection: ManifestConnection, _ records: RecordReader) throws(BackupArchiveError) {
+    fileprivate init(_ connection: ManifestConnection, _ records: RecordReader) throws(KeyhaulError) {
       query = try connection.statement("SELECT \(ManifestDatabase.columns) FROM Files WHERE rowid = ?1")
       self.records = records
     }
 
-    func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
+    func file(at place: FilePlace) throws(KeyhaulError) -> ListedFile? {
       var file: ListedFile?
       try query.forEachRow([.integer(place.number)]) { file = ListedFile($0, records) }
       return file
@@ -245,9 +245,9 @@ final class ManifestDatabase: Sendable {
   /// Whether a row's identifier is the hash of its domain and path, without making texts of a million rows.
   private static func standing(
     of row: borrowing UntrustedRow, _ hasher: DigestStream
-  ) throws(BackupArchiveError) -> Standing {
+  ) throws(KeyhaulError) -> Standing {
     guard let identifier = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return .foreign }
-    let standing = try row.withTexts(1, 2) { (domain, path) throws(BackupArchiveError) -> Standing in
+    let standing = try row.withTexts(1, 2) { (domain, path) throws(KeyhaulError) -> Standing in
       guard ListedFile.isInsideItsDomain(domain: domain, path: path) else { return .foreign }
       let hash: StoredPayloads.Name?
       do throws(DataProtectionError) {
@@ -256,7 +256,7 @@ final class ManifestDatabase: Sendable {
         try hasher.update(path)
         hash = try hasher.finish { StoredPayloads.Name(hash: $0) }
       } catch {
-        throw BackupArchiveError(error, in: "the manifest database")
+        throw KeyhaulError(error, in: "the manifest database")
       }
       return identifier == hash ? .consistent : .foreign
     }

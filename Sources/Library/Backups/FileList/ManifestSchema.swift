@@ -16,10 +16,10 @@ enum ManifestSchema {
   private static let columns = ["fileID", "domain", "relativePath", "flags", "file"]
 
   /// Compares the schema with what a device creates; reads nothing but the schema itself.
-  static func check(_ connection: ManifestConnection) throws(BackupArchiveError) {
+  static func check(_ connection: ManifestConnection) throws(KeyhaulError) {
     var hasFiles = false
     try connection.forEachRow("SELECT type, name, tbl_name, sql FROM sqlite_master") {
-      (object) throws(BackupArchiveError) in
+      (object) throws(KeyhaulError) in
       guard let type = object.text(0), let name = object.text(1), let table = object.text(2) else {
         throw foreign("a nameless object")
       }
@@ -33,7 +33,7 @@ enum ManifestSchema {
       default: throw foreign("\(quoted(type)) \(quoted(name))")
       }
     }
-    guard hasFiles else { throw BackupArchiveError(.damaged, "the manifest database has no Files table") }
+    guard hasFiles else { throw KeyhaulError(.damaged, "the manifest database has no Files table") }
     try checkColumns(connection)
   }
 
@@ -76,16 +76,16 @@ enum ManifestSchema {
 
   private static func columns(of table: String) -> [String] { table == "Files" ? columns : ["key", "value"] }
 
-  private static func checkColumns(_ connection: ManifestConnection) throws(BackupArchiveError) {
+  private static func checkColumns(_ connection: ManifestConnection) throws(KeyhaulError) {
     var names: [String?] = []
     // The second column is the name.
     try connection.forEachRow("PRAGMA table_xinfo(Files)") { names.append($0.text(1)) }
     guard names == columns else {
-      throw BackupArchiveError(.damaged, "the Files table of the manifest database has unexpected columns")
+      throw KeyhaulError(.damaged, "the Files table of the manifest database has unexpected columns")
     }
   }
 
-  private static func foreign(_ what: String) -> BackupArchiveError {
-    BackupArchiveError(.hostile, "the manifest database holds \(what), which no device creates")
+  private static func foreign(_ what: String) -> KeyhaulError {
+    KeyhaulError(.hostile, "the manifest database holds \(what), which no device creates")
   }
 }

@@ -29,7 +29,7 @@ struct ReadableRows: Sendable {
   ///   - reason: What the database's own check found first.
   init(
     of connection: ManifestConnection, byteCount: Int, columns: String, reason: String
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     var named: Set<Int64>?
     for order in Self.orders where named == nil { named = try Self.numbers(of: connection, order) }
     let last = Int64(min(FileList.maximumRowCount, byteCount / Self.minimumRowByteCount))
@@ -48,9 +48,9 @@ struct ReadableRows: Sendable {
   /// - Throws: What the system says that refuses to read, which says nothing of the row.
   private static func isReadable(
     _ query: String, _ connection: ManifestConnection
-  ) throws(BackupArchiveError) -> Bool {
+  ) throws(KeyhaulError) -> Bool {
     var isRead = false
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try connection.forEachRow(query) { _ in isRead = true }
     } catch {
       if connection.isRefused { throw error }
@@ -62,11 +62,11 @@ struct ReadableRows: Sendable {
   /// - Returns: `nil` if they cannot be read to their end, or are more than a list may have.
   private static func numbers(
     of connection: ManifestConnection, _ order: String
-  ) throws(BackupArchiveError) -> Set<Int64>? {
+  ) throws(KeyhaulError) -> Set<Int64>? {
     var numbers: Set<Int64> = []
     var meter = FileList.RowMeter()
-    do throws(BackupArchiveError) {
-      try connection.forEachRow("SELECT rowid FROM Files \(order)") { (row) throws(BackupArchiveError) in
+    do throws(KeyhaulError) {
+      try connection.forEachRow("SELECT rowid FROM Files \(order)") { (row) throws(KeyhaulError) in
         try meter.add()
         if let number = row.number(0) { numbers.insert(number) }
       }

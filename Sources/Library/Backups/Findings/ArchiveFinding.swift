@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainFormats
 
 /// A part of a backup that is not as a device leaves it, and that reading goes around: everything else opens all the same.
@@ -369,17 +369,17 @@ extension ArchiveFinding {
   }
 
   /// The refusal of a use that it forbids.
-  package var refusal: BackupArchiveError {
+  package var refusal: KeyhaulError {
     switch self {
-    case .falseClaim: BackupArchiveError(.falseClaim, description)
-    case .decryptedCopy: BackupArchiveError(.decryptedCopy, description)
-    case .passwordDenied: BackupArchiveError(.passwordDenied, description)
-    case .keychainMissing: BackupArchiveError(.payloadMissing, description)
+    case .falseClaim: KeyhaulError(.falseClaim, description)
+    case .decryptedCopy: KeyhaulError(.decryptedCopy, description)
+    case .passwordDenied: KeyhaulError(.passwordDenied, description)
+    case .keychainMissing: KeyhaulError(.payloadMissing, description)
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,
       .propertyListUnreadable, .listTrailingBytes, .listDamaged, .listUnreadable, .keychainDamaged, .keychainInXML,
       .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .listNamesNotUTF8, .payloadsRenamed, .sealBroken,
       .wrapsUnusual:
-      BackupArchiveError(.damaged, description)
+      KeyhaulError(.damaged, description)
     }
   }
 }
@@ -390,9 +390,9 @@ package struct UnreadablePropertyList: Sendable, Equatable {
   /// Of the file.
   package let name: String
   /// Why it cannot be read.
-  package let error: BackupArchiveError
+  package let error: KeyhaulError
 
-  init(_ part: StoredPart, _ error: BackupArchiveError) {
+  init(_ part: StoredPart, _ error: KeyhaulError) {
     name = part.path
     self.error = error
   }

@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import KeychainCrypto
 package import KeychainFormats
 
@@ -23,8 +23,8 @@ public final class ArchiveKey: Sendable {
   fileprivate init(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
     progress: PasswordDerivation.Progress
-  ) throws(ArchivedKeychainError) {
-    if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded() }
+  ) throws(KeyhaulError) {
+    if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded }
     let found = try Self.found(
       of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
     isOfPassword = Self.isGiven(password)
@@ -46,7 +46,7 @@ public final class ArchiveKey: Sendable {
   private static func found(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
     progress: PasswordDerivation.Progress
-  ) throws(ArchivedKeychainError) -> Found {
+  ) throws(KeyhaulError) -> Found {
     do throws(DataProtectionError) {
       let key = try fittingKey(
         of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
@@ -54,7 +54,7 @@ public final class ArchiveKey: Sendable {
         form: key.form, fault: nil, passcodeKey: key.passcodeKey.copy(),
         recordKey: try recordKey(of: archive, password: password, in: key.form))
     } catch {
-      guard !archive.isEncrypted, error.isOfKeybag else { throw ArchivedKeychainError(error) }
+      guard !archive.isEncrypted, error.isOfKeybag else { throw KeyhaulError(error) }
       let fault = archive.manifest.keybagFault ?? error.reason
       return Found(form: .asGiven, fault: fault, passcodeKey: .empty, recordKey: nil)
     }
@@ -65,13 +65,13 @@ public final class ArchiveKey: Sendable {
   /// - Parameter deviceKey: Of the device whose hardware is available. Nothing but an item that opens proves that it is the
   ///   one that made the backup.
   /// - Throws: Category `damaged` where the keybag cannot be used.
-  public func classKeys(deviceKey: DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {
+  public func classKeys(deviceKey: DeviceKey?) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
       guard keybagFault == nil else { return ClassKeys.none() }
       let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
       return recordKey == nil ? keys : keys.with(recordKey: recordKey)
     } catch {
-      throw ArchivedKeychainError(error)
+      throw KeyhaulError(error)
     }
   }
 
@@ -80,12 +80,12 @@ public final class ArchiveKey: Sendable {
   /// - Throws: Category `refused` over the limit, `damaged` where the keybag does not say how to derive its key.
   package static func checkRounds(
     of archive: BackupArchive, acceptingAtMost limit: Int = RoundLimit.standard
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     do throws(DataProtectionError) {
       try archive.requireReadableKeybag()
       try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
     } catch {
-      if archive.isEncrypted || !error.isOfKeybag { throw ArchivedKeychainError(error) }
+      if archive.isEncrypted || !error.isOfKeybag { throw KeyhaulError(error) }
     }
   }
 
@@ -157,7 +157,7 @@ extension BackupArchive {
   public func unlock(
     password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(ArchivedKeychainError) -> ArchiveKey {
+  ) throws(KeyhaulError) -> ArchiveKey {
     try unlock(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
   }
 
@@ -167,7 +167,7 @@ extension BackupArchive {
   package func unlock(
     password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard, remembering keys: DerivedKeys?,
     progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(ArchivedKeychainError) -> ArchiveKey {
+  ) throws(KeyhaulError) -> ArchiveKey {
     try ArchiveKey(of: self, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
   }
 }

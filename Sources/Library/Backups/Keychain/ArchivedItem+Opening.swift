@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import KeychainCrypto
 public import KeychainFormats
 import KeychainRules
@@ -11,10 +11,10 @@ extension ArchivedItem {
   ///
   /// One item that does not open never stops the others.
   ///
-  /// - Throws: `ArchivedKeychainError` where the cryptography itself fails, which is no item's fault.
+  /// - Throws: `KeyhaulError` where the cryptography itself fails, which is no item's fault.
   public static func openAll(
     in file: KeychainBackupFile, with keys: ClassKeys
-  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+  ) throws(KeyhaulError) -> [ArchivedItem] {
     try openAll(in: KeychainIndex(file), with: keys, knowing: [])
   }
 
@@ -24,7 +24,7 @@ extension ArchivedItem {
   /// - Parameter known: All items of the same file, or none.
   static func openAll(
     in file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem]
-  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+  ) throws(KeyhaulError) -> [ArchivedItem] {
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.count)
     try openPortions(of: file, with: keys, knowing: known.count == file.count ? known : [], areHeld: true) {
@@ -43,7 +43,7 @@ extension ArchivedItem {
     of file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem] = [],
     areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     _ body: ([ArchivedItem]) -> Void
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     guard file.count > portionCount else {
       let range = 0..<file.count
       return body(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability))
@@ -51,24 +51,24 @@ extension ArchivedItem {
     var start = 0
     try ParallelMap.run(
       jobs: ParallelMap.standardJobCount,
-      next: { () throws(ArchivedKeychainError) -> Range<Int>? in
+      next: { () throws(KeyhaulError) -> Range<Int>? in
         guard start < file.count else { return nil }
         let end = min(start + portionCount, file.count)
         defer { start = end }
         return start..<end
       },
       shouldContinue: shouldContinue,
-      work: { (range) throws(ArchivedKeychainError) -> [ArchivedItem] in
+      work: { (range) throws(KeyhaulError) -> [ArchivedItem] in
         try open(range, of: file, with: keys.sharing(), knowing: known, areHeld: areHeld, only: availability)
       },
-      deliver: { (items) throws(ArchivedKeychainError) in body(items) })
+      deliver: { (items) throws(KeyhaulError) in body(items) })
   }
 
   /// Items that stand side by side.
   static func open(
     _ range: Range<Int>, of file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem] = [],
     areHeld: Bool = false, only availability: ClassKeyAvailability? = nil
-  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+  ) throws(KeyhaulError) -> [ArchivedItem] {
     func isKnown(_ index: Int) -> Bool { known.indices.contains(index) && known[index].classKey == .available }
     var items: [ArchivedItem] = []
     items.reserveCapacity(availability == nil ? range.count : 0)
@@ -103,20 +103,20 @@ extension ArchivedItem {
 
   private static func read(
     _ range: Range<Int>, of file: KeychainIndex
-  ) throws(ArchivedKeychainError) -> [KeychainBackupFile.Entry] {
-    do throws(BackupArchiveError) { return try file.entries(range) } catch { throw ArchivedKeychainError(error) }
+  ) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
+    return try file.entries(range)
   }
 
   private static func explained<Value: ~Copyable>(
     _ body: () throws(DataProtectionError) -> Value
-  ) throws(ArchivedKeychainError) -> Value {
-    do throws(DataProtectionError) { return try body() } catch { throw ArchivedKeychainError(error) }
+  ) throws(KeyhaulError) -> Value {
+    try reporting(body)
   }
 
   /// What is known of the items that did not open for want of hardware, as far as these keys open them.
   static func known(
     of items: [ArchivedItem], in file: KeychainIndex, with keys: ClassKeys
-  ) throws(ArchivedKeychainError) -> [Int: KnownItem] {
+  ) throws(KeyhaulError) -> [Int: KnownItem] {
     var known: [Int: KnownItem] = [:]
     for item in items where item.isClosedByHardware {
       guard (0..<file.count).contains(item.index),
@@ -140,7 +140,7 @@ extension ArchivedItem {
   private static func open(
     _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, _ fingerprint: ItemFingerprint?, index: Int,
     with keys: ClassKeys, isHeld: Bool = false
-  ) throws(ArchivedKeychainError) -> ArchivedItem {
+  ) throws(KeyhaulError) -> ArchivedItem {
     let reference = entry.persistentReference
     guard let bytes = blob else {
       return ArchivedItem(
@@ -174,7 +174,7 @@ extension ArchivedItem {
   private static func openLegacy(
     _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, _ fingerprint: ItemFingerprint?, index: Int,
     place: BlobPlace?, with keys: ClassKeys
-  ) throws(ArchivedKeychainError) -> ArchivedItem {
+  ) throws(KeyhaulError) -> ArchivedItem {
     let blob: LegacyItemBlob
     do throws(FormatError) {
       blob = try LegacyItemBlob(parsing: bytes)
@@ -200,7 +200,7 @@ extension ArchivedItem {
 }
 
 extension ArchivedItem.Failure {
-  package init(_ error: ItemSealError, keyClass: KeyClass) throws(ArchivedKeychainError) {
+  package init(_ error: ItemSealError, keyClass: KeyClass) throws(KeyhaulError) {
     switch error.fault {
     case .noClassKey: self = .noClassKey(keyClass)
     case .classKeyDamaged: self = .classKeyDamaged(keyClass)
@@ -209,7 +209,7 @@ extension ArchivedItem.Failure {
     case .tagMismatch: self = .tagMismatch
     case .malformed(let format): self = .malformed(format.reason)
     case .unsupportedVersion(let version): self = .unsupportedVersion(version)
-    case .failed(let fault): throw ArchivedKeychainError(fault)
+    case .failed(let fault): throw KeyhaulError(fault)
     }
   }
 }

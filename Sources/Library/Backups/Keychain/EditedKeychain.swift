@@ -34,7 +34,7 @@ package final class EditedKeychain {
     self.now = now
     self.random = random
     let payload: KeychainPayload
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       payload = try opened.archive.keychainFile(in: opened.fileList, with: self.keys)
     } catch {
       throw ItemEditError(.failed, error.reason)

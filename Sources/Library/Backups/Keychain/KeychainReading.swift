@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 package import KeychainRules
@@ -19,7 +19,7 @@ struct KeychainReading: Sendable {
   ///   - list: The archive's list of files.
   ///   - keys: Of its keybag.
   /// - Throws: As `keychainFile(in:with:)`, and `.unreadable` where the system does not give the private copy.
-  init(of archive: BackupArchive, in list: FileList, with keys: ClassKeys) throws(BackupArchiveError) {
+  init(of archive: BackupArchive, in list: FileList, with keys: ClassKeys) throws(KeyhaulError) {
     let sections = try Self.sections(of: archive, list, with: keys)
     if let sections, let reading = try Self(placedIn: sections, of: archive, list) {
       self = reading
@@ -40,7 +40,7 @@ struct KeychainReading: Sendable {
   /// The file in the archive's private copy; `nil` if it is in memory anyway.
   private static func sections(
     of archive: BackupArchive, _ list: FileList, with keys: ClassKeys
-  ) throws(BackupArchiveError) -> StoredSections? {
+  ) throws(KeyhaulError) -> StoredSections? {
     guard let stored = archive.storedLargeKeychain else { return nil }
     return StoredSections(of: stored, key: try archive.keychainKey(in: list, with: keys), called: "the keychain file")
   }
@@ -50,16 +50,16 @@ struct KeychainReading: Sendable {
   /// - Returns: `nil` for one of which anything is to be said: whoever reads it as a whole says it.
   private init?(
     placedIn sections: StoredSections, of archive: BackupArchive, _ list: FileList
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let record = try archive.keychainRecord(in: list)
     let reader = try sections.reader()
     guard let byteCount = try Self.plainByteCount(reader), record.size == Int64(byteCount) else { return nil }
     if let digest = record.digest, try reader.stored.sha1() != digest { return nil }
     guard !XMLPlist.isXML(try reader.bytes(0..<min(64, byteCount))) else { return nil }
 
-    var failure: BackupArchiveError?
+    var failure: KeyhaulError?
     let pages = PagedBytes(count: byteCount) { offset, page in
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         try reader.read(at: offset, into: page)
         return true
       } catch {
@@ -77,7 +77,7 @@ struct KeychainReading: Sendable {
   }
 
   /// The length of the plain file; `nil` for one that does not end in its padding.
-  private static func plainByteCount(_ reader: StoredSections.Reader) throws(BackupArchiveError) -> Int? {
+  private static func plainByteCount(_ reader: StoredSections.Reader) throws(KeyhaulError) -> Int? {
     let count = reader.stored.byteCount
     guard reader.isEncrypted else { return count }
     guard count > 0, count.isMultiple(of: StoredSections.blockByteCount) else { return nil }
@@ -111,7 +111,7 @@ struct KeychainIndex: Sendable {
   /// Some of the items, with their bytes.
   ///
   /// - Throws: `.unreadable` where the system does not give the copy.
-  func entries(_ positions: Range<Int>) throws(BackupArchiveError) -> [KeychainBackupFile.Entry] {
+  func entries(_ positions: Range<Int>) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
     switch contents {
     case .held(let entries): return Array(entries[positions])
     case .placed(let places, let sections):
@@ -146,7 +146,7 @@ package struct ArchivedItemReader: Sendable {
 
   fileprivate init(
     _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?, for use: ArchiveUse
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     keys = try key.classKeys(deviceKey: deviceKey)
     keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use)
     hardware = try Self.proof(of: keychain.index, with: keys)
@@ -154,7 +154,7 @@ package struct ArchivedItemReader: Sendable {
 
   private static func proof(
     of file: KeychainIndex, with keys: ClassKeys
-  ) throws(ArchivedKeychainError) -> HardwareProof {
+  ) throws(KeyhaulError) -> HardwareProof {
     var proof = HardwareProof()
     guard keys.classes.contains(where: { keys.availability(of: $0) == .availableThroughDevice }) else { return proof }
     try ArchivedItem.openPortions(of: file, with: keys, only: .availableThroughDevice) { proof.take($0) }
@@ -173,11 +173,11 @@ package struct ArchivedItemReader: Sendable {
   ///   - body: Takes a portion; where it throws, no further one comes.
   /// - Throws: What `body` throws, and what the system did not give of the archive.
   package func forEachPortion<Failure: Error>(
-    translating translate: (ArchivedKeychainError) -> Failure, _ body: ([ArchivedItem]) throws(Failure) -> Void
+    translating translate: (KeyhaulError) -> Failure, _ body: ([ArchivedItem]) throws(Failure) -> Void
   ) throws(Failure) {
     var failure: Failure?
     func goesOn() -> Bool { failure == nil }
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       try ArchivedItem.openPortions(of: keychain.index, with: keys, shouldContinue: goesOn) { items in
         do throws(Failure) { try body(items) } catch { failure = error }
       }
@@ -204,7 +204,7 @@ extension BackupArchive {
   /// - Throws: As `open(with:)`.
   package func reader(
     with key: ArchiveKey, deviceKey: DeviceKey? = nil, for use: ArchiveUse
-  ) throws(ArchivedKeychainError) -> ArchivedItemReader {
+  ) throws(KeyhaulError) -> ArchivedItemReader {
     try ArchivedItemReader(self, key: key, deviceKey: deviceKey, for: use)
   }
 }
@@ -233,7 +233,7 @@ struct UnlockedKeychain: Sendable {
   init(
     _ archive: BackupArchive, key: ArchiveKey, keys: ClassKeys, for use: ArchiveUse,
     knowing known: UnlockedKeychain? = nil
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     // What was read of the keychain with the same password is not read again.
     if let known, archive.hasKeychain, known.hiddenKeychain == nil, known.isReadWithPasswordAlone(keys) {
       (index, fileList, notes) = (known.index, known.fileList, known.notes)
@@ -269,16 +269,16 @@ struct UnlockedKeychain: Sendable {
   /// Refuses it for a use that one of its findings forbids.
   ///
   /// - Throws: The refusal of the first of them.
-  func require(_ use: ArchiveUse) throws(ArchivedKeychainError) {
+  func require(_ use: ArchiveUse) throws(KeyhaulError) {
     guard let finding = findings.first(where: { $0.forbids(use) }) else { return }
     if case .keybagMismatch(let file, let keybag) = finding { throw .keybagMismatch(file: file, keybag: keybag) }
-    throw ArchivedKeychainError(finding.refusal)
+    throw finding.refusal
   }
 
   private static func keychain(
     of archive: BackupArchive, with keys: ClassKeys, keybagFault: String?, for use: ArchiveUse
-  ) throws(ArchivedKeychainError) -> (KeychainIndex, FileList, [ArchiveNote]) {
-    do throws(BackupArchiveError) {
+  ) throws(KeyhaulError) -> (KeychainIndex, FileList, [ArchiveNote]) {
+    do throws(KeyhaulError) {
       let list = try archive.fileList(with: keys)
       // What keeps a file from being looked up is a fault of the list.
       _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
@@ -287,7 +287,7 @@ struct UnlockedKeychain: Sendable {
       if let keybagFault, archive.manifest.keybagFault == nil, archive.hasKeychain {
         notes.append(.finding(.keybagUnusable(reason: keybagFault)))
       }
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         let reading = try KeychainReading(of: archive, in: list, with: keys)
         notes += reading.notes.filter { !notes.contains($0) }
         if let mismatch = mismatch(of: reading.keybagUUID, archive) { notes.append(.finding(mismatch)) }
@@ -298,7 +298,7 @@ struct UnlockedKeychain: Sendable {
       }
     } catch {
       // The password is right by now: a class key that a file needs and that is not there was there once.
-      throw ArchivedKeychainError(error.code == .keyUnavailable ? BackupArchiveError(.damaged, error.reason) : error)
+      throw error.code == .keyUnavailable ? KeyhaulError(.damaged, error.reason) : error
     }
   }
 
@@ -313,7 +313,7 @@ extension ArchiveFinding {
   ///
   /// - Throws: `error` itself if no device makes such a file or the system fails to read it. Also if no keychain was
   ///   stored and `use` requires one.
-  fileprivate init?(ofKeychain error: BackupArchiveError, for use: ArchiveUse) throws(BackupArchiveError) {
+  fileprivate init?(ofKeychain error: KeyhaulError, for use: ArchiveUse) throws(KeyhaulError) {
     switch error.code {
     case .noKeychain:
       switch use {
@@ -322,10 +322,7 @@ extension ArchiveFinding {
       }
     case .payloadMissing: self = .keychainMissing(reason: error.reason)
     case .damaged, .truncated, .keyUnavailable, .unsupported: self = .keychainDamaged(reason: error.reason)
-    case .notFound, .notABackup, .sealedList, .falseClaim, .passwordDenied, .decryptedCopy, .notStreamable, .hostile,
-      .overLimit, .unfinished, .manifestMissing, .changed, .unreadable, .unwritable, .noSpace, .streamBroken,
-      .noTemporarySpace, .libraryMissing, .occupied, .busy, .interrupted:
-      throw error
+    default: throw error
     }
   }
 }

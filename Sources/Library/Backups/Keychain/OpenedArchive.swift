@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import KeychainCrypto
 package import KeychainFormats
 public import KeychainRules
@@ -32,7 +32,7 @@ public struct OpenedArchive: Sendable {
   fileprivate init(
     _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?, sourceKey: DeviceKey?, for use: ArchiveUse,
     reusing opened: OpenedArchive?
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
     keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use, knowing: opened?.keychain)
     let index = keychain.index
@@ -55,7 +55,7 @@ public struct OpenedArchive: Sendable {
   /// Refuses it for a use that one of its findings forbids.
   ///
   /// - Throws: The refusal of the first of them.
-  package func require(_ use: ArchiveUse) throws(ArchivedKeychainError) { try keychain.require(use) }
+  package func require(_ use: ArchiveUse) throws(KeyhaulError) { try keychain.require(use) }
 
   /// Whether the device key that was tried is of the device that made the backup: `true` that it is, `false` that it is
   /// not, as far as the items tell (`HardwareProof.isSameDevice`).
@@ -83,7 +83,7 @@ extension BackupArchive {
   public func open(
     with key: ArchiveKey, deviceKey: DeviceKey? = nil, sourceKey: DeviceKey? = nil, for use: ArchiveUse = .restoring,
     reusing opened: OpenedArchive? = nil
-  ) throws(ArchivedKeychainError) -> OpenedArchive {
+  ) throws(KeyhaulError) -> OpenedArchive {
     try OpenedArchive(self, key: key, deviceKey: deviceKey, sourceKey: sourceKey, for: use, reusing: opened)
   }
 }

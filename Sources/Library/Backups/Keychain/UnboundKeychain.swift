@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainCrypto
 package import KeychainFormats
 package import KeychainRules
@@ -64,34 +64,25 @@ extension BackupArchive {
   /// a password whose keychain is open to everybody; of every use what a finding forbids.
   ///
   /// - Throws: Category `damaged` for the first, `refused` for the second.
-  package func requireFit(for use: ArchiveUse) throws(ArchivedKeychainError) {
-    do throws(BackupArchiveError) {
-      try require(use)
-    } catch {
-      throw ArchivedKeychainError(error)
-    }
+  package func requireFit(for use: ArchiveUse) throws(KeyhaulError) {
+    try require(use)
     switch use {
     case .reading, .exporting, .rewriting, .copying: return
     case .planning, .restoring:
-      if let unbound = unboundKeychain, unbound.isRefused { throw ArchivedKeychainError(unbound) }
+      if let unbound = unboundKeychain, unbound.isRefused { throw KeyhaulError(unbound) }
     }
   }
 
   /// Refuses what no restore takes.
   ///
   /// - Throws: As `requireFit(for:)`.
-  package func requireRestorable() throws(ArchivedKeychainError) { try requireFit(for: .restoring) }
+  package func requireRestorable() throws(KeyhaulError) { try requireFit(for: .restoring) }
 }
 
-extension ArchivedKeychainError {
+extension KeyhaulError {
   /// What refuses a backup whose keychain no hardware binds.
   package init(_ unbound: UnboundKeychain) {
-    self.init(
-      .unboundKeychain,
-      ErrorMeaning(
-        .refused, "it contains something that no device writes",
-        advice: "don't trust this backup; use the source device's own copy"),
-      "\(unbound.fact): \(unbound.meaning)")
+    self.init(.unboundKeychain, "\(unbound.fact): \(unbound.meaning)")
   }
 }
 

@@ -1,3 +1,4 @@
+package import Basics
 import KeychainFormats
 
 /// The most that reading a backup accepts, checked before memory is taken or work is done.
@@ -52,8 +53,8 @@ public struct ArchiveLimits: Sendable {
   /// Of one that comes as a stream, of which nobody knows how long it is.
   private static let streamedKeychainByteCount = 256 << 20
 
-  package var expansionError: BackupArchiveError {
-    BackupArchiveError(.overLimit, "its data expands to more than \(expansionFactor) times its compressed size")
+  package var expansionError: KeyhaulError {
+    KeyhaulError(.overLimit, "its data expands to more than \(expansionFactor) times its compressed size")
   }
 
   /// Bytes that are kept of one container, all wanted files together.

@@ -52,7 +52,7 @@ package struct BackupManifest: Sendable {
   /// Of a `Manifest.plist` that is missing, or of which nothing can be read.
   ///
   /// - Parameter fault: Why not.
-  init(unreadable fault: BackupArchiveError) {
+  init(unreadable fault: KeyhaulError) {
     self.init(
       version: nil, date: nil, isEncrypted: nil, wasPasscodeSet: nil, keybag: Keybag(), manifestKey: nil,
       device: BackupDevice())
@@ -73,7 +73,7 @@ package struct BackupManifest: Sendable {
   ///
   /// - Throws: `.damaged`, `.unsupported` for a version above 10, `.overLimit`. A missing version and a keybag that is
   ///   missing or cannot be read are no errors: everything else of the backup opens without them.
-  package init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+  package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let part = StoredPart.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
     isEncrypted =
@@ -81,7 +81,7 @@ package struct BackupManifest: Sendable {
       case nil: nil
       case .boolean(let value): value
       case .integer(let value): value != 0
-      default: throw BackupArchiveError(.damaged, "\(part) does not say whether the backup is encrypted")
+      default: throw KeyhaulError(.damaged, "\(part) does not say whether the backup is encrypted")
       }
     version = try Self.version(root["Version"], in: part)
     (keybag, keybagFault) = try Self.keybag(root["BackupKeyBag"], in: part)
@@ -93,7 +93,7 @@ package struct BackupManifest: Sendable {
     others = root
   }
 
-  private static func version(_ value: PropertyValue?, in part: String) throws(BackupArchiveError) -> String? {
+  private static func version(_ value: PropertyValue?, in part: String) throws(KeyhaulError) -> String? {
     let version: String
     switch value {
     case .string(let text): version = text
@@ -103,7 +103,7 @@ package struct BackupManifest: Sendable {
     }
     let major = version.prefix { $0 != "." }
     guard let number = Int(major), (1...newestMajorVersion).contains(number) else {
-      throw BackupArchiveError(.unsupported, "\(part) has version \(quoted(version)); 10.0 is the newest known")
+      throw KeyhaulError(.unsupported, "\(part) has version \(quoted(version)); 10.0 is the newest known")
     }
     return version
   }
@@ -113,9 +113,9 @@ package struct BackupManifest: Sendable {
   /// - Throws: `.overLimit` for one that no device makes.
   private static func keybag(
     _ value: PropertyValue?, in part: String
-  ) throws(BackupArchiveError) -> (keybag: Keybag, fault: String?) {
+  ) throws(KeyhaulError) -> (keybag: Keybag, fault: String?) {
     guard let bag = value?.dataValue else { return (Keybag(), "\(part) has no keybag") }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return (try explained("the keybag") { () throws(FormatError) in try Keybag(parsing: bag) }, nil)
     } catch {
       guard error.category == .damaged else { throw error }
@@ -124,7 +124,7 @@ package struct BackupManifest: Sendable {
   }
 
   /// The binary property list. Lockdown values that were read and are not part of `device` are kept.
-  package func serialized() throws(BackupArchiveError) -> [UInt8] {
+  package func serialized() throws(KeyhaulError) -> [UInt8] {
     var root: PropertyDictionary = ["BackupKeyBag": .data(keybag.serialized())]
     root["Version"] = version.map { .string($0) }
     root["IsEncrypted"] = isEncrypted.map { .boolean($0) }
@@ -158,21 +158,21 @@ extension BackupDevice {
 }
 
 /// The dictionary of a property list, binary or XML, that is a backup's root file.
-package func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveError) -> PropertyDictionary {
+package func rootDictionary(of bytes: [UInt8], in part: String) throws(KeyhaulError) -> PropertyDictionary {
   let value = try explained(part) { () throws(FormatError) in
     XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes)
   }
   guard let dictionary = value.dictionaryValue else {
-    throw BackupArchiveError(.damaged, "\(part) is not a dictionary")
+    throw KeyhaulError(.damaged, "\(part) is not a dictionary")
   }
   return dictionary
 }
 
-package func encode(_ dictionary: PropertyDictionary, as part: String) throws(BackupArchiveError) -> [UInt8] {
+package func encode(_ dictionary: PropertyDictionary, as part: String) throws(KeyhaulError) -> [UInt8] {
   do throws(FormatError) {
     return try BinaryPlist.encode(.dictionary(dictionary))
   } catch {
-    throw BackupArchiveError(.unwritable, "\(part): \(error.reason)")
+    throw KeyhaulError(.unwritable, "\(part): \(error.reason)")
   }
 }
 
@@ -204,7 +204,7 @@ package struct BackupStatus: Sendable, Equatable {
   /// Reads a `Status.plist`, binary or XML.
   ///
   /// - Throws: `.damaged` where it is none, `.overLimit`.
-  package init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+  package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let root = try rootDictionary(of: bytes, in: StoredPart.status.path)
     self.init(
       version: root["Version"]?.stringValue, uuid: root["UUID"]?.stringValue, date: root["Date"]?.dateValue,
@@ -215,7 +215,7 @@ package struct BackupStatus: Sendable, Equatable {
   package var isFinished: Bool { snapshotState == "finished" }
 
   /// The status as a binary property list.
-  package func serialized() throws(BackupArchiveError) -> [UInt8] {
+  package func serialized() throws(KeyhaulError) -> [UInt8] {
     var root: PropertyDictionary = ["BackupState": .string("new")]
     root["SnapshotState"] = snapshotState.map { .string($0) }
     root["Date"] = date.map { .date($0) }

@@ -29,7 +29,7 @@ package struct ComputerProperties: Sendable {
   ///
   /// - Throws: `.damaged` for what is no property list, or cut short; `.overLimit` for one that stands for more than a
   ///   named limit accepts.
-  package init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+  package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let root = try rootDictionary(of: bytes, in: StoredPart.info.path)
     device = BackupDevice(
       identifier: root["Target Identifier"]?.stringValue ?? root["Unique Identifier"]?.stringValue,

@@ -11,7 +11,7 @@ package struct DirectorySource {
   package let storage: ManifestStorage
 
   /// Reads the files that this module knows; payloads stay where they are.
-  package func read(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
+  package func read(_ directory: borrowing Descriptor) throws(KeyhaulError) -> StoredParts {
     var parts = try readPropertyLists(directory)
     let hasManifest = parts.contains(.manifest)
     guard hasManifest || hasDatabase(directory) else {
@@ -32,7 +32,7 @@ package struct DirectorySource {
       parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, at: path, in: directory)
       parts.isKeychainRenamed = true
     }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       parts[.seal] = try read(.seal, in: directory)
     } catch {
       // What the system did not give is no fault of the seal.
@@ -43,11 +43,11 @@ package struct DirectorySource {
   }
 
   /// Reads what says about the backup as a whole, and no list of files.
-  package func readPropertyLists(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
+  package func readPropertyLists(_ directory: borrowing Descriptor) throws(KeyhaulError) -> StoredParts {
     var parts = StoredParts()
     parts[.manifest] = try read(.manifest, in: directory)
     for part in [StoredPart.status, .info] {
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         parts[part] = try read(part, in: directory)
       } catch {
         guard error.code == .overLimit else { throw error }
@@ -57,7 +57,7 @@ package struct DirectorySource {
     return parts
   }
 
-  private func read(_ part: StoredPart, in directory: borrowing Descriptor) throws(BackupArchiveError) -> [UInt8]? {
+  private func read(_ part: StoredPart, in directory: borrowing Descriptor) throws(KeyhaulError) -> [UInt8]? {
     guard let file = try open(part.path, in: directory) else { return nil }
     var bytes: [UInt8] = []
     try readWhole(file, limit: part.limit(limits)) { portion in
@@ -70,10 +70,10 @@ package struct DirectorySource {
 
   private func readLarge(
     _ part: StoredPart, at path: String? = nil, in directory: borrowing Descriptor
-  ) throws(BackupArchiveError) -> StoredBytes? {
+  ) throws(KeyhaulError) -> StoredBytes? {
     guard let file = try open(path ?? part.path, in: directory) else { return nil }
     var collector = try StoredBytesCollector(storage, system: system, expecting: file.byteCount)
-    try readWhole(file, limit: part.limit(limits)) { (portion) throws(BackupArchiveError) in
+    try readWhole(file, limit: part.limit(limits)) { (portion) throws(KeyhaulError) in
       try collector.append(portion)
     }
     return try collector.finish()
@@ -82,7 +82,7 @@ package struct DirectorySource {
   /// Reads a log or a journal of SQLite's. What is none, and what is too long, is entered and not read; an empty one is none.
   private func readJournal(
     _ part: StoredPart, in directory: borrowing Descriptor, to parts: inout StoredParts
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let status = try explained(part.path) { () throws(Errno) in
       try system.status(of: part.path.systemName, in: directory)
     }
@@ -103,8 +103,8 @@ package struct DirectorySource {
   /// - Returns: `false` where there is none.
   package func readPayload(
     _ path: String, in directory: borrowing Descriptor,
-    portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Bool {
+    portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Bool {
     guard let file = try open(path, in: directory) else { return false }
     try readWhole(file, limit: Int(clamping: limits.entryByteCount), portion)
     return true
@@ -118,7 +118,7 @@ package struct DirectorySource {
   }
 
   /// Opens a regular file of the backup, one or two names deep; `nil` if nothing is there.
-  private func open(_ path: String, in directory: borrowing Descriptor) throws(BackupArchiveError) -> OpenFile? {
+  private func open(_ path: String, in directory: borrowing Descriptor) throws(KeyhaulError) -> OpenFile? {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try open(path, named: path, in: directory) }
     let inner = try present(path) { () throws(Errno) in
@@ -130,19 +130,19 @@ package struct DirectorySource {
 
   private func open(
     _ path: String, named name: String, in directory: borrowing Descriptor
-  ) throws(BackupArchiveError) -> OpenFile? {
+  ) throws(KeyhaulError) -> OpenFile? {
     let file = try present(path) { () throws(Errno) in try system.openForReading(name, in: directory) }
     guard let file else { return nil }
     let raw = file.raw
     let status = try explained(path) { () throws(Errno) in try system.status(of: raw) }
-    guard status.kind == .file else { throw BackupArchiveError(.hostile, "\(path) is not a regular file") }
+    guard status.kind == .file else { throw KeyhaulError(.hostile, "\(path) is not a regular file") }
     return OpenFile(path: path, descriptor: file, byteCount: status.byteCount)
   }
 
   /// What `body` opens, or `nil` if nothing is there.
   private func present(
     _ path: String, _ body: () throws(Errno) -> Descriptor
-  ) throws(BackupArchiveError) -> Descriptor? {
+  ) throws(KeyhaulError) -> Descriptor? {
     do throws(Errno) {
       return try body()
     } catch {
@@ -153,7 +153,7 @@ package struct DirectorySource {
 
   private func explained<Value>(
     _ path: String, _ body: () throws(Errno) -> Value
-  ) throws(BackupArchiveError) -> Value {
+  ) throws(KeyhaulError) -> Value {
     do throws(Errno) {
       return try body()
     } catch {
@@ -162,21 +162,21 @@ package struct DirectorySource {
   }
 
   /// ELOOP and ENOTDIR are how a refused link shows itself; a socket gives ENXIO.
-  private func irregular(_ path: String, _ failure: Errno) -> BackupArchiveError {
+  private func irregular(_ path: String, _ failure: Errno) -> KeyhaulError {
     switch failure {
     case .tooManySymbolicLinkLevels, .notDirectory:
-      BackupArchiveError(.hostile, "\(path) is behind a link or is not a regular file")
-    case .noSuchAddressOrDevice: BackupArchiveError(.hostile, "\(path) is not a regular file")
-    default: BackupArchiveError(.unreadable, "\(path): \(failure.reason)", of: failure)
+      KeyhaulError(.hostile, "\(path) is behind a link or is not a regular file")
+    case .noSuchAddressOrDevice: KeyhaulError(.hostile, "\(path) is not a regular file")
+    default: KeyhaulError(.unreadable, "\(path): \(failure.reason)", of: failure)
     }
   }
 
   private func readWhole(
-    _ file: borrowing OpenFile, limit: Int, _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    _ file: borrowing OpenFile, limit: Int, _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     let (path, raw) = (file.path, file.descriptor.raw)
     guard file.byteCount <= limit else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .overLimit, "\(path) has \(Amounts.grouped(file.byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
     }
     // Most files are small, and a large buffer for each costs the system more than reading them.
@@ -189,7 +189,7 @@ package struct DirectorySource {
       if count == 0 { return }
       total += count
       guard total <= limit else {
-        throw BackupArchiveError(
+        throw KeyhaulError(
           .overLimit, "\(path) grew beyond \(Amounts.grouped(Int64(limit))) bytes while it was being read")
       }
       try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
@@ -205,7 +205,7 @@ extension DirectorySource {
   private static let maximumCandidateCount = 3
 
   /// Why a directory without a manifest is not a backup.
-  func notABackup(_ directory: borrowing Descriptor) -> BackupArchiveError {
+  func notABackup(_ directory: borrowing Descriptor) -> KeyhaulError {
     let fact = "it has no \(StoredPart.manifest.path)"
     let (backups, parents, lostLinks) = candidates(in: directory)
     var hints: [String] = []
@@ -214,7 +214,7 @@ extension DirectorySource {
     if let link = lostLinks.first {
       hints.append("the link \(quoted(link.name)) points to \(link.target), which does not exist")
     }
-    return BackupArchiveError(.notABackup, ([fact] + hints).joined(separator: "; "))
+    return KeyhaulError(.notABackup, ([fact] + hints).joined(separator: "; "))
   }
 
   private static func listed(_ names: [String]) -> String {
@@ -276,7 +276,7 @@ extension DirectorySource {
     }
   }
 
-  private func beginsLikeContainer(_ file: borrowing Descriptor) throws(BackupArchiveError) -> Bool {
+  private func beginsLikeContainer(_ file: borrowing Descriptor) throws(KeyhaulError) -> Bool {
     _ = try ContainerFormat(try DescriptorFeed(descriptor: file.raw, system: system))
     return true
   }
@@ -315,7 +315,7 @@ extension DirectorySource {
   /// - Parameter identifier: Of the only payload that is looked for; `nil` to list all.
   package func payloads(
     of directory: borrowing Descriptor, layout: BackupLayout, only identifier: String? = nil
-  ) throws(BackupArchiveError) -> StoredPayloads {
+  ) throws(KeyhaulError) -> StoredPayloads {
     var payloads = StoredPayloads()
     do {
       let names = try system.names(in: directory)
@@ -332,7 +332,7 @@ extension DirectorySource {
         try add(try system.names(in: inner), of: inner, inner: text, search, to: &payloads)
       }
     } catch {
-      throw BackupArchiveError(.unreadable, error.reason)
+      throw KeyhaulError(.unreadable, error.reason)
     }
     payloads.settle()
     return payloads
@@ -392,7 +392,7 @@ extension DirectorySource {
   /// Why a directory without a manifest is a part of a backup; `nil` if nothing shows that it is one.
   ///
   /// - Parameter propertyLists: What of its property lists was read.
-  func withoutManifest(_ directory: borrowing Descriptor, _ propertyLists: StoredParts) -> BackupArchiveError? {
+  func withoutManifest(_ directory: borrowing Descriptor, _ propertyLists: StoredParts) -> KeyhaulError? {
     let (hasInfo, hasStatus) = (propertyLists.contains(.info), propertyLists.contains(.status))
     let payloadCount = payloadCount(in: directory)
     var facts = ["it has no \(StoredPart.manifest.path), which is needed to get its keys"]
@@ -410,7 +410,7 @@ extension DirectorySource {
     facts.append(Self.words(of: status))
     facts.append("\(Amounts.count(payloadCount, "payload")) \(payloadCount == 1 ? "is" : "are") in it")
     let isFinished = status??.isFinished == true
-    return BackupArchiveError(isFinished ? .damaged : .manifestMissing, facts.joined(separator: "; "))
+    return KeyhaulError(isFinished ? .damaged : .manifestMissing, facts.joined(separator: "; "))
   }
 
   /// Whether `Manifest.db` starts like a database that is not encrypted.

@@ -51,9 +51,9 @@ package final class ContainerHandle: Sendable {
 
   /// Goes through its files from the first one. No other walk may be begun in the closure.
   package func walk<Value>(
-    _ body: (ContainerWalk) throws(BackupArchiveError) -> Value
-  ) throws(BackupArchiveError) -> Value {
-    try descriptor.withLock { (descriptor) throws(BackupArchiveError) in
+    _ body: (ContainerWalk) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
+    try descriptor.withLock { (descriptor) throws(KeyhaulError) in
       let feed = try DescriptorFeed(descriptor: descriptor.raw, system: source.system)
       _ = try feed.seek(0, .start)
       return try body(try ContainerWalk(feed, as: format, limits: source.limits))
@@ -64,11 +64,11 @@ package final class ContainerHandle: Sendable {
   ///
   /// - Throws: `.damaged` where that happens too often, and what `body` throws.
   package func forEachFile(
-    _ body: (ContainerWalk.File, ContainerWalk) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    _ body: (ContainerWalk.File, ContainerWalk) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     var doneCount = 0
     for _ in 0...source.limits.resumptionCount {
-      let isAtEnd = try walk { (walk) throws(BackupArchiveError) in
+      let isAtEnd = try walk { (walk) throws(KeyhaulError) in
         var count = 0
         while let file = try walk.next() {
           count += 1
@@ -81,7 +81,7 @@ package final class ContainerHandle: Sendable {
       }
       if isAtEnd { return }
     }
-    throw BackupArchiveError(.damaged, "more than \(source.limits.resumptionCount) of its files end early")
+    throw KeyhaulError(.damaged, "more than \(source.limits.resumptionCount) of its files end early")
   }
 }
 
@@ -116,11 +116,11 @@ package struct StoredPayload {
 
   /// - Returns: `false` where nothing is stored.
   package func forEachPortion(
-    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Bool {
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Bool {
     guard let watcher else { return try read(body) }
     watcher.begin()
-    let isThere = try read { (portion) throws(BackupArchiveError) in
+    let isThere = try read { (portion) throws(KeyhaulError) in
       try watcher.see(portion)
       try body(portion)
     }
@@ -129,8 +129,8 @@ package struct StoredPayload {
   }
 
   private func read(
-    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Bool {
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Bool {
     switch place {
     case .file(let path, let layout, let handle, let source):
       if try source.readPayload(path, in: handle.descriptor, portion: body) { return true }
@@ -140,7 +140,7 @@ package struct StoredPayload {
       try walk.forEachPortion(of: file, body)
       return true
     case .sought(let path, let container):
-      return try container.walk { (walk) throws(BackupArchiveError) in
+      return try container.walk { (walk) throws(KeyhaulError) in
         while let file = try walk.next() {
           guard BackupPath.inside(container.directory, file.path) == path else { continue }
           try walk.forEachPortion(of: file, body)
@@ -155,7 +155,7 @@ package struct StoredPayload {
 /// Is told of a payload's stored bytes while somebody reads them.
 protocol PayloadWatcher: AnyObject {
   func begin()
-  func see(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError)
+  func see(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError)
   /// The payload was read to its end.
   func end()
 }
@@ -169,13 +169,13 @@ package final class SealMeter: PayloadWatcher {
   private enum State { case unread, begun, whole }
 
   /// Creates a meter for a single payload.
-  package init() throws(BackupArchiveError) {
+  package init() throws(KeyhaulError) {
     digest = try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
   func begin() { state = .begun }
 
-  func see(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+  func see(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     byteCount += Int64(bytes.count)
     try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
@@ -188,8 +188,8 @@ package final class SealMeter: PayloadWatcher {
   ///   - payload: As it is stored.
   ///   - path: Its path in the backup.
   /// - Returns: An entry whose size is -1 where the payload broke off: no seal has that.
-  package func entry(of payload: StoredPayload, at path: String) throws(BackupArchiveError) -> SealList.Entry {
-    if state == .unread { _ = try? payload.watched(by: self).forEachPortion { (_) throws(BackupArchiveError) in } }
+  package func entry(of payload: StoredPayload, at path: String) throws(KeyhaulError) -> SealList.Entry {
+    if state == .unread { _ = try? payload.watched(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
     return SealList.Entry(
       path: path, byteCount: state == .whole ? byteCount : -1,
       sha256: try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try digest.finish() })

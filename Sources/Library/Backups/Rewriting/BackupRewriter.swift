@@ -25,15 +25,15 @@ package struct BackupRewriter: Sendable {
   /// - Throws: `.busy` if another process uses the backup; `.changed` if the backup is no longer the one that was
   ///   opened; any error of the change.
   func changing<Value>(
-    _ archive: BackupArchive, at path: String, _ change: () throws(BackupArchiveError) -> Value
-  ) throws(BackupArchiveError) -> Value {
+    _ archive: BackupArchive, at path: String, _ change: () throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
     guard locks else { return try change() }
     archive.lock?.release()
     let lock = try BackupLock.acquire(path, for: .writing, system: system)
     defer { lock?.release() }
     let now = try reopen(path, like: archive)
     guard now.digest == archive.digest, now.parts[.seal] == archive.parts[.seal] else {
-      throw BackupArchiveError(.changed, "it changed after it was opened")
+      throw KeyhaulError(.changed, "it changed after it was opened")
     }
     return try change()
   }
@@ -44,7 +44,7 @@ package struct BackupRewriter: Sendable {
   }
 
   /// What stands at a path now, opened as the archive was, which it is held against.
-  func reopen(_ path: String, like archive: BackupArchive) throws(BackupArchiveError) -> BackupArchive {
+  func reopen(_ path: String, like archive: BackupArchive) throws(KeyhaulError) -> BackupArchive {
     try BackupArchive.open(.path(path), limits: limits, storage: archive.storage, system: system)
   }
 

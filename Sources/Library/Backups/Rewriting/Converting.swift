@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainCrypto
 import KeychainFormats
 import SystemPackage
@@ -20,7 +20,7 @@ extension BackupRewriter {
   package func convert(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> RewrittenBackup {
+  ) throws(KeyhaulError) -> RewrittenBackup {
     try archive.require(.copying)
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
@@ -29,8 +29,8 @@ extension BackupRewriter {
     let walk = self.walk(through: archive, at: path)
     var outgoing = OutgoingBackup(
       directoryName: archive.directoryName, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
-    ) { (sink) throws(WriteFailure) in
-      let others = try walk.forEachFile { (file) throws(WriteFailure) in
+    ) { (sink) throws(KeyhaulError) in
+      let others = try walk.forEachFile { (file) throws(KeyhaulError) in
         guard file.isOwn else {
           tally.foreignFiles.append(file.name.shown)
           return
@@ -40,10 +40,10 @@ extension BackupRewriter {
       }
       tally.foreignFiles += others
     }
-    outgoing.check = { (written) throws(BackupArchiveError) in
+    outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
       guard copy.digest == archive.digest, try copy.storedFiles() == stored else {
-        throw BackupArchiveError(.changed, "the backup changed while it was being copied")
+        throw KeyhaulError(.changed, "the backup changed while it was being copied")
       }
     }
     let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)
@@ -86,7 +86,7 @@ extension BackupRewriter {
   package func standingCopy(
     of archive: BackupArchive, at path: String, in standing: String, as destination: ArchiveDestination,
     progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> RewrittenBackup? {
+  ) throws(KeyhaulError) -> RewrittenBackup? {
     guard let other = try? reopen(standing, like: archive), other.digest == archive.digest else { return nil }
     let walk = self.walk(through: other, at: standing)
     switch destination {
@@ -100,7 +100,7 @@ extension BackupRewriter {
     let meter = CopyMeter(total: byteCount * 2, progress)
     let own = try measured(self.walk(through: archive, at: path), meter)
     let copy: MeasuredFiles
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       copy = try measured(walk, meter)
     } catch {
       if error.code == .interrupted || error.isShortage { throw error }
@@ -120,10 +120,10 @@ extension BackupRewriter {
     var foreign: [String] = []
   }
 
-  private func measured(_ walk: BackupWalk, _ meter: CopyMeter) throws(BackupArchiveError) -> MeasuredFiles {
+  private func measured(_ walk: BackupWalk, _ meter: CopyMeter) throws(KeyhaulError) -> MeasuredFiles {
     var measured = MeasuredFiles()
-    do throws(WriteFailure) {
-      let others = try walk.forEachFile { (file) throws(WriteFailure) in
+    do throws(KeyhaulError) {
+      let others = try walk.forEachFile { (file) throws(KeyhaulError) in
         guard file.isOwn, file.byteCount <= file.byteLimit, measured.files[file.path] == nil else {
           measured.foreign.append(file.name.shown)
           return
@@ -137,9 +137,9 @@ extension BackupRewriter {
     return measured
   }
 
-  private static func digest(of file: BackupWalk.File, _ meter: CopyMeter) throws(WriteFailure) -> [UInt8] {
+  private static func digest(of file: BackupWalk.File, _ meter: CopyMeter) throws(KeyhaulError) -> [UInt8] {
     let digest = try computing(file) { () throws(DataProtectionError) in try DigestStream(.sha256) }
-    try file.forEachPortion { (portion) throws(WriteFailure) in
+    try file.forEachPortion { (portion) throws(KeyhaulError) in
       try computing(file) { () throws(DataProtectionError) in try digest.update(portion) }
       try meter.add(portion.count)
     }
@@ -148,7 +148,7 @@ extension BackupRewriter {
 
   private static func computing<Value>(
     _ file: BackupWalk.File, _ body: () throws(DataProtectionError) -> Value
-  ) throws(WriteFailure) -> Value {
-    try obtaining { () throws(BackupArchiveError) in try explained(file.path, body) }
+  ) throws(KeyhaulError) -> Value {
+    try explained(file.path, body)
   }
 }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
@@ -20,7 +20,7 @@ extension BackupRewriter {
   package func decrypt(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, keys: ClassKeys,
     replace: Bool = false, progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> DecryptedBackup {
+  ) throws(KeyhaulError) -> DecryptedBackup {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
     let pass = try DecryptionPass(
@@ -29,8 +29,8 @@ extension BackupRewriter {
     try pass.prepare(walk, stored)
     var outgoing = OutgoingBackup(
       directoryName: archive.directoryName, byteCount: pass.meter.total, isEncrypted: false
-    ) { (sink) throws(WriteFailure) in try pass.send(walk, to: sink) }
-    outgoing.check = { (written) throws(BackupArchiveError) in try pass.check(reopen(written, like: archive)) }
+    ) { (sink) throws(KeyhaulError) in try pass.send(walk, to: sink) }
+    outgoing.check = { (written) throws(KeyhaulError) in try pass.check(reopen(written, like: archive)) }
     let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)
     let byteCount =
       switch destination {
@@ -73,7 +73,7 @@ final class DecryptionPass {
 
   init(
     _ archive: BackupArchive, keys: ClassKeys, meter: CopyMeter
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
     self.archive = archive
     self.keys = keys
@@ -81,29 +81,29 @@ final class DecryptionPass {
   }
 
   /// Reads every file once: what ends in no padding is damaged, and would be found out too late.
-  func prepare(_ walk: BackupWalk, _ stored: StoredPayloads) throws(BackupArchiveError) {
+  func prepare(_ walk: BackupWalk, _ stored: StoredPayloads) throws(KeyhaulError) {
     let list = try archive.fileList(with: keys)
     var index = FileIndex()
-    var missing: [(String, BackupArchiveError)] = []
-    let listing = try list.listing(lending: .file) { (file, place) throws(BackupArchiveError) in
+    var missing: [(String, KeyhaulError)] = []
+    let listing = try list.listing(lending: .file) { (file, place) throws(KeyhaulError) in
       index.add(file, at: place)
       guard stored.byteCount(of: file.fileIdentifier) == nil, (try? file.record())??.needsPayload ?? true else {
         return
       }
       let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
-      missing.append((file.fileIdentifier, BackupArchiveError(.payloadMissing, "\(name) is missing")))
+      missing.append((file.fileIdentifier, KeyhaulError(.payloadMissing, "\(name) is missing")))
     }
     rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
     faults = missing.map { .init(fileIdentifier: $0.0, error: $0.1) }
     let reader = try list.reader()
     let seal = try SealCheck(archive)
-    try archive.forEachPayload(of: stored) { (stored) throws(BackupArchiveError) in
+    try archive.forEachPayload(of: stored) { (stored) throws(KeyhaulError) in
       let meter = seal == nil ? nil : try SealMeter()
       let payload = stored.watched(by: meter)
       guard let place = index.places(of: payload.fileIdentifier).first, let file = try reader.file(at: place) else {
         return
       }
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         readable[payload.fileIdentifier] = try read(payload, file)
         let path = archive.layout.storedPath(of: payload.fileIdentifier)
         if let entry = try meter?.entry(of: stored, at: path), seal?.take(entry) != nil,
@@ -118,18 +118,18 @@ final class DecryptionPass {
     }
   }
 
-  private func read(_ payload: StoredPayload, _ file: ListedFile) throws(BackupArchiveError) -> Readable {
+  private func read(_ payload: StoredPayload, _ file: ListedFile) throws(KeyhaulError) -> Readable {
     let digest = try explained("a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     let pass = try PayloadPass(of: file, in: archive, with: keys)
-    let reading = try pass.run(payload) { (portion) throws(BackupArchiveError) in
+    let reading = try pass.run(payload) { (portion) throws(KeyhaulError) in
       // What is read here is read again when it is written; only then it counts.
-      do throws(WriteFailure) { try meter.add(0) } catch {
-        throw BackupArchiveError(.interrupted, "it was stopped")
+      do throws(KeyhaulError) { try meter.add(0) } catch {
+        throw KeyhaulError(.interrupted, "it was stopped")
       }
       try explained("a digest") { () throws(DataProtectionError) in try digest.update(portion) }
     }
     guard reading.hasValidPadding else {
-      throw BackupArchiveError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
+      throw KeyhaulError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
     }
     let recorded = try file.record()?.digest
     if reading.fits(recorded) == false { differing.append(file) }
@@ -140,12 +140,12 @@ final class DecryptionPass {
 
   // MARK: Writing
 
-  func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(WriteFailure) {
-    let sink = try obtaining { () throws(BackupArchiveError) in try SealingSink(target, layout: archive.layout) }
+  func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(KeyhaulError) {
+    let sink = try SealingSink(target, layout: archive.layout)
     var time: Int64 = 0
     var isDone: Set<String> = []
     let faulty = Set(faults.map(\.fileIdentifier))
-    foreignFiles += try walk.forEachFile { (file) throws(WriteFailure) in
+    foreignFiles += try walk.forEachFile { (file) throws(KeyhaulError) in
       guard file.isOwn, !file.isLeftover else { return foreignFiles.append(file.name.shown) }
       if let identifier = file.payload {
         if let known = readable[identifier], isDone.insert(identifier).inserted {
@@ -165,12 +165,10 @@ final class DecryptionPass {
       fileCount += 1
       writtenByteCount += file.byteCount
     }
-    let parts = try obtaining { () throws(BackupArchiveError) in
-      (try list.serialized(), try ManifestEdit(archive.parts[.manifest] ?? []).decrypted())
-    }
+    let parts = (try list.serialized(), try ManifestEdit(archive.parts[.manifest] ?? []).decrypted())
     try sink.add(EntryName(StoredPart.database.path), parts.0, modificationTime: time)
     try sink.add(EntryName(StoredPart.manifest.path), parts.1, modificationTime: time)
-    let seal = try obtaining { () throws(BackupArchiveError) in try SealMaker(manifestKey: nil).seal(of: sink.entries) }
+    let seal = try SealMaker(manifestKey: nil).seal(of: sink.entries)
     try sink.add(EntryName(StoredPart.seal.path), seal.bytes, modificationTime: time)
     fileCount += 3
     writtenByteCount += Int64(parts.0.count + parts.1.count + seal.bytes.count)
@@ -178,48 +176,44 @@ final class DecryptionPass {
 
   private func decrypt(
     _ file: BackupWalk.File, _ known: Readable, to sink: any StoredFileSink
-  ) throws(WriteFailure) {
-    let cipher = try obtaining { () throws(BackupArchiveError) in try decryptor(of: known.file) }
+  ) throws(KeyhaulError) {
+    let cipher = try decryptor(of: known.file)
     var written: Int64 = 0
-    func write(_ bytes: [UInt8]) throws(WriteFailure) {
+    func write(_ bytes: [UInt8]) throws(KeyhaulError) {
       written += Int64(bytes.count)
       try sink.write(bytes)
     }
-    let changed = BackupArchiveError(.changed, "the backup changed while it was being copied")
+    let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
     try sink.begin(
       EntryName(file.path), byteCount: known.plainByteCount, modificationTime: file.modificationTime)
-    try file.forEachPortion { (portion) throws(WriteFailure) in
+    try file.forEachPortion { (portion) throws(KeyhaulError) in
       try write(
-        try obtaining { () throws(BackupArchiveError) in
-          try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
-        })
-      guard written <= known.plainByteCount else { throw .source(changed) }
+        try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) })
+      guard written <= known.plainByteCount else { throw changed }
       try meter.add(portion.count)
     }
     if file.byteCount > 0 {
       try write(
-        try obtaining { () throws(BackupArchiveError) in
-          try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }.bytes
-        })
+        try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }.bytes)
     }
-    guard written == known.plainByteCount else { throw .source(changed) }
+    guard written == known.plainByteCount else { throw changed }
     try sink.end()
-    try obtaining { () throws(BackupArchiveError) in try enter(known) }
+    try enter(known)
     fileCount += 1
     decryptedCount += 1
     writtenByteCount += written
   }
 
-  private func decryptor(of file: ListedFile) throws(BackupArchiveError) -> FileDecryptor {
+  private func decryptor(of file: ListedFile) throws(KeyhaulError) -> FileDecryptor {
     guard let field = try file.record()?.encryptionKey?.serialized() else {
-      throw BackupArchiveError(.damaged, "the manifest has no key for \(file.fileIdentifier)")
+      throw KeyhaulError(.damaged, "the manifest has no key for \(file.fileIdentifier)")
     }
     let key = try archive.fileKey(field, of: file.fileIdentifier, keys: keys)
     return try explained(file.fileIdentifier) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
   }
 
   /// The row of a file that is in clear now.
-  private func enter(_ known: Readable) throws(BackupArchiveError) {
+  private func enter(_ known: Readable) throws(KeyhaulError) {
     let identifier = known.file.fileIdentifier
     guard let row = try list.archive(of: identifier) else { return }
     let changed = try explained("the record of \(identifier)") { () throws(FormatError) in
@@ -231,8 +225,8 @@ final class DecryptionPass {
   // MARK: After
 
   /// Holds what was written against what was read.
-  func check(_ copy: BackupArchive) throws(BackupArchiveError) {
-    let changed = BackupArchiveError(.changed, "the backup changed while it was being copied")
+  func check(_ copy: BackupArchive) throws(KeyhaulError) {
+    let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
     guard copy.keybag == archive.keybag, copy.manifest.isDecryptedCopy, try copy.storedFiles().count == decryptedCount
     else { throw changed }
     guard readable[StoredPart.keychainFileIdentifier] != nil else { return }
@@ -262,6 +256,6 @@ package struct DecryptedBackup: Sendable {
     /// The name under which it is, or should be, stored.
     package let fileIdentifier: String
     /// Why it could not be read.
-    package let error: BackupArchiveError
+    package let error: KeyhaulError
   }
 }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
@@ -17,7 +17,7 @@ final class KeychainReplacement {
   /// - Parameter keys: The backup's, unlocked; every class key that the list and the keychain file need is among them.
   init(
     _ plain: [UInt8], in archive: BackupArchive, keys: ClassKeys, random: some RandomSource
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     self.archive = archive
     self.keys = keys
     self.plain = plain
@@ -26,7 +26,7 @@ final class KeychainReplacement {
     let list = try ManifestWorkingCopy(try archive.databaseBytes(with: self.keys))
     guard let row = try list.archive(of: identifier), let oldStored = archive.parts[large: archive.layout.keychainPart]
     else {
-      throw BackupArchiveError(.damaged, "the manifest does not describe the keychain file")
+      throw KeyhaulError(.damaged, "the manifest does not describe the keychain file")
     }
     let record = try explained("the record of the keychain file") { () throws(FormatError) in
       try FileRecord(archive: row)
@@ -57,7 +57,7 @@ final class KeychainReplacement {
 
   private static func encrypted(
     _ plain: [UInt8], _ own: KeyClass, with keys: ClassKeys, _ random: some RandomSource
-  ) throws(BackupArchiveError) -> ([UInt8], ClassWrappedKey) {
+  ) throws(KeyhaulError) -> ([UInt8], ClassWrappedKey) {
     let part = "the keychain file"
     let (stored, field) = try explained(part) { () throws(DataProtectionError) in
       let key = try Secret(count: 32, from: random)
@@ -67,7 +67,7 @@ final class KeychainReplacement {
   }
 
   /// The list as it is stored: under the key that it has, which the manifest names, so that the manifest stays.
-  private func sealed(_ list: [UInt8]) throws(BackupArchiveError) -> [UInt8] {
+  private func sealed(_ list: [UInt8]) throws(KeyhaulError) -> [UInt8] {
     guard archive.isListFileEncrypted, let field = archive.manifest.manifestKey else { return list }
     let key = try archive.fileKey(field, of: "the manifest database", keys: keys)
     return try explained("the manifest database") { () throws(DataProtectionError) in
@@ -75,24 +75,24 @@ final class KeychainReplacement {
     }
   }
 
-  private static func sha1(_ bytes: [UInt8]) throws(BackupArchiveError) -> [UInt8] {
+  private static func sha1(_ bytes: [UInt8]) throws(KeyhaulError) -> [UInt8] {
     try explained("the keychain file") { () throws(DataProtectionError) in try Digest.sha1(bytes) }
   }
 
   // MARK: Writing
 
   /// - Throws: `.occupied` where the directory holds other things, which would be lost.
-  func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
-    do throws(WriteFailure) {
+  func prepare(_ walk: BackupWalk) throws(KeyhaulError) {
+    do throws(KeyhaulError) {
       guard let other = try walk.foreignNames().first else { return }
-      throw .occupied("\(quoted(other)) is not part of the backup and would be lost")
+      throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
     } catch {
       throw BackupPlacement(system: walk.system).explain(error, path: "the backup", needs: nil)
     }
   }
 
-  func send(_ walk: BackupWalk, to sink: any StoredFileSink, _ meter: CopyMeter) throws(WriteFailure) {
-    try walk.forEachFile { (file) throws(WriteFailure) in
+  func send(_ walk: BackupWalk, to sink: any StoredFileSink, _ meter: CopyMeter) throws(KeyhaulError) {
+    try walk.forEachFile { (file) throws(KeyhaulError) in
       if file.isJournal { return }
       guard file.isOwn, let bytes = parts[file.path] else { return try file.pass(to: sink, meter) }
       try sink.add(file.name, bytes, modificationTime: file.modificationTime)
@@ -103,11 +103,11 @@ final class KeychainReplacement {
   // MARK: After
 
   /// Holds what was written against what was read, before it takes its place.
-  func check(_ copy: BackupArchive, stored: StoredPayloads) throws(BackupArchiveError) {
+  func check(_ copy: BackupArchive, stored: StoredPayloads) throws(KeyhaulError) {
     guard copy.parts[.manifest] == archive.parts[.manifest], copy.isEncrypted == archive.isEncrypted,
       copy.parts[.status] == archive.parts[.status],
       try copy.storedFiles().count == stored.count, try copy.keychainFile(with: keys).bytes == plain
-    else { throw BackupArchiveError(.changed, "the backup changed while it was being rewritten") }
+    else { throw KeyhaulError(.changed, "the backup changed while it was being rewritten") }
   }
 }
 
@@ -132,7 +132,7 @@ extension BackupRewriter {
   package func replaceKeychain(
     of archive: BackupArchive, at path: String, with file: [UInt8], keys: ClassKeys,
     random: some RandomSource = SystemRandomSource(), progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> RewrittenBackup {
+  ) throws(KeyhaulError) -> RewrittenBackup {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
     let replacement = try KeychainReplacement(file, in: archive, keys: keys, random: random)
@@ -141,18 +141,18 @@ extension BackupRewriter {
     try replacement.prepare(walk)
     var outgoing = OutgoingBackup(
       directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
-    ) { (sink) throws(WriteFailure) in
+    ) { (sink) throws(KeyhaulError) in
       try replacement.send(walk, to: sink, meter)
     }
-    outgoing.check = { (written) throws(BackupArchiveError) in
+    outgoing.check = { (written) throws(KeyhaulError) in
       // What was read before must be what stands there still: its other files are taken over unseen.
       guard try reopen(path, like: archive).digest == archive.digest else {
-        throw BackupArchiveError(.changed, "the backup changed while it was being rewritten")
+        throw KeyhaulError(.changed, "the backup changed while it was being rewritten")
       }
       try replacement.check(try reopen(written, like: archive), stored: stored)
     }
     let placement = BackupPlacement(system: system)
-    let placed = try changing(archive, at: path) { () throws(BackupArchiveError) in
+    let placed = try changing(archive, at: path) { () throws(KeyhaulError) in
       walk.isDirectory
         ? try placement.placeDirectory(outgoing, at: path, replace: true, keeping: .all)
         : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: .all)

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
@@ -7,10 +7,10 @@ extension BackupRewriter {
   ///
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, whose `Manifest.mbdb` is read and never written;
   ///   `.sealedList` for one of iOS 10.0 with a password.
-  package static func checkReencryption(of archive: BackupArchive) throws(BackupArchiveError) {
+  package static func checkReencryption(of archive: BackupArchive) throws(KeyhaulError) {
     try checkRekeying(of: archive)
     guard archive.layout == .manifestDB else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .unsupported, "it is from iOS 9 or earlier; this works with backups from iOS 10 and later")
     }
   }
@@ -32,7 +32,7 @@ extension BackupRewriter {
     _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys,
     random: some RandomSource = SystemRandomSource(),
     progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> RewrittenBackup {
+  ) throws(KeyhaulError) -> RewrittenBackup {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
     try archive.requireSealed(stored)
@@ -43,15 +43,15 @@ extension BackupRewriter {
     try pass.prepare(walk)
     var outgoing = OutgoingBackup(
       directoryName: nil, byteCount: pass.meter.total, isEncrypted: !archive.isEncrypted
-    ) { (sink) throws(WriteFailure) in try pass.send(walk, to: sink) }
-    outgoing.check = { (written) throws(BackupArchiveError) in
+    ) { (sink) throws(KeyhaulError) in try pass.send(walk, to: sink) }
+    outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
       try pass.check(copy, storedCount: stored.count)
     }
     let placement = BackupPlacement(system: system)
     // Decrypted files must not be readable by users who could read only the encrypted ones.
     let access = archive.isEncrypted ? KeptAccess.owner : .all
-    let placed = try changing(archive, at: path) { () throws(BackupArchiveError) in
+    let placed = try changing(archive, at: path) { () throws(KeyhaulError) in
       walk.isDirectory
         ? try placement.placeDirectory(outgoing, at: path, replace: true, keeping: access)
         : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: access)
@@ -81,7 +81,7 @@ final class ReencryptionPass<Random: RandomSource> {
 
   init(
     _ archive: BackupArchive, keybag: Keybag, keys: ClassKeys, random: Random, meter: CopyMeter
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
     self.archive = archive
     self.keybag = keybag
@@ -95,13 +95,13 @@ final class ReencryptionPass<Random: RandomSource> {
   // MARK: Before
 
   /// Learns what has to be known before the first byte is written.
-  func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
-    do throws(WriteFailure) {
+  func prepare(_ walk: BackupWalk) throws(KeyhaulError) {
+    do throws(KeyhaulError) {
       if let other = try walk.foreignNames().first {
-        throw .occupied("\(quoted(other)) is not part of the backup and would be lost")
+        throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
       }
       guard !encrypts else { return }
-      try walk.forEachFile { (file) throws(WriteFailure) in
+      try walk.forEachFile { (file) throws(KeyhaulError) in
         guard let identifier = file.payload, let key = try fileKey(of: identifier) else { return }
         plainByteCounts[identifier] = try plainByteCount(of: file, key: key)
       }
@@ -110,20 +110,18 @@ final class ReencryptionPass<Random: RandomSource> {
     }
   }
 
-  private func plainByteCount(of file: BackupWalk.File, key: borrowing Secret) throws(WriteFailure) -> Int64 {
+  private func plainByteCount(of file: BackupWalk.File, key: borrowing Secret) throws(KeyhaulError) -> Int64 {
     guard file.byteCount > 0 else { return 0 }
     let size = Int64(FileSectionDecryptor.blockSize)
     var end = try file.lastBytes(2 * FileSectionDecryptor.blockSize)
     guard file.byteCount.isMultiple(of: size), end.count >= Int(size) else { throw damaged(file) }
     let previous = end.count > Int(size) ? Array(end.prefix(Int(size))) : nil
     let last = end.suffix(Int(size))
-    end = try obtaining { () throws(BackupArchiveError) in
-      try explained(file.path) { () throws(DataProtectionError) in
-        let decryptor = try FileSectionDecryptor(key: key)
-        return try [UInt8](count: last.count) { (block) throws(DataProtectionError) in
-          block.copyBytes(from: last)
-          try decryptor.decrypt(block, after: previous)
-        }
+    end = try explained(file.path) { () throws(DataProtectionError) in
+      let decryptor = try FileSectionDecryptor(key: key)
+      return try [UInt8](count: last.count) { (block) throws(DataProtectionError) in
+        block.copyBytes(from: last)
+        try decryptor.decrypt(block, after: previous)
       }
     }
     let padding = end.last ?? 0
@@ -133,32 +131,28 @@ final class ReencryptionPass<Random: RandomSource> {
     return file.byteCount - Int64(padding)
   }
 
-  private func damaged(_ file: BackupWalk.File) -> WriteFailure {
-    .source(BackupArchiveError(.damaged, "\(file.path) does not end with valid padding"))
+  private func damaged(_ file: BackupWalk.File) -> KeyhaulError {
+    KeyhaulError(.damaged, "\(file.path) does not end with valid padding")
   }
 
   // MARK: Writing
 
-  func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(WriteFailure) {
-    let sink = try obtaining { () throws(BackupArchiveError) in
-      try SealingSink(target, layout: archive.layout, directory: walk.directory)
-    }
+  func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(KeyhaulError) {
+    let sink = try SealingSink(target, layout: archive.layout, directory: walk.directory)
     var time: Int64 = 0
     var prefix = EntryName.none
-    try walk.forEachFile { (file) throws(WriteFailure) in
+    try walk.forEachFile { (file) throws(KeyhaulError) in
       guard !file.isLeftover else { return unlisted.append(file.path) }
       if let identifier = file.payload {
-        guard let row = try obtaining({ () throws(BackupArchiveError) in try list.archive(of: identifier) }) else {
+        guard let row = try list.archive(of: identifier) else {
           unlisted.append(file.path)
           return
         }
         let change = encrypts ? try encrypt(file, row, to: sink) : try decrypt(file, identifier, row, to: sink)
-        try obtaining { () throws(BackupArchiveError) in
-          let changed = try explained("the record of \(file.path)") { () throws(FormatError) in
-            try FileRecord.replacing(encryptionKey: change.key, digest: change.digest, in: row)
-          }
-          try list.replaceArchive(of: identifier, by: changed)
+        let changed = try explained("the record of \(file.path)") { () throws(FormatError) in
+          try FileRecord.replacing(encryptionKey: change.key, digest: change.digest, in: row)
         }
+        try list.replaceArchive(of: identifier, by: changed)
       } else if file.path == StoredPart.manifest.path || file.path == StoredPart.database.path {
         time = file.modificationTime
         prefix = file.name.dropLast(file.path.utf8.count)
@@ -170,10 +164,10 @@ final class ReencryptionPass<Random: RandomSource> {
       }
       fileCount += 1
     }
-    let parts = try obtaining { () throws(BackupArchiveError) in try lastParts() }
+    let parts = try lastParts()
     try sink.add(prefix + StoredPart.database.path, parts.database, modificationTime: time)
     try sink.add(prefix + StoredPart.manifest.path, parts.manifest, modificationTime: time)
-    let seal = try obtaining { () throws(BackupArchiveError) in try makeSeal(of: sink.entries, parts.key) }
+    let seal = try makeSeal(of: sink.entries, parts.key)
     try sink.add(prefix + StoredPart.seal.path, seal.bytes, modificationTime: time)
     fileCount += 3
   }
@@ -186,20 +180,16 @@ final class ReencryptionPass<Random: RandomSource> {
 
   private func encrypt(
     _ file: BackupWalk.File, _ row: [UInt8], to sink: any StoredFileSink
-  ) throws(WriteFailure) -> Change {
-    let record = try obtaining { () throws(BackupArchiveError) in
-      try explained("the record of \(file.path)") { () throws(FormatError) in try FileRecord(archive: row) }
-    }
+  ) throws(KeyhaulError) -> Change {
+    let record = try explained("the record of \(file.path)") { () throws(FormatError) in try FileRecord(archive: row) }
     let own = record.protectionClass
     let isUsable = (KeyClass.fileComplete...KeyClass.fileNone).contains(own) && keys.hasKey(of: own)
-    let (key, wrapped) = try obtaining { () throws(BackupArchiveError) in
-      try makeKey(isUsable ? own : Self.fileClass)
-    }
+    let (key, wrapped) = try makeKey(isUsable ? own : Self.fileClass)
     guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
-      throw .source(BackupArchiveError(.overLimit, "\(file.path) is too large"))
+      throw KeyhaulError(.overLimit, "\(file.path) is too large")
     }
     let cipher = try working(on: file.path) { () throws(DataProtectionError) in try FileEncryptor(key: key.secret) }
-    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(WriteFailure) in
+    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(KeyhaulError) in
       try working(on: file.path) { () throws(DataProtectionError) in
         if let portion { try cipher.update(portion) } else { try cipher.finish() }
       }
@@ -209,12 +199,12 @@ final class ReencryptionPass<Random: RandomSource> {
 
   private func decrypt(
     _ file: BackupWalk.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
-  ) throws(WriteFailure) -> Change {
+  ) throws(KeyhaulError) -> Change {
     guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
-      throw .source(BackupArchiveError(.damaged, "the manifest has no key for \(file.path)"))
+      throw KeyhaulError(.damaged, "the manifest has no key for \(file.path)")
     }
     let cipher = try working(on: file.path) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
-    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(WriteFailure) in
+    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(KeyhaulError) in
       if let portion {
         return try working(on: file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
       }
@@ -232,21 +222,21 @@ final class ReencryptionPass<Random: RandomSource> {
   /// - Returns: SHA-1 of what was written.
   private func send(
     _ file: BackupWalk.File, byteCount: Int64, to sink: any StoredFileSink,
-    _ transform: (UnsafeRawBufferPointer?) throws(WriteFailure) -> [UInt8]
-  ) throws(WriteFailure) -> [UInt8] {
+    _ transform: (UnsafeRawBufferPointer?) throws(KeyhaulError) -> [UInt8]
+  ) throws(KeyhaulError) -> [UInt8] {
     let digest = try working(on: file.path) { () throws(DataProtectionError) in try DigestStream(.sha1) }
-    func write(_ bytes: [UInt8]) throws(WriteFailure) {
+    func write(_ bytes: [UInt8]) throws(KeyhaulError) {
       try working(on: file.path) { () throws(DataProtectionError) in try digest.update(bytes) }
       try sink.write(bytes)
     }
-    let reading = try obtaining { () throws(BackupArchiveError) in try SealedReading(of: file.path, in: archive) }
+    let reading = try SealedReading(of: file.path, in: archive)
     try sink.begin(file.name, byteCount: byteCount, modificationTime: file.modificationTime)
-    try file.forEachPortion { (portion) throws(WriteFailure) in
-      try obtaining { () throws(BackupArchiveError) in try reading?.update(portion) }
+    try file.forEachPortion { (portion) throws(KeyhaulError) in
+      try reading?.update(portion)
       try write(try transform(portion))
       try meter.add(portion.count)
     }
-    try obtaining { () throws(BackupArchiveError) in try reading?.finish() }
+    try reading?.finish()
     try write(try transform(nil))
     try sink.end()
     return try working(on: file.path) { () throws(DataProtectionError) in try digest.finish() }
@@ -254,23 +244,19 @@ final class ReencryptionPass<Random: RandomSource> {
 
   private func working<Value: ~Copyable>(
     on part: String, _ body: () throws(DataProtectionError) -> Value
-  ) throws(WriteFailure) -> Value {
-    try obtaining { () throws(BackupArchiveError) in try explained(part, body) }
+  ) throws(KeyhaulError) -> Value {
+    try explained(part, body)
   }
 
   /// A file's own key, `nil` for what the list doesn't have.
-  private func fileKey(of identifier: String) throws(WriteFailure) -> Secret? {
-    do throws(BackupArchiveError) {
-      guard let row = try list.archive(of: identifier) else { return nil }
-      let part = archive.layout.storedPath(of: identifier)
-      let record = try explained("the record of \(part)") { () throws(FormatError) in try FileRecord(archive: row) }
-      guard let field = record.encryptionKey?.serialized() else {
-        throw BackupArchiveError(.damaged, "the manifest has no key for \(part)")
-      }
-      return try archive.fileKey(field, of: part, keys: keys)
-    } catch {
-      throw .source(error)
+  private func fileKey(of identifier: String) throws(KeyhaulError) -> Secret? {
+    guard let row = try list.archive(of: identifier) else { return nil }
+    let part = archive.layout.storedPath(of: identifier)
+    let record = try explained("the record of \(part)") { () throws(FormatError) in try FileRecord(archive: row) }
+    guard let field = record.encryptionKey?.serialized() else {
+      throw KeyhaulError(.damaged, "the manifest has no key for \(part)")
     }
+    return try archive.fileKey(field, of: part, keys: keys)
   }
 
   private final class NewKey {
@@ -278,7 +264,7 @@ final class ReencryptionPass<Random: RandomSource> {
     init(_ secret: consuming Secret) { self.secret = secret }
   }
 
-  private func makeKey(_ keyClass: KeyClass) throws(BackupArchiveError) -> (NewKey, ClassWrappedKey) {
+  private func makeKey(_ keyClass: KeyClass) throws(KeyhaulError) -> (NewKey, ClassWrappedKey) {
     let key = try explained("the key of a file") { () throws(DataProtectionError) in
       NewKey(try Secret(count: 32, from: random))
     }
@@ -296,7 +282,7 @@ final class ReencryptionPass<Random: RandomSource> {
   }
 
   /// The list of files and the manifest, which know what all others have become.
-  private func lastParts() throws(BackupArchiveError) -> LastParts {
+  private func lastParts() throws(KeyhaulError) -> LastParts {
     let plain = try list.serialized()
     let edit = try ManifestEdit(archive.parts[.manifest] ?? [])
     guard encrypts else {
@@ -310,7 +296,7 @@ final class ReencryptionPass<Random: RandomSource> {
       database: stored, manifest: try edit.replacing(keybag: keybag, manifestKey: wrapped), key: key)
   }
 
-  private func makeSeal(of entries: [SealList.Entry], _ key: NewKey?) throws(BackupArchiveError) -> SealList {
+  private func makeSeal(of entries: [SealList.Entry], _ key: NewKey?) throws(KeyhaulError) -> SealList {
     guard let key else { return try SealMaker(manifestKey: nil).seal(of: entries) }
     return try SealMaker(manifestKey: key.secret.copy()).seal(of: entries)
   }
@@ -318,8 +304,8 @@ final class ReencryptionPass<Random: RandomSource> {
   // MARK: After
 
   /// Holds what was written against what was read, before it takes its place.
-  func check(_ copy: BackupArchive, storedCount: Int) throws(BackupArchiveError) {
-    let changed = BackupArchiveError(.changed, "the backup changed while it was being rewritten")
+  func check(_ copy: BackupArchive, storedCount: Int) throws(KeyhaulError) {
+    let changed = KeyhaulError(.changed, "the backup changed while it was being rewritten")
     guard copy.keybag == keybag, copy.isEncrypted == encrypts,
       try copy.storedFiles().count == storedCount - unlisted.count
     else { throw changed }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 import SystemPackage
@@ -8,10 +8,10 @@ extension BackupRewriter {
   ///
   /// - Throws: `.sealedList` for one of iOS 10.0: its records would stay sealed with the old password; `.decryptedCopy` for
   ///   a decrypted copy.
-  package static func checkRekeying(of archive: BackupArchive) throws(BackupArchiveError) {
+  package static func checkRekeying(of archive: BackupArchive) throws(KeyhaulError) {
     if archive.manifest.isDecryptedCopy { throw ArchiveFinding.decryptedCopy.refusal }
     guard archive.hasSealedRecords else { return }
-    throw BackupArchiveError(
+    throw KeyhaulError(
       .sealedList, "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
   }
 
@@ -37,28 +37,28 @@ extension BackupRewriter {
   package func replaceKeybag(
     of archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys? = nil,
     progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> Bool {
+  ) throws(KeyhaulError) -> Bool {
     try Self.checkRekeying(of: archive)
-    guard let old = archive.parts[.manifest] else { throw BackupArchiveError(.damaged, "it has no manifest") }
+    guard let old = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
     let new = try ManifestEdit(old).replacing(keybag: keybag)
     let seals = try RenewedSeals(of: archive, manifest: new, keys: keys)
-    return try changing(archive, at: path) { () throws(BackupArchiveError) in
+    return try changing(archive, at: path) { () throws(KeyhaulError) in
       switch archive.source {
       case .directory: try replaceManifest(of: archive, in: path, old: old, new: new, seals)
       case .container: try replaceEntry(path, of: archive, new: new, keybag: keybag, seals, progress)
-      case .stream: throw BackupArchiveError(.unsupported, "a stream cannot be changed")
+      case .stream: throw KeyhaulError(.unsupported, "a stream cannot be changed")
       }
     }
   }
 
   private func replaceManifest(
     of archive: BackupArchive, in directory: String, old: [UInt8], new: [UInt8], _ seals: RenewedSeals?
-  ) throws(BackupArchiveError) -> Bool {
+  ) throws(KeyhaulError) -> Bool {
     BackupPlacement(system: system).sweepLeftovers(besideDirectory: directory)
     if let seals {
       try replace(.seal, of: archive, in: directory, old: seals.old, new: seals.ofBoth)
     }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try replace(.manifest, of: archive, in: directory, old: old, new: new)
     } catch {
       // The seal fits the old manifest as it is; byte for byte it is the old one where the system lets it.
@@ -80,20 +80,20 @@ extension BackupRewriter {
   /// Puts other bytes in the place of one of the parts, which has to be there still as it was read.
   private func replace(
     _ part: StoredPart, of archive: BackupArchive, in directory: String, old: [UInt8], new: [UInt8]
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let path = directory.hasSuffix("/") ? directory + part.path : "\(directory)/\(part.path)"
     _ = try BackupPlacement(system: system).placeFile(
       at: path, byteCount: Int64(new.count), replace: true, keeping: .all,
-      check: { (_) throws(BackupArchiveError) in
+      check: { (_) throws(KeyhaulError) in
         guard try reopen(directory, like: archive).parts[part] == old else {
-          throw BackupArchiveError(.changed, "\(part.path) changed in the meantime")
+          throw KeyhaulError(.changed, "\(part.path) changed in the meantime")
         }
       },
-      fill: { (descriptor) throws(WriteFailure) in
+      fill: { (descriptor) throws(KeyhaulError) in
         do throws(Errno) {
           try system.writeAll(new, to: descriptor)
         } catch {
-          throw .system(error)
+          throw .writing(error)
         }
         return Int64(new.count)
       })
@@ -103,14 +103,14 @@ extension BackupRewriter {
   private func replaceEntry(
     _ path: String, of archive: BackupArchive, new: [UInt8], keybag: Keybag, _ seals: RenewedSeals?,
     _ progress: @escaping Progress
-  ) throws(BackupArchiveError) -> Bool {
+  ) throws(KeyhaulError) -> Bool {
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let walk = self.walk(through: archive, at: path)
     var outgoing = OutgoingBackup(
       directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
-    ) { (sink) throws(WriteFailure) in
-      try walk.forEachFile { (file) throws(WriteFailure) in
+    ) { (sink) throws(KeyhaulError) in
+      try walk.forEachFile { (file) throws(KeyhaulError) in
         if file.isOwn, file.path == StoredPart.manifest.path {
           return try sink.add(file.name, new, modificationTime: file.modificationTime)
         }
@@ -120,11 +120,11 @@ extension BackupRewriter {
         try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
       }
     }
-    outgoing.check = { (written) throws(BackupArchiveError) in
+    outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
       guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
         try copy.storedFiles() == stored
-      else { throw BackupArchiveError(.changed, "the backup changed while it was being copied") }
+      else { throw KeyhaulError(.changed, "the backup changed while it was being copied") }
     }
     let placed = try BackupPlacement(system: system)
       .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: .all)
@@ -144,7 +144,7 @@ private struct RenewedSeals {
   /// - Throws: `.keyUnavailable` where it has one and there are no keys, `.damaged` where it is not what was sealed.
   init?(
     of archive: BackupArchive, manifest: [UInt8], keys: ClassKeys?
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     guard let old = archive.parts[.seal] else { return nil }
     self.old = old
     let files = [StoredPart.manifest.path: manifest]
@@ -162,19 +162,19 @@ struct ManifestEdit {
   private let root: PropertyDictionary
   private let isXML: Bool
 
-  init(_ stored: [UInt8]) throws(BackupArchiveError) {
+  init(_ stored: [UInt8]) throws(KeyhaulError) {
     root = try rootDictionary(of: stored, in: StoredPart.manifest.path)
     isXML = XMLPlist.isXML(stored)
   }
 
-  func replacing(keybag: Keybag) throws(BackupArchiveError) -> [UInt8] {
+  func replacing(keybag: Keybag) throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["BackupKeyBag"] = .data(keybag.serialized())
     return try encoded(changed)
   }
 
   /// - Parameter manifestKey: Of the encrypted list of files; `nil` for a backup without a password.
-  func replacing(keybag: Keybag, manifestKey: ClassWrappedKey?) throws(BackupArchiveError) -> [UInt8] {
+  func replacing(keybag: Keybag, manifestKey: ClassWrappedKey?) throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["BackupKeyBag"] = .data(keybag.serialized())
     changed["IsEncrypted"] = .boolean(manifestKey != nil)
@@ -183,7 +183,7 @@ struct ManifestEdit {
   }
 
   /// As of a decrypted copy: no key of a list, and the keybag as it was, which opens the keychain's items.
-  func decrypted() throws(BackupArchiveError) -> [UInt8] {
+  func decrypted() throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["IsEncrypted"] = .boolean(false)
     changed["ManifestKey"] = nil
@@ -191,12 +191,12 @@ struct ManifestEdit {
     return try encoded(changed)
   }
 
-  private func encoded(_ root: PropertyDictionary) throws(BackupArchiveError) -> [UInt8] {
+  private func encoded(_ root: PropertyDictionary) throws(KeyhaulError) -> [UInt8] {
     guard isXML else { return try encode(root, as: StoredPart.manifest.path) }
     do throws(FormatError) {
       return try XMLPlist.encode(.dictionary(root))
     } catch {
-      throw BackupArchiveError(.unwritable, "\(StoredPart.manifest.path): \(error.reason)")
+      throw KeyhaulError(.unwritable, "\(StoredPart.manifest.path): \(error.reason)")
     }
   }
 }

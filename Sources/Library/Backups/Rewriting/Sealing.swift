@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 import SystemPackage
@@ -21,78 +21,76 @@ extension BackupRewriter {
   package func seal(
     _ archive: BackupArchive, at path: String, keys: ClassKeys?,
     progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     try archive.require(.copying)
-    guard archive.seal == nil else { throw BackupArchiveError(.occupied, "it is already sealed") }
+    guard archive.seal == nil else { throw KeyhaulError(.occupied, "it is already sealed") }
     let maker = try SealMaker(of: archive, keys: keys)
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
-    return try changing(archive, at: path) { () throws(BackupArchiveError) in
+    return try changing(archive, at: path) { () throws(KeyhaulError) in
       try place(stored, maker, meter, of: archive, at: path)
     }
   }
 
   private func place(
     _ stored: StoredPayloads, _ maker: SealMaker, _ meter: CopyMeter, of archive: BackupArchive, at path: String
-  ) throws(BackupArchiveError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     switch archive.source {
     case .directory:
       let seal = try maker.seal(of: try archive.sealEntries(of: stored, meter))
       try placeSeal(seal, in: path, of: archive, stored)
       return seal.count
     case .container: return try appendSeal(to: path, of: archive, stored, maker, meter)
-    case .stream: throw BackupArchiveError(.unsupported, "a stream cannot be changed")
+    case .stream: throw KeyhaulError(.unsupported, "a stream cannot be changed")
     }
   }
 
   private func placeSeal(
     _ seal: SealList, in directory: String, of archive: BackupArchive, _ stored: StoredPayloads
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let name = StoredPart.seal.path
     _ = try BackupPlacement(system: system).placeFile(
       at: directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)", byteCount: Int64(seal.bytes.count),
       replace: false,
-      check: { (_) throws(BackupArchiveError) in
+      check: { (_) throws(KeyhaulError) in
         let now = try reopen(directory, like: archive)
         guard now.digest == archive.digest, try now.storedFiles() == stored else { throw Self.changed }
       },
-      fill: { (descriptor) throws(WriteFailure) in
+      fill: { (descriptor) throws(KeyhaulError) in
         do throws(Errno) {
           try system.writeAll(seal.bytes, to: descriptor)
         } catch {
-          throw .system(error)
+          throw .writing(error)
         }
         return Int64(seal.bytes.count)
       })
   }
 
-  private static let changed = BackupArchiveError(.changed, "the backup changed while it was being sealed")
+  private static let changed = KeyhaulError(.changed, "the backup changed while it was being sealed")
 
   /// Copies every entry as it is, measures it on its way, and adds the seal.
   private func appendSeal(
     to path: String, of archive: BackupArchive, _ stored: StoredPayloads, _ maker: SealMaker,
     _ meter: CopyMeter
-  ) throws(BackupArchiveError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     let walk = self.walk(through: archive, at: path)
     let tally = Tally()
     var outgoing = OutgoingBackup(
       directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
-    ) { (target) throws(WriteFailure) in
-      let sink = try obtaining { () throws(BackupArchiveError) in
-        try SealingSink(target, layout: archive.layout, directory: walk.directory)
-      }
+    ) { (target) throws(KeyhaulError) in
+      let sink = try SealingSink(target, layout: archive.layout, directory: walk.directory)
       var (time, prefix) = (Int64(0), EntryName.none)
-      try walk.forEachFile { (file) throws(WriteFailure) in
+      try walk.forEachFile { (file) throws(KeyhaulError) in
         if file.isOwn, file.path == StoredPart.manifest.path {
           (time, prefix) = (file.modificationTime, file.name.dropLast(file.path.utf8.count))
         }
         try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
       }
-      let seal = try obtaining { () throws(BackupArchiveError) in try maker.seal(of: sink.entries) }
+      let seal = try maker.seal(of: sink.entries)
       tally.fileCount = seal.count
       try sink.add(prefix + StoredPart.seal.path, seal.bytes, modificationTime: time)
     }
-    outgoing.check = { (written) throws(BackupArchiveError) in
+    outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
       guard copy.digest == archive.digest, try copy.storedFiles() == stored, copy.seal?.breaks == [] else {
         throw Self.changed
@@ -112,15 +110,15 @@ extension BackupArchive {
   /// Measures every file that a seal covers.
   fileprivate func sealEntries(
     of stored: StoredPayloads, _ meter: CopyMeter
-  ) throws(BackupArchiveError) -> [SealList.Entry] {
+  ) throws(KeyhaulError) -> [SealList.Entry] {
     var entries = try partSealEntries()
     for byteCount in entries.map(\.byteCount) { try meter.count(Int(clamping: byteCount)) }
-    try forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+    try forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
       let digest = try explained(payload.fileIdentifier) { () throws(DataProtectionError) in
         try DigestStream(.sha256)
       }
       var byteCount: Int64 = 0
-      _ = try payload.forEachPortion { (portion) throws(BackupArchiveError) in
+      _ = try payload.forEachPortion { (portion) throws(KeyhaulError) in
         try explained(payload.fileIdentifier) { () throws(DataProtectionError) in try digest.update(portion) }
         byteCount += Int64(portion.count)
         try meter.count(portion.count)
@@ -136,8 +134,8 @@ extension BackupArchive {
 
 extension CopyMeter {
   /// As `add`, while a backup is read.
-  fileprivate func count(_ count: Int) throws(BackupArchiveError) {
-    do throws(WriteFailure) { try add(count) } catch { throw BackupArchiveError(.interrupted, "it was stopped") }
+  fileprivate func count(_ count: Int) throws(KeyhaulError) {
+    do throws(KeyhaulError) { try add(count) } catch { throw KeyhaulError(.interrupted, "it was stopped") }
   }
 }
 
@@ -155,14 +153,14 @@ final class SealingSink: StoredFileSink {
   /// - Parameter directory: The one around the backup's files in the names that are written; empty for none.
   init(
     _ sink: any StoredFileSink, layout: BackupLayout, directory: EntryName = .none
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     self.sink = sink
     self.layout = layout
     self.directory = directory
     digest = try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
-  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError) {
     current = sealedPath(of: path).map { ($0, 0) }
     try sink.begin(path, byteCount: byteCount, modificationTime: modificationTime)
   }
@@ -174,7 +172,7 @@ final class SealingSink: StoredFileSink {
     return path
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
+  func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     if current != nil {
       current?.byteCount += Int64(bytes.count)
       try measuring { () throws(DataProtectionError) in try digest.update(bytes) }
@@ -182,7 +180,7 @@ final class SealingSink: StoredFileSink {
     try sink.write(bytes)
   }
 
-  func end() throws(WriteFailure) {
+  func end() throws(KeyhaulError) {
     if let (path, byteCount) = current {
       let sha256 = try measuring { () throws(DataProtectionError) in try digest.finish() }
       // An empty one is the same as none.
@@ -194,7 +192,7 @@ final class SealingSink: StoredFileSink {
     try sink.end()
   }
 
-  private func measuring<Value>(_ body: () throws(DataProtectionError) -> Value) throws(WriteFailure) -> Value {
-    try obtaining { () throws(BackupArchiveError) in try explained(StoredPart.seal.path, body) }
+  private func measuring<Value>(_ body: () throws(DataProtectionError) -> Value) throws(KeyhaulError) -> Value {
+    try explained(StoredPart.seal.path, body)
   }
 }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
@@ -19,7 +19,7 @@ package struct BackupSeal: Sendable {
   /// - Parameter takesKey: Whether the seal's code is made with a password; `nil` if it is unknown whether the backup
   ///   has a password.
   /// - Returns: `nil` if the backup has no seal.
-  init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(BackupArchiveError) {
+  init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(KeyhaulError) {
     let name = StoredPart.seal.path
     if let fault = parts.sealFault {
       self.init(breaks: [SealBreak(name, .unreadable(fault.reason))])
@@ -27,7 +27,7 @@ package struct BackupSeal: Sendable {
     }
     guard let bytes = parts[.seal] else { return nil }
     let list: SealList
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       list = try SealList(parsing: bytes)
     } catch {
       self.init(breaks: [SealBreak(name, .unreadable(error.reason))])
@@ -77,11 +77,11 @@ extension StoredPart {
 
 extension StoredParts {
   /// What a seal lists of a part; `nil` if it is not there.
-  func sealEntry(of part: StoredPart) throws(BackupArchiveError) -> SealList.Entry? {
+  func sealEntry(of part: StoredPart) throws(KeyhaulError) -> SealList.Entry? {
     if let stored = self[large: part] {
       return .init(path: part.path, byteCount: Int64(stored.byteCount), sha256: stored.sha256)
     }
-    return try self[part].map { (bytes) throws(BackupArchiveError) in try SealList.Entry(part.path, bytes) }
+    return try self[part].map { (bytes) throws(KeyhaulError) in try SealList.Entry(part.path, bytes) }
   }
 }
 
@@ -90,7 +90,7 @@ package final class SealMaker {
   private let key: SealKey?
 
   /// - Parameter manifestKey: Of a list of files that is rewritten; `nil` if that is in clear.
-  package init(manifestKey: borrowing Secret?) throws(BackupArchiveError) {
+  package init(manifestKey: borrowing Secret?) throws(KeyhaulError) {
     switch manifestKey {
     case .none: key = nil
     case .some(let manifestKey):
@@ -101,7 +101,7 @@ package final class SealMaker {
   }
 
   /// Whether the code of a list is the one that this makes.
-  func fits(_ list: SealList) throws(BackupArchiveError) -> Bool {
+  func fits(_ list: SealList) throws(KeyhaulError) -> Bool {
     switch key {
     case .none: return list.form == .digests
     case .some(let key):
@@ -113,8 +113,8 @@ package final class SealMaker {
   }
 
   /// The seal of these files.
-  package func seal(of entries: [SealList.Entry]) throws(BackupArchiveError) -> SealList {
-    try SealList(entries, form: key == nil ? .digests : .keyed) { (listed) throws(BackupArchiveError) in
+  package func seal(of entries: [SealList.Entry]) throws(KeyhaulError) -> SealList {
+    try SealList(entries, form: key == nil ? .digests : .keyed) { (listed) throws(KeyhaulError) in
       try explained(StoredPart.seal.path) { () throws(DataProtectionError) in
         switch key {
         case .none: try Digest.sha256(listed)

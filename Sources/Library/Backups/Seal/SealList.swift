@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainCrypto
 import KeychainFormats
 
@@ -38,7 +38,7 @@ package struct SealList: Sendable {
     }
 
     /// The entry of a file whose bytes are available.
-    package init(_ path: String, _ bytes: [UInt8]) throws(BackupArchiveError) {
+    package init(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
       self.init(
         path: path, byteCount: Int64(bytes.count),
         sha256: try explained(path) { () throws(DataProtectionError) in try Digest.sha256(bytes) })
@@ -63,10 +63,10 @@ package struct SealList: Sendable {
   private static let space = UInt8(ascii: " ")
 
   /// - Throws: `.damaged` for anything but a seal as it is written, with the line.
-  package init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+  package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     guard let end = bytes.firstIndex(of: Self.lineFeed),
       let form = Form.allCases.first(where: { Self.head(of: $0).elementsEqual(bytes[...end]) })
-    else { throw BackupArchiveError(.damaged, "it does not begin like a seal of this version") }
+    else { throw KeyhaulError(.damaged, "it does not begin like a seal of this version") }
     var starts: [Int] = []
     var start = end + 1
     var last: Line?
@@ -80,14 +80,14 @@ package struct SealList: Sendable {
     }
     guard let codeStart = starts.last, bytes.count == codeStart + Self.digitCount + 1,
       Self.digest(bytes[codeStart...].dropLast()) != nil
-    else { throw BackupArchiveError(.damaged, "it does not end with its authentication code") }
+    else { throw KeyhaulError(.damaged, "it does not end with its authentication code") }
     self.form = form
     self.bytes = bytes
     self.starts = starts
   }
 
-  private static func malformed(_ line: Int) -> BackupArchiveError {
-    BackupArchiveError(
+  private static func malformed(_ line: Int) -> KeyhaulError {
+    KeyhaulError(
       .damaged,
       "line \(Amounts.grouped(Int64(line + 1))) does not describe a file, or is in the wrong position")
   }
@@ -174,8 +174,8 @@ package struct SealList: Sendable {
   ///
   /// - Parameter code: Gives the 32 bytes of the code over what it is told.
   package init(
-    _ entries: [Entry], form: Form, code: ([UInt8]) throws(BackupArchiveError) -> [UInt8]
-  ) throws(BackupArchiveError) {
+    _ entries: [Entry], form: Form, code: ([UInt8]) throws(KeyhaulError) -> [UInt8]
+  ) throws(KeyhaulError) {
     var bytes = Self.head(of: form)
     let sorted = entries.sorted {
       $0.path == $1.path

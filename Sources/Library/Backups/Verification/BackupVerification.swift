@@ -254,13 +254,13 @@ extension BackupVerification {
   }
 
   /// A fault that reading gave as an error.
-  mutating func add(_ fault: Fault, because error: BackupArchiveError) {
+  mutating func add(_ fault: Fault, because error: KeyhaulError) {
     note(error)
     add(fault)
   }
 
   /// Takes in whether an error tells of what no device writes.
-  mutating func note(_ error: BackupArchiveError) {
+  mutating func note(_ error: KeyhaulError) {
     switch error.code {
     case .hostile, .overLimit, .unsupported: isHostile = true
     default: break
@@ -358,7 +358,7 @@ extension BackupArchive {
   ///
   /// - Parameter keys: As `fileList(with:)` takes them.
   package func visibleLosses(with keys: ClassKeys) -> [String] {
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let list = try fileList(with: keys)
       return try losses(listedIn: list, with: keys)
     } catch {
@@ -368,13 +368,13 @@ extension BackupArchive {
 
   private func losses(
     listedIn list: FileList, with keys: ClassKeys
-  ) throws(BackupArchiveError) -> [String] {
+  ) throws(KeyhaulError) -> [String] {
     var losses: [String] = []
     let missing = try list.listing(against: try storedFiles()).missingCount
     if missing > 0 {
       losses.append("\(Amounts.count(missing, "listed file")) \(missing == 1 ? "is" : "are") not stored")
     }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let reading = try KeychainReading(of: self, in: list, with: keys)
       if reading.notes.contains(.digestDiffers) { losses.append("its keychain file differs from what was written") }
     } catch {

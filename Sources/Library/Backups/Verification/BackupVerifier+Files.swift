@@ -10,19 +10,15 @@ extension BackupVerifier {
   /// - Returns: The list counted; `nil` if it cannot be read to its end.
   mutating func checkFiles(
     of list: FileList, with keys: ClassKeys?, progress: BackupVerification.Progress
-  ) throws(ArchivedKeychainError) -> FileList.Listing? {
+  ) throws(KeyhaulError) -> FileList.Listing? {
     let stored: StoredPayloads
-    do throws(BackupArchiveError) {
-      stored = try archive.storedFiles()
-    } catch {
-      throw ArchivedKeychainError(error)
-    }
+    stored = try archive.storedFiles()
     var tally = FileTally()
     var index = FileIndex()
     var listing: FileList.Listing?
     var files: PayloadFiles?
-    do throws(BackupArchiveError) {
-      listing = try list.listing(against: stored) { (file, place) throws(BackupArchiveError) in
+    do throws(KeyhaulError) {
+      listing = try list.listing(against: stored) { (file, place) throws(KeyhaulError) in
         guard file.kind == .file else { return }
         checkPresence(of: file, in: stored, keychainIsApart: keys != nil, &tally)
         if stored.byteCount(of: file.fileIdentifier) != nil {
@@ -38,11 +34,11 @@ extension BackupVerifier {
       }
     } catch {
       if error == Self.cancelled {
-        throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was stopped before the last file"))
+        throw KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
       }
       // Otherwise it is the one file that holds the payloads.
       let isOfList = listing == nil || files?.failure != nil
-      if isOfList, error.category == .failed { throw ArchivedKeychainError(error) }
+      if isOfList, error.category == .failed { throw error }
       findings.add(
         .init(
           isOfList ? .database : .files, isOfList ? .databaseDamaged : .payloadUnreadable,
@@ -87,10 +83,10 @@ extension BackupVerifier {
       return
     }
     if stored.isIrregular(file.fileIdentifier) {
-      return add(BackupArchiveError(.hostile, "a link, a pipe or a folder is in its place"), of: file, &tally)
+      return add(KeyhaulError(.hostile, "a link, a pipe or a folder is in its place"), of: file, &tally)
     }
     let isKeychain = keychainIsApart && file.fileIdentifier == KeychainPayload.fileIdentifier
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       if try file.record()?.needsPayload == false {
         tally.present += 1
         tally.unstored += 1
@@ -115,7 +111,7 @@ extension BackupVerifier {
       tally.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
       return
     }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       switch keys {
       case .none: _ = try PayloadPass(storedBytesOf: file, in: archive)
       case .some(let keys): _ = try PayloadPass(of: file, in: archive, with: keys)
@@ -127,7 +123,7 @@ extension BackupVerifier {
     }
   }
 
-  mutating func add(_ error: BackupArchiveError, of file: ListedFile, _ tally: inout FileTally) {
+  mutating func add(_ error: KeyhaulError, of file: ListedFile, _ tally: inout FileTally) {
     let kind: BackupVerification.Fault.Kind
     switch error.code {
     // Gone since it was seen.
@@ -186,45 +182,37 @@ extension BackupVerifier {
   /// Every payload of an encrypted backup is whole blocks, the last of them padding.
   ///
   /// Source: iphone_backup_decrypt and other readers; AES-CBC with PKCS #7.
-  mutating func checkStoredSizes() throws(ArchivedKeychainError) {
-    do throws(BackupArchiveError) {
-      let stored = try archive.storedFiles()
-      for identifier in stored.fileIdentifiers(whereByteCount: { $0 == 0 || !$0.isMultiple(of: 16) }) {
-        findings.add(
-          .init(
-            .files, .payloadCut, file: identifier,
-            byteCount: stored.byteCount(of: identifier).flatMap(Int.init(exactly:)),
-            "its size is not valid for an encrypted file"))
-      }
-      let faults = findings.faultCount[.files, default: 0]
-      let sum = "\(Amounts.count(stored.count, "file")) stored"
-      findings.conclude(
-        .files, faults == 0 ? "\(sum), each of whole blocks" : "\(sum), \(Amounts.grouped(faults)) cut short")
-    } catch {
-      throw ArchivedKeychainError(error)
+  mutating func checkStoredSizes() throws(KeyhaulError) {
+    let stored = try archive.storedFiles()
+    for identifier in stored.fileIdentifiers(whereByteCount: { $0 == 0 || !$0.isMultiple(of: 16) }) {
+      findings.add(
+        .init(
+          .files, .payloadCut, file: identifier,
+          byteCount: stored.byteCount(of: identifier).flatMap(Int.init(exactly:)),
+          "its size is not valid for an encrypted file"))
     }
+    let faults = findings.faultCount[.files, default: 0]
+    let sum = "\(Amounts.count(stored.count, "file")) stored"
+    findings.conclude(
+      .files, faults == 0 ? "\(sum), each of whole blocks" : "\(sum), \(Amounts.grouped(faults)) cut short")
   }
 }
 
 extension BackupVerifier {
   /// Begins to hold the backup's files against its seal; nothing where it has none.
-  mutating func beginSeal() throws(ArchivedKeychainError) {
-    do throws(BackupArchiveError) {
-      sealCheck = try SealCheck(archive)
-    } catch {
-      throw ArchivedKeychainError(error)
-    }
+  mutating func beginSeal() throws(KeyhaulError) {
+    sealCheck = try SealCheck(archive)
   }
 
   /// Reads what no other check has read: where the list of files stays closed, every payload.
   ///
   /// - Throws: `.interrupted` where `progress` says so.
-  mutating func checkSealedPayloads(progress: BackupVerification.Progress) throws(BackupArchiveError) {
+  mutating func checkSealedPayloads(progress: BackupVerification.Progress) throws(KeyhaulError) {
     guard let sealCheck, archive.canReadPayloads else { return }
     let examiner = try PayloadExaminer(archive, isSealed: true, keys: nil)
     let stored = try archive.storedFiles()
     var readByteCount: Int64 = 0
-    try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+    try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
       if let entry = try examiner.examine(payload, as: []).sealEntry { sealCheck.take(entry) }
       readByteCount += stored.byteCount(of: payload.fileIdentifier) ?? 0
       guard progress(readByteCount, stored.byteCount) else { throw Self.cancelled }
@@ -235,7 +223,7 @@ extension BackupVerifier {
   /// Says what the seal shows: which files are not what was sealed, and whether it is the one that was made.
   mutating func checkSeal(
     with keys: ClassKeys?, progress: BackupVerification.Progress
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     guard let seal = archive.seal else { return findings.leaveOut(.seal, unsealedText) }
     if !arePayloadsSealChecked { try readPayloads(progress) }
     // A seal that was changed comes first: what it says of the files proves nothing then.
@@ -266,12 +254,12 @@ extension BackupVerifier {
     }
   }
 
-  private mutating func readPayloads(_ progress: BackupVerification.Progress) throws(ArchivedKeychainError) {
-    do throws(BackupArchiveError) {
+  private mutating func readPayloads(_ progress: BackupVerification.Progress) throws(KeyhaulError) {
+    do throws(KeyhaulError) {
       try checkSealedPayloads(progress: progress)
     } catch {
       if error == Self.cancelled {
-        throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was stopped before the last file"))
+        throw KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
       }
       findings.add(.init(.seal, .sealBroken, file: "Keyhaul.seal", error.reason), because: error)
     }
@@ -284,19 +272,19 @@ extension BackupVerifier {
   ///
   /// - Returns: The reason why a keyed seal is not authenticated; `nil` if a check of its code was attempted, or the
   ///   seal is not keyed.
-  private mutating func authenticate(with keys: ClassKeys?) throws(ArchivedKeychainError) -> String? {
+  private mutating func authenticate(with keys: ClassKeys?) throws(KeyhaulError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
     switch keys {
     case .none: return "the password is needed to check whether the seal is genuine"
     case .some(let keys):
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         if let fault = try archive.sealBreak(with: keys) {
           findings.found.append(.sealBroken(fault))
           addBreak(fault)
         }
         return nil
       } catch {
-        guard error.category != .failed else { throw ArchivedKeychainError(error) }
+        guard error.category != .failed else { throw error }
         findings.add(
           .init(
             .seal, .sealBroken, file: "Keyhaul.seal",

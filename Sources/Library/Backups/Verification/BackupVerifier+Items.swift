@@ -11,8 +11,8 @@ extension BackupVerifier {
   /// - Throws: An error of the system, not a fault in the backup.
   mutating func checkKeychain(
     in list: FileList?, with keys: ClassKeys
-  ) throws(ArchivedKeychainError) -> KeychainIndex? {
-    do throws(BackupArchiveError) {
+  ) throws(KeyhaulError) -> KeychainIndex? {
+    do throws(KeyhaulError) {
       let opened = if let list { list } else { try archive.fileList(with: keys) }
       let reading = try KeychainReading(of: archive, in: opened, with: keys)
       for note in reading.notes { take(note) }
@@ -22,7 +22,7 @@ extension BackupVerifier {
         "\(Amounts.count(reading.index.count, "item")) in \(Amounts.count(reading.byteCount, "byte"))")
       return reading.index
     } catch {
-      guard error.category != .failed else { throw ArchivedKeychainError(error) }
+      guard error.category != .failed else { throw error }
       if error.code == .noKeychain, !archive.hasKeychain {
         findings.conclude(.keychain, "none in this backup")
         return nil
@@ -43,9 +43,9 @@ extension BackupVerifier {
   ///
   /// - Parameter reason: Why nothing more is tried.
   /// - Throws: As `checkKeychain`.
-  mutating func checkKeychainInClear(_ reason: String) throws(ArchivedKeychainError) {
+  mutating func checkKeychainInClear(_ reason: String) throws(KeyhaulError) {
     guard !archive.areFilesEncrypted, !archive.isListEncrypted else { return findings.leaveOut(.keychain, reason) }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let payload = try archive.keychainFile()
       for note in payload.notes where note != .digestDiffers { take(note) }
       checkUUID(of: payload.file.keybagUUID)
@@ -54,7 +54,7 @@ extension BackupVerifier {
         "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte")), none "
           + "of them checked")
     } catch {
-      guard error.category != .failed else { throw ArchivedKeychainError(error) }
+      guard error.category != .failed else { throw error }
       // That it is not stored, or that the list cannot be read, is a fault of those checks.
       guard error.category == .damaged, error.code != .payloadMissing, findings.faultCount[.database] == nil else {
         return findings.leaveOut(
@@ -87,13 +87,13 @@ extension BackupVerifier {
       .init(
         .keychain, .keybagMismatch, file: Self.keychainName,
         "it names keybag \(named), but Manifest.plist contains \(own): "
-          + ArchivedKeychainError.meaning(ofName: named, for: own)))
+          + KeyhaulError.meaning(ofName: named, for: own)))
   }
 
   /// Tries every item.
   mutating func checkItems(
     of file: KeychainIndex?, with keys: ClassKeys
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     guard let file else {
       if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain file cannot be read") }
       return

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 import Synchronization
@@ -12,12 +12,12 @@ extension BackupVerifier {
   mutating func checkPayloads(
     _ stored: StoredPayloads, as files: PayloadFiles, with keys: ClassKeys?, _ tally: inout FileTally,
     progress: BackupVerification.Progress
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let examiner = try PayloadExaminer(archive, isSealed: sealCheck != nil, keys: keys)
     if archive.hasPayloadsApart, jobs > 1, stored.count > 1 {
       try examineSeveral(stored, as: files, examiner, withKeys: keys != nil, &tally, progress)
     } else {
-      try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+      try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
         let files = try files.files(of: payload.fileIdentifier)
         take(try examiner.examine(payload, as: files), withKeys: keys != nil, &tally)
         guard progress(tally.readByteCount, stored.byteCount) else { throw Self.cancelled }
@@ -29,13 +29,13 @@ extension BackupVerifier {
   private mutating func examineSeveral(
     _ stored: StoredPayloads, as files: PayloadFiles, _ examiner: PayloadExaminer, withKeys hasKeys: Bool,
     _ tally: inout FileTally, _ progress: BackupVerification.Progress
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let archive = archive
     var rest = stored.fileIdentifiers()[...]
     var readByteCount = tally.readByteCount
     let isDone = try ParallelMap.run(
       jobs: jobs,
-      next: { () throws(BackupArchiveError) -> [(identifier: String, files: [ListedFile])]? in
+      next: { () throws(KeyhaulError) -> [(identifier: String, files: [ListedFile])]? in
         var payloads: [(identifier: String, files: [ListedFile])] = []
         var byteCount: Int64 = 0
         while payloads.count < Self.portion.count, byteCount < Self.portion.byteCount, let next = rest.popFirst() {
@@ -49,7 +49,7 @@ extension BackupVerifier {
         examiner.stop()
         return false
       },
-      work: { (payloads) throws(BackupArchiveError) -> [PayloadExaminer.Examined] in
+      work: { (payloads) throws(KeyhaulError) -> [PayloadExaminer.Examined] in
         var examined: [PayloadExaminer.Examined] = []
         for payload in payloads {
           let place = try archive.payload(named: payload.identifier)
@@ -57,7 +57,7 @@ extension BackupVerifier {
         }
         return examined
       },
-      deliver: { (examined) throws(BackupArchiveError) in
+      deliver: { (examined) throws(KeyhaulError) in
         for payload in examined { take(payload, withKeys: hasKeys, &tally) }
         readByteCount = tally.readByteCount
       })
@@ -78,7 +78,7 @@ extension BackupVerifier {
   }
 
   private mutating func enter(
-    _ result: Result<PayloadReader.Reading, BackupArchiveError>, of file: ListedFile, withKeys hasKeys: Bool,
+    _ result: Result<PayloadReader.Reading, KeyhaulError>, of file: ListedFile, withKeys hasKeys: Bool,
     _ tally: inout FileTally
   ) {
     let name = Self.name(of: file)
@@ -136,14 +136,14 @@ final class PayloadExaminer: Sendable {
     /// What the list has under the payload's name, in the list's order: none for what is not listed.
     let files: [ListedFile]
     /// The result of reading the payload as the first of `files`; `nil` if `files` is empty.
-    let reading: Result<PayloadReader.Reading, BackupArchiveError>?
+    let reading: Result<PayloadReader.Reading, KeyhaulError>?
     /// The seal entry computed for the payload; `nil` if there is no seal.
     let sealEntry: SealList.Entry?
   }
 
   init(
     _ archive: BackupArchive, isSealed: Bool, keys: ClassKeys?
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     self.archive = archive
     reader = PayloadReader(archive)
     self.isSealed = isSealed
@@ -155,11 +155,11 @@ final class PayloadExaminer: Sendable {
 
   /// - Throws: An error if the cryptographic library cannot compute the seal's digest, or if the system has no
   ///   descriptor or memory left. Faults of the payload are in the result.
-  func examine(_ payload: StoredPayload, as files: [ListedFile]) throws(BackupArchiveError) -> Examined {
+  func examine(_ payload: StoredPayload, as files: [ListedFile]) throws(KeyhaulError) -> Examined {
     let meter = isSealed ? try SealMeter() : nil
-    var reading: Result<PayloadReader.Reading, BackupArchiveError>?
+    var reading: Result<PayloadReader.Reading, KeyhaulError>?
     if let file = files.first {
-      do throws(BackupArchiveError) {
+      do throws(KeyhaulError) {
         reading = .success(try read(payload.watched(by: meter), as: file))
       } catch {
         if error.isShortage { throw error }
@@ -170,14 +170,14 @@ final class PayloadExaminer: Sendable {
     return Examined(files: files, reading: reading, sealEntry: try meter?.entry(of: payload, at: path))
   }
 
-  private func read(_ payload: StoredPayload, as file: ListedFile) throws(BackupArchiveError) -> PayloadReader.Reading {
+  private func read(_ payload: StoredPayload, as file: ListedFile) throws(KeyhaulError) -> PayloadReader.Reading {
     switch keys {
     case .none: return try reader.measure(payload, as: file, whileReading: goOn)
     case .some(let keys): return try reader.measure(payload, as: file, with: keys, whileReading: goOn)
     }
   }
 
-  private func goOn() throws(BackupArchiveError) {
+  private func goOn() throws(KeyhaulError) {
     guard !isToldToStop.load(ordering: .relaxed) else { throw BackupVerifier.cancelled }
   }
 }
@@ -217,9 +217,9 @@ package final class PayloadReader: Sendable {
   /// - Throws: As `BackupArchive.readPayload(of:with:portion:)`.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys,
-    _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Reading {
-    try read(payload, as: file, portion) { () throws(BackupArchiveError) in
+    _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Reading {
+    try read(payload, as: file, portion) { () throws(KeyhaulError) in
       try PayloadPass(of: file, in: archive, with: keys)
     }
   }
@@ -227,21 +227,21 @@ package final class PayloadReader: Sendable {
   /// The same of the bytes as they are stored, where there are no keys.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
-    _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Reading {
-    try read(payload, as: file, portion) { () throws(BackupArchiveError) in try pass(over: file, with: keys) }
+    _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Reading {
+    try read(payload, as: file, portion) { () throws(KeyhaulError) in try pass(over: file, with: keys) }
   }
 
   private func read(
     _ payload: StoredPayload, as file: ListedFile,
-    _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void,
-    by pass: () throws(BackupArchiveError) -> PayloadPass
-  ) throws(BackupArchiveError) -> Reading {
+    _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void,
+    by pass: () throws(KeyhaulError) -> PayloadPass
+  ) throws(KeyhaulError) -> Reading {
     let (digests, first, meter) = (digests, try pass(), try archive.sealMeter())
     let reading = Reading(
       record: first.record, payload: try first.run(payload.watched(by: meter), digests: digests, portion))
-    let isSealed = try meter.flatMap { (meter) throws(BackupArchiveError) in try archive.isSealed(payload, by: meter) }
-    var last = try settled(reading, of: file, digests, by: pass) { () throws(BackupArchiveError) in
+    let isSealed = try meter.flatMap { (meter) throws(KeyhaulError) in try archive.isSealed(payload, by: meter) }
+    var last = try settled(reading, of: file, digests, by: pass) { () throws(KeyhaulError) in
       try portion(UnsafeRawBufferPointer(start: nil, count: 0))
     }
     last.isSealed = isSealed
@@ -253,26 +253,26 @@ package final class PayloadReader: Sendable {
   /// - Parameter whileReading: Called for every portion, and ends the reading with an error.
   package func measure(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys,
-    whileReading: () throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Reading {
-    try measure(payload, as: file, whileReading) { () throws(BackupArchiveError) in
+    whileReading: () throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Reading {
+    try measure(payload, as: file, whileReading) { () throws(KeyhaulError) in
       try PayloadPass(of: file, in: archive, with: keys)
     }
   }
 
   /// Reads it for its digest and its size alone, as it is stored.
   package func measure(
-    _ payload: StoredPayload, as file: ListedFile, whileReading: () throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Reading {
-    try measure(payload, as: file, whileReading) { () throws(BackupArchiveError) in
+    _ payload: StoredPayload, as file: ListedFile, whileReading: () throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Reading {
+    try measure(payload, as: file, whileReading) { () throws(KeyhaulError) in
       try PayloadPass(storedBytesOf: file, in: archive)
     }
   }
 
   private func measure(
-    _ payload: StoredPayload, as file: ListedFile, _ whileReading: () throws(BackupArchiveError) -> Void,
-    by pass: () throws(BackupArchiveError) -> PayloadPass
-  ) throws(BackupArchiveError) -> Reading {
+    _ payload: StoredPayload, as file: ListedFile, _ whileReading: () throws(KeyhaulError) -> Void,
+    by pass: () throws(KeyhaulError) -> PayloadPass
+  ) throws(KeyhaulError) -> Reading {
     let (digests, first) = (digests, try pass())
     let reading = Reading(
       record: first.record, payload: try first.measure(payload, digests: digests, whileReading: whileReading))
@@ -287,14 +287,14 @@ package final class PayloadReader: Sendable {
 
   private func settled(
     _ reading: Reading, of file: ListedFile, _ digests: PayloadPass.Digests,
-    by pass: () throws(BackupArchiveError) -> PayloadPass, whileReading: () throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Reading {
+    by pass: () throws(KeyhaulError) -> PayloadPass, whileReading: () throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Reading {
     guard digests == .stored, reading.payload.fits(reading.record?.digest) == false else { return reading }
     let second = try pass()
     // What is stored in clear, or without its key, has no other digest.
     guard second.decrypts else { return reading }
     let again: PayloadReading
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       again = try second.measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
     } catch {
       // What was read stands, whatever became of the file since.
@@ -311,7 +311,7 @@ package final class PayloadReader: Sendable {
 
   private func pass(
     over file: ListedFile, with keys: ClassKeys?
-  ) throws(BackupArchiveError) -> PayloadPass {
+  ) throws(KeyhaulError) -> PayloadPass {
     switch keys {
     case .none: try PayloadPass(storedBytesOf: file, in: archive)
     case .some(let keys): try PayloadPass(of: file, in: archive, with: keys)
@@ -325,7 +325,7 @@ final class PayloadFiles {
   private let index: FileIndex
   private var reader: FileList.Reader?
   /// What the list could not be read for, which is no fault of a payload.
-  private(set) var failure: BackupArchiveError?
+  private(set) var failure: KeyhaulError?
 
   /// - Parameter index: The places of the files that have a payload.
   init(_ list: FileList, _ index: FileIndex) {
@@ -333,8 +333,8 @@ final class PayloadFiles {
     self.index = index
   }
 
-  func files(of identifier: String) throws(BackupArchiveError) -> [ListedFile] {
-    do throws(BackupArchiveError) {
+  func files(of identifier: String) throws(KeyhaulError) -> [ListedFile] {
+    do throws(KeyhaulError) {
       let reader = if let reader { reader } else { try list.reader() }
       self.reader = reader
       var files: [ListedFile] = []

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
@@ -12,7 +12,7 @@ struct BackupVerifier {
   /// How many payloads are read at once.
   var jobs: Int
 
-  static let cancelled = BackupArchiveError(.interrupted, "it was stopped")
+  static let cancelled = KeyhaulError(.interrupted, "it was stopped")
 
   /// The property lists were read when the backup was opened; one with a fault in its manifest has not come so far.
   mutating func checkStructure() {
@@ -72,12 +72,12 @@ struct BackupVerifier {
   /// Makes every check. Without keys there is nothing that this could do.
   mutating func check(
     with unlocked: ClassKeys?, progress: BackupVerification.Progress
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     switch unlocked {
     case .none: return
     case .some(let keys):
       let archive = archive
-      let list = try openList { () throws(BackupArchiveError) in try archive.fileList(with: keys) }
+      let list = try openList { () throws(KeyhaulError) in try archive.fileList(with: keys) }
       let listing = try checkFiles(ifOpen: list, with: unlocked, progress: progress)
       checkKeybag(with: keys)
       checkDatabase(list, listing)
@@ -89,12 +89,12 @@ struct BackupVerifier {
 
   /// - Throws: What the system did not give, which is no fault of the backup.
   private mutating func openList(
-    _ open: () throws(BackupArchiveError) -> FileList
-  ) throws(ArchivedKeychainError) -> FileList? {
-    do throws(BackupArchiveError) {
+    _ open: () throws(KeyhaulError) -> FileList
+  ) throws(KeyhaulError) -> FileList? {
+    do throws(KeyhaulError) {
       return try open()
     } catch {
-      guard error.category != .failed else { throw ArchivedKeychainError(error) }
+      guard error.category != .failed else { throw error }
       findings.found.append(.listUnreadable(name: archive.layout.listName, reason: error.reason))
       findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
@@ -103,7 +103,7 @@ struct BackupVerifier {
 
   private mutating func checkFiles(
     ifOpen list: FileList?, with keys: ClassKeys?, progress: BackupVerification.Progress
-  ) throws(ArchivedKeychainError) -> FileList.Listing? {
+  ) throws(KeyhaulError) -> FileList.Listing? {
     if let list { return try checkFiles(of: list, with: keys, progress: progress) }
     findings.leaveOut(.files, "the manifest cannot be read")
     return nil
@@ -156,10 +156,10 @@ struct BackupVerifier {
   /// - Parameter keybagFault: Why the password could not be tried, where it was given.
   mutating func checkWithoutKeys(
     keybagFault: String?, progress: BackupVerification.Progress
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     let reason = keybagFault == nil ? "needs the password" : "needs the keybag's keys"
     let archive = archive
-    let list = isListInClear ? try openList { () throws(BackupArchiveError) in try archive.fileList() } : nil
+    let list = isListInClear ? try openList { () throws(KeyhaulError) in try archive.fileList() } : nil
     var listing: FileList.Listing?
     if list == nil, archive.isEncrypted {
       try checkStoredSizes()
@@ -260,7 +260,7 @@ extension BackupVerification {
   package init(
     _ archive: BackupArchive, keys: ClassKeys?, keybagFault: String? = nil, jobs: Int? = nil,
     progress: Progress = { _, _ in true }
-  ) throws(ArchivedKeychainError) {
+  ) throws(KeyhaulError) {
     let isQuick =
       switch keys {
       case .none: keybagFault == nil
@@ -279,7 +279,7 @@ extension BackupVerification {
   }
 
   /// What there is to say of a backup that is too damaged to be opened at all.
-  package init(unopened error: BackupArchiveError, isQuick: Bool) {
+  package init(unopened error: KeyhaulError, isQuick: Bool) {
     self.init(isQuick: isQuick)
     add(Fault(.structure, .structureDamaged, error.reason))
     conclude(.structure, error.reason)

@@ -22,17 +22,18 @@ package struct BackupPlacement: Sendable {
 
   package func place(
     _ backup: OutgoingBackup, at destination: ArchiveDestination, replace: Bool
-  ) throws(BackupArchiveError) -> Placed {
+  ) throws(KeyhaulError) -> Placed {
     switch destination {
     case .directory(let path): return try placeDirectory(backup, at: path, replace: replace)
     case .file(let path, let format): return try placeFile(backup, at: path, format: format, replace: replace)
     case .stream(let descriptor):
-      do throws(WriteFailure) {
+      do throws(KeyhaulError) {
         let count = try pack(backup, as: .tar, into: FileDescriptor(rawValue: descriptor))
         return Placed(path: nil, byteCount: count, isDurable: false, leftover: nil)
       } catch {
-        if case .source(let error) = error { throw error }
-        throw BackupArchiveError(.streamBroken, explain(error, path: "the stream", needs: backup.byteCount).reason)
+        guard error.code == .writing else { throw error }
+        throw KeyhaulError(
+          .streamBroken, explain(error, path: "the stream", needs: backup.byteCount).reason, errno: error.errno)
       }
     }
   }
@@ -44,8 +45,8 @@ package struct BackupPlacement: Sendable {
   ///   - replace: Whether a backup, or a file, that stands there may go.
   package func requirePlace(
     at destination: ArchiveDestination, for identifier: String?, replace: Bool
-  ) throws(BackupArchiveError) {
-    do throws(WriteFailure) {
+  ) throws(KeyhaulError) {
+    do throws(KeyhaulError) {
       switch destination {
       case .directory(let path):
         try requireDirectory(at: path, calling: BackupDirectory.name(for: identifier), replace: replace)
@@ -60,7 +61,7 @@ package struct BackupPlacement: Sendable {
   /// Writes a container's bytes; returns how many.
   package func pack(
     _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: FileDescriptor
-  ) throws(WriteFailure) -> Int64 {
+  ) throws(KeyhaulError) -> Int64 {
     let sink = LibArchiveWriter.Sink(descriptor: descriptor, system: system)
     let writer = try LibArchiveWriter(format, compresses: !backup.isEncrypted, to: sink)
     try backup.send(ContainerSink(writer, directoryName: backup.directoryName))
@@ -69,25 +70,20 @@ package struct BackupPlacement: Sendable {
   }
 
   /// - Parameter byteCount: The free space that the disk needed, in bytes; `nil` if unknown.
-  package func explain(_ failure: WriteFailure, path: String, needs byteCount: Int64?) -> BackupArchiveError {
-    switch failure {
-    case .library(let text): BackupArchiveError(.unwritable, "\(quotedPath(path)): \(text)")
-    case .occupied(let text): BackupArchiveError(.occupied, text)
-    case .source(let error): error
-    case .system(let failure): explain(failure, path: path, needs: byteCount)
+  package func explain(_ failure: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
+    guard failure.code == .writing else { return failure }
+    let (path, errno) = (quotedPath(path), failure.errno)
+    let needed = byteCount.map { " (needs \(Amounts.grouped($0)) bytes)" } ?? ""
+    return switch errno {
+    case .noSpace: KeyhaulError(.noSpace, "no space left on \(path)\(needed)", errno: errno)
+    case .diskQuotaExceeded: KeyhaulError(.noSpace, "the quota is used up on \(path)\(needed)", errno: errno)
+    case .noSuchFileOrDirectory: KeyhaulError(.notFound, "\(path): \(failure.reason)", errno: errno)
+    default: KeyhaulError(.unwritable, "\(path): \(failure.reason)", errno: errno)
     }
   }
 
-  package func explain(_ failure: Errno, path: String, needs byteCount: Int64?) -> BackupArchiveError {
-    let needed = byteCount.map { " (needs \(Amounts.grouped($0)) bytes)" } ?? ""
-    return switch failure {
-    case .noSpace:
-      BackupArchiveError(.noSpace, "no space left on \(quotedPath(path))\(needed)")
-    case .diskQuotaExceeded:
-      BackupArchiveError(.noSpace, "the quota is used up on \(quotedPath(path))\(needed)")
-    case .noSuchFileOrDirectory: BackupArchiveError(.notFound, "\(quotedPath(path)): \(failure.reason)")
-    default: BackupArchiveError(.unwritable, "\(quotedPath(path)): \(failure.reason)")
-    }
+  package func explain(_ errno: Errno, path: String, needs byteCount: Int64?) -> KeyhaulError {
+    explain(.writing(errno), path: path, needs: byteCount)
   }
 
   /// A path that the user typed stands as it is, unless that would garble the terminal.
@@ -116,18 +112,18 @@ extension BackupPlacement {
   /// - Parameter access: The owner and permissions to keep from the files of the replaced backup.
   package func placeDirectory(
     _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: KeptAccess = .none
-  ) throws(BackupArchiveError) -> Placed {
-    do throws(WriteFailure) {
+  ) throws(KeyhaulError) -> Placed {
+    do throws(KeyhaulError) {
       let target = try resolve(path, calling: backup.directoryName)
       let parent = try opening(target.place.parent)
       try require(target.occupant, of: target.place, replace: replace, in: parent)
       sweepDirectories(of: target.place, in: parent)
       let temporary = target.place.sibling("tmp")
-      do throws(WriteFailure) {
+      do throws(KeyhaulError) {
         // Held until the directory has its name: a claim ends with its descriptor.
         let replaced = access == .none ? nil : try replacedFiles(of: target.place, target.occupant, in: parent)
         let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
-        try obtaining { () throws(BackupArchiveError) in try backup.check("\(target.place.parent)/\(temporary)") }
+        try backup.check("\(target.place.parent)/\(temporary)")
         if access != .all { try keepPermissions(of: target.place, target.occupant, in: parent, for: sink) }
         let leftover = try install(temporary, as: target.place, in: parent, over: target.occupant)
         withExtendedLifetime(sink) {}
@@ -144,7 +140,7 @@ extension BackupPlacement {
   }
 
   /// Looks whether a directory could be placed, as `placeDirectory` does before it writes anything.
-  func requireDirectory(at path: String, calling directoryName: String?, replace: Bool) throws(WriteFailure) {
+  func requireDirectory(at path: String, calling directoryName: String?, replace: Bool) throws(KeyhaulError) {
     let target = try resolve(path, calling: directoryName)
     try require(
       target.occupant, of: target.place, replace: replace, in: try opening(target.place.parent))
@@ -153,12 +149,12 @@ extension BackupPlacement {
   /// Refuses what a backup may not take the place of.
   private func require(
     _ occupant: Occupant, of place: PlacePath, replace: Bool, in parent: borrowing Descriptor
-  ) throws(WriteFailure) {
+  ) throws(KeyhaulError) {
     switch occupant {
-    case .backup where !replace: throw .occupied("\(quoted(place.name)) already contains a backup")
+    case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(place.name)) already contains a backup")
     case .backup: try requireNothingElse(in: place, parent)
-    case .otherDirectory: throw .occupied("\(quoted(place.name)) contains other files")
-    case .file: throw .occupied("\(quoted(place.name)) is not a folder")
+    case .otherDirectory: throw KeyhaulError(.occupied, "\(quoted(place.name)) contains other files")
+    case .file: throw KeyhaulError(.occupied, "\(quoted(place.name)) is not a folder")
     case .nothing, .emptyDirectory: break
     }
   }
@@ -166,20 +162,20 @@ extension BackupPlacement {
   /// The directory itself, or the one for this device in it, where it holds other things.
   private func resolve(
     _ path: String, calling directoryName: String?
-  ) throws(WriteFailure) -> (place: PlacePath, path: String, occupant: Occupant) {
+  ) throws(KeyhaulError) -> (place: PlacePath, path: String, occupant: Occupant) {
     if let place = PlacePath(path) {
       let occupant = try occupant(of: place)
       if occupant != .otherDirectory { return (place, path, occupant) }
     }
-    guard let directoryName else { throw .occupied("\(quoted(path)) contains other files") }
+    guard let directoryName else { throw KeyhaulError(.occupied, "\(quoted(path)) contains other files") }
     let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
     guard let place = PlacePath(inner), place.name == directoryName else {
-      throw .occupied("\(quoted(directoryName)) is not a valid folder name")
+      throw KeyhaulError(.occupied, "\(quoted(directoryName)) is not a valid folder name")
     }
     return (place, inner, try occupant(of: place))
   }
 
-  private func occupant(of place: PlacePath) throws(WriteFailure) -> Occupant {
+  private func occupant(of place: PlacePath) throws(KeyhaulError) -> Occupant {
     let parent = try opening(place.parent)
     do throws(Errno) {
       guard let status = try system.status(of: place.name.systemName, in: parent) else { return .nothing }
@@ -188,25 +184,25 @@ extension BackupPlacement {
       if try system.status(of: StoredPart.manifest.path.systemName, in: directory) != nil { return .backup }
       return try system.names(in: directory).isEmpty ? .emptyDirectory : .otherDirectory
     } catch {
-      throw .system(error)
+      throw .writing(error)
     }
   }
 
   /// What is not part of the backup that is replaced would be gone with it.
   private func requireNothingElse(
     in place: PlacePath, _ parent: borrowing Descriptor
-  ) throws(WriteFailure) {
+  ) throws(KeyhaulError) {
     let foreign = try systemCall { () throws(Errno) in
       try system.foreignFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
     }
     guard let first = foreign.first else { return }
-    throw .occupied("\(quoted(place.name)) holds \(quoted(first)), which is not part of a backup")
+    throw KeyhaulError(.occupied, "\(quoted(place.name)) holds \(quoted(first)), which is not part of a backup")
   }
 
   /// A directory of the user's stays as open to others as it was, though another directory takes its place.
   private func keepPermissions(
     of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor, for sink: DirectorySink
-  ) throws(WriteFailure) {
+  ) throws(KeyhaulError) {
     guard occupant == .emptyDirectory || occupant == .backup else { return }
     try systemCall { () throws(Errno) in
       guard let status = try system.status(of: place.name.systemName, in: parent) else { return }
@@ -217,7 +213,7 @@ extension BackupPlacement {
   /// Returns the directory of the replaced backup; `nil` if there is none.
   private func replacedFiles(
     of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor
-  ) throws(WriteFailure) -> DirectoryHandle? {
+  ) throws(KeyhaulError) -> DirectoryHandle? {
     guard occupant == .backup else { return nil }
     return DirectoryHandle(
       try systemCall { () throws(Errno) in try system.openDirectory(place.name.systemName, in: parent) })
@@ -225,7 +221,7 @@ extension BackupPlacement {
 
   private func fill(
     _ name: String, in parent: borrowing Descriptor, with backup: OutgoingBackup, _ replaced: ReplacedFiles?
-  ) throws(WriteFailure) -> DirectorySink {
+  ) throws(KeyhaulError) -> DirectorySink {
     let sink = try systemCall { () throws(Errno) in
       try system.makeDirectory(name, in: parent)
       let directory = try system.openDirectory(name.systemName, in: parent)
@@ -240,14 +236,14 @@ extension BackupPlacement {
   /// - Returns: The name under which a replaced backup could not be removed.
   private func install(
     _ temporary: String, as place: PlacePath, in parent: borrowing Descriptor, over occupant: Occupant
-  ) throws(WriteFailure) -> String? {
+  ) throws(KeyhaulError) -> String? {
     guard occupant == .backup else {
       // Renaming a directory over an empty one replaces it in one step.
       do throws(Errno) {
         try system.rename(temporary, to: place.name, in: parent)
       } catch {
-        guard [.directoryNotEmpty, .fileExists, .notDirectory].contains(error) else { throw .system(error) }
-        throw .occupied("another process has created \(quoted(place.name)) in the meantime")
+        guard [.directoryNotEmpty, .fileExists, .notDirectory].contains(error) else { throw .writing(error) }
+        throw KeyhaulError(.occupied, "another process has created \(quoted(place.name)) in the meantime")
       }
       return nil
     }
@@ -262,12 +258,12 @@ extension BackupPlacement {
   /// For file systems that cannot exchange two names: old away, new in; the old one comes back where that fails.
   private func installInTwoSteps(
     _ temporary: String, as place: PlacePath, in parent: borrowing Descriptor
-  ) throws(WriteFailure) -> String? {
+  ) throws(KeyhaulError) -> String? {
     let old = place.sibling("old")
     do throws(Errno) {
       try system.rename(place.name, to: old, in: parent)
     } catch {
-      throw .system(error)
+      throw .writing(error)
     }
     do throws(Errno) {
       try system.rename(temporary, to: place.name, in: parent)
@@ -276,9 +272,9 @@ extension BackupPlacement {
       do throws(Errno) {
         try system.rename(old, to: place.name, in: parent)
       } catch {
-        throw .library("\(cause.reason); the old backup is now at \(quoted(old)) in the same folder")
+        throw .writing("\(cause.reason); the old backup is now at \(quoted(old)) in the same folder")
       }
-      throw .system(cause)
+      throw .writing(cause)
     }
     return discard(replaced: old, in: parent) ? nil : old
   }
@@ -314,10 +310,10 @@ extension BackupPlacement {
   package func placeFile(
     _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool,
     keeping access: KeptAccess = .none
-  ) throws(BackupArchiveError) -> Placed {
+  ) throws(KeyhaulError) -> Placed {
     try placeFile(
       at: path, byteCount: backup.byteCount, replace: replace, keeping: access, check: backup.check
-    ) { (descriptor) throws(WriteFailure) in try pack(backup, as: format, into: descriptor) }
+    ) { (descriptor) throws(KeyhaulError) in try pack(backup, as: format, into: descriptor) }
   }
 
   /// - Parameters:
@@ -326,19 +322,19 @@ extension BackupPlacement {
   ///   - fill: Writes the bytes; returns how many.
   package func placeFile(
     at path: String, byteCount: Int64, replace: Bool, keeping access: KeptAccess = .none,
-    check: (String) throws(BackupArchiveError) -> Void = { _ in },
-    fill: (FileDescriptor) throws(WriteFailure) -> Int64
-  ) throws(BackupArchiveError) -> Placed {
+    check: (String) throws(KeyhaulError) -> Void = { _ in },
+    fill: (FileDescriptor) throws(KeyhaulError) -> Int64
+  ) throws(KeyhaulError) -> Placed {
     guard let place = PlacePath(path) else {
-      throw BackupArchiveError(.occupied, "\(quoted(path)) is not a valid file name")
+      throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
     }
     var replacement = FileReplacement(place, system)
     replacement.target = replace ? .file : .nothing
     replacement.keptAccess = access
-    do throws(WriteFailure) {
+    do throws(KeyhaulError) {
       let written = try replacement.write(
         explaining: { explain($0, at: place) },
-        check: { (path) throws(WriteFailure) in try obtaining { () throws(BackupArchiveError) in try check(path) } },
+        check: { (path) throws(KeyhaulError) in try check(path) },
         fill: fill)
       return Placed(
         path: path, byteCount: written.byteCount, isDurable: written.nameFailure == nil, leftover: nil)
@@ -348,33 +344,33 @@ extension BackupPlacement {
   }
 
   /// Places a file of these bytes where there is nothing yet.
-  package func placeNewFile(at path: String, _ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
-    _ = try placeFile(at: path, byteCount: Int64(bytes.count), replace: false) { (file) throws(WriteFailure) in
+  package func placeNewFile(at path: String, _ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
+    _ = try placeFile(at: path, byteCount: Int64(bytes.count), replace: false) { (file) throws(KeyhaulError) in
       try systemCall { () throws(Errno) in try system.writeAll(bytes, to: file) }
       return Int64(bytes.count)
     }
   }
 
   /// Looks whether a file could be placed, as far as that shows before anything is written.
-  func requireFile(at path: String, replace: Bool) throws(WriteFailure) {
-    guard let place = PlacePath(path) else { throw .occupied("\(quoted(path)) is not a valid file name") }
+  func requireFile(at path: String, replace: Bool) throws(KeyhaulError) {
+    guard let place = PlacePath(path) else { throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name") }
     let parent = try opening(place.parent)
     let status = try systemCall { () throws(Errno) in try system.status(of: place.name.systemName, in: parent) }
     guard let kind = status?.kind, kind != .file || !replace else { return }
     throw explain(.occupied(kind), at: place)
   }
 
-  private func explain(_ refusal: FileReplacement.Refusal, at place: PlacePath) -> WriteFailure {
+  private func explain(_ refusal: FileReplacement.Refusal, at place: PlacePath) -> KeyhaulError {
     switch refusal {
-    case .system(let reason): .system(reason)
-    case .occupied(.file): .occupied("\(quoted(place.name)) already exists")
-    case .occupied(.directory): .occupied("\(quoted(place.name)) is a folder")
+    case .system(let reason): .writing(reason)
+    case .occupied(.file): KeyhaulError(.occupied, "\(quoted(place.name)) already exists")
+    case .occupied(.directory): KeyhaulError(.occupied, "\(quoted(place.name)) is a folder")
     case .occupied(.link), .occupied(.pipe), .occupied(.other):
-      .occupied("\(quoted(place.name)) is a link or a device, not a file")
+      KeyhaulError(.occupied, "\(quoted(place.name)) is a link or a device, not a file")
     }
   }
 
-  package func opening(_ parent: String) throws(WriteFailure) -> Descriptor {
+  package func opening(_ parent: String) throws(KeyhaulError) -> Descriptor {
     try systemCall { () throws(Errno) in try system.openDirectory(parent) }
   }
 
@@ -388,12 +384,8 @@ extension BackupPlacement {
     }
   }
 
-  package func systemCall<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(WriteFailure) -> Result {
-    do throws(Errno) {
-      return try body()
-    } catch {
-      throw .system(error)
-    }
+  package func systemCall<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(KeyhaulError) -> Result {
+    try converting({ KeyhaulError.writing($0) }, body)
   }
 
   /// Sweeps what stands beside a backup's directory, of which only a file is written.

@@ -27,7 +27,7 @@ package struct BackupWriter: Sendable {
   package func write(
     _ contents: BackupContents, keys: ClassKeys, random: some RandomSource = SystemRandomSource(),
     to destination: ArchiveDestination, replace: Bool = false
-  ) throws(BackupArchiveError) -> WrittenBackup {
+  ) throws(KeyhaulError) -> WrittenBackup {
     let backup = try BackupAssembly(contents: contents, system: placement.system).assemble(keys: keys, random: random)
     let placed = try placement.place(backup.outgoing, at: destination, replace: replace)
     return WrittenBackup(
@@ -60,16 +60,16 @@ struct BackupAssembly {
   /// Draws from `random` always in the same order, so that the same source gives the same bytes.
   func assemble(
     keys: ClassKeys, random: some RandomSource
-  ) throws(BackupArchiveError) -> StoredBackup {
+  ) throws(KeyhaulError) -> StoredBackup {
     let directoryName = try directoryName()
     guard let time = Int64(exactly: contents.date.secondsSince1970.rounded(.down)), time >= 0 else {
-      throw BackupArchiveError(.unwritable, "the date cannot be stored as a file date")
+      throw KeyhaulError(.unwritable, "the date cannot be stored as a file date")
     }
     let keychain = try protect(
       leastByteCount: contents.keychain.leastByteCount, keys: keys, random: random, contents.keychain.forEachPortion)
     let list = try manifestDatabase(for: keychain, time: time)
     let database = try protect(leastByteCount: list.count, keys: keys, random: random) {
-      (body) throws(BackupArchiveError) in try list.withRawBytes(body)
+      (body) throws(KeyhaulError) in try list.withRawBytes(body)
     }
     let identifiers = try explained("the identifiers") { () throws(DataProtectionError) in try random.bytes(32) }
     let manifest = BackupManifest(
@@ -95,7 +95,7 @@ struct BackupAssembly {
 
   private func seal(
     of files: [StoredFile], _ manifestKey: ClassWrappedKey?, keys: ClassKeys
-  ) throws(BackupArchiveError) -> SealList {
+  ) throws(KeyhaulError) -> SealList {
     let entries = files.map {
       SealList.Entry(path: $0.path, byteCount: Int64($0.stored.byteCount), sha256: $0.stored.sha256)
     }
@@ -116,12 +116,12 @@ struct BackupAssembly {
   ///   - forEachPortion: Lends the bytes in their order.
   private func protect(
     leastByteCount expected: Int, keys: ClassKeys, random: some RandomSource,
-    _ forEachPortion: ((UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Protected {
+    _ forEachPortion: ((UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> Protected {
     var collector = try StoredBytesCollector(.temporaryFile, system: system, expecting: Int64(expected))
     var plainByteCount = 0
     guard contents.isEncrypted else {
-      try forEachPortion { (portion) throws(BackupArchiveError) in
+      try forEachPortion { (portion) throws(KeyhaulError) in
         plainByteCount += portion.count
         try collector.append(portion)
       }
@@ -134,29 +134,29 @@ struct BackupAssembly {
       try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
     }
     let encryptor = try explained("a file") { () throws(DataProtectionError) in try FileEncryptor(key: key) }
-    try forEachPortion { (portion) throws(BackupArchiveError) in
+    try forEachPortion { (portion) throws(KeyhaulError) in
       plainByteCount += portion.count
       let bytes = try explained("a file") { () throws(DataProtectionError) in try encryptor.update(portion) }
-      try bytes.withRawBytes { (bytes) throws(BackupArchiveError) in try collector.append(bytes) }
+      try bytes.withRawBytes { (bytes) throws(KeyhaulError) in try collector.append(bytes) }
     }
     let end = try explained("a file") { () throws(DataProtectionError) in try encryptor.finish() }
-    try end.withRawBytes { (bytes) throws(BackupArchiveError) in try collector.append(bytes) }
+    try end.withRawBytes { (bytes) throws(KeyhaulError) in try collector.append(bytes) }
     return Protected(
       stored: try collector.finish(), plainByteCount: plainByteCount,
       key: try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 
-  private func directoryName() throws(BackupArchiveError) -> String {
+  private func directoryName() throws(KeyhaulError) -> String {
     guard let name = contents.device.identifier, (1...64).contains(name.utf8.count),
       name.utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 })
     else {
-      throw BackupArchiveError(.unwritable, "the device's identifier must consist of letters, digits and hyphens")
+      throw KeyhaulError(.unwritable, "the device's identifier must consist of letters, digits and hyphens")
     }
     return name
   }
 
   /// Lists the keychain's directory and file, owned by root as on a device.
-  private func manifestDatabase(for keychain: Protected, time: Int64) throws(BackupArchiveError) -> [UInt8] {
+  private func manifestDatabase(for keychain: Protected, time: Int64) throws(KeyhaulError) -> [UInt8] {
     let identifier = try explained("the manifest database") { () throws(DataProtectionError) in
       try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
     }
@@ -177,7 +177,7 @@ struct BackupAssembly {
     ])
   }
 
-  private func archived(_ record: FileRecord) throws(BackupArchiveError) -> [UInt8] {
+  private func archived(_ record: FileRecord) throws(KeyhaulError) -> [UInt8] {
     try explained("a file's record") { () throws(FormatError) in try record.archived() }
   }
 }
@@ -202,7 +202,7 @@ package struct BackupContents: Sendable {
   /// The keychain file's property list, in memory.
   ///
   /// - Throws: As `SealedKeychain.bytes()`.
-  package var keychainFile: [UInt8] { get throws(BackupArchiveError) { try keychain.bytes() } }
+  package var keychainFile: [UInt8] { get throws(KeyhaulError) { try keychain.bytes() } }
 
   /// Creates the contents of one backup.
   package init(
@@ -242,7 +242,7 @@ struct ComputerInfo {
     self.guid = guid
   }
 
-  func serialized() throws(BackupArchiveError) -> [UInt8] {
+  func serialized() throws(KeyhaulError) -> [UInt8] {
     let device = contents.device
     var root: PropertyDictionary = [:]
     root["Applications"] = .dictionary(PropertyDictionary())
@@ -261,7 +261,7 @@ struct ComputerInfo {
     do throws(FormatError) {
       return try XMLPlist.encode(.dictionary(root))
     } catch {
-      throw BackupArchiveError(.unwritable, "\(StoredPart.info.path): \(error.reason)")
+      throw KeyhaulError(.unwritable, "\(StoredPart.info.path): \(error.reason)")
     }
   }
 }

@@ -57,12 +57,12 @@ final class DirectorySink: StoredFileSink {
     try system.setPermissions(permissions, of: directory)
   }
 
-  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError) {
     do throws(Errno) {
       file = try create(path.shown)
       self.path = path.shown
     } catch {
-      throw .system(error)
+      throw .writing(error)
     }
     expectedByteCount = byteCount
   }
@@ -79,7 +79,7 @@ final class DirectorySink: StoredFileSink {
   }
 
   /// Gives the file a second name here. File systems without such names, and files of other owners, are copied instead.
-  func take(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(WriteFailure) -> Bool {
+  func take(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool {
     let taken: FileStatus?
     do throws(Errno) {
       let names = path.split(separator: "/").map(String.init)
@@ -92,10 +92,10 @@ final class DirectorySink: StoredFileSink {
         taken = try system.status(of: path.systemName, in: directory)
       }
     } catch {
-      throw .system(error)
+      throw .writing(error)
     }
     guard let taken, taken.isSame(as: status) else {
-      throw .source(BackupArchiveError(.changed, "\(quoted(path)) changed while it was being copied"))
+      throw KeyhaulError(.changed, "\(quoted(path)) changed while it was being copied")
     }
     return true
   }
@@ -113,22 +113,22 @@ final class DirectorySink: StoredFileSink {
     }
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
+  func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     guard let raw = file?.raw else { return }
     do throws(Errno) {
       try system.writeAll(bytes, to: raw)
     } catch {
-      throw .system(error)
+      throw .writing(error)
     }
   }
 
-  func end() throws(WriteFailure) {
+  func end() throws(KeyhaulError) {
     guard let file = file.take() else { return }
     do throws(Errno) {
       try replaced?.keepAccess(for: file, at: path, system)
       try system.seal(file, byteCount: expectedByteCount)
     } catch {
-      throw .system(error)
+      throw .writing(error)
     }
   }
 

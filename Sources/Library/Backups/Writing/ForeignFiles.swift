@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainFormats
 import SystemPackage
 
@@ -13,12 +13,13 @@ extension BackupDirectory {
   /// - Throws: `.notFound` and `.unreadable`.
   package static func foreignFiles(
     in path: String, atMost limit: Int = 10
-  ) throws(BackupArchiveError) -> [String] {
+  ) throws(KeyhaulError) -> [String] {
     let system = FileSystem.real
     do throws(Errno) {
       return try system.foreignFiles(in: try system.openDirectory(path), atMost: limit)
     } catch {
-      throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
+      throw KeyhaulError(
+        error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)", errno: error)
     }
   }
 }

@@ -38,7 +38,7 @@ final class LibArchiveWriter {
 
   /// - Parameter compresses: Where not, a zip's entries and a gzip's blocks are stored as they are: deflating a gigabyte of
   ///   ciphertext takes half a minute and saves nothing. Zstandard sees that for itself, and passes it through.
-  init(_ format: ContainerFormat, compresses: Bool, to sink: Sink) throws(WriteFailure) {
+  init(_ format: ContainerFormat, compresses: Bool, to sink: Sink) throws(KeyhaulError) {
     guard let handle = archive_write_new() else { throw ContainerLibrary.writeFailure }
     self.handle = handle
     self.sink = sink
@@ -79,8 +79,8 @@ final class LibArchiveWriter {
   /// - Parameters:
   ///   - name: The entry's whole name, which is written byte for byte. In a zip, UTF-8 is marked as such.
   ///   - modificationTime: In seconds since 1970. One that the format cannot hold becomes the nearest that it can.
-  func begin(_ name: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
-    guard let entry = archive_entry_new() else { throw .library("out of memory") }
+  func begin(_ name: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError) {
+    guard let entry = archive_entry_new() else { throw .writing("out of memory", .noMemory) }
     defer { archive_entry_free(entry) }
     let isText = name.text != nil
     (Array(name.bytes) + [0]).withUnsafeBufferPointer { bytes in
@@ -107,7 +107,7 @@ final class LibArchiveWriter {
     format == .zip ? 0...Int64(UInt32.max) : 0...0o77_777_777_777
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
+  func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     var rest = bytes
     while !rest.isEmpty {
       let written = archive_write_data(handle, rest.baseAddress, rest.count)
@@ -117,22 +117,22 @@ final class LibArchiveWriter {
     }
   }
 
-  func end() throws(WriteFailure) {
+  func end() throws(KeyhaulError) {
     // libarchive would fill up with zeros.
-    guard missingByteCount == 0 else { throw .library("an entry's length differs from its declared length") }
+    guard missingByteCount == 0 else { throw .writing("an entry's length differs from its declared length") }
     try check(archive_write_finish_entry(handle))
   }
 
   /// Writes the container's end. Without it the stream is a truncated one.
-  func finish() throws(WriteFailure) { try check(archive_write_close(handle)) }
+  func finish() throws(KeyhaulError) { try check(archive_write_close(handle)) }
 
-  private func check(_ result: Int32) throws(WriteFailure) {
+  private func check(_ result: Int32) throws(KeyhaulError) {
     guard result == ARCHIVE_OK else { throw failure() }
   }
 
-  private func failure() -> WriteFailure {
-    if let failure = sink.failure { return .system(failure) }
-    return .library(archive_error_string(handle).map { String(cString: $0) } ?? "libarchive gave no reason")
+  private func failure() -> KeyhaulError {
+    if let failure = sink.failure { return .writing(failure) }
+    return .writing(archive_error_string(handle).map { String(cString: $0) } ?? "libarchive gave no reason")
   }
 }
 
@@ -146,11 +146,11 @@ final class ContainerSink: StoredFileSink {
     self.directoryName = directoryName
   }
 
-  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError) {
     let name = directoryName.map { EntryName($0) / path } ?? path
     try writer.begin(name, byteCount: byteCount, modificationTime: modificationTime)
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) { try writer.write(bytes) }
-  func end() throws(WriteFailure) { try writer.end() }
+  func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) { try writer.write(bytes) }
+  func end() throws(KeyhaulError) { try writer.end() }
 }

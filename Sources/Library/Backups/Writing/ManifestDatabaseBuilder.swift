@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import CSQLite
 import GRDB
 import KeychainFormats
@@ -22,7 +22,7 @@ package enum ManifestDatabaseBuilder {
     }
   }
 
-  package static func build(_ rows: [Row]) throws(BackupArchiveError) -> [UInt8] {
+  package static func build(_ rows: [Row]) throws(KeyhaulError) -> [UInt8] {
     do {
       var configuration = Configuration()
       configuration.prepareDatabase { _ in DispatchQueues.keepCurrent() }
@@ -48,17 +48,17 @@ package enum ManifestDatabaseBuilder {
         }
         return try serialize(database)
       }
-    } catch let error as BackupArchiveError {
+    } catch let error as KeyhaulError {
       throw error
     } catch {
-      throw BackupArchiveError(.unwritable, "the manifest database cannot be made")
+      throw KeyhaulError(.unwritable, "the manifest database cannot be made")
     }
   }
 
   private static func serialize(_ database: Database) throws -> [UInt8] {
     var size: Int64 = 0
     guard let bytes = sqlite3_serialize(database.sqliteConnection, "main", &size, 0) else {
-      throw BackupArchiveError(.unwritable, "not enough memory for the manifest database")
+      throw KeyhaulError(.unwritable, "not enough memory for the manifest database")
     }
     defer { sqlite3_free(bytes) }
     return Array(UnsafeBufferPointer(start: bytes, count: Int(size)))

@@ -6,9 +6,9 @@ package protocol StoredFileSink: AnyObject {
   /// Begins a file of exactly so many bytes.
   ///
   /// - Parameter path: Relative to the backup's directory.
-  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure)
-  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure)
-  func end() throws(WriteFailure)
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError)
+  func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError)
+  func end() throws(KeyhaulError)
   /// Takes a file as it stands in a directory, without its bytes being copied.
   ///
   /// - Parameters:
@@ -16,22 +16,22 @@ package protocol StoredFileSink: AnyObject {
   ///   - directory: Of the backup that has it.
   ///   - status: Of the file that is meant.
   /// - Returns: Whether it was taken; where not, its bytes have to be given.
-  func take(_ path: String, from directory: DirectoryHandle, _ status: FileStatus) throws(WriteFailure) -> Bool
+  func take(_ path: String, from directory: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool
 }
 
 extension StoredFileSink {
   package func take(
     _ path: String, from directory: DirectoryHandle, _ status: FileStatus
-  ) throws(WriteFailure) -> Bool { false }
+  ) throws(KeyhaulError) -> Bool { false }
 
-  package func add(_ path: EntryName, _ bytes: [UInt8], modificationTime: Int64) throws(WriteFailure) {
+  package func add(_ path: EntryName, _ bytes: [UInt8], modificationTime: Int64) throws(KeyhaulError) {
     try begin(path, byteCount: Int64(bytes.count), modificationTime: modificationTime)
     try write(bytes)
     try end()
   }
 
-  package func write(_ bytes: [UInt8]) throws(WriteFailure) {
-    try bytes.withRawBytes { (buffer) throws(WriteFailure) in try write(buffer) }
+  package func write(_ bytes: [UInt8]) throws(KeyhaulError) {
+    try bytes.withRawBytes { (buffer) throws(KeyhaulError) in try write(buffer) }
   }
 }
 
@@ -45,13 +45,13 @@ package struct OutgoingBackup {
   /// Whether its files are ciphertext, which no compression makes shorter.
   package let isEncrypted: Bool
   /// Sends every file.
-  package let send: (any StoredFileSink) throws(WriteFailure) -> Void
+  package let send: (any StoredFileSink) throws(KeyhaulError) -> Void
   /// Looks at what was written, by its path, before it gets its name.
-  package var check: (String) throws(BackupArchiveError) -> Void = { _ in }
+  package var check: (String) throws(KeyhaulError) -> Void = { _ in }
 
   package init(
     directoryName: String?, byteCount: Int64, isEncrypted: Bool,
-    send: @escaping (any StoredFileSink) throws(WriteFailure) -> Void
+    send: @escaping (any StoredFileSink) throws(KeyhaulError) -> Void
   ) {
     self.directoryName = directoryName
     self.byteCount = byteCount

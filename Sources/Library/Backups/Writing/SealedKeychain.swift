@@ -30,7 +30,7 @@ package struct SealedKeychain: Sendable {
   /// The file, in memory.
   ///
   /// - Throws: As writing it does.
-  package func bytes() throws(BackupArchiveError) -> [UInt8] {
+  package func bytes() throws(KeyhaulError) -> [UInt8] {
     if case .file(let bytes) = form { return bytes }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(leastByteCount)
@@ -50,13 +50,13 @@ package struct SealedKeychain: Sendable {
   ///
   /// - Throws: `.unreadable` where a temporary file is not given back.
   func forEachPortion(
-    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     switch form {
     case .file(let bytes): try bytes.withRawBytes(body)
     case .items(let writer, let stored):
       var reader = EntryReader(stored: stored)
-      try writer.write(reading: { (place) throws(BackupArchiveError) in try reader.entry(at: place) }, to: body)
+      try writer.write(reading: { (place) throws(KeyhaulError) in try reader.entry(at: place) }, to: body)
     }
   }
 
@@ -69,14 +69,14 @@ package struct SealedKeychain: Sendable {
 
     init(stored: StoredBytes) { self.stored = stored }
 
-    mutating func entry(at place: KeychainBackupFile.Entry) throws(BackupArchiveError) -> KeychainBackupFile.Entry {
+    mutating func entry(at place: KeychainBackupFile.Entry) throws(KeyhaulError) -> KeychainBackupFile.Entry {
       let ranges = place.ranges
       if let first = ranges.first, let last = ranges.last,
         first.lowerBound < start || last.upperBound > start + window.count
       {
         start = first.lowerBound
         let count = max(last.upperBound - start, min(Self.windowByteCount, stored.byteCount - start))
-        window = try [UInt8](count: count) { (buffer) throws(BackupArchiveError) in
+        window = try [UInt8](count: count) { (buffer) throws(KeyhaulError) in
           try stored.read(at: start, into: buffer)
         }
       }
@@ -99,7 +99,7 @@ package final class SealedItemSpool {
 
   package init(
     system: FileSystem, maximumByteCount: Int = KeychainBackupFile.Entry.maximumSourceByteCount
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     collector = try StoredBytesCollector(.temporaryFile, system: system)
     self.maximumByteCount = maximumByteCount
   }
@@ -108,11 +108,11 @@ package final class SealedItemSpool {
   ///   together may have.
   package func append(
     _ kind: ItemKind, blob: [UInt8], persistentReference: [UInt8]?
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     let start = byteCount
     let end = start + blob.count + (persistentReference?.count ?? 0)
     guard end <= maximumByteCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .unwritable, "the keychain's items have more than \(Amounts.grouped(Int64(maximumByteCount))) bytes")
     }
     pending += blob
@@ -126,8 +126,8 @@ package final class SealedItemSpool {
     if pending.count >= Self.portionByteCount { try flush() }
   }
 
-  private func flush() throws(BackupArchiveError) {
-    try pending.withRawBytes { (bytes) throws(BackupArchiveError) in try collector?.append(bytes) }
+  private func flush() throws(KeyhaulError) {
+    try pending.withRawBytes { (bytes) throws(KeyhaulError) in try collector?.append(bytes) }
     pending.removeAll(keepingCapacity: true)
   }
 
@@ -135,17 +135,17 @@ package final class SealedItemSpool {
   ///
   /// - Parameter keybagUUID: Of the bag that they are sealed for.
   /// - Throws: As `append` does; `.unwritable` for more items than a file may have.
-  package func finish(keybagUUID: String?) throws(BackupArchiveError) -> SealedKeychain {
+  package func finish(keybagUUID: String?) throws(KeyhaulError) -> SealedKeychain {
     try flush()
     guard let collector = collector.take() else {
-      throw BackupArchiveError(.unwritable, "the items were already used")
+      throw KeyhaulError(.unwritable, "the items were already used")
     }
     let stored = try collector.finish()
     do throws(FormatError) {
       let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: keybagUUID, entries: entries))
       return SealedKeychain(writer, reading: stored)
     } catch {
-      throw BackupArchiveError(.unwritable, error.reason)
+      throw KeyhaulError(.unwritable, error.reason)
     }
   }
 }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainFormats
 
 /// A file of a backup that is about to be written, with the bytes as they are stored.
@@ -12,13 +12,13 @@ package struct StoredFile: Sendable {
     self.stored = stored
   }
 
-  package init(path: String, bytes: [UInt8]) throws(BackupArchiveError) {
+  package init(path: String, bytes: [UInt8]) throws(KeyhaulError) {
     self.init(path: path, stored: try StoredBytes(bytes))
   }
 
-  fileprivate func send(to sink: any StoredFileSink, modificationTime: Int64) throws(WriteFailure) {
+  fileprivate func send(to sink: any StoredFileSink, modificationTime: Int64) throws(KeyhaulError) {
     try sink.begin(EntryName(path), byteCount: Int64(stored.byteCount), modificationTime: modificationTime)
-    try stored.forEachPortion(translating: WriteFailure.source) { (portion) throws(WriteFailure) in
+    try stored.forEachPortion { (portion) throws(KeyhaulError) in
       try sink.write(portion)
     }
     try sink.end()
@@ -49,7 +49,7 @@ package struct StoredBackup: Sendable {
 extension StoredBackup {
   package var outgoing: OutgoingBackup {
     OutgoingBackup(directoryName: directoryName, byteCount: byteCount, isEncrypted: isEncrypted) {
-      (sink) throws(WriteFailure) in
+      (sink) throws(KeyhaulError) in
       for file in files { try file.send(to: sink, modificationTime: modificationTime) }
     }
   }

@@ -1,5 +1,5 @@
 import CKeyhaul
-package import SystemPackage
+import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -220,30 +220,4 @@ enum SystemCalls {
     guard result >= 0 else { throw Errno(rawValue: errno) }
     return result
   }
-}
-
-extension Errno {
-  /// The system's reason for refusing a call, as a part of a sentence: "no such file or directory".
-  package var reason: String {
-    let text = description
-    guard let first = text.first else { return "system error \(rawValue)" }
-    // musl has "I/O error", which must keep its capital.
-    guard text.dropFirst().first?.isLowercase == true else { return text }
-    return first.lowercased() + text.dropFirst()
-  }
-
-  /// Whether no file has the name.
-  package var isAbsence: Bool { self == .noSuchFileOrDirectory || self == .notDirectory }
-
-  /// Whether no space is left: the disk is full, or the user's quota is used up.
-  package var isDiskFull: Bool { self == .noSpace || self == .diskQuotaExceeded }
-
-  /// Whether the system is short of descriptors or memory, which every call needs, so that the error does not concern
-  /// the file.
-  package var isShortage: Bool { Self.shortages.contains(self) }
-
-  /// The texts that report a shortage: those of `reason`, and those of libraries with their own wording.
-  package static var shortageReasons: [String] { shortages.map(\.reason) + ["out of memory"] }
-
-  private static let shortages: [Errno] = [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory]
 }

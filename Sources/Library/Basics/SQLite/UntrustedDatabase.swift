@@ -342,6 +342,9 @@ package struct SQLiteFailure: Error {
   /// The system's error; `nil` if the system reported none.
   package let systemError: Errno?
 
+  /// The system's error, or the lack of memory; `nil` for neither.
+  package var errno: Errno? { kind == .noMemory ? .noMemory : systemError }
+
   static var noMemoryForCopy: Self { Self(.noMemory, "not enough memory for a copy of the database") }
 
   fileprivate init(_ kind: Kind, _ reason: String) {

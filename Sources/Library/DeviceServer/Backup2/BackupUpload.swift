@@ -35,7 +35,7 @@ struct BackupUpload {
     let date = try content.writeBackup(into: folder, name)
     let (parts, manifests, statusFile) = try parts(of: folder, name)
     var status: BackupStatus
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       status = try BackupStatus(parsing: try statusFile())
     } catch {
       throw .failed(BackupFailure(error))
@@ -74,7 +74,7 @@ struct BackupUpload {
   /// (Info.plist) and what no device writes (the seal) stay here.
   private func parts(
     of folder: StagingFolder, _ name: String
-  ) throws(BackupServiceError) -> ([Part], [Part], () throws(BackupArchiveError) -> [UInt8]) {
+  ) throws(BackupServiceError) -> ([Part], [Part], () throws(KeyhaulError) -> [UInt8]) {
     let top = try folder.files(in: name)
     var parts: [Part] = []
     for directory in top.directories where BackupPath.isPayloadDirectory(directory) {
@@ -89,7 +89,7 @@ struct BackupUpload {
       throw .failed(.cannotRead, "the backup that was made has no manifest")
     }
     let bytes = try status.bytes()
-    return (parts, manifests, { () throws(BackupArchiveError) in bytes })
+    return (parts, manifests, { () throws(KeyhaulError) in bytes })
   }
 
   private func upload(_ parts: [Part], progress: Double) throws(BackupServiceError) {
@@ -109,7 +109,7 @@ struct BackupUpload {
     status.snapshotState = state
     status.isFullBackup = true
     let bytes: [UInt8]
-    do throws(BackupArchiveError) { bytes = try status.serialized() } catch { throw .failed(BackupFailure(error)) }
+    do throws(KeyhaulError) { bytes = try status.serialized() } catch { throw .failed(BackupFailure(error)) }
     try link.upload([.init(bytes, shownAs: "/.ba/Status.plist", to: "\(device.udid)/Status.plist")], progress: progress)
   }
 }

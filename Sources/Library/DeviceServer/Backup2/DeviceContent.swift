@@ -14,14 +14,14 @@ struct DeviceContent {
 
   /// The password that the device gives to backups; `nil` if they are not encrypted.
   func backupPassword() throws(BackupServiceError) -> Secret? {
-    do throws(VirtualDeviceError) { return try device.claim.backupPassword() } catch {
+    do throws(KeyhaulError) { return try device.claim.backupPassword() } catch {
       throw .failed(BackupFailure(error))
     }
   }
 
   /// Replaces the password of backups.
   func replaceBackupPassword(_ password: borrowing Secret?) throws(BackupServiceError) {
-    do throws(VirtualDeviceError) { try device.claim.replaceBackupPassword(password) } catch {
+    do throws(KeyhaulError) { try device.claim.replaceBackupPassword(password) } catch {
       throw .failed(BackupFailure(error))
     }
   }
@@ -34,12 +34,12 @@ struct DeviceContent {
   /// - Throws: `.deviceLocked` if the device is locked.
   func writeBackup(into folder: StagingFolder, _ name: String) throws(BackupServiceError) -> KeychainDate {
     let password = try backupPassword()
-    let session = try reporting { () throws(VirtualDeviceError) in
+    let session = try reporting { () throws(KeyhaulError) in
       try device.device.openSession(.reading, verb: "device serve", wait: ServedDevice.wait)
     }
     defer { session.end() }
     let prepared: PreparedBackup
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       prepared = try BackupExporter.prepare(
         session, password: password, rounds: device.rounds, listsExported: false)
       _ = try prepared.write(to: ArchiveDestination(path: "\(folder.path)/\(name)/"))
@@ -55,9 +55,9 @@ struct DeviceContent {
 
   /// Remembers that a client has finished a backup. A failure is only logged: the client's backup is complete.
   func recordBackup(at date: KeychainDate) {
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       try device.device.withSession(.writing, verb: "device serve", wait: ServedDevice.wait) {
-        (session) throws(VirtualDeviceError) in try session.recordBackup(at: date)
+        (session) throws(KeyhaulError) in try session.recordBackup(at: date)
       }
     } catch {
       device.note("the date of the backup was not recorded: \(error.reason)")
@@ -76,10 +76,10 @@ struct DeviceContent {
   ///
   /// - Throws: `.wrongPassword`, `.noBackup`.
   func open(_ path: String, password: borrowing Secret?) throws(BackupServiceError) -> Opened {
-    let archive = try reporting { () throws(BackupArchiveError) in try BackupArchive.open(.path(path)) }
+    let archive = try reporting { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
     // A password for a backup without one is what a client sends on: it opens nothing, and nothing needs it.
     let isNeeded = archive.isEncrypted
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       if isNeeded { return Opened(archive: archive, key: try archive.unlock(password: password)) }
       return Opened(archive: archive, key: try archive.unlock(password: nil))
     } catch {
@@ -91,23 +91,23 @@ struct DeviceContent {
 
   /// Restores a backup, whole or not at all.
   func restore(_ backup: Opened) throws(BackupServiceError) {
-    let session = try reporting { () throws(VirtualDeviceError) in
+    let session = try reporting { () throws(KeyhaulError) in
       try device.device.openSession(.writing, verb: "device serve", wait: ServedDevice.wait)
     }
     defer { session.end() }
-    let hardware = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
-    let opened = try reporting { () throws(ArchivedKeychainError) in
+    let hardware = try reporting { () throws(KeyhaulError) in try session.deviceKey() }
+    let opened = try reporting { () throws(KeyhaulError) in
       try backup.archive.open(with: backup.key, deviceKey: hardware, for: .restoring)
     }
     if let damage = opened.damage.first { throw .failed(.noBackup, "The backup is damaged: \(damage)") }
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       let plan = try Restorer.plan(opened, onto: session, policy: .replace)
       try Restorer.restore(plan, onto: session)
       note(plan)
     } catch {
       throw .failed(BackupFailure(error))
     }
-    do throws(VirtualDeviceError) { try session.finish() } catch {
+    do throws(KeyhaulError) { try session.finish() } catch {
       device.note("\(error.summary): \(error.reason)")
     }
   }
@@ -132,9 +132,9 @@ struct DeviceContent {
   func forEachFile(
     of backup: Opened, _ body: (ListedFile) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) {
-    let keys = try reporting { () throws(ArchivedKeychainError) in try backup.key.classKeys(deviceKey: nil) }
+    let keys = try reporting { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
     var failure: BackupServiceError?
-    try reporting { () throws(BackupArchiveError) in
+    try reporting { () throws(KeyhaulError) in
       let list = try backup.archive.fileList(with: keys)
       try list.forEachFile { file in
         guard failure == nil else { return }
@@ -148,11 +148,11 @@ struct DeviceContent {
   func decrypt(
     _ file: ListedFile, of backup: Opened, into folder: StagingFolder, _ name: String
   ) throws(BackupServiceError) {
-    let keys = try reporting { () throws(ArchivedKeychainError) in try backup.key.classKeys(deviceKey: nil) }
+    let keys = try reporting { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
     _ = try folder.makeFile(name) { (write) throws(BackupServiceError) in
       var failure: BackupServiceError?
-      _ = try reporting { () throws(BackupArchiveError) in
-        try backup.archive.readPayload(of: file, with: keys) { (portion) throws(BackupArchiveError) in
+      _ = try reporting { () throws(KeyhaulError) in
+        try backup.archive.readPayload(of: file, with: keys) { (portion) throws(KeyhaulError) in
           guard failure == nil else { return }
           do throws(BackupServiceError) { try write(Array(portion)) } catch { failure = error }
         }
@@ -171,7 +171,7 @@ struct DeviceContent {
   func rewrapped(
     manifest bytes: [UInt8], from old: borrowing Secret, to new: borrowing Secret
   ) throws(BackupServiceError) -> [UInt8]? {
-    let manifest = try reporting { () throws(BackupArchiveError) in try BackupManifest(parsing: bytes) }
+    let manifest = try reporting { () throws(KeyhaulError) in try BackupManifest(parsing: bytes) }
     guard manifest.isEncrypted == true else { return nil }
     let keybag: Keybag
     do throws(DataProtectionError) {
@@ -179,7 +179,7 @@ struct DeviceContent {
     } catch {
       throw .failed(error.code == .wrongPassword ? .wrongPassword : .noBackup, error.reason)
     }
-    return try reporting { () throws(BackupArchiveError) in
+    return try reporting { () throws(KeyhaulError) in
       var root = try rootDictionary(of: bytes, in: StoredPart.manifest.path)
       root["BackupKeyBag"] = .data(keybag.serialized())
       return try encode(root, as: StoredPart.manifest.path)

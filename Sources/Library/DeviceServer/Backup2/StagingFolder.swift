@@ -13,7 +13,7 @@ final class StagingFolder {
   /// - Throws: `.failed` with the number of a write error if there is no room.
   init(of device: ServedDevice) throws(BackupServiceError) {
     claim = device.claim
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       path = try device.claim.makeStagingDirectory()
     } catch {
       throw .failed(BackupFailure(error))

@@ -31,10 +31,10 @@ package final class ServedDevice: Sendable {
   /// - Throws: Category `busy` if another process serves it; what its files report.
   package init(
     _ device: VirtualDevice, number: Int, trust: TrustPolicy, rounds: Int, log: @escaping @Sendable (String) -> Void
-  ) throws(VirtualDeviceError) {
+  ) throws(KeyhaulError) {
     claim = try device.claimForServing()
     record = try device.withSession(.reading, verb: "device serve", wait: Self.wait) {
-      (session) throws(VirtualDeviceError) in session.record
+      (session) throws(KeyhaulError) in session.record
     }
     self.device = device
     self.number = number
@@ -74,7 +74,7 @@ package final class ServedDevice: Sendable {
 
   private func readPairings() throws(WireError) -> PairingFile {
     let bytes: [UInt8]?
-    do throws(VirtualDeviceError) { bytes = try claim.pairings() } catch { throw failure(error) }
+    do throws(KeyhaulError) { bytes = try claim.pairings() } catch { throw failure(error) }
     if let bytes, let file = PairingFile(bytes) { return file }
     if bytes != nil { note("its pairings cannot be read; every computer has to pair again") }
     do throws(MaterialError) {
@@ -90,10 +90,10 @@ package final class ServedDevice: Sendable {
   private func write(_ file: PairingFile) throws(WireError) {
     let bytes: [UInt8]
     do throws(FormatError) { bytes = try file.encoded() } catch { throw WireError(.closed, error.reason) }
-    do throws(VirtualDeviceError) { try claim.replacePairings(bytes) } catch { throw failure(error) }
+    do throws(KeyhaulError) { try claim.replacePairings(bytes) } catch { throw failure(error) }
   }
 
-  private func failure(_ error: VirtualDeviceError) -> WireError {
+  private func failure(_ error: KeyhaulError) -> WireError {
     note("\(error.summary): \(error.reason)")
     return WireError(.closed, error.summary)
   }

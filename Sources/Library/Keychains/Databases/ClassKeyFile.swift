@@ -14,11 +14,11 @@ package enum ClassKeyFile {
   /// Reads the keys. They never leave memory that is wiped.
   ///
   /// - Throws: `.malformed` with the place, in bytes from 0; no digit of a key is quoted.
-  package static func keys(in file: SensitiveBytes) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
-    try file.withBytes { (bytes) throws(KeychainDatabaseError) in
+  package static func keys(in file: SensitiveBytes) throws(KeyhaulError) -> [KeyClass: SensitiveBytes] {
+    try file.withBytes { (bytes) throws(KeyhaulError) in
       guard bytes.count <= maximumByteCount else {
-        throw KeychainDatabaseError(
-          .overLimit,
+        throw KeyhaulError(
+          .databaseOverLimit,
           "it has \(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(maximumByteCount))")
       }
       var scanner = KeyScanner(bytes: bytes)
@@ -32,7 +32,7 @@ private struct KeyScanner {
   let bytes: UnsafeRawBufferPointer
   var place = 0
 
-  mutating func object() throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
+  mutating func object() throws(KeyhaulError) -> [KeyClass: SensitiveBytes] {
     var keys: [KeyClass: SensitiveBytes] = [:]
     place = UTF8Scalars.byteOrderMarkCount(of: bytes)
     try expect("{", "it is not a JSON object")
@@ -59,7 +59,7 @@ private struct KeyScanner {
     return keys
   }
 
-  private func key(_ digits: Range<Int>) throws(KeychainDatabaseError) -> SensitiveBytes {
+  private func key(_ digits: Range<Int>) throws(KeyhaulError) -> SensitiveBytes {
     let values = bytes[digits]
     guard values.allSatisfy({ Self.value(ofDigit: $0) != nil }) else {
       throw fault("a class key contains a character that is not a hexadecimal digit", at: digits.lowerBound)
@@ -87,7 +87,7 @@ private struct KeyScanner {
   }
 
   /// The places between the quotation marks. No name and no key has a character that would have to be escaped.
-  private mutating func string() throws(KeychainDatabaseError) -> Range<Int> {
+  private mutating func string() throws(KeyhaulError) -> Range<Int> {
     try expect("\"", "a quoted string is missing")
     let start = place
     while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
@@ -101,7 +101,7 @@ private struct KeyScanner {
     return start..<end
   }
 
-  private mutating func isContinued() throws(KeychainDatabaseError) -> Bool {
+  private mutating func isContinued() throws(KeyhaulError) -> Bool {
     skipSpace()
     if place < bytes.count, bytes[place] == UInt8(ascii: ",") {
       place += 1
@@ -111,7 +111,7 @@ private struct KeyScanner {
     return false
   }
 
-  private mutating func expect(_ sign: Unicode.Scalar, _ reason: String) throws(KeychainDatabaseError) {
+  private mutating func expect(_ sign: Unicode.Scalar, _ reason: String) throws(KeyhaulError) {
     skipSpace()
     guard place < bytes.count, UInt32(bytes[place]) == sign.value else { throw fault(reason, at: place) }
     place += 1
@@ -121,7 +121,7 @@ private struct KeyScanner {
     while place < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[place]) { place += 1 }
   }
 
-  private func fault(_ reason: String, at place: Int) -> KeychainDatabaseError {
-    KeychainDatabaseError(.malformed, "\(reason), at byte \(place)")
+  private func fault(_ reason: String, at place: Int) -> KeyhaulError {
+    KeyhaulError(.malformed, "\(reason), at byte \(place)")
   }
 }

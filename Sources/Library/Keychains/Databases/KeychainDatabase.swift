@@ -82,16 +82,16 @@ package struct KeychainDatabase: Sendable {
   ///   - file: The whole file, at most 256 MiB.
   ///   - log: The whole file `-wal` that was beside it; empty where none was.
   ///   - journal: The whole file `-journal` that was beside it; empty where none was.
-  /// - Throws: `.unreadable` for no SQLite database, `.unknownForm` for none of a keychain, `.damaged`, `.overLimit`, and
-  ///   `.failed` where SQLite does not work.
-  package init(file: [UInt8], log: [UInt8] = [], journal: [UInt8] = []) throws(KeychainDatabaseError) {
+  /// - Throws: `.notADatabase` for no SQLite database, `.unknownDatabase` for none of a keychain, `.databaseDamaged`,
+  ///   `.databaseOverLimit`, and `.databaseFailed` where SQLite does not work.
+  package init(file: [UInt8], log: [UInt8] = [], journal: [UInt8] = []) throws(KeyhaulError) {
     try self.init(file: file, log: log, journal: journal, acceptingAtMost: Self.maximumItemCount)
   }
 
   /// The same with another limit of rows.
   package init(
     file: [UInt8], log: [UInt8], journal: [UInt8] = [], acceptingAtMost limit: Int
-  ) throws(KeychainDatabaseError) {
+  ) throws(KeyhaulError) {
     let (database, image, use) = try Self.opened(DatabaseImage(file), log, journal)
     let (schema, keys) = (try Self.schema(of: database), try Self.metadataKeys(of: database))
     var rows: [Row] = []
@@ -109,9 +109,9 @@ package struct KeychainDatabase: Sendable {
       let names = known.map { ", \"\($0.rawValue)\"" }.joined()
       let digest = hasDigestColumn ? "sha1" : "NULL"
       try database.forEachRow("SELECT rowid, data, \(digest)\(names) FROM main.\(kind.rawValue) ORDER BY rowid") {
-        (row) throws(KeychainDatabaseError) in
+        (row) throws(KeyhaulError) in
         guard rows.count < limit else {
-          throw KeychainDatabaseError(.overLimit, "it has more than \(limit) items")
+          throw KeyhaulError(.databaseOverLimit, "it has more than \(limit) items")
         }
         var values: [AttributeCode: ColumnValue] = [:]
         for (place, code) in known.enumerated() { values[code] = row.value(Int32(place + 3)) }
@@ -121,14 +121,14 @@ package struct KeychainDatabase: Sendable {
         byteCount += found.sealed.count + (found.digest?.count ?? 0) + values.values.reduce(0) { $0 + $1.byteCount }
         // Rows that share their pages would take more memory than the file has bytes.
         guard byteCount <= image.bytes.count else {
-          throw KeychainDatabaseError(.overLimit, "its rows contain more bytes than the file")
+          throw KeyhaulError(.databaseOverLimit, "its rows contain more bytes than the file")
         }
         rows.append(found)
       }
     }
     guard missing.count < ItemKind.allCases.count else {
-      throw KeychainDatabaseError(
-        .unknownForm,
+      throw KeyhaulError(
+        .unknownDatabase,
         try Self.holdsItems(database)
           ? "its item tables have no column named data" + (schema.map { "; its schema is \($0.text)" } ?? "")
           : "it has none of the item tables")
@@ -147,13 +147,13 @@ package struct KeychainDatabase: Sendable {
   /// beside a log with content a journal is not looked at.
   private static func opened(
     _ image: DatabaseImage, _ logBytes: [UInt8], _ journalBytes: [UInt8]
-  ) throws(KeychainDatabaseError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
+  ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
     guard !logBytes.isEmpty else {
       guard let journal = RollbackJournal(journalBytes) else {
         let isFinished = RollbackJournal.isFinished(journalBytes)
         return (try KeychainConnection(image), image, isFinished ? .none : .journalUnreadable)
       }
-      return try settled(image, as: .takenBack, "its journal") { () throws(KeychainDatabaseError) in
+      return try settled(image, as: .takenBack, "its journal") { () throws(KeyhaulError) in
         try image.takingBack(journal, of: journalBytes)
       }
     }
@@ -162,38 +162,38 @@ package struct KeychainDatabase: Sendable {
     }
     guard log.pageByteCount == image.pageByteCount else { return (try KeychainConnection(image), image, .foreign) }
     return try settled(image, as: log.isCutShort ? .appliedInPart : .applied, "its log") {
-      () throws(KeychainDatabaseError) in try image.applying(log, of: logBytes)
+      () throws(KeyhaulError) in try image.applying(log, of: logBytes)
     }
   }
 
   /// What another file leaves of a database, where that is an intact one of items; the database alone otherwise.
   private static func settled(
     _ image: DatabaseImage, as use: DatabaseFacts.LogUse, _ other: String,
-    _ change: () throws(KeychainDatabaseError) -> DatabaseImage
-  ) throws(KeychainDatabaseError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
-    do throws(KeychainDatabaseError) {
+    _ change: () throws(KeyhaulError) -> DatabaseImage
+  ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
+    do throws(KeyhaulError) {
       let changed = try change()
       let database = try KeychainConnection(changed)
       // One of another database may be intact, and none of a keychain.
       if try database.isIntact(), try holdsItems(database) { return (database, changed, use) }
     } catch {
-      guard error.code == .damaged || error.code == .unreadable else { throw error }
+      guard error.code == .databaseDamaged || error.code == .notADatabase else { throw error }
     }
     let alone = try KeychainConnection(image)
     guard try alone.isIntact() else {
-      throw KeychainDatabaseError(.damaged, "its pages contradict each other, both with and without \(other)")
+      throw KeyhaulError(.databaseDamaged, "its pages contradict each other, both with and without \(other)")
     }
     return (alone, image, .foreign)
   }
 
   /// Whether a table of items is there.
-  private static func holdsItems(_ database: KeychainConnection) throws(KeychainDatabaseError) -> Bool {
+  private static func holdsItems(_ database: KeychainConnection) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases where try database.columns(of: kind.rawValue) != nil { return true }
     return false
   }
 
   /// The low eight bits of both columns: the others are flags of the daemon.
-  static func schema(of database: KeychainConnection) throws(KeychainDatabaseError) -> SchemaVersion? {
+  static func schema(of database: KeychainConnection) throws(KeyhaulError) -> SchemaVersion? {
     guard let columns = try database.columns(of: "tversion"), columns.contains("version") else { return nil }
     let minor = columns.contains("minor") ? "minor" : "0"
     var version: SchemaVersion?
@@ -206,17 +206,17 @@ package struct KeychainDatabase: Sendable {
 
   static func metadataKeys(
     of database: KeychainConnection
-  ) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
+  ) throws(KeyhaulError) -> [KeyClass: SensitiveBytes] {
     guard let columns = try database.columns(of: "metadatakeys"), columns.isSuperset(of: ["keyclass", "data"]) else {
       return [:]
     }
     var keys: [KeyClass: SensitiveBytes] = [:]
     var count = 0
     try database.forEachRow("SELECT CAST(keyclass AS TEXT), data FROM main.metadatakeys ORDER BY rowid") {
-      (row) throws(KeychainDatabaseError) in
+      (row) throws(KeyhaulError) in
       count += 1
       guard count <= maximumKeyRowCount else {
-        throw KeychainDatabaseError(.overLimit, "metadatakeys has more than \(maximumKeyRowCount) rows")
+        throw KeyhaulError(.databaseOverLimit, "metadatakeys has more than \(maximumKeyRowCount) rows")
       }
       guard let keyClass = row.text(0).flatMap(UInt32.init), let data = row.data(1) else { return }
       keys[KeyClass(rawValue: keyClass)] = SensitiveBytes(copying: data)

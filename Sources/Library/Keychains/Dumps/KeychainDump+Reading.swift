@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainFormats
 
 extension KeychainDump {
@@ -15,18 +15,19 @@ extension KeychainDump {
   /// One entry that cannot be used never stops the others.
   /// - Parameter bytes: The whole file. They are in clear where it lies; what is a secret of an item is copied into memory
   ///   that is wiped.
-  /// - Throws: `.unreadable` for bytes that are no property list or JSON, `.unknownForm` for those that are none of a
-  ///   keychain, `.backupKeychain` for the sealed keychain of a backup, `.overLimit`, and `.failed` where the
+  /// - Throws: `.unreadableDump` for bytes that are no property list or JSON, `.unknownDump` for those that are none of a
+  ///   keychain, `.backupKeychain` for the sealed keychain of a backup, `.dumpOverLimit`, and `.dumpFailed` where the
   ///   ciphers that open sealed entries do not work.
-  package init(parsing bytes: [UInt8]) throws(KeychainDumpError) {
+  package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     try self.init(parsing: bytes, acceptingAtMost: Self.maximumItemCount)
   }
 
   /// The same with another limit of entries.
-  package init(parsing bytes: [UInt8], acceptingAtMost limit: Int) throws(KeychainDumpError) {
+  package init(parsing bytes: [UInt8], acceptingAtMost limit: Int) throws(KeyhaulError) {
     guard bytes.count <= Self.maximumByteCount else {
-      throw KeychainDumpError(
-        .overLimit, "\(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(Self.maximumByteCount))")
+      throw KeyhaulError(
+        .dumpOverLimit, "\(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(Self.maximumByteCount))"
+      )
     }
     if Self.isJSON(bytes) {
       self = try Self.fromJSON(bytes, limit)
@@ -43,37 +44,37 @@ extension KeychainDump {
     return start.first == UInt8(ascii: "[") || start.first == UInt8(ascii: "{")
   }
 
-  private static func fromJSON(_ bytes: [UInt8], _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+  private static func fromJSON(_ bytes: [UInt8], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     let root: JSONValue
     do throws(JSONFault) {
       root = try JSONValue(parsing: bytes)
     } catch {
-      throw KeychainDumpError(
-        error.isOverLimit ? .overLimit : .unreadable,
+      throw KeyhaulError(
+        error.isOverLimit ? .dumpOverLimit : .unreadableDump,
         error.place(in: bytes).map { "\(error.reason) (\($0))" } ?? error.reason)
     }
     guard ObjectionReader.recognizes(root) else {
-      throw KeychainDumpError(.unknownForm, "it is JSON, but not an array of objects with an item_class")
+      throw KeyhaulError(.unknownDump, "it is JSON, but not an array of objects with an item_class")
     }
     return try ObjectionReader.read(root, limit)
   }
 
-  private static func fromPropertyList(_ bytes: [UInt8], _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+  private static func fromPropertyList(_ bytes: [UInt8], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     let root: PropertyValue
     do throws(FormatError) {
       root =
         try isBinary(bytes)
         ? BinaryPlist.decode(bytes, limits: .keychainFile) : XMLPlist.decodeKeepingRepeatedKeys(bytes)
     } catch {
-      throw KeychainDumpError(error.code == .overLimit ? .overLimit : .unreadable, error.reason)
+      throw KeyhaulError(error.code == .overLimit ? .dumpOverLimit : .unreadableDump, error.reason)
     }
     switch root {
     case .dictionary(let root) where SealedEntryReader.recognizes(root): return try SealedEntryReader.read(root, limit)
     case .dictionary(let tables) where TablesReader.recognizes(tables): return try TablesReader.read(tables, limit)
     case .array(let entries) where ItemArrayReader.recognizes(entries): return try ItemArrayReader.read(entries, limit)
     default:
-      throw KeychainDumpError(
-        .unknownForm, "it is a property list, but has neither keychain tables nor an array of items")
+      throw KeyhaulError(
+        .unknownDump, "it is a property list, but has neither keychain tables nor an array of items")
     }
   }
 }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 import KeychainRules
@@ -39,21 +39,21 @@ package final class SimulatorKeychain {
   /// - Parameters:
   ///   - path: The file; its log lies beside it.
   ///   - random: Where keys and references of new rows come from.
-  /// - Throws: `.busy` where somebody has it open, `.notWritable`, `.unchangeable` for a newer schema, for triggers or
+  /// - Throws: `.databaseBusy` where somebody has it open, `.databaseNotWritable`, `.unchangeable` for a newer schema, for triggers or
   ///   views, and for keys that are not a Simulator's; and what reading it throws.
   package convenience init(
     path: String, random: any RandomSource = SystemRandomSource()
-  ) throws(KeychainDatabaseError) {
+  ) throws(KeyhaulError) {
     try self.init(try KeychainConnection(path: path), path, random)
   }
 
   /// Begins an empty one in memory, of the newest schema that is written to; `committed` gives its file.
   ///
   /// - Parameter tables: The statements that make the tables of items, of the version and of the keys.
-  /// - Throws: `.failed` where SQLite does not take them.
+  /// - Throws: `.databaseFailed` where SQLite does not take them.
   package convenience init(
     making tables: [String], random: any RandomSource = SystemRandomSource()
-  ) throws(KeychainDatabaseError) {
+  ) throws(KeyhaulError) {
     let database = try KeychainConnection(path: ":memory:")
     for statement in tables + SimulatorSchema.otherTables.map({ "CREATE TABLE \($0)" }) { try database.run(statement) }
     try database.run(
@@ -64,7 +64,7 @@ package final class SimulatorKeychain {
 
   private init(
     _ database: KeychainConnection, _ path: String?, _ random: any RandomSource
-  ) throws(KeychainDatabaseError) {
+  ) throws(KeyhaulError) {
     self.database = database
     self.path = path
     self.random = random
@@ -73,38 +73,38 @@ package final class SimulatorKeychain {
     switch try database.indexState() {
     case .sound: break
     case .damaged:
-      throw KeychainDatabaseError(
-        .damaged, "its indexes do not match its tables, so a change could add an item that is already there")
+      throw KeyhaulError(
+        .databaseDamaged, "its indexes do not match its tables, so a change could add an item that is already there")
     case .unchecked:
-      throw KeychainDatabaseError(
+      throw KeyhaulError(
         .unchangeable, "one of its indexes has an expression, which no Simulator's database has")
     }
     guard let schema = try KeychainDatabase.schema(of: database) else {
-      throw KeychainDatabaseError(.unchangeable, "it does not state its schema version")
+      throw KeyhaulError(.unchangeable, "it does not state its schema version")
     }
     let newest = Self.newestSchema
     guard schema.major == 11 || schema.major == newest.major && schema.minor <= newest.minor else {
-      throw KeychainDatabaseError(
+      throw KeyhaulError(
         .unchangeable, "its schema is \(schema.text); Keyhaul can change schemas 11.0 to \(newest.text)")
     }
     self.schema = schema
     var columns: [ItemKind: Set<String>] = [:]
     for kind in ItemKind.allCases {
       guard let names = try database.columns(of: kind.rawValue), names.isSuperset(of: ["data", "sha1", "agrp"]) else {
-        throw KeychainDatabaseError(.unknownForm, "its \(kind.rawValue) table is not that of a keychain")
+        throw KeyhaulError(.unknownDatabase, "its \(kind.rawValue) table is not that of a keychain")
       }
       columns[kind] = names
     }
     self.columns = columns
     guard let keyColumns = try database.columns(of: "metadatakeys"), keyColumns.isSuperset(of: ["keyclass", "data"])
     else {
-      throw KeychainDatabaseError(.unknownForm, "it has no metadatakeys table")
+      throw KeyhaulError(.unknownDatabase, "it has no metadatakeys table")
     }
     namesActualClasses = keyColumns.contains("actualKeyclass")
     wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
     let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.of)
     guard stores.allSatisfy({ $0 != nil }) else {
-      throw KeychainDatabaseError(.unchangeable, "its keys are not a Simulator's keys")
+      throw KeyhaulError(.unchangeable, "its keys are not a Simulator's keys")
     }
     store = stores.compactMap(\.self).first ?? .sinceIOS13
     keys = try Self.working { [wrappedMetadataKeys] () throws(DataProtectionError) in
@@ -113,10 +113,10 @@ package final class SimulatorKeychain {
   }
 
   /// What SQL would run of the database's own when a row changes. A Simulator's has neither.
-  private static func refuseDefinitions(in database: KeychainConnection) throws(KeychainDatabaseError) {
+  private static func refuseDefinitions(in database: KeychainConnection) throws(KeyhaulError) {
     try database.forEachRow("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
-      (row) throws(KeychainDatabaseError) in
-      throw KeychainDatabaseError(
+      (row) throws(KeyhaulError) in
+      throw KeyhaulError(
         .unchangeable,
         "it defines a \(row.text(0) ?? "thing"), which no Simulator's database does")
     }
@@ -125,18 +125,14 @@ package final class SimulatorKeychain {
   /// Names what is not the database's fault.
   static func working<Result>(
     _ work: () throws(DataProtectionError) -> Result
-  ) throws(KeychainDatabaseError) -> Result {
-    do throws(DataProtectionError) {
-      return try work()
-    } catch {
-      throw KeychainDatabaseError(.failed, error.reason)
-    }
+  ) throws(KeyhaulError) -> Result {
+    try converting({ KeyhaulError(.databaseFailed, $0.reason) }, work)
   }
 
   /// Deletes every row of these access groups, as their columns name them, marks of deleted items too.
   ///
   /// - Returns: How many rows.
-  package func removeItems(ofGroups groups: [String]) throws(KeychainDatabaseError) -> Int {
+  package func removeItems(ofGroups groups: [String]) throws(KeyhaulError) -> Int {
     var count = 0
     for kind in ItemKind.allCases {
       for group in Set(groups) {
@@ -152,7 +148,7 @@ package final class SimulatorKeychain {
   ///   - item: The item in clear; one without a persistent reference gets one.
   ///   - replacing: Whether it takes the place of one with the same primary key.
   /// - Throws: `.malformed` for an item that cannot be sealed, with the reason.
-  package func put(_ item: KeychainItem, replacing: Bool) throws(KeychainDatabaseError) -> Placement {
+  package func put(_ item: KeychainItem, replacing: Bool) throws(KeyhaulError) -> Placement {
     var item = item
     let present = try presentRow(like: item)
     guard present == nil || replacing else { return .kept }
@@ -180,9 +176,9 @@ package final class SimulatorKeychain {
   ///
   /// - Throws: `.duplicate` where another row has the item's primary key; `.malformed` for an item that cannot be sealed,
   ///   and where there is no such row.
-  package func replace(row: Int64, with item: KeychainItem) throws(KeychainDatabaseError) {
+  package func replace(row: Int64, with item: KeychainItem) throws(KeyhaulError) {
     if let present = try presentRow(like: item), present.number != row {
-      throw KeychainDatabaseError(.duplicate, "another \(item.kind.reportName) has the same primary key")
+      throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
     }
     var item = item
     item[.appClip] = nil
@@ -192,19 +188,19 @@ package final class SimulatorKeychain {
   /// Deletes a row.
   ///
   /// - Throws: `.malformed` where there is none.
-  package func remove(row: Int64, of kind: ItemKind) throws(KeychainDatabaseError) {
+  package func remove(row: Int64, of kind: ItemKind) throws(KeyhaulError) {
     guard try database.run("DELETE FROM main.\(kind.rawValue) WHERE rowid = ?", [.integer(row)]) == 1 else {
-      throw KeychainDatabaseError(.malformed, "a row no longer exists")
+      throw KeyhaulError(.malformed, "a row no longer exists")
     }
   }
 
   private func overwrite(
     _ row: Int64, of kind: ItemKind, with values: [(AttributeCode, ColumnValue)]
-  ) throws(KeychainDatabaseError) {
+  ) throws(KeyhaulError) {
     let assignments = values.map { "\"\($0.0.rawValue)\" = ?" }.joined(separator: ", ")
     let count = try database.run(
       "UPDATE main.\(kind.rawValue) SET \(assignments) WHERE rowid = ?", values.map(\.1) + [.integer(row)])
-    guard count == 1 else { throw KeychainDatabaseError(.malformed, "a row no longer exists") }
+    guard count == 1 else { throw KeyhaulError(.malformed, "a row no longer exists") }
   }
 
   /// Whether the database is unchanged since it was read. To be called before any change.
@@ -213,8 +209,8 @@ package final class SimulatorKeychain {
   /// ones that were read, although the content is equal.
   ///
   /// - Parameter image: The database as it was read (`KeychainDatabase.image`).
-  /// - Throws: `.failed` if there is not enough memory.
-  package func isUnchanged(since image: [UInt8]) throws(KeychainDatabaseError) -> Bool {
+  /// - Throws: `.databaseFailed` if there is not enough memory.
+  package func isUnchanged(since image: [UInt8]) throws(KeyhaulError) -> Bool {
     try database.hasContent(of: image)
   }
 
@@ -226,20 +222,20 @@ package final class SimulatorKeychain {
   /// - Parameter image: The database before the change (`KeychainDatabase.image`).
   /// - Throws: An error of stage `afterCommit` if the changes are in the file; `.unknownOutcome` if the file cannot be
   ///   opened again. After any other error, nothing was changed.
-  package func commit(changing image: [UInt8]) throws(KeychainDatabaseError) {
-    do throws(KeychainDatabaseError) {
+  package func commit(changing image: [UInt8]) throws(KeyhaulError) {
+    do throws(KeyhaulError) {
       try database.commit()
     } catch {
       guard let path, error.stage == .beforeCommit else { throw error }
       database.close()
       let isUnchanged: Bool
-      do throws(KeychainDatabaseError) {
+      do throws(KeyhaulError) {
         isUnchanged = try KeychainConnection(path: path).hasContent(of: image)
       } catch let second {
-        throw KeychainDatabaseError(
+        throw KeyhaulError(
           .unknownOutcome, "\(error.reason); afterwards the database could not be opened: \(second.reason)")
       }
-      throw isUnchanged ? error : KeychainDatabaseError(error.code, error.reason, stage: .afterCommit)
+      throw isUnchanged ? error : error.with(stage: .afterCommit)
     }
   }
 
@@ -255,7 +251,7 @@ package final class SimulatorKeychain {
 
   private func presentRow(
     like item: KeychainItem
-  ) throws(KeychainDatabaseError) -> (number: Int64, reference: [UInt8]?)? {
+  ) throws(KeyhaulError) -> (number: Int64, reference: [UInt8]?)? {
     let own = columns[item.kind] ?? []
     var conditions: [String] = []
     var values: [ColumnValue] = []
@@ -275,9 +271,9 @@ package final class SimulatorKeychain {
     return found
   }
 
-  private func values(of item: KeychainItem) throws(KeychainDatabaseError) -> [(AttributeCode, ColumnValue)] {
+  private func values(of item: KeychainItem) throws(KeyhaulError) -> [(AttributeCode, ColumnValue)] {
     guard let protection = item.protection else {
-      throw KeychainDatabaseError(.malformed, "an item has no protection class")
+      throw KeyhaulError(.malformed, "an item has no protection class")
     }
     try provideKey(of: protection)
     var values: [(AttributeCode, ColumnValue)] = []
@@ -294,7 +290,7 @@ package final class SimulatorKeychain {
         sealed, accessControl: control, version: version, wrapping: .simulator(store), random: random)
       values += [("data", .blob(try Self.bytes(of: blob))), ("sha1", .blob(try item.digest()))]
     } catch {
-      throw KeychainDatabaseError(.malformed, "an item cannot be encrypted: \(error.reason)")
+      throw KeyhaulError(.malformed, "an item cannot be encrypted: \(error.reason)")
     }
     return values
   }
@@ -322,18 +318,18 @@ package final class SimulatorKeychain {
 
   private func column(
     _ value: PropertyValue?, _ definition: AttributeDefinition
-  ) throws(KeychainDatabaseError) -> ColumnValue {
+  ) throws(KeyhaulError) -> ColumnValue {
     do throws(KeychainRuleError) {
       return try ItemColumns.value(value, for: definition)
     } catch {
-      throw KeychainDatabaseError(.malformed, "an item cannot be stored: \(error.reason)")
+      throw KeyhaulError(.malformed, "an item cannot be stored: \(error.reason)")
     }
   }
 }
 
 extension SimulatorKeychain {
   /// Makes the key of a class that no row has needed yet. One that is there is never replaced: it opens other rows.
-  func provideKey(of protection: ProtectionClass) throws(KeychainDatabaseError) {
+  func provideKey(of protection: ProtectionClass) throws(KeyhaulError) {
     let keyClass = protection.keyClass
     guard wrappedMetadataKeys[keyClass]?.isEmpty ?? true else { return }
     let key = try Self.working { [random] () throws(DataProtectionError) in
@@ -356,12 +352,12 @@ extension SimulatorKeychain {
 
   private func wrapped(
     _ key: SensitiveBytes, for protection: ProtectionClass
-  ) throws(KeychainDatabaseError) -> SensitiveBytes {
+  ) throws(KeyhaulError) -> SensitiveBytes {
     let secret = key.withBytes { Secret(copying: $0) }
     do throws(ItemSealError) {
       return try keys.wrap(secret, for: protection, .simulator(store))
     } catch {
-      throw KeychainDatabaseError(.failed, error.reason)
+      throw KeyhaulError(.databaseFailed, error.reason)
     }
   }
 }

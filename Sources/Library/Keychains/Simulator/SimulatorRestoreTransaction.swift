@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import KeychainFormats
 package import KeychainRules
@@ -28,20 +28,20 @@ package final class SimulatorRestoreTransaction {
   /// - Throws: `.malformed` if the digest of an item cannot be computed.
   package init(
     _ keychain: SimulatorKeychain, rows: [KeychainRow], random: any RandomSource = SystemRandomSource()
-  ) throws(KeychainDatabaseError) {
+  ) throws(KeyhaulError) {
     self.keychain = keychain
     self.random = random
     self.rows = rows
     try note(rows)
   }
 
-  private func note(_ rows: [KeychainRow]) throws(KeychainDatabaseError) {
+  private func note(_ rows: [KeychainRow]) throws(KeyhaulError) {
     for row in rows {
       let existing: ExistingRow
-      do throws(KeychainStoreError) {
+      do throws(KeyhaulError) {
         existing = try ExistingRow(row)
       } catch {
-        throw KeychainDatabaseError(.malformed, error.reason)
+        throw KeyhaulError(.malformed, error.reason)
       }
       present[row.summary.primaryKey] = Present(
         row: row.summary.reference, existing: existing, item: row.item)
@@ -51,7 +51,7 @@ package final class SimulatorRestoreTransaction {
   /// Deletes the rows that iOS deletes before a restore, as `RestoreTransaction.deleteNonSynced` does.
   ///
   /// - Returns: The number of deleted rows.
-  package func deleteNonSynced() throws(KeychainDatabaseError) -> Int {
+  package func deleteNonSynced() throws(KeyhaulError) -> Int {
     // By row: in a database that another program made, two rows may have the same primary key.
     let removed = rows.filter(\.summary.isRemovedByRestore)
     for row in removed { try keychain.remove(row: row.summary.reference.rowID, of: row.summary.reference.kind) }
@@ -64,7 +64,7 @@ package final class SimulatorRestoreTransaction {
   ///
   /// - Returns: The decision about the conflict.
   /// - Throws: `.malformed` if the item cannot be stored.
-  package func importItem(_ incoming: IncomingItem) throws(KeychainDatabaseError) -> ImportResolution {
+  package func importItem(_ incoming: IncomingItem) throws(KeyhaulError) -> ImportResolution {
     let key = try Self.byRule { () throws(KeychainRuleError) in try PrimaryKey(of: incoming.item) }
     let item = try Self.byRule { () throws(KeychainRuleError) in
       try NewItem.identified(incoming.item, random: random)
@@ -91,8 +91,8 @@ package final class SimulatorRestoreTransaction {
 
   private static func byRule<Value>(
     _ body: () throws(KeychainRuleError) -> Value
-  ) throws(KeychainDatabaseError) -> Value {
-    do throws(KeychainRuleError) { return try body() } catch { throw KeychainDatabaseError(.malformed, error.reason) }
+  ) throws(KeyhaulError) -> Value {
+    try converting({ KeyhaulError(.malformed, $0.reason) }, body)
   }
 }
 

@@ -12,19 +12,19 @@ extension KeychainStore {
   ///     another keychain do.
   ///   - isUnfinished: Whether the file is of no use to anybody until this has returned, and thrown away where the process
   ///     ends before. Every page goes into it at once then; in the log each would stand before it stands here.
-  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.busy` where the file is
+  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.storeBusy` where the file is
   ///   unfinished and somebody else has it open.
   package func provision(
     _ items: some Collection<KeychainItem>, keepsIdentifiers: Bool = false, isUnfinished: Bool = false,
     keys: ClassKeys,
     random: any RandomSource
-  ) throws(KeychainStoreError) {
+  ) throws(KeyhaulError) {
     guard isUnfinished else {
       try provision(items, keepsIdentifiers, keys, random)
       return
     }
     try use(.memory)
-    do throws(KeychainStoreError) {
+    do throws(KeyhaulError) {
       try provision(items, keepsIdentifiers, keys, random)
     } catch {
       try? use(.writeAheadLog)
@@ -36,9 +36,9 @@ extension KeychainStore {
   private func provision(
     _ items: some Collection<KeychainItem>, _ keepsIdentifiers: Bool, _ keys: ClassKeys,
     _ random: any RandomSource
-  ) throws(KeychainStoreError) {
-    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
-      try transaction.adding(items.lazy.map(\.kind), translating: { $0 }) { () throws(KeychainStoreError) in
+  ) throws(KeyhaulError) {
+    try write(isBulk: true) { (transaction) throws(KeyhaulError) in
+      try transaction.adding(items.lazy.map(\.kind)) { () throws(KeyhaulError) in
         for item in items {
           try transaction.requireGoingOn()
           let modified = item.modificationDate ?? .reference
@@ -47,7 +47,7 @@ extension KeychainStore {
           if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
           let row = try WritableRow(sealing: prepared, keys: keys, random: random)
           guard try transaction.insert(row) != nil else {
-            throw KeychainStoreError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
+            throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
           }
         }
       }
@@ -73,8 +73,8 @@ extension KeychainStore {
   /// - Throws: What `add` throws.
   package func rehearseAdding(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeychainStoreError) -> StoredItem {
-    try rehearse { (transaction) throws(KeychainStoreError) in
+  ) throws(KeyhaulError) -> StoredItem {
+    try rehearse { (transaction) throws(KeyhaulError) in
       try transaction.add(item, keys: keys, now: now, random: random)
     }
   }
@@ -88,8 +88,8 @@ extension KeychainStore {
   package func rehearseUpdating(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy = .forbid, random: any RandomSource
-  ) throws(KeychainStoreError) -> Int {
-    let count = try rehearse { (transaction) throws(KeychainStoreError) in
+  ) throws(KeyhaulError) -> Int {
+    let count = try rehearse { (transaction) throws(KeyhaulError) in
       try transaction.update(query, with: changes, keys: keys, now: now, tombstones: tombstones, random: random)
     }
     guard count > 0 else { throw .nothingMatches }
@@ -98,18 +98,18 @@ extension KeychainStore {
 
   /// Runs the closure in a transaction that is taken back whatever comes of it.
   private func rehearse<Value>(
-    _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
-  ) throws(KeychainStoreError) -> Value {
+    _ body: (KeychainTransaction) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
     var value: Value?
     do throws(Rehearsal) {
       try write(translating: Rehearsal.failed) { (transaction) throws(Rehearsal) -> Void in
-        do throws(KeychainStoreError) { value = try body(transaction) } catch { throw .failed(error) }
+        do throws(KeyhaulError) { value = try body(transaction) } catch { throw .failed(error) }
         throw .done
       }
     } catch {
       if case .failed(let failure) = error { throw failure }
     }
-    guard let value else { throw KeychainStoreError(.io, "the transaction did not begin") }
+    guard let value else { throw KeyhaulError(.storeIO, "the transaction did not begin") }
     return value
   }
 }
@@ -117,5 +117,5 @@ extension KeychainStore {
 /// How a transaction ends that is taken back whatever came of it.
 private enum Rehearsal: Error {
   case done
-  case failed(KeychainStoreError)
+  case failed(KeyhaulError)
 }

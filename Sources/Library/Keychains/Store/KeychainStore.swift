@@ -56,14 +56,14 @@ package final class KeychainStore: Sendable {
 
   /// Makes an empty keychain in a new file of mode 0600.
   ///
-  /// - Throws: `.io` where something is at the path already.
-  package static func create(at path: String) throws(KeychainStoreError) -> KeychainStore {
+  /// - Throws: `.storeIO` where something is at the path already.
+  package static func create(at path: String) throws(KeyhaulError) -> KeychainStore {
     let file = DatabaseFile(at: path)
     try file.create()
-    do throws(KeychainStoreError) {
+    do throws(KeyhaulError) {
       let store = KeychainStore(try openQueue(path, .eachCall) { true }, .eachCall)
       try store.use(.writeAheadLog)
-      try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
+      try store.write { (transaction) throws(KeyhaulError) in try SchemaCheck.create(in: transaction.database) }
       return store
     } catch {
       file.remove()
@@ -80,26 +80,26 @@ package final class KeychainStore: Sendable {
   ///   - isForReading: Whether such rows stay as they are. They are found all the same.
   ///   - shouldContinue: Asked between items by what changes many of them. Where it answers `false` the change is taken back
   ///     and ends with `.cancelled`.
-  /// - Throws: `.damaged` for a link, a file that is not a database, or one with another schema, a trigger or a view;
-  ///   `.notAvailable` where there is no file; `.busy`.
+  /// - Throws: `.storeDamaged` for a link, a file that is not a database, or one with another schema, a trigger or a view;
+  ///   `.notAvailable` where there is no file; `.storeBusy`.
   package static func open(
     at path: String, durability: Durability = .eachCall, isForReading: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
-  ) throws(KeychainStoreError) -> KeychainStore {
+  ) throws(KeyhaulError) -> KeychainStore {
     try DatabaseFile(at: path).secureExisting()
     let store = KeychainStore(
       try openQueue(path, durability, shouldContinue), durability, shouldContinue: shouldContinue)
-    try store.read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verify(transaction.database) }
+    try store.read { (transaction) throws(KeyhaulError) in try SchemaCheck.verify(transaction.database) }
     try store.use(.writeAheadLog)
     if !isForReading { try store.settleEmptyData() }
     return store
   }
 
   /// An empty keychain that is gone with its last holder.
-  package static func inMemory() throws(KeychainStoreError) -> KeychainStore {
+  package static func inMemory() throws(KeyhaulError) -> KeychainStore {
     let queue = try translatingErrors { try DatabaseQueue(configuration: configuration(.eachCall) { true }) }
     let store = KeychainStore(queue, .eachCall)
-    try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
+    try store.write { (transaction) throws(KeyhaulError) in try SchemaCheck.create(in: transaction.database) }
     return store
   }
 
@@ -107,7 +107,7 @@ package final class KeychainStore: Sendable {
   /// nothing.
   ///
   /// - Throws: Where what was changed may not be on the disk yet. The keychain is closed all the same.
-  package func close() throws(KeychainStoreError) {
+  package func close() throws(KeyhaulError) {
     try translatingErrors {
       defer { try? queue.close() }
       try queue.writeWithoutTransaction { database in
@@ -122,15 +122,15 @@ package final class KeychainStore: Sendable {
 
   /// Compares every index with its table, before items are changed. For 100,000 items this took 0.7 s.
   ///
-  /// - Throws: `.damaged` if an index does not list every row. A missing row would not be found, and would be added a
+  /// - Throws: `.storeDamaged` if an index does not list every row. A missing row would not be found, and would be added a
   ///   second time.
-  package func requireSoundIndexes() throws(KeychainStoreError) {
-    try read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verifyIndexes(transaction.database) }
+  package func requireSoundIndexes() throws(KeyhaulError) {
+    try read { (transaction) throws(KeyhaulError) in try SchemaCheck.verifyIndexes(transaction.database) }
   }
 
   /// How many items of a kind there are, tombstones apart.
-  package func count(of kind: ItemKind) throws(KeychainStoreError) -> Int {
-    try read { (transaction) throws(KeychainStoreError) in
+  package func count(of kind: ItemKind) throws(KeyhaulError) -> Int {
+    try read { (transaction) throws(KeyhaulError) in
       try transaction.count(kind, .singleUser(includingTombstones: false))
     }
   }
@@ -139,8 +139,8 @@ package final class KeychainStore: Sendable {
 
   /// One transaction that sees one state and changes nothing.
   package func read<Value>(
-    _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
-  ) throws(KeychainStoreError) -> Value {
+    _ body: (KeychainTransaction) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
     try translatingErrors {
       try queue.unsafeRead { database in
         try checkOpen()
@@ -153,21 +153,21 @@ package final class KeychainStore: Sendable {
             return .rollback
           }
         }
-        guard let value else { throw KeychainStoreError(.io, "the transaction did not begin") }
+        guard let value else { throw KeyhaulError(.storeIO, "the transaction did not begin") }
         return value
       }
     }
   }
 
   /// The database layer itself would end the process.
-  private func checkOpen() throws(KeychainStoreError) {
-    guard !isClosed else { throw KeychainStoreError(.closed, "it was used after it was closed") }
+  private func checkOpen() throws(KeyhaulError) {
+    guard !isClosed else { throw KeyhaulError(.closed, "it was used after it was closed") }
   }
 
   /// One IMMEDIATE transaction; what the closure throws takes everything back.
   func write<Value>(
-    isBulk: Bool = false, _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
-  ) throws(KeychainStoreError) -> Value {
+    isBulk: Bool = false, _ body: (KeychainTransaction) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
     try write(translating: { $0 }, isBulk: isBulk, body)
   }
 
@@ -175,7 +175,7 @@ package final class KeychainStore: Sendable {
   ///   - translating: Turns an error of the database itself into one of the closure's.
   ///   - isBulk: Whether very many items may be written.
   func write<Value, Failure: Error>(
-    translating: (KeychainStoreError) -> Failure, isBulk: Bool = false,
+    translating: (KeyhaulError) -> Failure, isBulk: Bool = false,
     _ body: (KeychainTransaction) throws(Failure) -> Value
   ) throws(Failure) -> Value {
     var outcome: Result<Value, Failure>?
@@ -203,9 +203,9 @@ package final class KeychainStore: Sendable {
     } catch {
       // Where the closure failed and the rollback too, the closure's reason is the one to tell.
       if case .failure(let failure)? = outcome { throw failure }
-      throw translating(KeychainStoreError(fromDatabase: error))
+      throw translating(KeyhaulError(fromDatabase: error))
     }
-    guard let outcome else { throw translating(KeychainStoreError(.io, "the transaction did not begin")) }
+    guard let outcome else { throw translating(KeyhaulError(.storeIO, "the transaction did not begin")) }
     return try outcome.get()
   }
 
@@ -237,12 +237,12 @@ package final class KeychainStore: Sendable {
 
   private static func openQueue(
     _ path: String, _ durability: Durability, _ shouldContinue: @escaping @Sendable () -> Bool
-  ) throws(KeychainStoreError) -> DatabaseQueue {
+  ) throws(KeyhaulError) -> DatabaseQueue {
     try translatingErrors { try DatabaseQueue(path: path, configuration: configuration(durability, shouldContinue)) }
   }
 
   /// Most databases are as they should be, and are not written to.
-  private func settleEmptyData() throws(KeychainStoreError) {
+  private func settleEmptyData() throws(KeyhaulError) {
     guard try read(EmptyData.needsSettling(in:)) else { return }
     try write(isBulk: true, EmptyData.settle(in:))
   }
@@ -256,8 +256,8 @@ package final class KeychainStore: Sendable {
 
   /// Set after the schema was checked, as it writes to the file.
   ///
-  /// - Throws: `.busy` where the log shall go and somebody else has the file open.
-  func use(_ journal: Journal) throws(KeychainStoreError) {
+  /// - Throws: `.storeBusy` where the log shall go and somebody else has the file open.
+  func use(_ journal: Journal) throws(KeyhaulError) {
     try translatingErrors {
       try queue.writeWithoutTransaction { database in
         try checkOpen()
@@ -276,8 +276,8 @@ extension KeychainStore {
   @discardableResult
   package func add(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeychainStoreError) -> StoredItem {
-    try write { (transaction) throws(KeychainStoreError) in
+  ) throws(KeyhaulError) -> StoredItem {
+    try write { (transaction) throws(KeyhaulError) in
       try transaction.add(item, keys: keys, now: now, random: random)
     }
   }
@@ -285,8 +285,8 @@ extension KeychainStore {
   /// Adds all of the items or, where one cannot be added, none.
   package func add(
     contentsOf items: [KeychainItem], keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeychainStoreError) {
-    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
+  ) throws(KeyhaulError) {
+    try write(isBulk: true) { (transaction) throws(KeyhaulError) in
       for item in items { _ = try transaction.addRow(item, keys: keys, now: now, random: random) }
     }
   }
@@ -295,17 +295,17 @@ extension KeychainStore {
 extension KeychainTransaction {
   func add(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeychainStoreError) -> StoredItem {
+  ) throws(KeyhaulError) -> StoredItem {
     let row = try addRow(item, keys: keys, now: now, random: random)
     guard let raw = try self.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeychainStoreError(.damaged, "a row that was just written is missing")
+      throw KeyhaulError(.storeDamaged, "a row that was just written is missing")
     }
     return StoredItem(summary: raw.summary, item: row.item)
   }
 
   fileprivate func addRow(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeychainStoreError) -> WritableRow {
+  ) throws(KeyhaulError) -> WritableRow {
     let prepared = try byRule(try NewItem.prepared(item, now: now, random: random))
     let row = try WritableRow(sealing: prepared, keys: keys, random: random)
     if try insert(row) != nil { return row }
@@ -315,13 +315,13 @@ extension KeychainTransaction {
   /// The row in the way has to be a tombstone or corrupt, else the item is a duplicate.
   private func replaceDeadRow(
     with row: WritableRow, keys: ClassKeys, random: any RandomSource
-  ) throws(KeychainStoreError) -> WritableRow {
+  ) throws(KeyhaulError) -> WritableRow {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeychainStoreError(.damaged, "the item conflicts with a row that cannot be found")
+      throw KeyhaulError(.storeDamaged, "the item conflicts with a row that cannot be found")
     }
     switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
     case .item, .unreadable:
-      throw KeychainStoreError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
+      throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
     case .corrupt:
       try overwrite(existing.summary.reference.rowID, with: row)
       return row
@@ -343,14 +343,14 @@ extension KeychainStore {
   /// a device. An item whose sealed access group is not among the asked-for ones does not count, whatever its column says.
   ///
   /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. Finding nothing is no error.
-  package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeychainStoreError) -> FoundItems {
-    try read { (transaction) throws(KeychainStoreError) in
+  package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> FoundItems {
+    try read { (transaction) throws(KeyhaulError) in
       var items: [StoredItem] = []
       var undecodable: [KeychainRow] = []
-      try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+      try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
         switch row.content {
         case .fault(let fault):
-          guard fault.isPermanent else { throw KeychainStoreError(fault) }
+          guard fault.isPermanent else { throw KeyhaulError(fault) }
           undecodable.append(row)
         case .item(var item):
           guard query.admits(item) else { return }
@@ -367,8 +367,8 @@ extension KeychainStore {
   /// - Throws: `.interactionNotAllowed` where the query has a condition and the key of a row is locked.
   package func rows(
     matching query: ItemQuery, keys: ClassKeys
-  ) throws(KeychainStoreError) -> [KeychainRow] {
-    try read { (transaction) throws(KeychainStoreError) in
+  ) throws(KeyhaulError) -> [KeychainRow] {
+    try read { (transaction) throws(KeyhaulError) in
       try transaction.rowsToDelete(query, keys: keys).map { row in
         guard !query.wantsSecret, var item = row.item else { return row }
         item.secrets = [:]
@@ -389,8 +389,8 @@ extension KeychainStore {
   package func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy = .forbid, random: any RandomSource
-  ) throws(KeychainStoreError) -> Int {
-    let count = try write { (transaction) throws(KeychainStoreError) in
+  ) throws(KeyhaulError) -> Int {
+    let count = try write { (transaction) throws(KeyhaulError) in
       try transaction.update(query, with: changes, keys: keys, now: now, tombstones: tombstones, random: random)
     }
     guard count > 0 else { throw .nothingMatches }
@@ -398,8 +398,8 @@ extension KeychainStore {
   }
 }
 
-extension KeychainStoreError {
-  static var nothingMatches: KeychainStoreError { KeychainStoreError(.itemNotFound, "nothing matches the search") }
+extension KeyhaulError {
+  static var nothingMatches: KeyhaulError { KeyhaulError(.itemNotFound, "nothing matches the search") }
 }
 
 /// One item before and after.
@@ -414,11 +414,11 @@ extension KeychainTransaction {
   func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy, random: any RandomSource
-  ) throws(KeychainStoreError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     var query = query
     query.limit = nil
     var rows: [KeychainRow] = []
-    try forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+    try forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
       try requireGoingOn()
       if let item = row.item, !query.admits(item) { return }
       rows.append(row)
@@ -428,7 +428,7 @@ extension KeychainTransaction {
       try requireGoingOn()
       switch row.content {
       case .fault(let fault):
-        guard fault.isPermanent else { throw KeychainStoreError(fault) }
+        guard fault.isPermanent else { throw KeyhaulError(fault) }
         if query.condition == nil { try delete(row.summary.reference) }
       case .item(let item):
         let changed = try byRule(try changes.applied(to: item, now: now))
@@ -444,7 +444,7 @@ extension KeychainTransaction {
   fileprivate func carryOut(
     _ step: UpdateStep, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
-  ) throws(KeychainStoreError) {
+  ) throws(KeyhaulError) {
     var new = step.new
     let moves = try byRule(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
     let leavesTombstone = moves && tombstones.leavesTombstone(of: step.old)
@@ -456,20 +456,20 @@ extension KeychainTransaction {
     var tombstone = Tombstone.of(step.old, now: now)
     tombstone[.persistentReference] = .data(try byRule(try NewItem.randomBytes(random, count: 16)))
     guard try insert(WritableRow(sealing: tombstone, keys: keys, random: random)) != nil else {
-      throw KeychainStoreError(.damaged, "cannot change the item: another item already has these attributes")
+      throw KeyhaulError(.storeDamaged, "cannot change the item: another item already has these attributes")
     }
   }
 
   /// A tombstone or corrupt row that an update runs into goes; a living item is a duplicate.
   private func removeConflictingRow(
     for row: WritableRow, except rowID: Int64, keys: ClassKeys
-  ) throws(KeychainStoreError) {
+  ) throws(KeyhaulError) {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey),
       existing.summary.reference.rowID != rowID
     else { return }
     switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
     case .item, .unreadable:
-      throw KeychainStoreError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
+      throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
     case .corrupt, .tombstone: try delete(existing.summary.reference)
     }
   }
@@ -485,8 +485,8 @@ extension KeychainStore {
   package func delete(
     _ query: ItemQuery, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
     random: any RandomSource
-  ) throws(KeychainStoreError) -> Int {
-    try write { (transaction) throws(KeychainStoreError) in
+  ) throws(KeyhaulError) -> Int {
+    try write { (transaction) throws(KeyhaulError) in
       let deletedRows = try transaction.rowsToDelete(query, keys: keys)
       guard !deletedRows.isEmpty else { throw .nothingMatches }
       for row in deletedRows {
@@ -499,8 +499,8 @@ extension KeychainStore {
 
   /// Deletes rows by their place, without keys and tombstones: what a search reported as undecodable, or the rows of a
   /// class whose key is gone for good.
-  package func remove(_ rows: [RowReference]) throws(KeychainStoreError) {
-    try write { (transaction) throws(KeychainStoreError) in
+  package func remove(_ rows: [RowReference]) throws(KeyhaulError) {
+    try write { (transaction) throws(KeyhaulError) in
       for row in rows { try transaction.delete(row) }
     }
   }
@@ -509,8 +509,8 @@ extension KeychainStore {
   ///
   /// - Returns: How many rows are gone.
   @discardableResult
-  package func removeAll(protectedBy protection: ProtectionClass) throws(KeychainStoreError) -> Int {
-    try write { (transaction) throws(KeychainStoreError) in
+  package func removeAll(protectedBy protection: ProtectionClass) throws(KeyhaulError) -> Int {
+    try write { (transaction) throws(KeyhaulError) in
       var count = 0
       for kind in ItemKind.allCases {
         try transaction.database.run("DELETE FROM \(kind.rawValue) WHERE pdmn=?", [.text(protection.rawValue)])
@@ -525,7 +525,7 @@ extension KeychainTransaction {
   fileprivate func delete(
     _ row: KeychainRow, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
-  ) throws(KeychainStoreError) {
+  ) throws(KeyhaulError) {
     let reference = row.summary.reference
     guard let item = row.item, tombstones.leavesTombstone(of: item) else {
       return try delete(reference)
@@ -539,32 +539,32 @@ extension KeychainStore {
   /// Walks through all rows of the single user, opened: generic passwords, internet passwords, certificates, keys, each
   /// in the order of its row numbers. A row that does not open is handed over with its fault.
   package func forEachRow(
-    includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
-  ) throws(KeychainStoreError) {
-    try read { (transaction) throws(KeychainStoreError) in
+    includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    try read { (transaction) throws(KeyhaulError) in
       try transaction.forEachOpenedRow(.singleUser(includingTombstones: includingTombstones), keys: keys, body)
     }
   }
 
   /// The same of every user, tombstones included: all rows that a restore can remove or meet.
   package func forEachRowOfEveryUser(
-    keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
-  ) throws(KeychainStoreError) {
-    try read { (transaction) throws(KeychainStoreError) in
+    keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    try read { (transaction) throws(KeyhaulError) in
       try transaction.forEachOpenedRow(RowCondition(), keys: keys, body)
     }
   }
 
   /// The same rows at once. Their secrets stay in memory as long as the array does.
-  package func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
+  package func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeyhaulError) -> [KeychainRow] {
     var rows: [KeychainRow] = []
     try forEachRow(includingTombstones: includingTombstones, keys: keys) { rows.append($0) }
     return rows
   }
 
   /// What the columns of the same rows say; needs no key.
-  package func rowSummaries(includingTombstones: Bool) throws(KeychainStoreError) -> [RowSummary] {
-    try read { (transaction) throws(KeychainStoreError) in
+  package func rowSummaries(includingTombstones: Bool) throws(KeyhaulError) -> [RowSummary] {
+    try read { (transaction) throws(KeyhaulError) in
       var summaries: [RowSummary] = []
       for kind in ItemKind.allCases {
         try transaction.forEachRow(kind, .singleUser(includingTombstones: includingTombstones)) {
@@ -579,9 +579,9 @@ extension KeychainStore {
 extension KeychainStore {
   /// The place of each of these rows among all items, tombstones apart, in the order in which a backup numbers them; a
   /// row that is not there has none. Needs no key, and memory for the wanted rows alone.
-  package func places(of rows: Set<RowReference>) throws(KeychainStoreError) -> [RowReference: Int] {
+  package func places(of rows: Set<RowReference>) throws(KeyhaulError) -> [RowReference: Int] {
     guard !rows.isEmpty else { return [:] }
-    return try read { (transaction) throws(KeychainStoreError) in
+    return try read { (transaction) throws(KeyhaulError) in
       var places: [RowReference: Int] = [:]
       var place = 0
       for kind in ItemKind.allCases {
@@ -601,10 +601,10 @@ extension KeychainStore {
 
 extension KeychainTransaction {
   func forEachOpenedRow(
-    _ condition: RowCondition, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
-  ) throws(KeychainStoreError) {
+    _ condition: RowCondition, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     for kind in ItemKind.allCases {
-      try forEachRow(kind, condition) { (raw) throws(KeychainStoreError) in
+      try forEachRow(kind, condition) { (raw) throws(KeyhaulError) in
         try body(try RowSealing.open(raw, keys: keys))
       }
     }

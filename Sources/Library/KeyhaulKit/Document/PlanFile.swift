@@ -22,9 +22,9 @@ package struct PlanFile: Sendable {
   /// The bytes of a plan that is saved; equal plans are equal bytes.
   ///
   /// - Throws: What the cryptographic library reports.
-  package static func bytes(of document: PlanDocument) throws(MigrationError) -> [UInt8] {
+  package static func bytes(of document: PlanDocument) throws(KeyhaulError) -> [UInt8] {
     var bytes: [UInt8] = []
-    try forEachPortion(of: document, translating: \.self) { (portion) throws(MigrationError) in
+    try forEachPortion(of: document, translating: \.self) { (portion) throws(KeyhaulError) in
       bytes.append(contentsOf: portion)
     }
     return bytes
@@ -34,11 +34,11 @@ package struct PlanFile: Sendable {
   ///
   /// - Parameter translating: What is thrown for what the cryptographic library reports.
   package static func forEachPortion<Failure: Error>(
-    of document: PlanDocument, translating: (MigrationError) -> Failure,
+    of document: PlanDocument, translating: (KeyhaulError) -> Failure,
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     func hashing<Result>(_ work: () throws(DataProtectionError) -> Result) throws(Failure) -> Result {
-      do throws(MigrationError) { return try reporting(work) } catch { throw translating(error) }
+      try converting({ translating(KeyhaulError($0)) }, work)
     }
     let digest = try hashing { () throws(DataProtectionError) in try DigestStream(.sha256) }
     // One portion behind: the last one ends with the bracket that the checksum goes in front of.
@@ -62,7 +62,7 @@ package struct PlanFile: Sendable {
   ///
   /// - Throws: `.malformedPlan` where it is none, or has what no plan has; `.stalePlan` where that is so because it was
   ///   edited; `.otherPlanFormat`.
-  package init(parsing bytes: [UInt8]) throws(MigrationError) {
+  package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     // Whatever saved the file again may have put a byte order mark before what the checksum is over.
     let bytes = Array(bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes)))
     guard let value = try? JSONValue(parsing: bytes), let format = value["format"]?.stringValue else {
@@ -125,9 +125,9 @@ package struct PlanFile: Sendable {
   }
 }
 
-extension MigrationError {
-  static func otherPlanFormat(_ format: String) -> MigrationError {
-    MigrationError(
+extension KeyhaulError {
+  static func otherPlanFormat(_ format: String) -> KeyhaulError {
+    KeyhaulError(
       .otherPlanFormat, .refused, "the plan has a different format",
       reason: "its format is \(HostileText.shown(format)); Keyhaul reads "
         + "\(PlanDocument.formatName)", advice: "plan again")

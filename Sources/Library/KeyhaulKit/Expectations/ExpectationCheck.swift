@@ -36,14 +36,14 @@ package struct ExpectationCheck: Sendable {
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   package init(
     _ expectations: [PlanExpectation], _ plan: MigrationPlan, in setting: ExpectedSetting
-  ) throws(MigrationError) {
+  ) throws(KeyhaulError) {
     try self.init(expectations, in: [setting]) { _ in plan.decisions.map { ExpectedItem($0) } }
   }
 
   /// Holds a list against the four restores. Every expectation is checked in each that it holds for.
   ///
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
-  package init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(MigrationError) {
+  package init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(KeyhaulError) {
     try self.init(expectations, in: RestoreSetting.allCases.map(ExpectedSetting.init)) { setting in
       let setting = RestoreSetting(hasPassword: setting.hasPassword, onSameDevice: setting.onSameDevice == true)
       return comparison.items.map { ExpectedItem($0, in: setting) }
@@ -52,7 +52,7 @@ package struct ExpectationCheck: Sendable {
 
   private init(
     _ expectations: [PlanExpectation], in settings: [ExpectedSetting], items: (ExpectedSetting) -> [ExpectedItem]
-  ) throws(MigrationError) {
+  ) throws(KeyhaulError) {
     self.expectations = expectations
     self.settings = settings
     var cases: [Case] = []

@@ -43,7 +43,7 @@ struct ExpectedItems {
 
   /// - Parameter expectations: All expectations that will be looked up.
   /// - Throws: `.malformedExpectations` if they require more comparisons than the limit allows.
-  init(_ items: [ExpectedItem], for expectations: [PlanExpectation]) throws(MigrationError) {
+  init(_ items: [ExpectedItem], for expectations: [PlanExpectation]) throws(KeyhaulError) {
     byName = Array(repeating: [:], count: Self.asked(of: ItemMatcher()).count)
     var numbers: [ItemIdentity: Int] = [:]
     for (place, item) in items.enumerated() {
@@ -109,7 +109,7 @@ struct ExpectedOutcomes {
   /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
   mutating func misses(
     of expectation: PlanExpectation, among meant: ExpectedItems.Meant
-  ) throws(MigrationError) -> [PlanExpectation.Miss] {
+  ) throws(KeyhaulError) -> [PlanExpectation.Miss] {
     func unmet(_ groups: [Int]) -> [[Int]] {
       groups.flatMap { places[$0].filter { !expectation.isMet(by: $0.key) }.values }
     }
@@ -131,21 +131,21 @@ struct ExpectedOutcomes {
   }
 }
 
-extension MigrationError {
-  fileprivate static var tooManyComparisons: MigrationError {
+extension KeyhaulError {
+  fileprivate static var tooManyComparisons: KeyhaulError {
     tooMuchWork(
       "its stars ask for more than \(Amounts.grouped(ExpectedItems.maximumComparisonCount)) comparisons with items",
       advice: "fewer expectations with a star, or one more member without a star in each")
   }
 
-  fileprivate static var tooManyMisses: MigrationError {
+  fileprivate static var tooManyMisses: KeyhaulError {
     tooMuchWork(
       "more than \(Amounts.grouped(ExpectedItems.maximumMissCount)) results are not as expected",
       advice: "fewer expectations that mean the same items")
   }
 
-  private static func tooMuchWork(_ reason: String, advice: String) -> MigrationError {
-    MigrationError(
+  private static func tooMuchWork(_ reason: String, advice: String) -> KeyhaulError {
+    KeyhaulError(
       .malformedExpectations, .refused, "the list of expectations asks for too much work", reason: reason,
       advice: .words(advice))
   }

@@ -28,7 +28,7 @@ package struct PlanExpectations: Sendable {
   /// Reads a list: strict JSON, no member that is not known, none that stands twice, no value of another type.
   ///
   /// - Throws: `.malformedExpectations` with the place, and the word that was probably meant.
-  package init(parsing bytes: [UInt8]) throws(MigrationError) {
+  package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount)
@@ -56,7 +56,7 @@ package struct PlanExpectations: Sendable {
 }
 
 extension PlanExpectation {
-  fileprivate init(_ members: ExpectationMembers) throws(MigrationError) {
+  fileprivate init(_ members: ExpectationMembers) throws(KeyhaulError) {
     try members.allow(
       ["kind", "label", "account", "service", "server", "access_group", "expect", "reason", "password", "same_device"])
     var matcher = ItemMatcher()
@@ -88,13 +88,13 @@ private struct ExpectationMembers {
   /// The list as it was read.
   private let bytes: [UInt8]
 
-  init(_ value: JSONValue, _ path: [JSONStep], in bytes: [UInt8]) throws(MigrationError) {
+  init(_ value: JSONValue, _ path: [JSONStep], in bytes: [UInt8]) throws(KeyhaulError) {
     (self.fields, self.path, self.bytes) = (value.fields ?? [], path, bytes)
     guard value.fields != nil else { throw fault("it should be an object, not \(value.typeName)") }
   }
 
   /// - Parameter member: The name of the member that is wrong; `nil` for the object itself.
-  func fault(_ reason: String, at member: String? = nil, near word: String? = nil) -> MigrationError {
+  func fault(_ reason: String, at member: String? = nil, near word: String? = nil) -> KeyhaulError {
     .malformedExpectations("\(place(of: member)): \(reason)", near: word)
   }
 
@@ -107,7 +107,7 @@ private struct ExpectationMembers {
 
   private func unknown(
     _ word: String, at member: String, _ finding: String, _ hint: String? = nil, among known: [String]
-  ) -> MigrationError {
+  ) -> KeyhaulError {
     let finding = "\(HostileText.quoted(word)) \(finding)"
     guard let near = EditDistance.nearest(to: word, among: known) else {
       return fault("\(finding); \(hint ?? "known are \(Amounts.list(known))")", at: member)
@@ -115,7 +115,7 @@ private struct ExpectationMembers {
     return fault("\(finding); \"\(near)\" is similar", at: member, near: near)
   }
 
-  func allow(_ names: [String]) throws(MigrationError) {
+  func allow(_ names: [String]) throws(KeyhaulError) {
     guard let name = fields.map(\.0).first(where: { !names.contains($0) }) else { return }
     throw unknown(name, at: name, "is not a known member", among: names.sorted())
   }
@@ -125,22 +125,22 @@ private struct ExpectationMembers {
     let value: JSONValue
     let members: ExpectationMembers
 
-    func string() throws(MigrationError) -> String {
+    func string() throws(KeyhaulError) -> String {
       guard let text = value.stringValue else { throw mistyped("a string") }
       return text
     }
 
-    func array() throws(MigrationError) -> [JSONValue] {
+    func array() throws(KeyhaulError) -> [JSONValue] {
       guard let elements = value.arrayValue else { throw mistyped("an array") }
       return elements
     }
 
-    func boolean() throws(MigrationError) -> Bool {
+    func boolean() throws(KeyhaulError) -> Bool {
       guard let flag = value.booleanValue else { throw mistyped("true or false") }
       return flag
     }
 
-    private func mistyped(_ type: String) -> MigrationError {
+    private func mistyped(_ type: String) -> KeyhaulError {
       members.fault("\"\(name)\" should be \(type), not \(value.typeName)", at: name)
     }
   }
@@ -149,24 +149,24 @@ private struct ExpectationMembers {
     fields.first { $0.0 == name }.map { Member(name: name, value: $0.1, members: self) }
   }
 
-  func needed(_ name: String) throws(MigrationError) -> Member {
+  func needed(_ name: String) throws(KeyhaulError) -> Member {
     guard let member = member(name) else { throw fault("it has no \"\(name)\"") }
     return member
   }
 
-  func pattern(_ name: String) throws(MigrationError) -> ItemPattern? {
+  func pattern(_ name: String) throws(KeyhaulError) -> ItemPattern? {
     guard let member = member(name) else { return nil }
     return ItemPattern(try member.string())
   }
 
-  func flag(_ name: String) throws(MigrationError) -> Bool? { try member(name)?.boolean() }
+  func flag(_ name: String) throws(KeyhaulError) -> Bool? { try member(name)?.boolean() }
 
   /// A word that stands for one of several values.
   ///
   /// - Parameter hint: What is known, where a list of it would be too long.
   func word<Value>(
     _ name: String, _ finding: String, _ hint: String? = nil, among values: [Value], by spelling: (Value) -> String
-  ) throws(MigrationError) -> Value? {
+  ) throws(KeyhaulError) -> Value? {
     guard let word = try member(name)?.string() else { return nil }
     guard let value = values.first(where: { spelling($0) == word }) else {
       throw unknown(word, at: name, finding, hint, among: values.map(spelling))
@@ -175,12 +175,12 @@ private struct ExpectationMembers {
   }
 }
 
-extension MigrationError {
+extension KeyhaulError {
   /// - Parameter word: What was probably meant in the place of a word that is not known.
-  fileprivate static func malformedExpectations(_ reason: String, near word: String? = nil) -> MigrationError {
+  fileprivate static func malformedExpectations(_ reason: String, near word: String? = nil) -> KeyhaulError {
     let example =
       #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
-    return MigrationError(
+    return KeyhaulError(
       .malformedExpectations, .usage, "the file is not a list of expectations", reason: reason,
       advice: .words(word.map { "\"\($0)\" in its place" } ?? example))
   }

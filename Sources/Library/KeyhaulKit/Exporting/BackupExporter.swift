@@ -27,7 +27,7 @@ package enum BackupExporter {
   package static func prepare(
     _ session: DeviceSession, password: borrowing Secret?, rounds: Int = BackupKeybag.standardRounds,
     listsExported: Bool = true, progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(MigrationError) -> PreparedBackup {
+  ) throws(KeyhaulError) -> PreparedBackup {
     try prepare(
       session, password: password, rounds: rounds, listsExported: listsExported, system: .real, progress: progress)
   }
@@ -35,24 +35,24 @@ package enum BackupExporter {
   package static func prepare(
     _ session: DeviceSession, password: borrowing Secret?, rounds: Int, listsExported: Bool, system: FileSystem,
     progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(MigrationError) -> PreparedBackup {
+  ) throws(KeyhaulError) -> PreparedBackup {
     try check(session)
     let environment = session.environment
-    let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    let deviceKey = try session.deviceKey()
     let bag: UnlockedKeybag
     do throws(DataProtectionError) {
       bag = try BackupKeybag.make(
         password: password, deviceKey: deviceKey, rounds: rounds, random: environment.random, progress: progress)
     } catch {
-      throw MigrationError(error)
+      throw KeyhaulError(error)
     }
     let isEncrypted = password != nil
     let keybag = bag.keybag
     let keys = bag.classKeys
-    let spool = try spooling { () throws(BackupArchiveError) in try SealedItemSpool(system: system) }
+    let spool = try spooling { () throws(KeyhaulError) in try SealedItemSpool(system: system) }
     let export = try export(
       session, sealing: keys, keeping: .sealed(in: spool, isListed: listsExported), random: environment.random)
-    let keychain = try spooling { () throws(BackupArchiveError) in try spool.finish(keybagUUID: keybag.uuidText) }
+    let keychain = try spooling { () throws(KeyhaulError) in try spool.finish(keybagUUID: keybag.uuidText) }
     let contents = BackupContents(
       device: BackupDevice(session.record), date: environment.clock.now(), keybag: keybag, isEncrypted: isEncrypted,
       wasPasscodeSet: session.isPasscodeSet, keychain: keychain,
@@ -66,16 +66,14 @@ package enum BackupExporter {
   static func export(
     _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
     besides known: [ArchivedItem] = [], random: any RandomSource
-  ) throws(MigrationError) -> Export {
+  ) throws(KeyhaulError) -> Export {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
     export.known = KnownContents(known)
-    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    let store = try session.keychain
     var locked = LockedRows()
-    try reporting { () throws(KeychainStoreError) in
-      try store.forEachRow(includingTombstones: true, keys: session.classKeys) { row in
-        locked.note(row)
-        export.take(row, sealing: keys)
-      }
+    try store.forEachRow(includingTombstones: true, keys: session.classKeys) { row in
+      locked.note(row)
+      export.take(row, sealing: keys)
     }
     try locked.check(session)
     if let failure = export.spoolFailure { throw .making(failure) }
@@ -83,18 +81,18 @@ package enum BackupExporter {
   }
 
   private static func spooling<Value>(
-    _ body: () throws(BackupArchiveError) -> Value
-  ) throws(MigrationError) -> Value {
-    do throws(BackupArchiveError) { return try body() } catch { throw .making(error) }
+    _ body: () throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
+    try converting(KeyhaulError.making, body)
   }
 
   /// Whether the device can be backed up now, before anyone is asked for a password.
   ///
   /// - Throws: As `prepare` does.
-  package static func check(_ session: DeviceSession) throws(MigrationError) {
+  package static func check(_ session: DeviceSession) throws(KeyhaulError) {
     let version = session.record.productVersion
     guard version.canWriteBackups else {
-      throw MigrationError(
+      throw KeyhaulError(
         .unsupportedSystem, .refused, "it does not write this kind of backup",
         reason: "it runs iOS \(version); this format requires iOS \(firstWritableVersion) or later",
         advice: .newerSystem(version: "\(firstWritableVersion)"))
@@ -122,9 +120,9 @@ package enum BackupExporter {
     /// What is held already, and not held again.
     var known = KnownContents([])
     /// That the cryptography itself failed, which is no item's fault.
-    var fault: ArchivedKeychainError?
+    var fault: KeyhaulError?
     /// Why sealed items could not be kept. None is sealed after it.
-    var spoolFailure: BackupArchiveError?
+    var spoolFailure: KeyhaulError?
     var report = ExportReport()
 
     init(random: any RandomSource, deviceSyncs: Bool, keeping form: Form) {
@@ -188,7 +186,7 @@ package enum BackupExporter {
 
 extension BackupExporter.Export {
   private mutating func keep(_ blob: ItemBlob, _ kind: ItemKind, _ reference: [UInt8]?, in spool: SealedItemSpool) {
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try spool.append(kind, blob: blob.serialized(), persistentReference: reference)
     } catch {
       spoolFailure = error
@@ -204,7 +202,7 @@ extension BackupExporter.Export {
     do throws(ItemSealError) {
       return (keyClass, .opened(known.shared(try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass))))
     } catch {
-      do throws(ArchivedKeychainError) {
+      do throws(KeyhaulError) {
         return (keyClass, .failed(try ArchivedItem.Failure(error, keyClass: keyClass)))
       } catch let failure {
         fault = failure

@@ -17,15 +17,15 @@ package struct PreparedBackup: Sendable {
   /// - Throws: What the writer reports: something stands there, no space, no permission.
   package func write(
     to destination: ArchiveDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
-  ) throws(MigrationError) -> WrittenBackup {
+  ) throws(KeyhaulError) -> WrittenBackup {
     try write(with: BackupWriter(), to: destination, replace: replace, random: random)
   }
 
   package func write(
     with writer: BackupWriter, to destination: ArchiveDestination, replace: Bool,
     random: some RandomSource = SystemRandomSource()
-  ) throws(MigrationError) -> WrittenBackup {
-    do throws(BackupArchiveError) {
+  ) throws(KeyhaulError) -> WrittenBackup {
+    do throws(KeyhaulError) {
       return try writer.write(contents, keys: keys, random: random, to: destination, replace: replace)
     } catch {
       throw .making(error)

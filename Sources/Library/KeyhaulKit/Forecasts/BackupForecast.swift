@@ -53,30 +53,30 @@ public final class BackupForecast: Sendable {
   ///   - hasPassword: Whether the backup would be made with a password; which one does not matter.
   /// - Throws: As a backup does: category `locked` where a row is locked, `refused` for a system that writes another
   ///   kind of backup.
-  public convenience init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {
+  public convenience init(of session: DeviceSession, hasPassword: Bool) throws(KeyhaulError) {
     try self.init(of: session, hasPassword: hasPassword, plannedOnce: false)
   }
 
   /// - Parameter plannedOnce: Whether one plan alone is made of it, so that nothing is kept for others.
-  package convenience init(of session: DeviceSession, hasPassword: Bool, plannedOnce: Bool) throws(MigrationError) {
+  package convenience init(of session: DeviceSession, hasPassword: Bool, plannedOnce: Bool) throws(KeyhaulError) {
     try self.init(of: session, hasPassword: hasPassword, .opened, besides: [], plannedOnce: plannedOnce)
   }
 
   /// The same without a list of what is exported, for whoever looks at the items alone.
   ///
   /// - Parameter known: Items that are held meanwhile: the device's own ones that are the same take no memory again.
-  convenience init(itemsOf session: DeviceSession, besides known: [ArchivedItem]) throws(MigrationError) {
+  convenience init(itemsOf session: DeviceSession, besides known: [ArchivedItem]) throws(KeyhaulError) {
     try self.init(of: session, hasPassword: true, .openedAlone, besides: known)
   }
 
   private convenience init(
     of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form, besides known: [ArchivedItem],
     plannedOnce: Bool = false
-  ) throws(MigrationError) {
+  ) throws(KeyhaulError) {
     try BackupExporter.check(session)
-    let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    let deviceKey = try session.deviceKey()
     try self.init(of: session.name, hasPassword: hasPassword, deviceKey: deviceKey, plannedOnce: plannedOnce) {
-      (keys, random) throws(MigrationError) in
+      (keys, random) throws(KeyhaulError) in
       try BackupExporter.export(session, sealing: keys, keeping: form, besides: known, random: random)
     }
   }
@@ -85,11 +85,11 @@ public final class BackupForecast: Sendable {
   convenience init(
     of source: String, hasPassword: Bool, deviceKey: DeviceKey, keepsPlaces: Bool = false,
     plannedOnce: Bool = false,
-    _ export: (ClassKeys, SystemRandomSource) throws(MigrationError) -> BackupExporter.Export
-  ) throws(MigrationError) {
-    try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(MigrationError) in
+    _ export: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> BackupExporter.Export
+  ) throws(KeyhaulError) {
+    try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(KeyhaulError) in
       let export = try export(keys, random)
-      if let fault = export.fault { throw MigrationError(fault) }
+      if let fault = export.fault { throw KeyhaulError(fault) }
       return Contents(
         source: source, keepsPlaces: keepsPlaces, report: export.report, items: export.items,
         settled: plannedOnce ? nil : SettledItems(count: export.items.count))
@@ -101,15 +101,15 @@ public final class BackupForecast: Sendable {
   /// - Parameter deviceKey: Of the device that it would be made of.
   func thought(
     withPassword hasPassword: Bool, deviceKey: DeviceKey
-  ) throws(MigrationError) -> BackupForecast {
+  ) throws(KeyhaulError) -> BackupForecast {
     let contents = contents
     return try BackupForecast(hasPassword: hasPassword, deviceKey: deviceKey) { (_, _) in contents }
   }
 
   private init(
     hasPassword: Bool, deviceKey: DeviceKey,
-    _ read: (ClassKeys, SystemRandomSource) throws(MigrationError) -> Contents
-  ) throws(MigrationError) {
+    _ read: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> Contents
+  ) throws(KeyhaulError) {
     let random = SystemRandomSource()
     let password = try reporting { () throws(DataProtectionError) in
       hasPassword ? try Secret(count: 32, from: random) : .empty
@@ -142,7 +142,7 @@ public final class BackupForecast: Sendable {
   /// Nothing but a class key can keep one of them shut.
   private static func witnesses(
     of items: [ArchivedItem], sealing keys: ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
-  ) throws(MigrationError) -> KeychainBackupFile {
+  ) throws(KeyhaulError) -> KeychainBackupFile {
     var entries: [KeychainBackupFile.Entry] = []
     var seen: Set<KeyClass> = []
     for archived in items {
@@ -153,7 +153,7 @@ public final class BackupForecast: Sendable {
         let blob = try keys.seal(item, as: .backup, random: random)
         entries.append(.init(kind: item.kind, blob: blob.serialized()))
       } catch {
-        throw MigrationError(error)
+        throw KeyhaulError(error)
       }
     }
     return KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
@@ -165,26 +165,22 @@ public final class BackupForecast: Sendable {
   /// What of it opens on a device.
   ///
   /// - Parameter deviceKey: The device's hardware key.
-  package func items(openedWith deviceKey: DeviceKey) throws(MigrationError) -> [ArchivedItem] {
+  package func items(openedWith deviceKey: DeviceKey) throws(KeyhaulError) -> [ArchivedItem] {
     let keys: ClassKeys
     do throws(DataProtectionError) {
       keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
     } catch {
-      throw MigrationError(error)
+      throw KeyhaulError(error)
     }
     var trials: [KeyClass: ArchivedItem] = [:]
-    do throws(ArchivedKeychainError) {
-      for trial in try ArchivedItem.openAll(in: witnesses, with: keys) {
-        if let keyClass = trial.keyClass { trials[keyClass] = trial }
-      }
-    } catch {
-      throw MigrationError(error)
+    for trial in try ArchivedItem.openAll(in: witnesses, with: keys) {
+      if let keyClass = trial.keyClass { trials[keyClass] = trial }
     }
     var items: [ArchivedItem] = []
     items.reserveCapacity(contents.items.count)
     for item in contents.items {
       guard let trial = item.keyClass.flatMap({ trials[$0] }) else {
-        throw MigrationError(DataProtectionError(.malformed, "no item of the same class could be tried"))
+        throw KeyhaulError(DataProtectionError(.malformed, "no item of the same class could be tried"))
       }
       items.append(item.tried(like: trial, at: keepsPlaces ? Int(exported[item.index].rowID) : item.index))
     }
@@ -199,7 +195,7 @@ public final class BackupForecast: Sendable {
   func plan(
     onto rows: [TargetRow], openedWith deviceKey: DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
     for use: ArchiveUse
-  ) throws(MigrationError) -> MigrationPlan {
+  ) throws(KeyhaulError) -> MigrationPlan {
     let items = try items(openedWith: deviceKey)
     let surroundings = RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword)
     func plan(_ settling: SettledItems) -> MigrationPlan {
@@ -253,8 +249,8 @@ extension Restorer {
   public static func plan(
     _ forecast: BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy,
     for use: ArchiveUse = .restoring
-  ) throws(MigrationError) -> MigrationPlan {
-    let deviceKey = try reporting { () throws(VirtualDeviceError) in try target.deviceKey() }
+  ) throws(KeyhaulError) -> MigrationPlan {
+    let deviceKey = try target.deviceKey()
     return try forecast.plan(
       onto: try targetRows(of: target), openedWith: deviceKey, policy: policy, targetSyncs: target.record.isSyncing,
       for: use)
@@ -271,7 +267,7 @@ extension BackupForecast {
   ///   - name: What reports call it.
   ///   - hasPassword: Whether the backup would be made with a password.
   /// - Throws: What the cryptographic library reports.
-  package convenience init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(MigrationError) {
+  package convenience init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(KeyhaulError) {
     let someKey = try MigrationComparison.keyOfSomeDevice()
     try self.init(of: name, hasPassword: hasPassword, deviceKey: someKey, keepsPlaces: true) { (keys, random) in
       var export = BackupExporter.Export(random: random, deviceSyncs: false, keeping: .opened)
@@ -314,7 +310,7 @@ extension Restorer {
   /// - Throws: What the target's keychain reports.
   package static func plan(
     _ dump: KeychainDump, named name: String, hasPassword: Bool, onto target: DeviceSession, policy: ExistingItemPolicy
-  ) throws(MigrationError) -> MigrationPlan {
+  ) throws(KeyhaulError) -> MigrationPlan {
     let forecast = try BackupForecast(of: dump, named: name, hasPassword: hasPassword)
     return try plan(forecast, onto: target, policy: policy).withoutProof
   }

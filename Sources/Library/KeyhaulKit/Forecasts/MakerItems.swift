@@ -68,13 +68,11 @@ public struct MakerItems: Sendable {
   ///   - archive: The backup, opened with the hardware key of this device.
   ///   - device: A hold on the device, which has to be unlocked.
   /// - Throws: As a backup of the device does, category `locked` foremost.
-  package init(of archive: OpenedArchive, on device: DeviceSession) throws(MigrationError) {
+  package init(of archive: OpenedArchive, on device: DeviceSession) throws(KeyhaulError) {
     let forecast = try BackupForecast(itemsOf: device, besides: archive.items)
-    let deviceKey = try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
+    let deviceKey = try device.deviceKey()
     let today = try forecast.items(openedWith: deviceKey).filter { $0.item != nil }.map(KeychainEntry.init(opened:))
-    let difference = try reporting { () throws(ArchivedKeychainError) in
-      try KeychainDifference(from: Self.asRestored(archive.entries, beside: today), to: today)
-    }
+    let difference = try KeychainDifference(from: Self.asRestored(archive.entries, beside: today), to: today)
     self.init(
       device: device.name, revision: device.record.revision, isProven: archive.isSameDevice == true,
       absent: forecast.leftOut.map {
@@ -145,16 +143,16 @@ extension BackupArchive {
   /// - Throws: The error of a device if the system has no descriptor or memory left.
   package func maker(
     in home: DeviceHome, besides target: DeviceSession?, verb: String,
-    passedOver: (VirtualDevice, VirtualDeviceError) -> Void = { _, _ in }
-  ) throws(VirtualDeviceError) -> DeviceSession? {
+    passedOver: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
+  ) throws(KeyhaulError) -> DeviceSession? {
     guard let identifier = device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
-      let devices = try Self.readable({ () throws(VirtualDeviceError) in try home.devices() })
+      let devices = try Self.readable({ () throws(KeyhaulError) in try home.devices() })
     else { return nil }
     for device in devices {
       // Only the one whose record fits is held at all.
-      let record = try Self.readable { () throws(VirtualDeviceError) in try device.storedRecord() }
+      let record = try Self.readable { () throws(KeyhaulError) in try device.storedRecord() }
       guard record?.udid.lowercased() == identifier else { continue }
-      do throws(VirtualDeviceError) {
+      do throws(KeyhaulError) {
         return try Self.sessionWithKey(of: device, verb)
       } catch {
         if error.isShortage { throw error }
@@ -168,9 +166,9 @@ extension BackupArchive {
   ///
   /// - Throws: The error if the system has no descriptor or memory left, because the device is not at fault.
   private static func readable<Value>(
-    _ read: () throws(VirtualDeviceError) -> Value
-  ) throws(VirtualDeviceError) -> Value? {
-    do throws(VirtualDeviceError) {
+    _ read: () throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value? {
+    do throws(KeyhaulError) {
       return try read()
     } catch {
       if error.isShortage { throw error }
@@ -180,9 +178,9 @@ extension BackupArchive {
 
   private static func sessionWithKey(
     of device: VirtualDevice, _ verb: String
-  ) throws(VirtualDeviceError) -> DeviceSession {
+  ) throws(KeyhaulError) -> DeviceSession {
     let openDevice = try device.openSession(.reading, verb: verb)
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       _ = try openDevice.deviceKey()
       return openDevice
     } catch {

@@ -146,7 +146,7 @@ public struct MigrationComparison: Sendable {
   /// - Throws: As a backup does, category `locked` foremost.
   package init(
     of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
-  ) throws(MigrationError) {
+  ) throws(KeyhaulError) {
     let forecast = try BackupForecast(of: source, hasPassword: hasPassword)
     try self.init(of: source, onto: target, knowing: forecast)
   }
@@ -154,13 +154,13 @@ public struct MigrationComparison: Sendable {
   /// The same where one of the two backups that are compared was thought of already: the device is read once less.
   package init(
     of source: DeviceSession, onto target: DeviceSession, knowing forecast: BackupForecast
-  ) throws(MigrationError) {
-    let sameKey = try reporting { () throws(VirtualDeviceError) in try source.deviceKey() }
+  ) throws(KeyhaulError) {
+    let sameKey = try source.deviceKey()
     let isItself = source.device.directory == target.device.directory
     let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
     var prospects: [RestoreProspects] = []
     var decisions: [MigrationPlan.Decision] = []
-    func enter(_ forecast: BackupForecast) throws(MigrationError) {
+    func enter(_ forecast: BackupForecast) throws(KeyhaulError) {
       for onSameDevice in [true, false] {
         let plan = try Restorer.plan(
           forecast, ontoEmpty: onSameDevice ? sameKey : otherKey,
@@ -181,12 +181,12 @@ public struct MigrationComparison: Sendable {
     current = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: isItself)
   }
 
-  private static func key(of device: DeviceSession) throws(MigrationError) -> DeviceKey {
-    try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
+  private static func key(of device: DeviceSession) throws(KeyhaulError) -> DeviceKey {
+    try device.deviceKey()
   }
 
   /// A hardware key that is nobody's.
-  static func keyOfSomeDevice() throws(MigrationError) -> DeviceKey {
+  static func keyOfSomeDevice() throws(KeyhaulError) -> DeviceKey {
     try reporting { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
   }
 }

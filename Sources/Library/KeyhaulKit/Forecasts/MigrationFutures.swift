@@ -52,7 +52,7 @@ public struct MigrationFutures: Sendable {
   ///   keychain no hardware binds.
   package init(
     of archive: OpenedArchive, returning: OpenedArchive?, maker: MakerItems? = nil
-  ) throws(MigrationError) {
+  ) throws(KeyhaulError) {
     let returning = returning.flatMap { $0.isSameDevice == false ? nil : $0 }
     let onNew = try Restorer.plan(archive, ontoEmptyNamedBy: returning)
     var onSame: MigrationPlan?
@@ -85,7 +85,7 @@ public struct MigrationFutures: Sendable {
   ///   - device: A hold on the device, which has to be unlocked.
   ///   - hasPassword: Of the backup that is thought of; the other one is compared with it.
   /// - Throws: As a backup does, category `locked` foremost.
-  package init(of device: DeviceSession, hasPassword: Bool) throws(MigrationError) {
+  package init(of device: DeviceSession, hasPassword: Bool) throws(KeyhaulError) {
     let forecast = try BackupForecast(of: device, hasPassword: hasPassword)
     let otherKey = try MigrationComparison.keyOfSomeDevice()
     let compared = try MigrationComparison(of: device, onto: device, knowing: forecast)
@@ -106,8 +106,8 @@ extension Restorer {
   /// - Parameter other: The same backup, opened with a key that gives names of what stays sealed here.
   fileprivate static func plan(
     _ archive: OpenedArchive, ontoEmptyNamedBy other: OpenedArchive?
-  ) throws(MigrationError) -> MigrationPlan {
-    try reporting { () throws(ArchivedKeychainError) in try archive.archive.requireFit(for: .planning) }
+  ) throws(KeyhaulError) -> MigrationPlan {
+    try archive.archive.requireFit(for: .planning)
     var known = archive.knownSealed
     for item in other?.items ?? [] { if let opened = item.item { known[item.index] = KnownItem(opened) } }
     return MigrationPlanner.plan(
@@ -259,7 +259,7 @@ extension Restorer {
   /// - Throws: What opening the forecast's items reports.
   package static func plan(
     _ forecast: BackupForecast, ontoEmpty deviceKey: DeviceKey, targetSyncs: Bool = false
-  ) throws(MigrationError) -> MigrationPlan {
+  ) throws(KeyhaulError) -> MigrationPlan {
     try forecast.plan(onto: [], openedWith: deviceKey, policy: .replace, targetSyncs: targetSyncs, for: .planning)
   }
 }

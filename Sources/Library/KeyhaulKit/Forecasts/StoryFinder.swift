@@ -28,7 +28,7 @@ package struct StoryFinder {
     }
 
     /// Refuses a place that a backup with so many items does not have.
-    func check(count: Int, of name: String) throws(MigrationError) {
+    func check(count: Int, of name: String) throws(KeyhaulError) {
       guard let index, !(0..<count).contains(index) else { return }
       throw .noSuchItem(index, in: name, count: count)
     }
@@ -57,7 +57,7 @@ package struct StoryFinder {
   package func stories(
     in archive: OpenedArchive, named name: String, maker: DeviceSession?,
     onto target: (device: DeviceSession, plan: MigrationPlan)?
-  ) throws(MigrationError) -> [ItemStory] {
+  ) throws(KeyhaulError) -> [ItemStory] {
     try wanted.check(count: archive.items.count, of: name)
     let opened = MigrationPlanner.plan(
       archive.items, onto: [], policy: .merge,
@@ -87,7 +87,7 @@ package struct StoryFinder {
   }
 
   /// Items of the device that made the archive which are not in it.
-  private func missing(from maker: DeviceSession) throws(MigrationError) -> [ItemStory] {
+  private func missing(from maker: DeviceSession) throws(KeyhaulError) -> [ItemStory] {
     let rows = try rows(on: maker, tombstones: .included)
     guard !rows.isEmpty else { return [] }
     var rules: [RowReference: Reason] = [:]
@@ -107,7 +107,7 @@ package struct StoryFinder {
   }
 
   /// The target's own items, of which the archive holds nothing.
-  private func ofTargetAlone(_ target: DeviceSession, _ plan: MigrationPlan) throws(MigrationError) -> [ItemStory] {
+  private func ofTargetAlone(_ target: DeviceSession, _ plan: MigrationPlan) throws(KeyhaulError) -> [ItemStory] {
     try rows(on: target).map { row in
       let isRemoved = plan.removed.contains(row.identity)
       return ItemStory(
@@ -127,18 +127,18 @@ package struct StoryFinder {
   /// - Throws: As for an archive.
   package func stories(
     on source: DeviceSession, onto target: DeviceSession?, policy: ExistingItemPolicy
-  ) throws(MigrationError) -> [ItemStory] {
+  ) throws(KeyhaulError) -> [ItemStory] {
     let rows = try rows(on: source, tombstones: .included)
     if rows.isEmpty, wanted.index == nil { return [] }
     let forecast = try forecast(of: source)
     try wanted.check(count: forecast.exported.count + forecast.leftOut.count, of: source.name)
     let comparison: MigrationComparison
     var plan: MigrationPlan?
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       comparison = try MigrationComparison(of: source, onto: target ?? source, knowing: forecast)
       if let target { plan = try Restorer.plan(forecast, onto: target, policy: policy) }
     } catch {
-      throw error.about(source.name)
+      throw error.with(subject: source.name)
     }
     var positions: [RowReference: Int] = [:]
     for (position, row) in (forecast.exported.map(\.row) + forecast.leftOut.map(\.row)).enumerated() {
@@ -176,23 +176,23 @@ package struct StoryFinder {
       decision: nil, onTarget: nil, item: item)
   }
 
-  private func forecast(of device: DeviceSession) throws(MigrationError) -> BackupForecast {
-    do throws(MigrationError) {
+  private func forecast(of device: DeviceSession) throws(KeyhaulError) -> BackupForecast {
+    do throws(KeyhaulError) {
       return try BackupForecast(of: device, hasPassword: true)
     } catch {
-      throw error.about(device.name)
+      throw error.with(subject: device.name)
     }
   }
 
   private func rows(
     on device: DeviceSession, tombstones: ItemQuery.Tombstones = .excluded
-  ) throws(MigrationError) -> [KeychainRow] {
+  ) throws(KeyhaulError) -> [KeychainRow] {
     var query = wanted.query
     query.tombstones = tombstones
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       return try device.rows(matching: query)
     } catch {
-      throw MigrationError(error).about(device.name)
+      throw error.with(subject: device.name)
     }
   }
 }
@@ -333,17 +333,17 @@ extension StoryFinder {
   /// - Throws: `.noSuchItem` for a place that it does not have; what keeps the target from being read, with its name.
   package func stories(
     of dump: KeychainDump, named name: String, onto target: DeviceSession?, policy: ExistingItemPolicy
-  ) throws(MigrationError) -> [ItemStory] {
+  ) throws(KeyhaulError) -> [ItemStory] {
     try wanted.check(count: dump.items.count, of: name)
     let forecast = try BackupForecast(of: dump, named: name, hasPassword: true)
     let leftOut = Dictionary(forecast.leftOut.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
     let deleted = Set(forecast.tombstones.map(\.index))
     var onTarget: [Int: MigrationPlan.Decision] = [:]
     if let target {
-      do throws(MigrationError) {
+      do throws(KeyhaulError) {
         onTarget = Self.byPlace(try Restorer.plan(dump, named: name, hasPassword: true, onto: target, policy: policy))
       } catch {
-        throw error.about(target.name)
+        throw error.with(subject: target.name)
       }
     }
     return dump.items.compactMap { dumped in

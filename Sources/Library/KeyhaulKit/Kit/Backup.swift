@@ -30,20 +30,16 @@ public struct Backup: Sendable {
   public init(
     path: String, password: borrowing Secret? = nil, maker: VirtualDevice? = nil,
     acceptingAtMost limit: Int = RoundLimit.standard
-  ) throws(MigrationError) {
+  ) throws(KeyhaulError) {
     try self.init(
       path: path, password: password, deviceKey: try Self.hardwareKey(of: maker), acceptingAtMost: limit)
   }
 
   private init(
     path: String, password: borrowing Secret?, deviceKey: DeviceKey?, acceptingAtMost limit: Int
-  ) throws(MigrationError) {
-    let archive = try reporting { () throws(BackupArchiveError) in try BackupArchive.open(.path(path)) }
-    do throws(ArchivedKeychainError) {
-      key = try archive.unlock(password: password, acceptingAtMost: limit)
-    } catch {
-      throw MigrationError(error)
-    }
+  ) throws(KeyhaulError) {
+    let archive = try BackupArchive.open(.path(path))
+    key = try archive.unlock(password: password, acceptingAtMost: limit)
     opened = try Self.open(archive, key, with: deviceKey)
     self.deviceKey = deviceKey
     self.path = path
@@ -56,19 +52,17 @@ public struct Backup: Sendable {
   /// Why an item does not open with the available keys; `nil` if it opens.
   public func reason(of item: ArchivedItem) -> Reason? { opened.reason(of: item) }
 
-  private static func hardwareKey(of device: VirtualDevice?) throws(MigrationError) -> DeviceKey? {
+  private static func hardwareKey(of device: VirtualDevice?) throws(KeyhaulError) -> DeviceKey? {
     guard let device else { return nil }
-    let session = try reporting { () throws(VirtualDeviceError) in try device.openSession(.reading, verb: "open") }
+    let session = try device.openSession(.reading, verb: "open")
     defer { session.end() }
-    return try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    return try session.deviceKey()
   }
 
   private static func open(
     _ archive: BackupArchive, _ key: ArchiveKey, with deviceKey: DeviceKey?
-  ) throws(MigrationError) -> OpenedArchive {
-    try reporting { () throws(ArchivedKeychainError) in
-      try archive.open(with: key, deviceKey: deviceKey, for: .reading)
-    }
+  ) throws(KeyhaulError) -> OpenedArchive {
+    try archive.open(with: key, deviceKey: deviceKey, for: .reading)
   }
 }
 
@@ -76,7 +70,7 @@ extension Backup {
   /// Forecasts restores of the backup to a new device and to the same device after it was erased, without a target.
   ///
   /// - Throws: Category `damaged` for a backup that was never finished, `refused` for one that anyone can have written.
-  public func forecast() throws(MigrationError) -> MigrationFutures {
+  public func forecast() throws(KeyhaulError) -> MigrationFutures {
     guard deviceKey != nil else { return try MigrationFutures(of: opened, returning: nil) }
     return try MigrationFutures(of: try Self.open(archive, key, with: nil), returning: opened)
   }
@@ -89,9 +83,9 @@ extension Backup {
   /// - Throws: Category `damaged` for a backup that was never finished, and what the device reports.
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
-  ) throws(MigrationError) -> Plan {
+  ) throws(KeyhaulError) -> Plan {
     let archive = try Self.open(archive, key, with: try Self.hardwareKey(of: device))
-    let session = try reporting { () throws(VirtualDeviceError) in try device.openSession(.reading, verb: "plan") }
+    let session = try device.openSession(.reading, verb: "plan")
     defer { session.end() }
     return Plan(
       try Restorer.plan(archive, onto: session, policy: policy), onto: device, revision: session.record.revision)
@@ -100,11 +94,9 @@ extension Backup {
   /// Checks every file, class key and item of the backup. Each fault is a finding, not an error.
   ///
   /// - Throws: Category `failed` if the files cannot be listed.
-  public func verify() throws(MigrationError) -> BackupVerification {
-    try reporting { () throws(ArchivedKeychainError) in
-      let keys: ClassKeys? = key.keybagFault == nil ? try key.classKeys(deviceKey: deviceKey) : nil
-      return try BackupVerification(archive, keys: keys, keybagFault: key.keybagFault)
-    }
+  public func verify() throws(KeyhaulError) -> BackupVerification {
+    let keys: ClassKeys? = key.keybagFault == nil ? try key.classKeys(deviceKey: deviceKey) : nil
+    return try BackupVerification(archive, keys: keys, keybagFault: key.keybagFault)
   }
 }
 
@@ -121,8 +113,8 @@ extension Backup {
   public static func make(
     of device: VirtualDevice, password: borrowing Secret? = nil, path: String,
     rounds: Int = BackupKeybag.standardRounds
-  ) throws(MigrationError) -> Backup {
-    let session = try reporting { () throws(VirtualDeviceError) in try device.openSession(.reading, verb: "back up") }
+  ) throws(KeyhaulError) -> Backup {
+    let session = try device.openSession(.reading, verb: "back up")
     defer { session.end() }
     let prepared = try BackupExporter.prepare(session, password: password, rounds: rounds, listsExported: false)
     let written = try prepared.write(to: .init(path: path))
@@ -135,10 +127,8 @@ extension Backup {
   /// - Parameter path: The path of the copy, as for `make(of:password:path:rounds:)`.
   /// - Throws: Category `usage` if there is something at that path; `failed` if the disk is full. No partial copy is left.
   @discardableResult
-  public func convert(to path: String) throws(MigrationError) -> RewrittenBackup {
-    try reporting { () throws(BackupArchiveError) in
-      try BackupRewriter().convert(archive, at: self.path, to: .init(path: path))
-    }
+  public func convert(to path: String) throws(KeyhaulError) -> RewrittenBackup {
+    try BackupRewriter().convert(archive, at: self.path, to: .init(path: path))
   }
 
   /// Changes the backup's password in place. Only the keys are wrapped again; no other file changes.
@@ -149,20 +139,18 @@ extension Backup {
   /// - Returns: The backup, opened with the new password; this value no longer represents what is on the disk.
   /// - Throws: Category `wrongPassword` for `old`; `busy` if another process uses the backup; `damaged` if the manifest is
   ///   not what its device wrote.
-  public func rekey(from old: borrowing Secret, to new: borrowing Secret) throws(MigrationError) -> Backup {
+  public func rekey(from old: borrowing Secret, to new: borrowing Secret) throws(KeyhaulError) -> Backup {
     try requireOwnPath()
     let limit = max(RoundLimit.standard, Int(archive.keybag.iterations ?? 0))
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.rewrap(archive.keybag, from: old, to: new, acceptingAtMost: limit)
     } catch {
-      throw MigrationError(error)
+      throw KeyhaulError(error)
     }
-    let keys = try reporting { () throws(ArchivedKeychainError) in try key.classKeys(deviceKey: nil) }
-    try reporting { () throws(BackupArchiveError) in
-      if let finding = opened.fileList.findings.first(where: { $0.forbids(.rewriting) }) { throw finding.refusal }
-      try BackupRewriter().replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
-    }
+    let keys = try key.classKeys(deviceKey: nil)
+    if let finding = opened.fileList.findings.first(where: { $0.forbids(.rewriting) }) { throw finding.refusal }
+    try BackupRewriter().replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
     return try Backup(path: path, password: new.copy(), deviceKey: deviceKey, acceptingAtMost: limit)
   }
 
@@ -171,17 +159,15 @@ extension Backup {
   /// - Returns: The number of files that the seal covers.
   /// - Throws: Category `usage` if the backup has a seal; `busy` if another process uses the backup.
   @discardableResult
-  public func seal() throws(MigrationError) -> Int {
+  public func seal() throws(KeyhaulError) -> Int {
     try requireOwnPath()
-    let keys = try reporting { () throws(ArchivedKeychainError) in try key.classKeys(deviceKey: nil) }
-    return try reporting { () throws(BackupArchiveError) in
-      try BackupRewriter().seal(archive, at: path, keys: keys)
-    }
+    let keys = try key.classKeys(deviceKey: nil)
+    return try BackupRewriter().seal(archive, at: path, keys: keys)
   }
 
   /// Refuses a link: the new file would replace the link, not the backup.
-  private func requireOwnPath() throws(MigrationError) {
+  private func requireOwnPath() throws(KeyhaulError) {
     guard (try? FileSystem.real.status(of: path, followsLink: false))?.kind == .link else { return }
-    throw MigrationError(BackupArchiveError(.unsupported, "\(HostileText.shown(path)) is a symbolic link"))
+    throw KeyhaulError(.unsupported, "\(HostileText.shown(path)) is a symbolic link")
   }
 }

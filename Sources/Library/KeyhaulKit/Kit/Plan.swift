@@ -41,19 +41,19 @@ public struct Plan: Sendable {
   ///
   /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where it has changed since the plan
   ///   was made. An error whose `stage` is before the commit leaves the device as it was.
-  public func restore() throws(MigrationError) {
-    let refusal = try reporting { () throws(VirtualDeviceError) in
-      try device.withSession(.writing, verb: "restore") { (session) throws(VirtualDeviceError) in failure(on: session) }
+  public func restore() throws(KeyhaulError) {
+    let refusal = try device.withSession(.writing, verb: "restore") {
+      (session) throws(KeyhaulError) in failure(on: session)
     }
     if let refusal { throw refusal }
   }
 
   /// What kept the plan from being carried out, and nothing where it was.
-  private func failure(on session: DeviceSession) -> MigrationError? {
+  private func failure(on session: DeviceSession) -> KeyhaulError? {
     guard session.record.revision == revision else {
       return .stalePlan("\(session.name) has changed since (revision \(revision), now \(session.record.revision))")
     }
-    do throws(MigrationError) { try Restorer.restore(decided, onto: session) } catch { return error }
+    do throws(KeyhaulError) { try Restorer.restore(decided, onto: session) } catch { return error }
     return nil
   }
 }

@@ -14,7 +14,7 @@ struct LockedRows {
   }
 
   /// - Throws: Category `locked` where there is a locked row, or the keys that new items need are not in memory.
-  func check(_ session: DeviceSession) throws(MigrationError) {
+  func check(_ session: DeviceSession) throws(KeyhaulError) {
     let total = counts.values.reduce(0, +)
     guard total > 0 || session.state != .unlocked else { return }
     let most = counts.max { ($0.value, $1.key.keyClass) < ($1.value, $0.key.keyClass) }
@@ -26,13 +26,11 @@ struct LockedRows {
   /// Looks whether every row can be read, but for those of the passcode class.
   ///
   /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
-  static func requireNone(on session: DeviceSession) throws(MigrationError) {
+  static func requireNone(on session: DeviceSession) throws(KeyhaulError) {
     guard session.state != .unlocked else { return }
-    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    let store = try session.keychain
     var locked = LockedRows()
-    try reporting { () throws(KeychainStoreError) in
-      try store.forEachRow(includingTombstones: true, keys: session.classKeys) { locked.note($0) }
-    }
+    try store.forEachRow(includingTombstones: true, keys: session.classKeys) { locked.note($0) }
     try locked.check(session)
   }
 }

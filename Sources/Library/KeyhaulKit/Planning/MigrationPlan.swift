@@ -253,7 +253,7 @@ extension MigrationPlan {
   /// time, and opened where the archive holds none.
   ///
   /// - Throws: Where the archive's private copy is not given again by the system.
-  package func incoming(_ planned: PlannedImport) throws(MigrationError) -> IncomingItem {
+  package func incoming(_ planned: PlannedImport) throws(KeyhaulError) -> IncomingItem {
     switch planned.origin {
     case .preserved(let incoming): return incoming
     case .archive(let place):
@@ -267,7 +267,7 @@ extension MigrationPlan {
   /// Checks the number of rows that were removed before the first import.
   ///
   /// - Throws: `.stalePlan` if the plan has another number.
-  func requireCleared(_ count: Int) throws(MigrationError) {
+  func requireCleared(_ count: Int) throws(KeyhaulError) {
     guard count == clearedRowCount else {
       throw .stalePlan("\(count) items would be removed, but the plan says \(clearedRowCount)")
     }

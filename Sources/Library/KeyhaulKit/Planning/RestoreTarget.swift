@@ -1,3 +1,4 @@
+import Basics
 package import Keychains
 package import VirtualDevice
 
@@ -45,15 +46,13 @@ package enum RestoreTarget {
   }
 
   /// Returns the target's rows in the planner's form.
-  func rows() throws(MigrationError) -> [TargetRow] {
+  func rows() throws(KeyhaulError) -> [TargetRow] {
     switch self {
     case .device(let session): return try Restorer.targetRows(of: session)
     case .simulator(let simulator):
-      return try reporting { () throws(KeychainStoreError) in
-        var rows: [TargetRow] = []
-        for row in simulator.rows { rows.append(try TargetRow(row)) }
-        return rows
-      }
+      var rows: [TargetRow] = []
+      for row in simulator.rows { rows.append(try TargetRow(row)) }
+      return rows
     }
   }
 
@@ -61,7 +60,7 @@ package enum RestoreTarget {
   /// restore, except in the passcode class.
   ///
   /// - Throws: Category `locked` if rows of a device are locked. A Simulator never locks rows.
-  package func checkReadable() throws(MigrationError) {
+  package func checkReadable() throws(KeyhaulError) {
     switch self {
     case .device(let session): try LockedRows.requireNone(on: session)
     case .simulator: return

@@ -22,7 +22,7 @@ public enum Restorer {
   public static func plan(
     _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: ArchiveUse = .restoring
-  ) throws(MigrationError) -> MigrationPlan {
+  ) throws(KeyhaulError) -> MigrationPlan {
     try plan(archive, onto: .device(session), policy: policy, only: indexes, for: use)
   }
 
@@ -31,11 +31,9 @@ public enum Restorer {
   package static func plan(
     _ archive: OpenedArchive, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: ArchiveUse = .restoring
-  ) throws(MigrationError) -> MigrationPlan {
-    try reporting { () throws(ArchivedKeychainError) in
-      try archive.archive.requireFit(for: use)
-      try archive.require(use)
-    }
+  ) throws(KeyhaulError) -> MigrationPlan {
+    try archive.archive.requireFit(for: use)
+    try archive.require(use)
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try target.rows(), policy: policy,
       surroundings: RestoreSurroundings(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
@@ -52,11 +50,11 @@ public enum Restorer {
   ///   - progress: Told now and then of a large one how many imports are done, and of how many.
   /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where the keychain would not come
   ///   out as the plan says; `planToLookAt` for one that was not made for `.restoring`; what the keychain ends with where
-  ///   the device's clock says that nobody waits any more (`MigrationError.isCancelled`). Whatever is thrown, the keychain
+  ///   the device's clock says that nobody waits any more (`KeyhaulError.isCancelled`). Whatever is thrown, the keychain
   ///   is as before.
   public static func restore(
     _ plan: MigrationPlan, onto session: DeviceSession, progress: (Int, Int) -> Void = { _, _ in }
-  ) throws(MigrationError) {
+  ) throws(KeyhaulError) {
     try restore(plan, onto: .device(session), progress: progress)
   }
 
@@ -64,37 +62,33 @@ public enum Restorer {
   /// the caller commits.
   package static func restore(
     _ plan: MigrationPlan, onto target: RestoreTarget, progress: (Int, Int) -> Void = { _, _ in }
-  ) throws(MigrationError) {
+  ) throws(KeyhaulError) {
     guard plan.holdsImports else { throw .planToLookAt }
     try target.checkReadable()
     switch target {
     case .device(let session):
       guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
       let random = session.environment.random
-      let store = try reporting { () throws(VirtualDeviceError) in try session.willChangeItems() }
-      try store.restore(translating: MigrationError.init) { (transaction) throws(MigrationError) in
+      let store = try session.willChangeItems()
+      try store.restore { (transaction) throws(KeyhaulError) in
         if plan.policy == .replace {
-          try plan.requireCleared(try reporting { () throws(KeychainStoreError) in try transaction.deleteNonSynced() })
+          try plan.requireCleared(try transaction.deleteNonSynced())
         }
         let kinds = plan.imports.lazy.map(plan.kind(of:))
-        try transaction.importing(kinds, translating: MigrationError.init) { () throws(MigrationError) in
-          try importAll(of: plan, progress) { (incoming) throws(MigrationError) in
-            try reporting { () throws(KeychainStoreError) in
-              try transaction.importItem(incoming, keys: session.classKeys, random: random)
-            }
+        try transaction.importing(kinds) { () throws(KeyhaulError) in
+          try importAll(of: plan, progress) { (incoming) throws(KeyhaulError) in
+            try transaction.importItem(incoming, keys: session.classKeys, random: random)
           }
         }
       }
     case .simulator(let simulator):
       guard let keychain = simulator.keychain else { throw .planToLookAt }
-      let transaction = try reporting { () throws(KeychainDatabaseError) in
-        try SimulatorRestoreTransaction(keychain, rows: simulator.rows)
-      }
+      let transaction = try SimulatorRestoreTransaction(keychain, rows: simulator.rows)
       if plan.policy == .replace {
-        try plan.requireCleared(try reporting { () throws(KeychainDatabaseError) in try transaction.deleteNonSynced() })
+        try plan.requireCleared(try transaction.deleteNonSynced())
       }
-      try importAll(of: plan, progress) { (incoming) throws(MigrationError) in
-        try reporting { () throws(KeychainDatabaseError) in try transaction.importItem(incoming) }
+      try importAll(of: plan, progress) { (incoming) throws(KeyhaulError) in
+        try transaction.importItem(incoming)
       }
     }
   }
@@ -102,8 +96,8 @@ public enum Restorer {
   /// Imports the items of a plan one by one, and stops at the first item whose result differs from the plan.
   private static func importAll(
     of plan: MigrationPlan, _ progress: (Int, Int) -> Void,
-    _ importItem: (IncomingItem) throws(MigrationError) -> ImportResolution
-  ) throws(MigrationError) {
+    _ importItem: (IncomingItem) throws(KeyhaulError) -> ImportResolution
+  ) throws(KeyhaulError) {
     for (place, planned) in plan.imports.enumerated() {
       if place > 0, place.isMultiple(of: progressStep) { progress(place, plan.imports.count) }
       let resolution = try importItem(try plan.incoming(planned))
@@ -114,25 +108,21 @@ public enum Restorer {
   /// A restore of fewer imports is over before anybody looks.
   private static let progressStep = 256
 
-  private static func checkUnchanged(_ plan: MigrationPlan, on session: DeviceSession) throws(MigrationError) {
-    try reporting { () throws(VirtualDeviceError) in try session.requireWriting() }
-    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+  private static func checkUnchanged(_ plan: MigrationPlan, on session: DeviceSession) throws(KeyhaulError) {
+    try session.requireWriting()
+    let store = try session.keychain
     var items: [IncomingItem] = []
     for planned in plan.imports { items.append(try plan.incoming(planned)) }
-    let isAsPlanned = try reporting { () throws(KeychainStoreError) in
-      try store.wouldChangeNothing(importing: items, keys: session.classKeys)
-    }
+    let isAsPlanned = try store.wouldChangeNothing(importing: items, keys: session.classKeys)
     guard isAsPlanned else { throw .stalePlan("an existing item has changed") }
   }
 
-  static func targetRows(of session: DeviceSession) throws(MigrationError) -> [TargetRow] {
-    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
-    return try reporting { () throws(KeychainStoreError) in
-      var rows: [TargetRow] = []
-      try store.forEachRowOfEveryUser(keys: session.classKeys) { (row) throws(KeychainStoreError) in
-        rows.append(try TargetRow(row))
-      }
-      return rows
+  static func targetRows(of session: DeviceSession) throws(KeyhaulError) -> [TargetRow] {
+    let store = try session.keychain
+    var rows: [TargetRow] = []
+    try store.forEachRowOfEveryUser(keys: session.classKeys) { (row) throws(KeyhaulError) in
+      rows.append(try TargetRow(row))
     }
+    return rows
   }
 }

@@ -310,7 +310,7 @@ package struct TargetRow: Sendable {
   ///     may be made of it, a restore asks for the device to be unlocked.
   ///   - onSharedIPad: Whether the device is a Shared iPad, which has more system-bound items.
   /// - Throws: `.notAvailable` where a digest cannot be computed.
-  package init(_ row: KeychainRow, onSharedIPad: Bool = false) throws(KeychainStoreError) {
+  package init(_ row: KeychainRow, onSharedIPad: Bool = false) throws(KeyhaulError) {
     let summary = row.summary
     let existing: ExistingRow
     if let fault = row.fault, !fault.isPermanent {

@@ -6,7 +6,7 @@ package struct DifferenceReport: Report {
   package let second: ComparisonSide
   package let difference: KeychainDifference
 
-  package init(_ first: ComparisonSide, _ second: ComparisonSide) throws(ArchivedKeychainError) {
+  package init(_ first: ComparisonSide, _ second: ComparisonSide) throws(KeyhaulError) {
     self.first = first
     self.second = second
     difference = try KeychainDifference(from: first.items, to: second.items)

@@ -13,15 +13,15 @@ struct EveryFile: ReportTail {
   private static let sizeColumns = 15
 
   private func forEachFile<Failure: Error>(
-    failure: (BackupArchiveError) -> Failure,
+    failure: (KeyhaulError) -> Failure,
     _ body: (_ domain: String, _ path: String, _ file: ListedFile) throws(Failure) -> Void
   ) throws(Failure) {
-    func reading<Value>(_ body: () throws(BackupArchiveError) -> Value) throws(Failure) -> Value {
-      do throws(BackupArchiveError) { return try body() } catch { throw failure(error) }
+    func reading<Value>(_ body: () throws(KeyhaulError) -> Value) throws(Failure) -> Value {
+      do throws(KeyhaulError) { return try body() } catch { throw failure(error) }
     }
-    let reader = try reading { () throws(BackupArchiveError) in try list.reader() }
+    let reader = try reading { () throws(KeyhaulError) in try list.reader() }
     for place in index.inOrder {
-      let file = try reading { () throws(BackupArchiveError) in try reader.file(at: place) }
+      let file = try reading { () throws(KeyhaulError) in try reader.file(at: place) }
       guard let file, let domain = file.domain, let path = file.relativePath else { continue }
       try body(domain, path, file)
     }
@@ -31,7 +31,7 @@ struct EveryFile: ReportTail {
 
   /// A domain, then its files with their sizes, never cut: they are there to be typed.
   func forEachLine<Failure: Error>(
-    style: TextStyle, failure: (BackupArchiveError) -> Failure, _ body: (String) throws(Failure) -> Void
+    style: TextStyle, failure: (KeyhaulError) -> Failure, _ body: (String) throws(Failure) -> Void
   ) throws(Failure) {
     var last: String?
     try forEachFile(failure: failure) { (domain, path, file) throws(Failure) in
@@ -48,7 +48,7 @@ struct EveryFile: ReportTail {
   }
 
   func forEachElement<Failure: Error>(
-    failure: (BackupArchiveError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void
+    failure: (KeyhaulError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void
   ) throws(Failure) {
     try forEachFile(failure: failure) { (domain, path, file) throws(Failure) in
       try body([

@@ -43,7 +43,7 @@ package struct Inspection: Report {
     unopened: ArchiveFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
     isTimed: Bool = true,
     hasFittingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
-  ) throws(BackupArchiveError) {
+  ) throws(KeyhaulError) {
     self.name = name
     self.archive = archive
     self.part = part
@@ -58,7 +58,7 @@ package struct Inspection: Report {
       let builder = DomainTree.Builder(stored: stored, depth: showsAll ? .max : 1)
       let namesFiles = part == .tree && showsAll
       var index = FilesByDirectory()
-      listing = try list.listing(against: stored, lending: .file) { (file, place) throws(BackupArchiveError) in
+      listing = try list.listing(against: stored, lending: .file) { (file, place) throws(KeyhaulError) in
         builder.add(file)
         byDomain.add(file, stored: stored)
         if namesFiles { index.add(file, at: place) }
@@ -66,7 +66,7 @@ package struct Inspection: Report {
       tree = builder.tree
       everyFile = namesFiles ? EveryFile(list: list, index: index, stored: files) : nil
     } else {
-      listing = try list?.listing(against: stored, lending: .file) { (file, _) throws(BackupArchiveError) in
+      listing = try list?.listing(against: stored, lending: .file) { (file, _) throws(KeyhaulError) in
         byDomain.add(file, stored: stored)
       }
       tree = nil
@@ -85,12 +85,12 @@ package struct Inspection: Report {
   /// - Throws: Why, where it is what was asked for, and for one that no device makes.
   private static func list(
     of archive: BackupArchive, _ opened: OpenedArchive?, isNeeded: Bool
-  ) throws(BackupArchiveError) -> (FileList?, ArchiveFinding?) {
+  ) throws(KeyhaulError) -> (FileList?, ArchiveFinding?) {
     // Old backups have theirs in clear, also where they have a password.
     guard opened == nil, !archive.isListEncrypted else { return (opened?.fileList, nil) }
     // What says that it is not there.
     guard !archive.findings.contains(where: { $0.kind == .listUnreadable }) else { return (nil, nil) }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return (try archive.fileList(), nil)
     } catch {
       guard !isNeeded, error.category == .damaged else { throw error }

@@ -28,7 +28,7 @@ package struct PlanReport {
   package init(
     _ plan: MigrationPlan, of source: MoveSource, onto session: DeviceSession, made: KeychainDate,
     isRedacted: Bool = false
-  ) throws(VirtualDeviceError) {
+  ) throws(KeyhaulError) {
     let itemCount = try session.itemCount
     let target = PlanDocument.Target(
       name: session.name, sameDevice: plan.isSameDevice,

@@ -19,8 +19,8 @@ package protocol ReportTail {
   var member: String { get }
   /// - Throws: What reading a part throws, translated by `failure`, and what `body` throws.
   func forEachElement<Failure: Error>(
-    failure: (BackupArchiveError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void) throws(Failure)
+    failure: (KeyhaulError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void) throws(Failure)
   func forEachLine<Failure: Error>(
-    style: TextStyle, failure: (BackupArchiveError) -> Failure, _ body: (String) throws(Failure) -> Void
+    style: TextStyle, failure: (KeyhaulError) -> Failure, _ body: (String) throws(Failure) -> Void
   ) throws(Failure)
 }

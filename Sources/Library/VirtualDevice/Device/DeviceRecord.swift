@@ -70,10 +70,10 @@ extension DeviceRecord {
   /// Refuses a record that could not be read again, which its apps alone can make so long.
   ///
   /// - Throws: `.badFixture` naming the limit.
-  func requireRoom() throws(VirtualDeviceError) {
+  func requireRoom() throws(KeyhaulError) {
     let (count, limit) = (encoded().count, DeviceFile.record.sizeLimit - Self.spareByteCount)
     guard count <= limit else {
-      throw VirtualDeviceError(
+      throw KeyhaulError(
         .badFixture, name,
         "with its \(apps.count) apps, device.json has \(count) bytes; the limit for a new device is \(limit)")
     }
@@ -109,14 +109,14 @@ extension DeviceRecord {
 
   /// Reads `device.json`.
   ///
-  /// - Throws: `.damaged` naming the member; `.unsupportedVersion`.
-  init(decoding bytes: [UInt8], of device: String) throws(VirtualDeviceError) {
+  /// - Throws: `.deviceDamaged` naming the member; `.unsupportedVersion`.
+  init(decoding bytes: [UInt8], of device: String) throws(KeyhaulError) {
     let root: JSONNode
     do throws(JSONFault) {
       root = JSONNode(try JSONValue(parsing: bytes), path: DeviceFile.record.rawValue)
     } catch {
       let reason = "device.json: \(error.reason)"
-      throw VirtualDeviceError(.damaged, device, reason)
+      throw KeyhaulError(.deviceDamaged, device, reason)
     }
     let format: String
     do throws(JSONNode.Fault) {
@@ -126,10 +126,10 @@ extension DeviceRecord {
         return
       }
     } catch {
-      throw VirtualDeviceError(.damaged, device, "\(error.path) \(error.reason)")
+      throw KeyhaulError(.deviceDamaged, device, "\(error.path) \(error.reason)")
     }
     let reason = "device.json has the format \"\(format)\"; Keyhaul reads \"\(Self.format)\""
-    throw VirtualDeviceError(.unsupportedVersion, device, reason)
+    throw KeyhaulError(.unsupportedVersion, device, reason)
   }
 
   private init(_ root: JSONNode) throws(JSONNode.Fault) {

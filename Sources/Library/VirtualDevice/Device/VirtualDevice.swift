@@ -14,17 +14,19 @@ public struct VirtualDevice: Sendable {
   package let environment: DeviceEnvironment
 
   /// Writes the files of a new device into its directory, which is empty.
-  func initialize(_ options: DeviceOptions, passcode: borrowing Secret) throws(VirtualDeviceError) {
+  func initialize(_ options: DeviceOptions, passcode: borrowing Secret) throws(KeyhaulError) {
     let files = environment.files
     // In this order: `DeviceFixture.publishedHardware` draws the same bytes.
     let record = try DeviceRecord(name: name, options, environment)
     try record.requireRoom()
-    let hardware = try reporting { () throws(DataProtectionError) in try HardwareUID(from: environment.random) }
-    let bag = try reporting { () throws(DataProtectionError) in
+    let hardware = try reporting(about: name.text) { () throws(DataProtectionError) in
+      try HardwareUID(from: environment.random)
+    }
+    let bag = try reporting(about: name.text) { () throws(DataProtectionError) in
       try SystemKeybag.make(
         passcode: passcode, hardware: hardware, rounds: environment.passcodeRounds, random: environment.random)
     }
-    let memory = try reporting { () throws(DataProtectionError) in
+    let memory = try reporting(about: name.text) { () throws(DataProtectionError) in
       try DeviceMemory.sealed(bag.classKeys, with: hardware)
     }
     try files.createHardware(hardware, in: directory)
@@ -35,28 +37,16 @@ public struct VirtualDevice: Sendable {
   }
 }
 
-extension VirtualDevice {
-  /// Says of which device a lower layer speaks.
-  func reporting<Value: ~Copyable, Failure: ExplainedError>(
-    _ body: () throws(Failure) -> Value
-  ) throws(VirtualDeviceError) -> Value {
-    do throws(Failure) { return try body() } catch { throw VirtualDeviceError(name.text, error) }
-  }
-}
-
 extension DeviceRecord {
   /// The record of a new device: a new identifier and serial number.
   fileprivate init(
     name: DeviceName, _ options: DeviceOptions, _ environment: DeviceEnvironment
-  ) throws(VirtualDeviceError) {
+  ) throws(KeyhaulError) {
     if let limit = options.eraseAfterFailures, limit < 1 {
-      throw VirtualDeviceError(.badLimit, name.text, "it would erase itself after \(limit) wrong passcodes")
+      throw KeyhaulError(.badLimit, name.text, "it would erase itself after \(limit) wrong passcodes")
     }
-    do throws(DataProtectionError) {
-      udid = try DeviceIdentity.randomUDID(environment.random)
-      serialNumber = try DeviceIdentity.randomSerialNumber(environment.random)
-    } catch {
-      throw VirtualDeviceError(name.text, error)
+    (udid, serialNumber) = try reporting(about: name.text) { () throws(DataProtectionError) in
+      (try DeviceIdentity.randomUDID(environment.random), try DeviceIdentity.randomSerialNumber(environment.random))
     }
     self.name = name.text
     productType = options.identity.productType

@@ -28,9 +28,9 @@ struct DeviceChange {
 
   /// Prepares the change and decides on it. When this returns, the change has happened; `finish` carries it out.
   ///
-  /// - Throws: `.io`; of stage `afterCommit` where it has happened all the same.
-  func commit(in directory: String, _ files: DeviceFiles) throws(VirtualDeviceError) {
-    do throws(VirtualDeviceError) {
+  /// - Throws: `.deviceIO`; of stage `afterCommit` where it has happened all the same.
+  func commit(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
+    do throws(KeyhaulError) {
       for (file, bytes) in replaced { try files.create(file.stagedPath(in: directory), bytes) }
       try files.create(DeviceFile.change.stagedPath(in: directory), encoded())
       // The names of the new files must be durable before the list that relies on them is.
@@ -40,7 +40,7 @@ struct DeviceChange {
       try? Self.discardStaged(in: directory, files)
       throw error
     }
-    try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(directory) }
+    try files.committed { () throws(KeyhaulError) in try files.syncDirectory(directory) }
   }
 
   /// Carries out a change that was decided on; does nothing where there is none. Needs the device's lock.
@@ -49,14 +49,14 @@ struct DeviceChange {
   @discardableResult
   static func finish(
     in directory: String, device: String, _ files: DeviceFiles
-  ) throws(VirtualDeviceError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     let path = DeviceFile.change.path(in: directory)
     guard let bytes = try files.read(path, atMost: DeviceFile.change.sizeLimit) else { return 0 }
     let plan: Plan
     do throws(JSONNode.Fault) {
       plan = try Plan(decoding: bytes)
     } catch {
-      throw VirtualDeviceError(.damaged, device, "\(error.path) \(error.reason)")
+      throw KeyhaulError(.deviceDamaged, device, "\(error.path) \(error.reason)")
     }
     let count = try DeviceKeychain(directory: directory, device: device, files: files).apply(plan.keychain)
     for file in plan.replaced where try files.kind(of: file.stagedPath(in: directory)) == .file {
@@ -68,12 +68,12 @@ struct DeviceChange {
     return count
   }
 
-  static func isPending(in directory: String, _ files: DeviceFiles) throws(VirtualDeviceError) -> Bool {
+  static func isPending(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) -> Bool {
     try files.kind(of: DeviceFile.change.path(in: directory)) != nil
   }
 
   /// Removes what a change that was never decided on has left. Needs the device's lock, and no change pending.
-  static func discardStaged(in directory: String, _ files: DeviceFiles) throws(VirtualDeviceError) {
+  static func discardStaged(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
     for file in changeable + [.change] {
       let path = file.stagedPath(in: directory)
       if try files.kind(of: path) != nil { try files.remove(path) }

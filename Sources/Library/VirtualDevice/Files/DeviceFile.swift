@@ -1,3 +1,5 @@
+import Basics
+
 /// The files of a device's directory.
 enum DeviceFile: String, CaseIterable {
   /// Who the device is, and its counters (`virtual-device/1`).
@@ -58,7 +60,7 @@ enum DeviceFile: String, CaseIterable {
 }
 
 extension DeviceFiles {
-  func read(_ path: String, _ file: DeviceFile) throws(VirtualDeviceError) -> [UInt8]? {
+  func read(_ path: String, _ file: DeviceFile) throws(KeyhaulError) -> [UInt8]? {
     try read(path, atMost: file.sizeLimit)
   }
 }

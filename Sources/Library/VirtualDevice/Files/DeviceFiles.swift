@@ -13,20 +13,20 @@ package struct DeviceFiles: Sendable {
   /// - Parameter byteCount: The free space that the disk needed, in bytes; `nil` if unknown.
   static func failure(
     _ verb: String, _ path: String, _ reason: Errno, needs byteCount: Int? = nil
-  ) -> VirtualDeviceError {
+  ) -> KeyhaulError {
     let needed = reason.isDiskFull ? byteCount.map { " (needs \(Amounts.bytes($0)))" } ?? "" : ""
-    return VirtualDeviceError(
-      .io, path, "cannot \(verb) \(path): \(reason.reason)\(needed)", systemError: reason.rawValue)
+    return KeyhaulError(
+      .deviceIO, path, "cannot \(verb) \(path): \(reason.reason)\(needed)", errno: reason)
   }
 
   private func calling<Value: ~Copyable>(
     _ verb: String, _ path: String, _ body: () throws(Errno) -> Value
-  ) throws(VirtualDeviceError) -> Value {
-    do throws(Errno) { return try body() } catch { throw Self.failure(verb, path, error) }
+  ) throws(KeyhaulError) -> Value {
+    try converting({ Self.failure(verb, path, $0) }, body)
   }
 
   /// Announces a change that the keychain's database makes by itself.
-  func announceDatabaseChange(of path: String) throws(VirtualDeviceError) {
+  func announceDatabaseChange(of path: String) throws(KeyhaulError) {
     try calling("write", path) { () throws(Errno) in try system.announceDatabaseChange() }
   }
 
@@ -34,47 +34,47 @@ package struct DeviceFiles: Sendable {
   ///
   /// - Parameter remark: What is true of the change then, as a clause.
   func committed<Value>(
-    _ remark: String? = nil, _ body: () throws(VirtualDeviceError) -> Value
-  ) throws(VirtualDeviceError) -> Value {
-    do throws(VirtualDeviceError) { return try body() } catch { throw error.at(.afterCommit, remark) }
+    _ remark: String? = nil, _ body: () throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
+    try converting({ (error: KeyhaulError) in error.at(.afterCommit, remark) }, body)
   }
 
   /// A step that commits something of its own on the way to a change that is not made yet.
   func uncommitted<Value>(
-    _ body: () throws(VirtualDeviceError) -> Value
-  ) throws(VirtualDeviceError) -> Value {
-    do throws(VirtualDeviceError) { return try body() } catch { throw error.at(.beforeCommit) }
+    _ body: () throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
+    try converting({ (error: KeyhaulError) in error.at(.beforeCommit) }, body)
   }
 
   /// The kind of thing at a path, links not followed; `nil` if nothing is.
-  func kind(of path: String) throws(VirtualDeviceError) -> FileStatus.Kind? {
+  func kind(of path: String) throws(KeyhaulError) -> FileStatus.Kind? {
     try calling("look at", path) { () throws(Errno) in try system.status(of: path)?.kind }
   }
 
   /// Returns the bytes of a regular file; `nil` if there is no file at the path.
   ///
-  /// - Throws: `.damaged` where it is not a regular file or longer than `limit` bytes; `.io`.
-  func read(_ path: String, atMost limit: Int) throws(VirtualDeviceError) -> [UInt8]? {
+  /// - Throws: `.deviceDamaged` where it is not a regular file or longer than `limit` bytes; `.deviceIO`.
+  func read(_ path: String, atMost limit: Int) throws(KeyhaulError) -> [UInt8]? {
     let file: Descriptor
     do throws(Errno) {
       file = try system.openOwnFile(path)
     } catch {
       if error == .noSuchFileOrDirectory { return nil }
-      if error == .tooManySymbolicLinkLevels { throw VirtualDeviceError(.damaged, path, "\(path) is a link") }
+      if error == .tooManySymbolicLinkLevels { throw KeyhaulError(.deviceDamaged, path, "\(path) is a link") }
       throw Self.failure("open", path, error)
     }
     let raw = file.raw
     let status = try calling("look at", path) { () throws(Errno) in try system.status(of: raw) }
-    guard status.kind == .file else { throw VirtualDeviceError(.damaged, path, "\(path) is not a regular file") }
+    guard status.kind == .file else { throw KeyhaulError(.deviceDamaged, path, "\(path) is not a regular file") }
     guard let size = Int(exactly: status.byteCount), size <= limit else {
-      throw VirtualDeviceError(.damaged, path, "\(path) has \(status.byteCount) bytes; at most \(limit) are accepted")
+      throw KeyhaulError(.deviceDamaged, path, "\(path) has \(status.byteCount) bytes; at most \(limit) are accepted")
     }
     return try bytes(of: file, count: size, path)
   }
 
   private func bytes(
     of file: borrowing Descriptor, count size: Int, _ path: String
-  ) throws(VirtualDeviceError) -> [UInt8] {
+  ) throws(KeyhaulError) -> [UInt8] {
     let raw = file.raw
     var bytes = [UInt8](repeating: 0, count: size)
     var count = 0
@@ -84,14 +84,14 @@ package struct DeviceFiles: Sendable {
           try system.read(raw, at: Int64(count), into: .init(rebasing: buffer[count...]))
         }
       }.mapError { Self.failure("read", path, $0) }.get()
-      guard done > 0 else { throw VirtualDeviceError(.damaged, path, "\(path) became shorter while it was being read") }
+      guard done > 0 else { throw KeyhaulError(.deviceDamaged, path, "\(path) became shorter while it was being read") }
       count += done
     }
     return bytes
   }
 
   /// Makes a file with these bytes, synced. A file of this name that is there already is made again.
-  func create(_ path: String, _ bytes: [UInt8]) throws(VirtualDeviceError) {
+  func create(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
     let place = try place(of: path)
     do throws(Errno) {
       try system.createFile(place.name, in: try system.openDirectory(place.parent), bytes: bytes)
@@ -102,8 +102,8 @@ package struct DeviceFiles: Sendable {
 
   /// Puts these bytes in the place of a file: the old or the new ones are there at any moment.
   ///
-  /// - Throws: `.io`; of stage `afterCommit` where the new ones are there and only their name may not be durable.
-  func replace(_ path: String, _ bytes: [UInt8]) throws(VirtualDeviceError) {
+  /// - Throws: `.deviceIO`; of stage `afterCommit` where the new ones are there and only their name may not be durable.
+  func replace(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
     let place = try place(of: path)
     var replacement = FileReplacement(place, system)
     replacement.target = .anything
@@ -112,10 +112,10 @@ package struct DeviceFiles: Sendable {
       explaining: { refusal in
         switch refusal {
         case .system(let reason): Self.failure("write", path, reason, needs: bytes.count)
-        case .occupied: VirtualDeviceError(.damaged, path, "\(path) is not a regular file")
+        case .occupied: KeyhaulError(.deviceDamaged, path, "\(path) is not a regular file")
         }
       },
-      fill: { (file) throws(VirtualDeviceError) in
+      fill: { (file) throws(KeyhaulError) in
         do throws(Errno) {
           try system.writeAll(bytes, to: file)
         } catch {
@@ -128,32 +128,32 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  func rename(_ path: String, to target: String) throws(VirtualDeviceError) {
+  func rename(_ path: String, to target: String) throws(KeyhaulError) {
     try calling("rename", path) { () throws(Errno) in try system.rename(path, to: target) }
   }
 
   /// Removes a file; one that is not there is no error.
-  func remove(_ path: String) throws(VirtualDeviceError) {
+  func remove(_ path: String) throws(KeyhaulError) {
     try calling("remove", path) { () throws(Errno) in try system.remove(path) }
   }
 
   /// Makes the names in a directory durable.
-  func syncDirectory(_ path: String) throws(VirtualDeviceError) {
+  func syncDirectory(_ path: String) throws(KeyhaulError) {
     try calling("sync", path) { () throws(Errno) in try system.syncDirectory(try system.openDirectory(path)) }
   }
 
-  /// - Throws: `.exists` where something of this name is there; `.io`.
-  func makeDirectory(_ path: String) throws(VirtualDeviceError) {
+  /// - Throws: `.exists` where something of this name is there; `.deviceIO`.
+  func makeDirectory(_ path: String) throws(KeyhaulError) {
     do throws(Errno) {
       try system.makeDirectory(path)
     } catch {
-      if error == .fileExists { throw VirtualDeviceError(.exists, path, "\(path) already exists") }
+      if error == .fileExists { throw KeyhaulError(.exists, path, "\(path) already exists") }
       throw Self.failure("make", path, error)
     }
   }
 
   /// The sorted names in a directory; `nil` if the directory does not exist.
-  func names(in path: String) throws(VirtualDeviceError) -> [String]? {
+  func names(in path: String) throws(KeyhaulError) -> [String]? {
     do throws(Errno) {
       return try system.names(in: try system.openDirectory(path)).map(\.text).sorted()
     } catch {
@@ -163,16 +163,16 @@ package struct DeviceFiles: Sendable {
   }
 
   /// Removes a directory with everything in it; links are not followed. One that is not there is no error.
-  func removeTree(_ path: String) throws(VirtualDeviceError) {
+  func removeTree(_ path: String) throws(KeyhaulError) {
     let place = try place(of: path)
     try calling("remove", path) { () throws(Errno) in
       try system.removeTree(place.name.systemName, in: try system.openDirectory(place.parent))
     }
   }
 
-  private func place(of path: String) throws(VirtualDeviceError) -> PlacePath {
+  private func place(of path: String) throws(KeyhaulError) -> PlacePath {
     guard let place = PlacePath(path) else {
-      throw VirtualDeviceError(.io, path, "\(path) is not a valid file name")
+      throw KeyhaulError(.deviceIO, path, "\(path) is not a valid file name")
     }
     return place
   }

@@ -10,9 +10,9 @@ struct DeviceKeychain {
 
   private var path: String { DeviceFile.keychain.path(in: directory) }
 
-  func makeEmpty() throws(VirtualDeviceError) {
+  func makeEmpty() throws(KeyhaulError) {
     try files.announceDatabaseChange(of: path)
-    try reporting { () throws(KeychainStoreError) in try KeychainStore.create(at: path).close() }
+    try KeychainStore.create(at: path).close()
     try files.syncDirectory(directory)
   }
 
@@ -22,21 +22,19 @@ struct DeviceKeychain {
   func open(
     _ durability: KeychainStore.Durability = .eachCall, isForReading: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
-  ) throws(VirtualDeviceError) -> KeychainStore {
+  ) throws(KeyhaulError) -> KeychainStore {
     guard try files.kind(of: path) != nil else {
-      throw VirtualDeviceError(.damaged, device, "its keychain (keychain-2.db) is missing")
+      throw KeyhaulError(.deviceDamaged, device, "its keychain (keychain-2.db) is missing")
     }
-    return try reporting { () throws(KeychainStoreError) in
-      try KeychainStore.open(
-        at: path, durability: durability, isForReading: isForReading, shouldContinue: shouldContinue)
-    }
+    return try KeychainStore.open(
+      at: path, durability: durability, isForReading: isForReading, shouldContinue: shouldContinue)
   }
 
   /// Does what a change asks for. Can be done again after it was cut off. No one else may have the database open.
   ///
   /// - Returns: How many items it destroyed one by one.
   @discardableResult
-  func apply(_ action: DeviceChange.KeychainAction) throws(VirtualDeviceError) -> Int {
+  func apply(_ action: DeviceChange.KeychainAction) throws(KeyhaulError) -> Int {
     switch action {
     case .keep: break
     case .empty:
@@ -46,19 +44,11 @@ struct DeviceKeychain {
     case .dropPasscodeItems:
       let store = try open()
       try files.announceDatabaseChange(of: path)
-      return try reporting { () throws(KeychainStoreError) in
-        // Told by the column, as there is no key to open them with: the class's key goes with them.
-        let count = try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly)
-        try store.close()
-        return count
-      }
+      // Told by the column, as there is no key to open them with: the class's key goes with them.
+      let count = try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly)
+      try store.close()
+      return count
     }
     return 0
-  }
-
-  private func reporting<Value>(
-    _ body: () throws(KeychainStoreError) -> Value
-  ) throws(VirtualDeviceError) -> Value {
-    do throws(KeychainStoreError) { return try body() } catch { throw VirtualDeviceError(device, error) }
   }
 }

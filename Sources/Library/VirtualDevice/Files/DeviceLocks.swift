@@ -44,11 +44,11 @@ struct DeviceFileLock: ~Copyable {
 
   /// Takes the lock, waiting for at most `limit`. Those who wait take turns; who does not wait takes what is free.
   ///
-  /// - Throws: `.busy` naming the holder; `.notFound` where the directory is gone; `.io`.
+  /// - Throws: `.deviceBusy` naming the holder; `.deviceNotFound` where the directory is gone; `.deviceIO`.
   static func acquire(
     _ directory: String, device: String, access: DeviceAccess, verb: String, wait limit: Duration, clock: DeviceClock,
     _ files: DeviceFiles
-  ) throws(VirtualDeviceError) -> DeviceFileLock {
+  ) throws(KeyhaulError) -> DeviceFileLock {
     let path = DeviceFile.lock.path(in: directory)
     var wait = LockWait(atMost: limit, clock)
     var turn: WaitingTurn?
@@ -62,15 +62,15 @@ struct DeviceFileLock: ~Copyable {
         }
       }
       guard wait.pause(isFirst ? WaitingTurn.pauseOfFirst(after: wait.waited) : WaitingTurn.pause) else {
-        throw VirtualDeviceError(.busy, device, holder(path, now: clock.now(), files))
+        throw KeyhaulError(.deviceBusy, device, holder(path, now: clock.now(), files))
       }
     }
   }
 
   /// Why a file or directory of a device cannot be opened.
-  static func openingFailure(_ reason: Errno, _ path: String, device: String) -> VirtualDeviceError {
+  static func openingFailure(_ reason: Errno, _ path: String, device: String) -> KeyhaulError {
     guard reason.isAbsence else { return DeviceFiles.failure("open", path, reason) }
-    return VirtualDeviceError(.notFound, device, "its folder is missing")
+    return KeyhaulError(.deviceNotFound, device, "its folder is missing")
   }
 
   /// Tries once to lock the file at a path.
@@ -78,7 +78,7 @@ struct DeviceFileLock: ~Copyable {
   /// - Returns: The lock; `nil` if a conflicting lock is held, or if the file at the path was replaced in the meantime.
   private static func attempt(
     _ path: String, device: String, access: DeviceAccess, _ files: DeviceFiles
-  ) throws(VirtualDeviceError) -> DeviceFileLock? {
+  ) throws(KeyhaulError) -> DeviceFileLock? {
     let system = files.system
     let file: Descriptor
     do throws(Errno) {
@@ -133,10 +133,10 @@ struct HomeLock: ~Copyable {
 
   private let lock: FileLock
 
-  /// - Throws: `.busy`, `.io`.
+  /// - Throws: `.deviceBusy`, `.deviceIO`.
   init(
     _ directory: String, wait longest: Duration = Self.maximumWait, clock: DeviceClock, _ files: DeviceFiles
-  ) throws(VirtualDeviceError) {
+  ) throws(KeyhaulError) {
     var wait = LockWait(atMost: longest, clock)
     while true {
       if let lock = try Self.attempt(directory, files) {
@@ -144,12 +144,12 @@ struct HomeLock: ~Copyable {
         return
       }
       guard wait.pause(Self.pause) else {
-        throw VirtualDeviceError(.busy, directory, "another process is making or deleting devices in \(directory)")
+        throw KeyhaulError(.deviceBusy, directory, "another process is making or deleting devices in \(directory)")
       }
     }
   }
 
-  private static func attempt(_ directory: String, _ files: DeviceFiles) throws(VirtualDeviceError) -> FileLock? {
+  private static func attempt(_ directory: String, _ files: DeviceFiles) throws(KeyhaulError) -> FileLock? {
     do throws(Errno) {
       return try files.system.lock(try files.system.openDirectory(directory), .exclusive)
     } catch {
@@ -190,10 +190,10 @@ struct WaitingTurn: ~Copyable {
   /// else hangs on them.
   ///
   /// - Returns: `nil` if another waits already.
-  /// - Throws: `.notFound` where the directory is gone; `.io` where it cannot be opened.
+  /// - Throws: `.deviceNotFound` where the directory is gone; `.deviceIO` where it cannot be opened.
   static func take(
     _ directory: String, device: String, _ files: DeviceFiles
-  ) throws(VirtualDeviceError) -> WaitingTurn? {
+  ) throws(KeyhaulError) -> WaitingTurn? {
     let file: Descriptor
     do throws(Errno) {
       file = try files.system.openDirectory(directory)

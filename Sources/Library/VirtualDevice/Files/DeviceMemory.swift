@@ -37,24 +37,24 @@ enum DeviceMemory {
 }
 
 extension DeviceFiles {
-  func createHardware(_ hardware: borrowing HardwareUID, in directory: String) throws(VirtualDeviceError) {
+  func createHardware(_ hardware: borrowing HardwareUID, in directory: String) throws(KeyhaulError) {
     let path = DeviceFile.hardware.path(in: directory)
     var bytes = hardware.withBytes { Array($0) }
     defer { bytes.withUnsafeMutableBytes { wipe($0) } }
     try create(path, bytes)
   }
 
-  /// - Throws: `.damaged` where the file is missing or of another length.
-  func readHardware(in directory: String, device: String) throws(VirtualDeviceError) -> HardwareUID {
+  /// - Throws: `.deviceDamaged` where the file is missing or of another length.
+  func readHardware(in directory: String, device: String) throws(KeyhaulError) -> HardwareUID {
     let path = DeviceFile.hardware.path(in: directory)
     guard var bytes = try read(path, atMost: DeviceFile.hardware.sizeLimit) else {
-      throw VirtualDeviceError(.damaged, device, "its hardware key (hardware.uid) is missing")
+      throw KeyhaulError(.deviceDamaged, device, "its hardware key (hardware.uid) is missing")
     }
     defer { bytes.withUnsafeMutableBytes { wipe($0) } }
     do throws(DataProtectionError) {
       return try HardwareUID(Secret(copying: bytes))
     } catch {
-      throw VirtualDeviceError(.damaged, device, "hardware.uid: \(error.reason)")
+      throw KeyhaulError(.deviceDamaged, device, "hardware.uid: \(error.reason)")
     }
   }
 }

@@ -68,18 +68,18 @@ extension DeviceFixture {
   ///   `.unsupportedVersion`.
   package init(
     decoding bytes: [UInt8], from source: String, acceptingAtMost limit: Int = Self.maximumByteCount
-  ) throws(VirtualDeviceError) {
+  ) throws(KeyhaulError) {
     guard bytes.count <= limit else {
       // It may have been read no further.
       let reason = "it has more than \(Amounts.bytes(limit)), which is the limit"
-      throw VirtualDeviceError(.badFixture, source, reason)
+      throw KeyhaulError(.badFixture, source, reason)
     }
     let root: JSONNode
     do throws(JSONFault) {
       let document = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount, rereading: "items")
       root = JSONNode(document, path: "")
     } catch {
-      throw VirtualDeviceError(.badFixture, source, error.reason)
+      throw KeyhaulError(.badFixture, source, error.reason)
     }
     let format: String
     do throws(JSONNode.Fault) {
@@ -90,11 +90,11 @@ extension DeviceFixture {
         return
       }
     } catch {
-      throw VirtualDeviceError(
+      throw KeyhaulError(
         .badFixture, source, "\(error.path.isEmpty ? "the document" : error.path) \(error.reason)")
     }
     let reason = "its format is \"\(format)\"; Keyhaul reads \"\(Self.format)\""
-    throw VirtualDeviceError(.unsupportedVersion, source, reason)
+    throw KeyhaulError(.unsupportedVersion, source, reason)
   }
 }
 
@@ -201,7 +201,7 @@ extension JSONNode {
 
   func deviceName() throws(Fault) -> DeviceName {
     let text = try string()
-    do throws(VirtualDeviceError) { return try DeviceName(text) } catch { throw fault(error.reason) }
+    do throws(KeyhaulError) { return try DeviceName(text) } catch { throw fault(error.reason) }
   }
 
   /// A string, a whole number, `{"base64": …}` or `{"date": …}`.
@@ -277,10 +277,10 @@ extension DeviceSession {
   /// is compared with those that known seeds give for the device's name.
   ///
   /// - Parameter seeds: Of published fixtures, beside `DeviceFixture.standardSeed`.
-  /// - Throws: `.keychain` where the cryptographic library fails.
-  package func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(VirtualDeviceError) -> Bool {
+  /// - Throws: `.underlying` where the cryptographic library fails.
+  package func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(KeyhaulError) -> Bool {
     if record.hasPublishedHardwareKey { return true }
-    return try reporting { () throws(DataProtectionError) in
+    return try reporting(about: name) { () throws(DataProtectionError) in
       let own = hardware.withBytes { Secret(copying: $0) }
       for seed in [DeviceFixture.standardSeed] + seeds {
         for known in name == record.name ? [name] : [name, record.name] {

@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 import CKeyhaul
 public import KeychainCrypto
 package import KeychainFormats
@@ -14,12 +14,12 @@ extension DeviceHome {
   ///   - passcode: Instead of the fixture's; `nil` for the fixture's.
   ///   - eraseAfterFailures: After how many wrong passcodes in a row it erases itself; `nil` for never.
   ///   - keys: `.published` for tests that need the same device twice. The device says so from then on.
-  /// - Throws: `.exists`, `.io`; `.badFixture` naming the item that the keychain does not take.
+  /// - Throws: `.exists`, `.deviceIO`; `.badFixture` naming the item that the keychain does not take.
   @discardableResult
   public func create(
     from fixture: DeviceFixture, named name: DeviceName? = nil, passcode: borrowing Secret? = nil,
     eraseAfterFailures: Int? = nil, keys: DeviceFixture.Keys = .random
-  ) throws(VirtualDeviceError) -> VirtualDevice {
+  ) throws(KeyhaulError) -> VirtualDevice {
     let name = name ?? fixture.name
     var described = environment
     described.clock = DeviceClock(
@@ -38,7 +38,7 @@ extension DeviceHome {
     case .some(let given): secret = given.copy()
     case .none: secret = Secret(copying: fixture.passcode?.withBytes { Array($0) } ?? [])
     }
-    try home.create(name, options, passcode: secret) { (session) throws(VirtualDeviceError) in
+    try home.create(name, options, passcode: secret) { (session) throws(KeyhaulError) in
       try session.provision(fixture.items)
     }
     return try device(name)
@@ -52,11 +52,11 @@ extension DeviceHome {
   /// - Parameters:
   ///   - items: In clear; access groups are those that they name.
   ///   - passcode: Empty for none.
-  /// - Throws: `.exists`, `.io`; `.badFixture` naming why the keychain does not take an item.
+  /// - Throws: `.exists`, `.deviceIO`; `.badFixture` naming why the keychain does not take an item.
   package func create(
     _ name: DeviceName, _ options: DeviceOptions, importing items: [KeychainItem], passcode: borrowing Secret
-  ) throws(VirtualDeviceError) {
-    try create(name, options, passcode: passcode) { (session) throws(VirtualDeviceError) in
+  ) throws(KeyhaulError) {
+    try create(name, options, passcode: passcode) { (session) throws(KeyhaulError) in
       try session.provision(items.map { DeviceFixture.Item(item: $0, accessConstraints: []) }, keepsIdentifiers: true)
     }
   }
@@ -65,18 +65,18 @@ extension DeviceHome {
 extension DeviceSession {
   /// Puts a fixture's items in place, with their dates, their tokens and their access controls: on a device that is not
   /// there for anybody else.
-  func provision(_ items: [DeviceFixture.Item], keepsIdentifiers: Bool = false) throws(VirtualDeviceError) {
+  func provision(_ items: [DeviceFixture.Item], keepsIdentifiers: Bool = false) throws(KeyhaulError) {
     let random = environment.random
     let store = try willChangeItems()
-    do throws(KeychainStoreError) {
+    do throws(KeyhaulError) {
       try store.provision(
         items.lazy.map(\.complete), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys,
         random: random)
     } catch {
       guard [.duplicateItem, .authFailed, .parameter].contains(error.code) else {
-        throw VirtualDeviceError(name, error)
+        throw KeyhaulError(error).with(subject: name)
       }
-      throw VirtualDeviceError(.badFixture, name, "its items: \(error.description)", underlying: error)
+      throw KeyhaulError(.badFixture, name, "its items: \(error.description)", underlying: error)
     }
   }
 }

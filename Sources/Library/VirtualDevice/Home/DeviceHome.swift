@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import KeychainCrypto
 import KeychainFormats
 
@@ -24,7 +24,7 @@ public struct DeviceHome: Sendable {
   /// - Throws: `.badName`.
   public static func locate(
     _ argument: String, home: DeviceHome
-  ) throws(VirtualDeviceError) -> (home: DeviceHome, name: DeviceName) {
+  ) throws(KeyhaulError) -> (home: DeviceHome, name: DeviceName) {
     guard argument.utf8.contains(UInt8(ascii: "/")) else { return (home, try DeviceName(argument)) }
     let path = trimmed(argument)
     let end = path.lastIndex(of: "/")
@@ -47,8 +47,8 @@ public struct DeviceHome: Sendable {
 
   /// The devices in the directory, by name; none where the directory is not there.
   ///
-  /// - Throws: `.io`.
-  public func devices() throws(VirtualDeviceError) -> [VirtualDevice] {
+  /// - Throws: `.deviceIO`.
+  public func devices() throws(KeyhaulError) -> [VirtualDevice] {
     var devices: [VirtualDevice] = []
     for text in try files.names(in: path) ?? [] {
       guard let name = try? DeviceName(text), try isDevice(name) else { continue }
@@ -60,24 +60,24 @@ public struct DeviceHome: Sendable {
   /// What stands in the directory under names that are no UTF-8, each byte that is none replaced. No device has such a name,
   /// so that none of them is among `devices()`, and nothing is looked for in them.
   ///
-  /// - Throws: `.io`.
-  public func unreadableNames() throws(VirtualDeviceError) -> [String] {
+  /// - Throws: `.deviceIO`.
+  public func unreadableNames() throws(KeyhaulError) -> [String] {
     (try files.names(in: path) ?? []).filter { $0.unicodeScalars.contains("\u{FFFD}") && !$0.hasPrefix(".") }
   }
 
   /// The device of this name.
   ///
-  /// - Throws: `.notFound`.
-  public func device(_ name: DeviceName) throws(VirtualDeviceError) -> VirtualDevice {
+  /// - Throws: `.deviceNotFound`.
+  public func device(_ name: DeviceName) throws(KeyhaulError) -> VirtualDevice {
     guard try isDevice(name) else {
-      throw VirtualDeviceError(.notFound, name.text, "\(path) has no device \(name)")
+      throw KeyhaulError(.deviceNotFound, name.text, "\(path) has no device \(name)")
     }
     return VirtualDevice(name: name, directory: directory(of: name), environment: environment)
   }
 
   /// Whether there is a device of this name: a directory with the record and at least one other file of a device, so
   /// that a directory that merely has a `device.json` is never taken for one.
-  public func isDevice(_ name: DeviceName) throws(VirtualDeviceError) -> Bool {
+  public func isDevice(_ name: DeviceName) throws(KeyhaulError) -> Bool {
     let directory = directory(of: name)
     guard try files.kind(of: directory) == .directory,
       try files.kind(of: DeviceFile.record.path(in: directory)) == .file
@@ -95,13 +95,13 @@ public struct DeviceHome: Sendable {
   ///   - options: The identity, the apps and the habits of the device.
   ///   - passcode: Empty for a device without one.
   ///   - fill: Puts items on the device before it appears.
-  /// - Throws: `.exists`, `.occupied`, `.io`, and what `fill` throws; of stage `afterCommit` where the device is there
+  /// - Throws: `.exists`, `.deviceOccupied`, `.deviceIO`, and what `fill` throws; of stage `afterCommit` where the device is there
   ///   all the same.
   @discardableResult
   public func create(
     _ name: DeviceName, _ options: DeviceOptions = DeviceOptions(), passcode: borrowing Secret,
-    filledBy fill: (DeviceSession) throws(VirtualDeviceError) -> Void = { (_) throws(VirtualDeviceError) in }
-  ) throws(VirtualDeviceError) -> VirtualDevice {
+    filledBy fill: (DeviceSession) throws(KeyhaulError) -> Void = { (_) throws(KeyhaulError) in }
+  ) throws(KeyhaulError) -> VirtualDevice {
     try makeHome()
     let hold = try HomeLock(path, clock: environment.clock, files)
     defer { _ = hold }
@@ -109,11 +109,11 @@ public struct DeviceHome: Sendable {
     try requireFree(name)
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       try files.makeDirectory(temporary)
       let device = VirtualDevice(name: name, directory: temporary, environment: environment)
       try device.initialize(options, passcode: passcode)
-      try device.withSession(.writing, verb: "device create") { (session) throws(VirtualDeviceError) in
+      try device.withSession(.writing, verb: "device create") { (session) throws(KeyhaulError) in
         try fill(session)
       }
       try files.syncDirectory(temporary)
@@ -122,28 +122,28 @@ public struct DeviceHome: Sendable {
       try? files.removeTree(temporary)
       throw error.at(.beforeCommit)
     }
-    try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(path) }
+    try files.committed { () throws(KeyhaulError) in try files.syncDirectory(path) }
     return VirtualDevice(name: name, directory: directory, environment: environment)
   }
 
-  /// - Throws: `.exists` where there is a device of this name, `.occupied` where anything else is in its place; `.io`.
-  package func requireFree(_ name: DeviceName) throws(VirtualDeviceError) {
+  /// - Throws: `.exists` where there is a device of this name, `.deviceOccupied` where anything else is in its place; `.deviceIO`.
+  package func requireFree(_ name: DeviceName) throws(KeyhaulError) {
     let directory = directory(of: name)
     guard try files.kind(of: directory) != nil else { return }
     guard try isDevice(name) else {
-      throw VirtualDeviceError(.occupied, name.text, "\(directory) exists and is not a device")
+      throw KeyhaulError(.deviceOccupied, name.text, "\(directory) exists and is not a device")
     }
-    throw VirtualDeviceError(.exists, name.text, "\(directory) already exists")
+    throw KeyhaulError(.exists, name.text, "\(directory) already exists")
   }
 
   /// What lies in a device's directory and is not a file of a device, by name.
   ///
-  /// - Throws: `.io`.
-  package func foreignNames(of name: DeviceName) throws(VirtualDeviceError) -> [String] {
+  /// - Throws: `.deviceIO`.
+  package func foreignNames(of name: DeviceName) throws(KeyhaulError) -> [String] {
     try foreignNames(in: directory(of: name))
   }
 
-  private func foreignNames(in directory: String) throws(VirtualDeviceError) -> [String] {
+  private func foreignNames(in directory: String) throws(KeyhaulError) -> [String] {
     (try files.names(in: directory) ?? []).filter { !DeviceFile.isOne($0) }
   }
 
@@ -168,9 +168,9 @@ public struct DeviceHome: Sendable {
   /// Removes a device for good. From one moment on it is no longer there; a crash after it leaves rests that no one lists
   /// and that go with the next run of anything in the home.
   ///
-  /// - Throws: `.notFound`, `.busy`, `.io`, and `.occupied` where more than a device is in its directory; of stage
+  /// - Throws: `.deviceNotFound`, `.deviceBusy`, `.deviceIO`, and `.deviceOccupied` where more than a device is in its directory; of stage
   ///   `afterCommit` where it is no longer there all the same.
-  public func delete(_ name: DeviceName, wait: Duration = .zero) throws(VirtualDeviceError) {
+  public func delete(_ name: DeviceName, wait: Duration = .zero) throws(KeyhaulError) {
     let device = try device(name)
     KeptSessions.ofThisProcess.letGo(of: device.directory)
     let lock = try DeviceFileLock.acquire(
@@ -182,22 +182,22 @@ public struct DeviceHome: Sendable {
     defer { _ = hold }
     let foreign = try foreignNames(of: name)
     guard foreign.isEmpty else {
-      throw VirtualDeviceError(
-        .occupied, name.text,
+      throw KeyhaulError(
+        .deviceOccupied, name.text,
         "\(Amounts.list(foreign)) in \(device.directory) \(foreign.count == 1 ? "is" : "are") not part of the device")
     }
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     try files.rename(device.directory, to: temporary)
-    try files.committed("its remains are at \(temporary)") { () throws(VirtualDeviceError) in
+    try files.committed("its remains are at \(temporary)") { () throws(KeyhaulError) in
       try files.syncDirectory(path)
       try files.removeTree(temporary)
     }
-    try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(path) }
+    try files.committed { () throws(KeyhaulError) in try files.syncDirectory(path) }
   }
 
   /// Makes the directory and those above it that are missing.
-  private func makeHome() throws(VirtualDeviceError) {
+  private func makeHome() throws(KeyhaulError) {
     var missing: [String] = []
     var current = path
     while try files.kind(of: current) == nil {
@@ -206,7 +206,7 @@ public struct DeviceHome: Sendable {
       current = Self.trimmed(String(current[..<slash]))
     }
     for directory in missing.reversed() {
-      do throws(VirtualDeviceError) {
+      do throws(KeyhaulError) {
         try files.makeDirectory(directory)
       } catch  where error.code == .exists {
         // Another process was faster; the directory is what matters.

@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 import SystemPackage
 
 #if canImport(FoundationEssentials)
@@ -27,8 +27,8 @@ public final class TemporaryDeviceHome: Sendable {
   /// - Parameters:
   ///   - environment: The time, the randomness and the cost of a passcode for the devices in it.
   ///   - directory: Where to make it; the system's directory for temporary files unless another is named.
-  /// - Throws: `.io`.
-  public init(environment: DeviceEnvironment = .system, inside directory: String? = nil) throws(VirtualDeviceError) {
+  /// - Throws: `.deviceIO`.
+  public init(environment: DeviceEnvironment = .system, inside directory: String? = nil) throws(KeyhaulError) {
     let parent = directory ?? FileManager.default.temporaryDirectory.path
     Self.removeLeftovers(in: parent)
     var path = ""

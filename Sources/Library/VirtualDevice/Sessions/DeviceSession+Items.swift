@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import KeychainFormats
 package import KeychainRules
 public import Keychains
@@ -13,13 +13,13 @@ extension DeviceSession {
   /// - Parameters:
   ///   - item: The item in clear, with its secret.
   ///   - app: Acts as this app of the device, with its groups alone; `nil` may use every group.
-  /// - Throws: `.notEntitled`; `.keychain` with a `KeychainStoreError` below, such as `.duplicateItem`.
+  /// - Throws: `.notEntitled`; an error of the keychain, such as `.duplicateItem`.
   @discardableResult
-  public func add(_ item: KeychainItem, as app: String? = nil) throws(VirtualDeviceError) -> StoredItem {
+  public func add(_ item: KeychainItem, as app: String? = nil) throws(KeyhaulError) -> StoredItem {
     let item = try completed(item, as: app)
     let clock = environment.clock
     let random = environment.random
-    return try changeItems { (store, keys) throws(KeychainStoreError) in
+    return try changeItems { (store, keys) throws(KeyhaulError) in
       try store.add(item, keys: keys, now: clock.now(), random: random)
     }
   }
@@ -28,32 +28,30 @@ extension DeviceSession {
   ///
   /// - Returns: The item as it would be stored.
   /// - Throws: What `add` throws.
-  package func rehearseAdding(_ item: KeychainItem, as app: String? = nil) throws(VirtualDeviceError) -> StoredItem {
+  package func rehearseAdding(_ item: KeychainItem, as app: String? = nil) throws(KeyhaulError) -> StoredItem {
     try requireWriting()
     let item = try completed(item, as: app)
     let store = try keychain
-    return try reporting { () throws(KeychainStoreError) in
-      try store.rehearseAdding(item, keys: classKeys, now: environment.clock.now(), random: environment.random)
-    }
+    return try store.rehearseAdding(item, keys: classKeys, now: environment.clock.now(), random: environment.random)
   }
 
   /// The items that a query means, opened.
   ///
-  /// - Throws: `.notEntitled`; `.keychain` with a `KeychainStoreError` below, `.interactionNotAllowed` where a key is
+  /// - Throws: `.notEntitled`; an error of the keychain, `.interactionNotAllowed` where a key is
   ///   not in memory. Finding nothing is no error.
-  package func find(_ query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> FoundItems {
+  package func find(_ query: ItemQuery, as app: String? = nil) throws(KeyhaulError) -> FoundItems {
     let query = try restricted(query, to: app)
     let store = try keychain
-    return try reporting { () throws(KeychainStoreError) in try store.find(query, keys: classKeys) }
+    return try store.find(query, keys: classKeys)
   }
 
   /// The rows that `delete` would delete, those among them that cannot be opened.
   ///
-  /// - Throws: `.notEntitled`; `.keychain` with a `KeychainStoreError` below.
-  package func rows(matching query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> [KeychainRow] {
+  /// - Throws: `.notEntitled`; an error of the keychain.
+  package func rows(matching query: ItemQuery, as app: String? = nil) throws(KeyhaulError) -> [KeychainRow] {
     let query = try restricted(query, to: app)
     let store = try keychain
-    return try reporting { () throws(KeychainStoreError) in try store.rows(matching: query, keys: classKeys) }
+    return try store.rows(matching: query, keys: classKeys)
   }
 
   /// Changes the items that a query means.
@@ -62,13 +60,13 @@ extension DeviceSession {
   @discardableResult
   package func update(
     _ query: ItemQuery, with changes: ItemChanges, as app: String? = nil
-  ) throws(VirtualDeviceError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     let query = try restricted(query, to: app)
     if let group = changes.attributes[.accessGroup]?.stringValue { try requireGroup(group, of: app) }
     let clock = environment.clock
     let random = environment.random
     let policy = tombstonePolicy
-    return try changeItems { (store, keys) throws(KeychainStoreError) in
+    return try changeItems { (store, keys) throws(KeyhaulError) in
       try store.update(query, with: changes, keys: keys, now: clock.now(), tombstones: policy, random: random)
     }
   }
@@ -80,28 +78,26 @@ extension DeviceSession {
   @discardableResult
   package func rehearseUpdating(
     _ query: ItemQuery, with changes: ItemChanges, as app: String? = nil
-  ) throws(VirtualDeviceError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     try requireWriting()
     let query = try restricted(query, to: app)
     if let group = changes.attributes[.accessGroup]?.stringValue { try requireGroup(group, of: app) }
     let store = try keychain
-    return try reporting { () throws(KeychainStoreError) in
-      try store.rehearseUpdating(
-        query, with: changes, keys: classKeys, now: environment.clock.now(), tombstones: tombstonePolicy,
-        random: environment.random)
-    }
+    return try store.rehearseUpdating(
+      query, with: changes, keys: classKeys, now: environment.clock.now(), tombstones: tombstonePolicy,
+      random: environment.random)
   }
 
   /// Deletes the items that a query means.
   ///
   /// - Returns: How many.
   @discardableResult
-  package func delete(_ query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> Int {
+  package func delete(_ query: ItemQuery, as app: String? = nil) throws(KeyhaulError) -> Int {
     let query = try restricted(query, to: app)
     let clock = environment.clock
     let random = environment.random
     let policy = tombstonePolicy
-    return try changeItems { (store, keys) throws(KeychainStoreError) in
+    return try changeItems { (store, keys) throws(KeyhaulError) in
       try store.delete(query, keys: keys, now: clock.now(), tombstones: policy, random: random)
     }
   }
@@ -112,21 +108,21 @@ extension DeviceSession {
   /// The access groups that an app may use.
   ///
   /// - Throws: `.notEntitled` where the device has no such app.
-  package func accessGroups(of app: String) throws(VirtualDeviceError) -> [String] {
+  package func accessGroups(of app: String) throws(KeyhaulError) -> [String] {
     guard let found = record.apps.first(where: { $0.name == app }), !found.accessGroups.isEmpty else {
-      throw VirtualDeviceError(.notEntitled, name, "it has no app \(app) with access groups")
+      throw KeyhaulError(.notEntitled, name, "it has no app \(app) with access groups")
     }
     return found.accessGroups
   }
 
-  private func requireGroup(_ group: String, of app: String?) throws(VirtualDeviceError) {
+  private func requireGroup(_ group: String, of app: String?) throws(KeyhaulError) {
     guard let app else { return }
     guard try accessGroups(of: app).contains(group) else {
-      throw VirtualDeviceError(.notEntitled, name, "\(app) has no access group \(group)")
+      throw KeyhaulError(.notEntitled, name, "\(app) has no access group \(group)")
     }
   }
 
-  private func completed(_ item: KeychainItem, as app: String?) throws(VirtualDeviceError) -> KeychainItem {
+  private func completed(_ item: KeychainItem, as app: String?) throws(KeyhaulError) -> KeychainItem {
     var item = item
     if let group = item.accessGroup {
       try requireGroup(group, of: app)
@@ -140,7 +136,7 @@ extension DeviceSession {
     return item
   }
 
-  private func restricted(_ query: ItemQuery, to app: String?) throws(VirtualDeviceError) -> ItemQuery {
+  private func restricted(_ query: ItemQuery, to app: String?) throws(KeyhaulError) -> ItemQuery {
     guard let app else { return query }
     let own = try accessGroups(of: app)
     var query = query

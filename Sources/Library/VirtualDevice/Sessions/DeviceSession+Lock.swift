@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import KeychainCrypto
 import KeychainFormats
 
@@ -14,10 +14,10 @@ extension DeviceSession {
   /// told; `requestLock` leaves them ten seconds. Nothing happens on a device that is locked or was not unlocked yet.
   ///
   /// - Throws: `.noPasscode`: without a passcode nothing would keep anyone from unlocking it.
-  public func lock() throws(VirtualDeviceError) {
+  public func lock() throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else {
-      throw VirtualDeviceError(.noPasscode, name, "a device without a passcode cannot be locked")
+      throw KeyhaulError(.noPasscode, name, "a device without a passcode cannot be locked")
     }
     guard state == .unlocked else { return }
     if lockDeadline == nil { device.protectedData.tell(.willBecomeUnavailable(at: environment.clock.now())) }
@@ -34,11 +34,11 @@ extension DeviceSession {
   ///
   /// - Throws: `.wrongPasscode`; `.erased` where it was the last attempt of a device that then erases itself;
   ///   `.noPasscode` where one is given and none is set.
-  public func unlock(passcode: borrowing Secret) throws(VirtualDeviceError) {
+  public func unlock(passcode: borrowing Secret) throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else {
       if passcode.isEmpty { return }
-      throw VirtualDeviceError(.noPasscode, name, "a passcode was given, but none is set")
+      throw KeyhaulError(.noPasscode, name, "a passcode was given, but none is set")
     }
     let keys = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
       try keybag.unlock(passcode: passcode, hardware: hardware, progress: environment.derivation)
@@ -57,18 +57,18 @@ extension DeviceSession {
   }
 
   /// Turns the device off and on: its memory is gone. Without a passcode it comes up unlocked.
-  public func restart() throws(VirtualDeviceError) {
+  public func restart() throws(KeyhaulError) {
     try requireWriting()
     lockDeadline = nil
     if isPasscodeSet {
-      let keys = try reporting { () throws(DataProtectionError) in
+      let keys = try reporting(about: name) { () throws(DataProtectionError) in
         try keybag.unlockBeforeFirstUnlock(hardware: hardware)
       }
       try files.remove(DeviceFile.memory.path(in: directory))
       classKeys = keys
-      try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(directory) }
+      try files.committed { () throws(KeyhaulError) in try files.syncDirectory(directory) }
     } else {
-      let keys = try reporting { () throws(DataProtectionError) in
+      let keys = try reporting(about: name) { () throws(DataProtectionError) in
         try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
       }
       classKeys = keys
@@ -83,33 +83,33 @@ extension DeviceSession {
   func attempt<Value: ~Copyable>(
     _ passcode: borrowing Secret,
     _ body: (SystemKeybag, borrowing HardwareUID) throws(DataProtectionError) -> Value
-  ) throws(VirtualDeviceError) -> Value {
+  ) throws(KeyhaulError) -> Value {
     try eraseIfExhausted()
     let before = record
     var counted = record
     counted.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
-    try files.uncommitted { () throws(VirtualDeviceError) in try store(counted) }
+    try files.uncommitted { () throws(KeyhaulError) in try store(counted) }
     do throws(DataProtectionError) {
       return try body(keybag, hardware)
     } catch {
       if error.code == .cancelled { try store(before) }
-      guard error.code == .wrongPasscode else { throw VirtualDeviceError(name, error) }
+      guard error.code == .wrongPasscode else { throw KeyhaulError(error).with(subject: name) }
       try eraseIfExhausted()
-      throw VirtualDeviceError(.wrongPasscode, name, wrongPasscodeReason)
+      throw KeyhaulError(.wrongPasscode, name, wrongPasscodeReason)
     }
   }
 
-  private func eraseIfExhausted() throws(VirtualDeviceError) {
+  private func eraseIfExhausted() throws(KeyhaulError) {
     guard let limit = record.eraseAfterFailures, record.failedAttempts >= limit else { return }
     let reason = "it is set to do so after \(limit) wrong passcodes in a row"
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       try erase()
     } catch {
       // Whoever tried the passcode did not ask for it; that the device is erased is the news all the same.
       guard error.stage == .afterCommit else { throw error }
-      throw VirtualDeviceError(.erased, name, "\(reason); \(error.reason)")
+      throw KeyhaulError(.erased, name, "\(reason); \(error.reason)")
     }
-    throw VirtualDeviceError(.erased, name, reason)
+    throw KeyhaulError(.erased, name, reason)
   }
 
   private var wrongPasscodeReason: String {
@@ -119,16 +119,12 @@ extension DeviceSession {
     return "\(attempts); after \(limit) the device erases itself"
   }
 
-  func memory(of keys: ClassKeys) throws(VirtualDeviceError) -> [UInt8] {
-    do throws(DataProtectionError) {
-      return try DeviceMemory.sealed(keys, with: hardware)
-    } catch {
-      throw VirtualDeviceError(name, error)
-    }
+  func memory(of keys: ClassKeys) throws(KeyhaulError) -> [UInt8] {
+    try reporting(about: name) { () throws(DataProtectionError) in try DeviceMemory.sealed(keys, with: hardware) }
   }
 
-  private func storeMemory() throws(VirtualDeviceError) {
-    do throws(VirtualDeviceError) {
+  private func storeMemory() throws(KeyhaulError) {
+    do throws(KeyhaulError) {
       let bytes = try memory(of: classKeys)
       try files.replace(DeviceFile.memory.path(in: directory), bytes)
     } catch {
@@ -149,11 +145,11 @@ extension DeviceSession {
   ///
   /// The device's memory on disk loses the keys at once: where this process ends before the ten seconds are over, the
   /// device is locked. Unlocking within them keeps the keys. Nothing happens on a device that is not unlocked.
-  /// - Throws: `.noPasscode`, `.notWritable`, `.io`.
-  package func requestLock() throws(VirtualDeviceError) {
+  /// - Throws: `.noPasscode`, `.deviceNotWritable`, `.deviceIO`.
+  package func requestLock() throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else {
-      throw VirtualDeviceError(.noPasscode, name, "a device without a passcode cannot be locked")
+      throw KeyhaulError(.noPasscode, name, "a device without a passcode cannot be locked")
     }
     guard state == .unlocked, lockDeadline == nil else { return }
     let bytes = try memoryAfterLock()
@@ -190,7 +186,7 @@ extension DeviceSession {
     device.protectedData.tell(.didBecomeUnavailable)
   }
 
-  private func memoryAfterLock() throws(VirtualDeviceError) -> [UInt8] {
+  private func memoryAfterLock() throws(KeyhaulError) -> [UInt8] {
     try memory(of: classKeys.dropping(Self.droppedByLock))
   }
 }

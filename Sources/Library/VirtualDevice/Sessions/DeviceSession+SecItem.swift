@@ -47,11 +47,11 @@ extension DeviceSession {
   package func secItemCopyMatching(
     _ query: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) -> SecItemValue? {
-    let service = SecItemService(store: try asCall { () throws(VirtualDeviceError) in try keychain })
+    let service = SecItemService(store: try asCall { () throws(KeyhaulError) in try keychain })
     let search = try service.search(query, caller: caller, keys: classKeys, environment: secItemEnvironment)
     if !search.undecodable.isEmpty, access == .writing {
       let store = try writingService().store
-      do throws(KeychainStoreError) { try store.remove(search.undecodable) } catch { throw SecItemError(error) }
+      try asCall { () throws(KeyhaulError) in try store.remove(search.undecodable) }
     }
     return try search.outcome.get()
   }
@@ -89,17 +89,7 @@ extension DeviceSession {
 
   /// The keychain with the revision raised.
   private func writingService() throws(SecItemError) -> SecItemService {
-    SecItemService(store: try asCall { () throws(VirtualDeviceError) in try willChangeItems() })
-  }
-
-  /// A call knows of no device, only that its keychain cannot be had.
-  private func asCall<Value>(_ body: () throws(VirtualDeviceError) -> Value) throws(SecItemError) -> Value {
-    do throws(VirtualDeviceError) {
-      return try body()
-    } catch {
-      if let underlying = error.underlying as? KeychainStoreError { throw SecItemError(underlying) }
-      throw SecItemError(error.code == .io ? .ioError : .notAvailable, error.reason)
-    }
+    SecItemService(store: try asCall { () throws(KeyhaulError) in try willChangeItems() })
   }
 }
 

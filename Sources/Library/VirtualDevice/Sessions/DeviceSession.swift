@@ -1,4 +1,4 @@
-package import Basics
+public import Basics
 public import KeychainCrypto
 import KeychainFormats
 package import Keychains
@@ -39,25 +39,25 @@ public final class DeviceSession {
   /// - Parameter isKept: Whether it is the session that this process keeps between calls, which no other stands beside.
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isKept: Bool = false
-  ) throws(VirtualDeviceError) {
+  ) throws(KeyhaulError) {
     if !isKept { KeptSessions.ofThisProcess.letGo(of: device.directory) }
     let hold = try Self.acquireLock(of: device, access, verb: verb, wait: wait)
     let files = device.environment.files
     let name = device.name.text
     guard let recordBytes = try files.read(DeviceFile.record.path(in: device.directory), .record) else {
-      throw VirtualDeviceError(.damaged, name, "device.json is missing")
+      throw KeyhaulError(.deviceDamaged, name, "device.json is missing")
     }
     let record = try DeviceRecord(decoding: recordBytes, of: name)
     let hardware = try files.readHardware(in: device.directory, device: name)
     guard let keybagBytes = try files.read(DeviceFile.keybag.path(in: device.directory), .keybag) else {
-      throw VirtualDeviceError(.damaged, name, "its keybag is missing")
+      throw KeyhaulError(.deviceDamaged, name, "its keybag is missing")
     }
     let memory = try files.read(DeviceFile.memory.path(in: device.directory), .memory)
     let keybag: SystemKeybag
     do throws(FormatError) {
       keybag = try SystemKeybag(parsing: keybagBytes)
     } catch {
-      throw VirtualDeviceError(.damaged, name, "its keybag: \(error.reason)")
+      throw KeyhaulError(.deviceDamaged, name, "its keybag: \(error.reason)")
     }
     let keys = try Self.keys(memory: memory, keybag, hardware, device: name, device.environment)
     self.device = device
@@ -73,9 +73,9 @@ public final class DeviceSession {
 
   /// Ends the session when all that it changed is on the disk. One that has ended is left alone.
   ///
-  /// - Throws: `.io`, `.keychain` where it may not be; of stage `afterCommit` where something was changed, which stands.
+  /// - Throws: `.deviceIO`, or an error of the keychain, where it may not be; of stage `afterCommit` where something was changed, which stands.
   ///   The session has ended all the same.
-  package func finish() throws(VirtualDeviceError) {
+  package func finish() throws(KeyhaulError) {
     defer { end() }
     try synchronize()
   }
@@ -83,10 +83,10 @@ public final class DeviceSession {
   /// Waits until all that the session has changed is on the disk. It goes on; a keychain that was taken from it before is
   /// closed.
   ///
-  /// - Throws: `.io`, `.keychain` where it may not be; of stage `afterCommit` where something was changed, which stands.
-  package func synchronize() throws(VirtualDeviceError) {
+  /// - Throws: `.deviceIO`, or an error of the keychain, where it may not be; of stage `afterCommit` where something was changed, which stands.
+  package func synchronize() throws(KeyhaulError) {
     noteChangedItems()
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       if isRecordAhead, hold != nil { try store(record) }
       try closeKeychain()
     } catch {
@@ -95,11 +95,11 @@ public final class DeviceSession {
     }
   }
 
-  private func closeKeychain() throws(VirtualDeviceError) {
+  private func closeKeychain() throws(KeyhaulError) {
     guard let store else { return }
     noteChangedItems()
     self.store = nil
-    try reporting { () throws(KeychainStoreError) in try store.close() }
+    try store.close()
   }
 
   private func noteChangedItems() {
@@ -138,9 +138,9 @@ public final class DeviceSession {
 
   /// The key that ties backups to this device (0x835).
   ///
-  /// - Throws: `.keychain` where the cryptographic library fails.
-  public func deviceKey() throws(VirtualDeviceError) -> DeviceKey {
-    try reporting { () throws(DataProtectionError) in try hardware.deviceKey() }
+  /// - Throws: `.underlying` where the cryptographic library fails.
+  public func deviceKey() throws(KeyhaulError) -> DeviceKey {
+    try reporting(about: name) { () throws(DataProtectionError) in try hardware.deviceKey() }
   }
 
   // MARK: The keychain
@@ -148,9 +148,9 @@ public final class DeviceSession {
   /// The keychain's database. What changes items goes through `changeItems` or after `willChangeItems`, so that the
   /// revision tells of it. Closed at the session's end: its calls throw then.
   ///
-  /// - Throws: `.damaged`, `.keychain`; `.notWritable` after the session's end.
+  /// - Throws: `.deviceDamaged`, or an error of the keychain; `.deviceNotWritable` after the session's end.
   package var keychain: KeychainStore {
-    get throws(VirtualDeviceError) {
+    get throws(KeyhaulError) {
       guard hold != nil else { throw ended }
       settleLock()
       if let store { return store }
@@ -165,13 +165,11 @@ public final class DeviceSession {
 
   /// How many items there are, tombstones apart. Needs no key.
   package var itemCount: Int {
-    get throws(VirtualDeviceError) {
+    get throws(KeyhaulError) {
       let store = try keychain
-      return try reporting { () throws(KeychainStoreError) in
-        var count = 0
-        for kind in ItemKind.allCases { count += try store.count(of: kind) }
-        return count
-      }
+      var count = 0
+      for kind in ItemKind.allCases { count += try store.count(of: kind) }
+      return count
     }
   }
 
@@ -185,8 +183,8 @@ public final class DeviceSession {
   /// counter in memory, and the end of the session saves it. No other process has seen a revision in between, so a
   /// crash before the end does not leave a stale plan fresh either.
   ///
-  /// - Throws: `.notWritable`, `.io`.
-  package func willChangeItems() throws(VirtualDeviceError) -> KeychainStore {
+  /// - Throws: `.deviceNotWritable`, `.deviceIO`.
+  package func willChangeItems() throws(KeyhaulError) -> KeychainStore {
     var raised = record
     raised.raiseRevision()
     if hasRaisedRevision {
@@ -195,12 +193,12 @@ public final class DeviceSession {
       isRecordAhead = true
     } else {
       // A raised revision is no change of an item.
-      try files.uncommitted { () throws(VirtualDeviceError) in try store(raised) }
+      try files.uncommitted { () throws(KeyhaulError) in try store(raised) }
       hasRaisedRevision = true
     }
     let keychain = try keychain
     if !hasCheckedIndexes {
-      try reporting { () throws(KeychainStoreError) in try keychain.requireSoundIndexes() }
+      try keychain.requireSoundIndexes()
       hasCheckedIndexes = true
     }
     return keychain
@@ -208,14 +206,14 @@ public final class DeviceSession {
 
   /// Changes items: raises the revision, then runs the closure with the keychain and the keys in memory.
   package func changeItems<Value>(
-    _ body: (KeychainStore, ClassKeys) throws(KeychainStoreError) -> Value
-  ) throws(VirtualDeviceError) -> Value {
+    _ body: (KeychainStore, ClassKeys) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
     let store = try willChangeItems()
-    return try reporting { () throws(KeychainStoreError) in try body(store, classKeys) }
+    return try body(store, classKeys)
   }
 
   /// Remembers when the device was backed up. No change that a plan depends on.
-  package func recordBackup(at date: KeychainDate) throws(VirtualDeviceError) {
+  package func recordBackup(at date: KeychainDate) throws(KeyhaulError) {
     var changed = record
     changed.lastBackup = date
     try store(changed)
@@ -226,19 +224,19 @@ public final class DeviceSession {
   /// Whether the session holds its device no longer.
   var hasEnded: Bool { hold == nil }
 
-  var ended: VirtualDeviceError {
-    VirtualDeviceError(.notWritable, name, "this session has ended")
+  var ended: KeyhaulError {
+    KeyhaulError(.deviceNotWritable, name, "this session has ended")
   }
 
-  package func requireWriting() throws(VirtualDeviceError) {
+  package func requireWriting() throws(KeyhaulError) {
     guard hold != nil else { throw ended }
     guard access == .writing else {
-      throw VirtualDeviceError(.notWritable, name, "it was opened for reading")
+      throw KeyhaulError(.deviceNotWritable, name, "it was opened for reading")
     }
   }
 
   /// Puts a changed record in the place of the stored one.
-  func store(_ changed: DeviceRecord) throws(VirtualDeviceError) {
+  func store(_ changed: DeviceRecord) throws(KeyhaulError) {
     try requireWriting()
     try files.replace(DeviceFile.record.path(in: directory), changed.encoded())
     record = changed
@@ -250,28 +248,22 @@ public final class DeviceSession {
   ///
   /// - Returns: How many items the change destroyed one by one.
   @discardableResult
-  func carryOut(_ change: DeviceChange) throws(VirtualDeviceError) -> Int {
+  func carryOut(_ change: DeviceChange) throws(KeyhaulError) -> Int {
     try requireWriting()
     if change.keychain != .keep {
       // A database that cannot be opened has to stop the change before it is decided on, not after.
       if change.keychain == .dropPasscodeItems { _ = try keychain }
       try? closeKeychain()
     }
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       try change.commit(in: directory, files)
       return try files.committed("the next command that opens the device finishes the change") {
-        () throws(VirtualDeviceError) in try DeviceChange.finish(in: directory, device: name, files)
+        () throws(KeyhaulError) in try DeviceChange.finish(in: directory, device: name, files)
       }
     } catch {
       end()
       throw error
     }
-  }
-
-  func reporting<Value: ~Copyable, Failure: ExplainedError>(
-    _ body: () throws(Failure) -> Value
-  ) throws(VirtualDeviceError) -> Value {
-    try device.reporting(body)
   }
 }
 
@@ -279,14 +271,14 @@ extension DeviceSession {
   /// Takes the lock and leaves no change half done.
   static func acquireLock(
     of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
-  ) throws(VirtualDeviceError) -> DeviceFileLock {
+  ) throws(KeyhaulError) -> DeviceFileLock {
     let files = device.environment.files
     let name = device.name.text
-    func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceFileLock {
+    func take(_ access: DeviceAccess) throws(KeyhaulError) -> DeviceFileLock {
       try DeviceFileLock.acquire(
         device.directory, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
     }
-    func finish() throws(VirtualDeviceError) {
+    func finish() throws(KeyhaulError) {
       try DeviceChange.finish(in: device.directory, device: name, files)
       try DeviceChange.discardStaged(in: device.directory, files)
     }
@@ -311,7 +303,7 @@ extension DeviceSession {
   static func keys(
     memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String,
     _ environment: DeviceEnvironment
-  ) throws(VirtualDeviceError) -> ClassKeys {
+  ) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
       // Opens without the passcode, to learn whether keybag and hardware belong together at all.
       let boot = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
@@ -321,8 +313,8 @@ extension DeviceSession {
     } catch {
       switch error.code {
       case .damagedKeybag, .missingField, .wrongPasscode, .malformed:
-        throw VirtualDeviceError(.damaged, device, "its keybag does not match its hardware key: \(error.reason)")
-      default: throw VirtualDeviceError(device, error)
+        throw KeyhaulError(.deviceDamaged, device, "its keybag does not match its hardware key: \(error.reason)")
+      default: throw KeyhaulError(error).with(subject: device)
       }
     }
   }
@@ -331,14 +323,14 @@ extension DeviceSession {
 extension DeviceSession {
   /// Sets the first passcode. Items of class `akpu` can be added from now on, under a key made now.
   ///
-  /// - Throws: `.passcodeSet`, `.emptyPasscode`, `.io`.
-  public func setPasscode(_ passcode: borrowing Secret) throws(VirtualDeviceError) {
+  /// - Throws: `.passcodeSet`, `.emptyPasscode`, `.deviceIO`.
+  public func setPasscode(_ passcode: borrowing Secret) throws(KeyhaulError) {
     try requireWriting()
     guard !isPasscodeSet else {
-      throw VirtualDeviceError(.passcodeSet, name, "the set command works only on a device without a passcode")
+      throw KeyhaulError(.passcodeSet, name, "the set command works only on a device without a passcode")
     }
     try refuseEmpty(passcode)
-    let changed = try reporting { () throws(DataProtectionError) in
+    let changed = try reporting(about: name) { () throws(DataProtectionError) in
       try keybag.changingPasscode(
         from: Secret(utf8: ""), to: passcode, hardware: hardware, random: environment.random,
         progress: environment.derivation)
@@ -348,10 +340,10 @@ extension DeviceSession {
 
   /// Changes the passcode; nothing else changes.
   ///
-  /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.emptyPasscode`, `.io`.
+  /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.emptyPasscode`, `.deviceIO`.
   package func changePasscode(
     from old: borrowing Secret, to new: borrowing Secret
-  ) throws(VirtualDeviceError) {
+  ) throws(KeyhaulError) {
     try requireUnlockedWithPasscode()
     try refuseEmpty(new)
     let changed = try attempt(old) { (keybag, hardware) throws(DataProtectionError) in
@@ -365,9 +357,9 @@ extension DeviceSession {
   /// Removes the passcode, and with it the key and the items of class `akpu`, for good.
   ///
   /// - Returns: How many items were destroyed.
-  /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.io`.
+  /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.deviceIO`.
   @discardableResult
-  public func removePasscode(_ passcode: borrowing Secret) throws(VirtualDeviceError) -> Int {
+  public func removePasscode(_ passcode: borrowing Secret) throws(KeyhaulError) -> Int {
     try requireUnlockedWithPasscode()
     let changed = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
       try keybag.changingPasscode(
@@ -378,16 +370,16 @@ extension DeviceSession {
   }
 
   /// Whoever holds a phone reaches its settings only after unlocking it.
-  private func requireUnlockedWithPasscode() throws(VirtualDeviceError) {
+  private func requireUnlockedWithPasscode() throws(KeyhaulError) {
     try requireWriting()
-    guard isPasscodeSet else { throw VirtualDeviceError(.noPasscode, name, "none is set") }
+    guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }
     guard state == .unlocked else {
-      throw VirtualDeviceError(.locked, name, "the device must be unlocked to change its passcode")
+      throw KeyhaulError(.locked, name, "the device must be unlocked to change its passcode")
     }
   }
 
-  private func refuseEmpty(_ passcode: borrowing Secret) throws(VirtualDeviceError) {
-    if passcode.isEmpty { throw VirtualDeviceError(.emptyPasscode, name, "the new passcode has no characters") }
+  private func refuseEmpty(_ passcode: borrowing Secret) throws(KeyhaulError) {
+    if passcode.isEmpty { throw KeyhaulError(.emptyPasscode, name, "the new passcode has no characters") }
   }
 
   /// Puts a new keybag and its keys in the place of the old ones. Whoever got here knew the passcode or erases the
@@ -398,7 +390,7 @@ extension DeviceSession {
   func adopt(
     _ unlocked: UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,
     edit: (inout DeviceRecord) -> Void = { _ in }
-  ) throws(VirtualDeviceError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     var changed = record
     changed.failedAttempts = 0
     changed.raiseRevision()
@@ -424,10 +416,10 @@ extension DeviceSession {
   /// before restores to it afterwards as to the same device.
   ///
   /// Apps stay installed; their items are gone. The device no longer knows of an earlier backup.
-  public func erase() throws(VirtualDeviceError) {
+  public func erase() throws(KeyhaulError) {
     try requireWriting()
     let rounds = keybag.keybag.iterations ?? environment.passcodeRounds
-    let fresh = try reporting { () throws(DataProtectionError) in
+    let fresh = try reporting(about: name) { () throws(DataProtectionError) in
       try SystemKeybag.make(
         passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random,
         progress: environment.derivation)

@@ -1,3 +1,5 @@
+package import Basics
+
 /// What a listing shows of a device.
 package struct DeviceSummary: Sendable {
   /// Identity and counters, read without the lock.
@@ -21,19 +23,19 @@ extension VirtualDevice {
   /// - Parameters:
   ///   - verb: What the caller is doing, told to whoever finds the device busy.
   ///   - seeds: As `DeviceSession.isHardwareKeyPublished` takes them.
-  /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
+  /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
   package func summary(
     verb: String, knownSeeds seeds: some Sequence<Int64> = []
-  ) throws(VirtualDeviceError) -> DeviceSummary {
-    do throws(VirtualDeviceError) {
-      return try withSession(.reading, verb: verb) { (session) throws(VirtualDeviceError) in
+  ) throws(KeyhaulError) -> DeviceSummary {
+    do throws(KeyhaulError) {
+      return try withSession(.reading, verb: verb) { (session) throws(KeyhaulError) in
         DeviceSummary(
           record: session.record, state: session.state, isPasscodeSet: session.isPasscodeSet,
           itemCount: try session.itemCount,
           isHardwareKeyPublished: try session.isHardwareKeyPublished(knownSeeds: seeds))
       }
     } catch {
-      guard error.code == .busy else { throw error }
+      guard error.code == .deviceBusy else { throw error }
     }
     return DeviceSummary(
       record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil, isHardwareKeyPublished: nil)
@@ -42,10 +44,10 @@ extension VirtualDevice {
   /// The device's record as it is stored, whoever holds the device. It is replaced by a rename, so that one that is read
   /// without the lock is whole.
   ///
-  /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
-  package func storedRecord() throws(VirtualDeviceError) -> DeviceRecord {
+  /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
+  package func storedRecord() throws(KeyhaulError) -> DeviceRecord {
     guard let bytes = try environment.files.read(DeviceFile.record.path(in: directory), .record) else {
-      throw VirtualDeviceError(.notFound, name.text, "its folder is missing")
+      throw KeyhaulError(.deviceNotFound, name.text, "its folder is missing")
     }
     return try DeviceRecord(decoding: bytes, of: name.text)
   }

@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 import Foundation
 
 /// Sessions that stay open between the calls of this process, so that a call does not open its device again.
@@ -51,7 +51,7 @@ final class KeptSessions: Sendable {
   /// Keeps a session that was taken or opened, unless somebody waits for its end.
   ///
   /// - Throws: Where it had to be finished and could not be.
-  func giveBack(_ session: DeviceSession) throws(VirtualDeviceError) {
+  func giveBack(_ session: DeviceSession) throws(KeyhaulError) {
     let directory = session.device.directory
     let (isKept, isNewlyWatched) = lock.withLock {
       guard var entry = entries[directory], !entry.isWanted, !session.hasEnded,
@@ -121,15 +121,15 @@ extension VirtualDevice {
   ///
   /// - Throws: As `withSession`.
   package func withKeptSession<Value>(
-    verb: String, wait: Duration, _ body: (DeviceSession) throws(VirtualDeviceError) -> Value
-  ) throws(VirtualDeviceError) -> Value {
+    verb: String, wait: Duration, _ body: (DeviceSession) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
     let kept = KeptSessions.ofThisProcess
     let session: DeviceSession
     switch kept.take(directory) {
     case .session(let idle): session = idle
     case .inUse: return try withSession(.writing, verb: verb, wait: wait, body)
     case .none:
-      do throws(VirtualDeviceError) {
+      do throws(KeyhaulError) {
         session = try DeviceSession(self, .writing, verb: verb, wait: wait, isKept: true)
       } catch {
         kept.drop(directory)
@@ -137,7 +137,7 @@ extension VirtualDevice {
       }
     }
     let value: Value
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       value = try body(session)
     } catch {
       kept.drop(directory)
@@ -156,18 +156,18 @@ extension VirtualDevice {
   ///   - access: Reading beside others, or writing alone.
   ///   - verb: What the holder is doing ("keyhaul restore"), told to whoever finds the device busy.
   ///   - wait: How long to wait where another process holds it.
-  /// - Throws: `.busy`, `.notFound`, `.damaged`, `.unsupportedVersion`, `.io`.
+  /// - Throws: `.deviceBusy`, `.deviceNotFound`, `.deviceDamaged`, `.unsupportedVersion`, `.deviceIO`.
   public func openSession(
     _ access: DeviceAccess, verb: String, wait: Duration = .zero
-  ) throws(VirtualDeviceError) -> DeviceSession {
+  ) throws(KeyhaulError) -> DeviceSession {
     try DeviceSession(self, access, verb: verb, wait: wait)
   }
 
   /// Holds the device for the length of the closure. What it changed is on the disk when this returns.
   public func withSession<Value>(
     _ access: DeviceAccess, verb: String, wait: Duration = .zero,
-    _ body: (DeviceSession) throws(VirtualDeviceError) -> Value
-  ) throws(VirtualDeviceError) -> Value {
+    _ body: (DeviceSession) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
     let session = try openSession(access, verb: verb, wait: wait)
     defer { session.end() }
     let value = try body(session)

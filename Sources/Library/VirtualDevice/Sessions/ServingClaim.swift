@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainCrypto
 import SystemPackage
 
@@ -18,21 +18,21 @@ package final class ServingClaim: Sendable {
   /// The stored pairings; `nil` if there are none.
   ///
   /// - Throws: `.damaged` if the file is too long, `.io`.
-  package func pairings() throws(VirtualDeviceError) -> [UInt8]? {
+  package func pairings() throws(KeyhaulError) -> [UInt8]? {
     try files.read(path(of: .pairings), .pairings)
   }
 
   /// Replaces the stored pairings.
   ///
   /// - Throws: `.io`.
-  package func replacePairings(_ bytes: [UInt8]) throws(VirtualDeviceError) {
+  package func replacePairings(_ bytes: [UInt8]) throws(KeyhaulError) {
     try files.replace(path(of: .pairings), bytes)
   }
 
   /// The password of backups that clients make; `nil` if they are not encrypted.
   ///
   /// - Throws: `.damaged` if the file is too long, `.io`.
-  package func backupPassword() throws(VirtualDeviceError) -> Secret? {
+  package func backupPassword() throws(KeyhaulError) -> Secret? {
     guard var bytes = try files.read(path(of: .backupPassword), .backupPassword), !bytes.isEmpty else { return nil }
     defer { bytes.withUnsafeMutableBytes { wipe($0) } }
     return Secret(copying: bytes)
@@ -41,7 +41,7 @@ package final class ServingClaim: Sendable {
   /// Replaces the password of backups that clients make; `nil` removes it.
   ///
   /// - Throws: `.io`.
-  package func replaceBackupPassword(_ password: borrowing Secret?) throws(VirtualDeviceError) {
+  package func replaceBackupPassword(_ password: borrowing Secret?) throws(KeyhaulError) {
     switch password {
     case .none: try files.remove(path(of: .backupPassword))
     case .some(let password):
@@ -55,7 +55,7 @@ package final class ServingClaim: Sendable {
   ///
   /// - Returns: Its path.
   /// - Throws: `.io`.
-  package func makeStagingDirectory() throws(VirtualDeviceError) -> String {
+  package func makeStagingDirectory() throws(KeyhaulError) -> String {
     let path = stagingPath
     try files.removeTree(path)
     try files.makeDirectory(path)
@@ -72,7 +72,7 @@ extension VirtualDevice {
   /// Claims the device for a server. Only one process at a time serves a device.
   ///
   /// - Throws: `.busy` if another process serves it, `.io`.
-  package func claimForServing() throws(VirtualDeviceError) -> ServingClaim {
+  package func claimForServing() throws(KeyhaulError) -> ServingClaim {
     let files = environment.files
     let path = DeviceFile.serving.path(in: directory)
     do throws(Errno) {
@@ -84,12 +84,12 @@ extension VirtualDevice {
       return claim
     } catch {
       guard error == .wouldBlock else { throw DeviceFiles.failure("lock", path, error) }
-      throw VirtualDeviceError(.busy, name.text, "another process serves it")
+      throw KeyhaulError(.deviceBusy, name.text, "another process serves it")
     }
   }
 
   /// Removes the pairings and the backup password, as an erase does.
-  func forgetPairings() throws(VirtualDeviceError) {
+  func forgetPairings() throws(KeyhaulError) {
     let files = environment.files
     try files.remove(DeviceFile.pairings.path(in: directory))
     try files.remove(DeviceFile.backupPassword.path(in: directory))

@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 import KeychainCrypto
 import KeychainFormats
 
@@ -65,9 +65,9 @@ public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertibl
   /// Creates a name of a text that has its form.
   ///
   /// - Throws: `.badName`.
-  public init(_ text: String) throws(VirtualDeviceError) {
+  public init(_ text: String) throws(KeyhaulError) {
     guard Self.isValid(text) else {
-      throw VirtualDeviceError(.badName, text, "names use letters, digits and . _ -, and start with a letter or digit")
+      throw KeyhaulError(.badName, text, "names use letters, digits and . _ -, and start with a letter or digit")
     }
     self.text = text
   }

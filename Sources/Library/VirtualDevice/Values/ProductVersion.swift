@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import KeychainFormats
 
 /// A version of iOS, such as 18.1 or 4.3.5, and what of this toolkit depends on it.
@@ -15,19 +15,19 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   /// Creates a version of a text such as `18.1`.
   ///
   /// - Throws: `.badVersion` where the text is not one to four numbers with dots between them.
-  package init(_ text: String) throws(VirtualDeviceError) {
+  package init(_ text: String) throws(KeyhaulError) {
     let pieces = text.split(separator: ".", omittingEmptySubsequences: false)
     var parts: [Int] = []
     for piece in pieces {
       let isNumber = !piece.isEmpty && piece.utf8.allSatisfy { (0x30...0x39).contains($0) }
       guard isNumber, piece.utf8.count <= Self.maximumDigitCount, let number = Int(piece) else {
-        throw VirtualDeviceError(
+        throw KeyhaulError(
           .badVersion, text, "its parts are not numbers of at most \(Self.maximumDigitCount) digits")
       }
       parts.append(number)
     }
     guard parts.count <= Self.maximumPartCount else {
-      throw VirtualDeviceError(
+      throw KeyhaulError(
         .badVersion, text, "it has \(parts.count) parts; at most \(Self.maximumPartCount) are known")
     }
     self.text = text
@@ -64,6 +64,6 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
 extension JSONNode {
   func productVersion() throws(Fault) -> ProductVersion {
     let text = try string()
-    do throws(VirtualDeviceError) { return try ProductVersion(text) } catch { throw fault(error.reason) }
+    do throws(KeyhaulError) { return try ProductVersion(text) } catch { throw fault(error.reason) }
   }
 }

@@ -18,7 +18,7 @@ struct BackupMeaning {
     }
     add(archive.keybag)
     let keys = try archive.keybag.unlock(password: Secret(utf8: Shelf.password), deviceKey: nil)
-    try archive.fileList(with: keys).forEachFile { file throws(BackupArchiveError) in
+    try archive.fileList(with: keys).forEachFile { file throws(KeyhaulError) in
       try add(file)
     }
     facts["content of a file without a digest"] = [String(hexadecimal: try shelf.read(undigested))]
@@ -69,7 +69,7 @@ struct BackupMeaning {
     for key in keybag.classKeys { add(key.records, "class") }
   }
 
-  private mutating func add(_ file: ListedFile) throws(BackupArchiveError) {
+  private mutating func add(_ file: ListedFile) throws(KeyhaulError) {
     func add(_ name: String, _ value: Any?) {
       facts["Manifest.db \(name)", default: []].append(value.map { "\($0)" } ?? "none")
     }

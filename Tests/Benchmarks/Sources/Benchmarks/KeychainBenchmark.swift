@@ -97,7 +97,7 @@ enum KeychainBenchmark {
     defer { session.end() }
     for start in stride(from: 0, to: count, by: fewCount) {
       let items = (start..<min(start + fewCount, count)).map(item)
-      try session.changeItems { (store, keys) throws(KeychainStoreError) in
+      try session.changeItems { (store, keys) throws(KeyhaulError) in
         try store.add(
           contentsOf: items, keys: keys, now: KeychainDate(secondsSinceReferenceDate: 0), random: random)
       }

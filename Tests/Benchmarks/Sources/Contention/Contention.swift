@@ -32,7 +32,7 @@ struct Contention {
     for worker in workers { worker.waitUntilExit() }
     let failed = workers.count { $0.terminationStatus != 0 }
     let device = try home.home.device(DeviceName("shared"))
-    let count = try device.withSession(.reading, verb: "contention") { (session) throws(VirtualDeviceError) in
+    let count = try device.withSession(.reading, verb: "contention") { (session) throws(KeyhaulError) in
       try session.itemCount
     }
     let seconds = start.duration(to: .now) / .seconds(1)
@@ -55,13 +55,13 @@ struct Contention {
       item.secret = SensitiveBytes(copying: Array("\(worker)/\(round)".utf8))
       let added = item
       try device.withSession(.writing, verb: "contention", wait: .seconds(120)) {
-        (session) throws(VirtualDeviceError) in _ = try session.add(added)
+        (session) throws(KeyhaulError) in _ = try session.add(added)
       }
       let query = ItemQuery(
         kind: .genericPassword,
         attributes: [.service: .string("worker \(worker)"), .account: .string("round \(round)")])
       let found = try device.withSession(.reading, verb: "contention", wait: .seconds(120)) {
-        (session) throws(VirtualDeviceError) in try session.find(query).items.count
+        (session) throws(KeyhaulError) in try session.find(query).items.count
       }
       guard found == 1 else {
         FileHandle.standardError.write(Data("worker \(worker): item \(round) was found \(found) times\n".utf8))

@@ -63,7 +63,7 @@ enum ArchiveOutput {
     let standing = standing(at: destination, identifier)
     if let standing, asks { try session.lock(standing, named: standing, for: .writing) }
     if let standing, case .directory = destination { try requireOnlyBackup(in: standing, named: standing) }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try BackupPlacement().requirePlace(at: destination, for: identifier, replace: true)
     } catch {
       throw failure(error, writing: output)
@@ -83,7 +83,7 @@ enum ArchiveOutput {
   /// - Parameter name: What the user calls the directory.
   static func requireOnlyBackup(in directory: String, named name: String) throws(CommandFailure) {
     let foreign: [String]
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       foreign = try BackupDirectory.foreignFiles(in: directory)
     } catch {
       throw CommandFailure(archive: error, name: name)
@@ -123,7 +123,7 @@ enum ArchiveOutput {
     _ error: any ExplainedError, writing output: String, reading source: String? = nil
   ) -> CommandFailure {
     let name = output == "-" ? "standard output" : output
-    let code = (CommandFailure.underlying(of: error) as? BackupArchiveError)?.code
+    let code = (error as? KeyhaulError)?.code
     let isSourceFault =
       switch code {
       case .notFound, .unwritable, .noSpace, .streamBroken, .libraryMissing, .occupied, .interrupted: false

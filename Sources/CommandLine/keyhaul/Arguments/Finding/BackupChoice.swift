@@ -16,7 +16,7 @@ enum BackupChoice {
     let parent = parts.count == 1 ? "." : parts.dropLast().joined(separator: "/")
     guard let entries = backups(parent.isEmpty ? "/" : parent) else { return nil }
     let chosen: BackupDirectory.Entry?
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       chosen = try BackupDirectory.backup(choice, among: entries)
     } catch {
       throw .usage("\(argument) matches several backups", why: error.reason, try: "the name of one of the folders")

@@ -15,14 +15,14 @@ struct DatabaseReading {
   ) throws(CommandFailure) {
     let classKeys = try keys?.keys(of: name, in: session) ?? [:]
     let (file, log, journal) = try Self.bytes(of: path, named: name, in: session)
-    do throws(KeychainDatabaseError) {
+    do throws(KeyhaulError) {
       database = try KeychainDatabase(file: file, log: log, journal: journal)
     } catch {
-      let isNone = error.code == .unreadable || error.code == .unknownForm
+      let isNone = error.code == .notADatabase || error.code == .unknownDatabase
       throw CommandFailure(
         CommandStatus(error.category),
         isNone ? "\(name) is not a backup or a keychain database" : "cannot read \(name)",
-        why: error.reason, try: error.advice)
+        why: error.reason, try: error.advice, of: error.errno)
     }
     do throws(DataProtectionError) {
       rows = try database.opened(with: database.keys(classKeys: classKeys))

@@ -42,7 +42,7 @@ struct FoundArchive {
     guard let path else { return }
     if let file, let now = standingFile, now.isUnchanged(since: file) { return }
     let digest: String
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       digest = try Self.read(at: .path(path), storage: storage).digest
     } catch {
       throw Self.changed(name, "it can no longer be read: \(error.reason)")
@@ -89,8 +89,8 @@ struct FoundArchive {
   /// - Parameter takesRemains: Also opens what is left of a backup without its manifest or its list of files.
   static func read(
     at location: ArchiveLocation, storage: ManifestStorage, takesRemains: Bool = false
-  ) throws(BackupArchiveError) -> BackupArchive {
-    func read() throws(BackupArchiveError) -> BackupArchive {
+  ) throws(KeyhaulError) -> BackupArchive {
+    func read() throws(KeyhaulError) -> BackupArchive {
       try BackupArchive.open(location, storage: storage, system: .real, takesRemains: takesRemains)
     }
     guard case .stream = location else { return try read() }
@@ -110,13 +110,13 @@ struct FoundArchive {
   ) throws(CommandFailure) -> NamedArchive {
     let location = try location(for: access, in: session)
     let archive: BackupArchive
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       archive = try Self.read(at: location, storage: storage, takesRemains: takesRemains)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
     session.subject = SubjectFacts(archive)
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       try archive.requireFit(for: use)
     } catch {
       throw CommandFailure(archive: error, name: name)
@@ -180,7 +180,7 @@ struct NamedArchive {
   ///
   /// - Throws: What keeps a seal from being tried, for which it is damaged.
   func warn(ofSealBreakWith keys: ClassKeys, in session: Session) throws(CommandFailure) {
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       if let fault = try archive.sealBreak(with: keys) { warn(of: .sealBroken(fault), in: session) }
     } catch {
       throw CommandFailure(archive: error, name: name)
@@ -229,7 +229,7 @@ struct NamedArchive {
     case .keybagMismatch(let file, let keybag):
       session.warn(
         "\(name)'s keychain does not name the backup's keybag", why: finding.description,
-        try: "another copy; no device restores this one: \(ArchivedKeychainError.meaning(ofName: file, for: keybag))")
+        try: "another copy; no device restores this one: \(KeyhaulError.meaning(ofName: file, for: keybag))")
     case .sealBroken:
       session.isAboutChangedBackup = true
       session.warn(

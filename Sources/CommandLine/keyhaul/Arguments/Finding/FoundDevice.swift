@@ -21,7 +21,7 @@ struct FoundDevice {
   init(
     typed: String, name: String, directory: String, _ session: Session
   ) throws(CommandFailure) {
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       let (home, deviceName) = try DeviceHome.locate(
         directory.contains("/") ? directory : "./\(directory)", home: DeviceHome(path: ".", environment: .interruptible)
       )
@@ -46,7 +46,7 @@ struct FoundDevice {
     _ access: DeviceAccess, _ body: (DeviceSession) throws -> Value
   ) throws -> Value {
     let openDevice: DeviceSession
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       openDevice = try device.openSession(access, verb: session.verb, wait: session.common.wait.duration)
     } catch {
       try Interruption.check()
@@ -58,7 +58,7 @@ struct FoundDevice {
       let value = try body(openDevice)
       try openDevice.finish()
       return value
-    } catch let error as VirtualDeviceError {
+    } catch let error as KeyhaulError where error.isOfDevice {
       if error.isStopped { try Interruption.check() }
       throw CommandFailure(error, device: name)
     }
@@ -77,13 +77,13 @@ struct FoundDevice {
 
   /// Deletes it, its directory and all that is in it.
   func delete() throws(CommandFailure) {
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       // The directory's path has a slash, so that the home is what stands before it.
       let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
       try home.delete(name, wait: session.common.wait.duration)
     } catch {
       var failure = CommandFailure(error, device: name)
-      if error.code == .occupied { (failure.message, failure.advice) = Self.words(ofForeignIn: name) }
+      if error.code == .deviceOccupied { (failure.message, failure.advice) = Self.words(ofForeignIn: name) }
       throw failure
     }
   }
@@ -91,7 +91,7 @@ struct FoundDevice {
   /// Refuses to delete with a device what somebody put into its folder.
   func requireNothingForeign() throws(CommandFailure) {
     let foreign: [String]
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
       foreign = try home.foreignNames(of: name)
     } catch {

@@ -47,11 +47,12 @@ struct FoundDump {
     }
     database = nil
     let bytes = try InputFile.read(path, atMost: KeychainDump.maximumByteCount, what: typed, in: session)
-    do throws(KeychainDumpError) {
-      dump = try session.computing { () throws(KeychainDumpError) in try KeychainDump(parsing: bytes) }
+    do throws(KeyhaulError) {
+      dump = try session.computing { () throws(KeyhaulError) in try KeychainDump(parsing: bytes) }
     } catch {
       throw CommandFailure(
-        CommandStatus(error.category), Self.message(error.code, typed), why: error.reason, try: error.advice)
+        CommandStatus(error.category), Self.message(error.code, typed), why: error.reason, try: error.advice,
+        of: error.errno)
     }
     do throws(DataProtectionError) {
       digest = try Digest.sha256(bytes)
@@ -69,12 +70,12 @@ struct FoundDump {
       try: "run security dump-keychain -d on a Mac to see its items, or name a backup instead")
   }
 
-  private static func message(_ code: KeychainDumpError.Code, _ name: String) -> String {
+  private static func message(_ code: KeyhaulError.Code, _ name: String) -> String {
     switch code {
-    case .unreadable, .unknownForm: "\(name) is not a backup or a known keychain dump"
+    case .unreadableDump, .unknownDump: "\(name) is not a backup or a known keychain dump"
     case .backupKeychain: "\(name) is the encrypted keychain of a backup, not a backup"
-    case .overLimit: "refused to read \(name)"
-    case .failed: "cannot open the entries of \(name)"
+    case .dumpOverLimit: "refused to read \(name)"
+    default: "cannot open the entries of \(name)"
     }
   }
 

@@ -130,7 +130,7 @@ struct ItemSelection {
     var query = query
     query.wantsSecret = wantsSecret
     query.limit = limit
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       return KeychainEntry.all(of: try openDevice.find(query, as: app))
     } catch {
       throw ItemFailure.finding(error, on: openDevice)
@@ -140,7 +140,7 @@ struct ItemSelection {
   /// What a deletion would delete, in the order of the kinds, then of the rows.
   func rows(on openDevice: DeviceSession, to verb: String) throws(CommandFailure) -> [KeychainEntry] {
     try check(on: openDevice)
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       return try openDevice.rows(matching: query, as: app).map { KeychainEntry($0) }
     } catch {
       throw ItemFailure.changing(error, verb, on: openDevice)

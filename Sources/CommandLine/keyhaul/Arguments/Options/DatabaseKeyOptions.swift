@@ -17,7 +17,7 @@ struct DatabaseKeyOptions: ParsableArguments {
   func keys(of subject: String, in session: Session) throws(CommandFailure) -> [KeyClass: SensitiveBytes] {
     guard let classKeysFile else { return [:] }
     let bytes = try session.classKeys(from: classKeysFile, of: subject)
-    do throws(KeychainDatabaseError) {
+    do throws(KeyhaulError) {
       return try ClassKeyFile.keys(in: bytes)
     } catch {
       throw CommandFailure(

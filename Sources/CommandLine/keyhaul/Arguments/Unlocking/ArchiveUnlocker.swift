@@ -51,7 +51,7 @@ final class ArchiveUnlocker {
 
   /// Whether the keybag opens with the empty password, as that of a backup without one does.
   private func opensWithoutPassword() -> Bool {
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       return try archive.unlock(password: nil, acceptingAtMost: options.rounds).keybagFault == nil
     } catch {
       return false
@@ -87,7 +87,7 @@ final class ArchiveUnlocker {
     password: consuming Secret?, remembering keys: DerivedKeys? = nil
   ) throws(CommandFailure) -> ArchiveKey {
     let start = ContinuousClock.now
-    let key = try deriving(rounds: archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
+    let key = try deriving(rounds: archive.keybag.totalRounds) { (progress) throws(KeyhaulError) in
       try archive.unlock(
         password: password, acceptingAtMost: options.rounds, remembering: keys, progress: progress)
     }
@@ -127,8 +127,8 @@ final class ArchiveUnlocker {
     with key: ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse = .reading
   ) throws(CommandFailure) -> OpenedArchive {
     let hardware = fitting(hardware, with: key)
-    let opened = try tried { () throws(ArchivedKeychainError) in
-      try session.computing { () throws(ArchivedKeychainError) in
+    let opened = try tried { () throws(KeyhaulError) in
+      try session.computing { () throws(KeyhaulError) in
         try archive.open(with: key, deviceKey: hardware?.key, for: use)
       }
     }
@@ -141,7 +141,7 @@ final class ArchiveUnlocker {
     with key: ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse
   ) throws(CommandFailure) -> ArchivedItemReader {
     let hardware = fitting(hardware, with: key)
-    let reader = try explained { () throws(ArchivedKeychainError) in
+    let reader = try explained { () throws(KeyhaulError) in
       try archive.reader(with: key, deviceKey: hardware?.key, for: use)
     }
     for note in reader.notes { tell(note) }
@@ -167,7 +167,7 @@ final class ArchiveUnlocker {
     with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey?, for use: ArchiveUse
   ) throws(CommandFailure) -> OpenedForDevice {
     let maker = fitting(hardware, with: key)
-    let opened = try tried { () throws(ArchivedKeychainError) in
+    let opened = try tried { () throws(KeyhaulError) in
       try archive.open(with: key, deviceKey: target?.key, sourceKey: maker?.key, for: use)
     }
     return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
@@ -177,7 +177,7 @@ final class ArchiveUnlocker {
   func classKeys(with key: ArchiveKey, _ hardware: HardwareKey? = nil) throws(CommandFailure)
     -> ClassKeys
   {
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       return try key.classKeys(deviceKey: hardware?.key)
     } catch {
       throw CommandFailure(archive: error, name: name)
@@ -185,7 +185,7 @@ final class ArchiveUnlocker {
   }
 
   private func tried(
-    _ open: () throws(ArchivedKeychainError) -> OpenedArchive
+    _ open: () throws(KeyhaulError) -> OpenedArchive
   ) throws(CommandFailure) -> OpenedArchive {
     let start = ContinuousClock.now
     let opened = try explained(open)
@@ -197,9 +197,9 @@ final class ArchiveUnlocker {
   }
 
   private func explained<Value: ~Copyable>(
-    _ open: () throws(ArchivedKeychainError) -> Value
+    _ open: () throws(KeyhaulError) -> Value
   ) throws(CommandFailure) -> Value {
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       return try open()
     } catch {
       try Interruption.check()
@@ -308,7 +308,7 @@ extension ArchiveUnlocker {
 
   private func proof(
     of hardware: HardwareKey, with key: ArchiveKey
-  ) throws(ArchivedKeychainError) -> HardwareProof {
+  ) throws(KeyhaulError) -> HardwareProof {
     try archive.reader(with: key, deviceKey: hardware.key, for: .reading).hardware
   }
 
@@ -333,7 +333,7 @@ extension ArchiveUnlocker {
   func makersKey(
     besides target: DeviceSession? = nil, isNeeded: Bool = false
   ) throws(CommandFailure) -> HardwareKey? {
-    let told: (VirtualDevice, VirtualDeviceError) -> Void = isNeeded ? warn : { _, _ in }
+    let told: (VirtualDevice, KeyhaulError) -> Void = isNeeded ? warn : { _, _ in }
     guard let openDevice = try maker(besides: target, passedOver: told) else { return nil }
     defer { openDevice.end() }
     guard let key = try? openDevice.deviceKey() else { return nil }
@@ -341,20 +341,21 @@ extension ArchiveUnlocker {
     return HardwareKey(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
   }
 
-  private func warn(ofUnreadable device: VirtualDevice, _ error: VirtualDeviceError) {
+  private func warn(ofUnreadable device: VirtualDevice, _ error: KeyhaulError) {
     session.warn(
       "the key of \(device.name) cannot be read: this-device-only items in \(name) cannot be decrypted",
       why: "\(error.summary): \(error.reason)",
-      try: error.code == .busy ? "run it again when no other process uses \(device.name)" : error.call)
+      try: error.code == .deviceBusy ? "run it again when no other process uses \(device.name)" : error.call,
+      of: error.errno)
   }
 
   /// The device of the home directory that calls itself the backup's maker, held for reading; the caller ends it.
   func maker(
     besides target: DeviceSession? = nil,
-    passedOver: (VirtualDevice, VirtualDeviceError) -> Void = { _, _ in }
+    passedOver: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(CommandFailure) -> DeviceSession? {
     guard let home = try? DeviceHome(of: session) else { return nil }
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       return try archive.maker(in: home, besides: target, verb: session.verb, passedOver: passedOver)
     } catch {
       throw CommandFailure(error, doing: "cannot look for the source device of \(name)")
@@ -388,7 +389,7 @@ extension ArchiveUnlocker {
     let returning = try self.opened(opened, with: key, device)
     // Another device under its name: nothing of it has to do with the archive.
     guard returning.isSameDevice != false else { return nil }
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       return Maker(name: device.name, returning: returning, items: try MakerItems(of: returning, on: device))
     } catch {
       session.note(
@@ -406,7 +407,7 @@ extension ArchiveUnlocker {
     _ opened: OpenedArchive, with key: ArchiveKey, _ device: DeviceSession
   ) throws -> OpenedArchive {
     let deviceKey: DeviceKey? = try device.deviceKey()
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       return try archive.open(with: key, deviceKey: deviceKey, for: .reading, reusing: opened)
     } catch {
       throw CommandFailure(archive: error, name: name)
@@ -428,10 +429,10 @@ extension ArchiveUnlocker {
       throw CommandFailure.usage(
         "\(device.name) did not make \(name)", why: fact, try: "the source device, or leave --source out")
     }
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       return Maker(name: device.name, returning: returning, items: try MakerItems(of: returning, on: device))
     } catch {
-      throw CommandFailure(error, device: device.name)
+      throw CommandFailure(error, using: device.name)
     }
   }
 }
@@ -440,7 +441,7 @@ extension ArchiveUnlocker {
   /// Refuses a keybag that asks for too much work, and asks about one that asks for far more than is usual, before anybody
   /// is asked for a password.
   func checkRounds() throws(CommandFailure) {
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       try ArchiveKey.checkRounds(of: archive, acceptingAtMost: options.rounds)
     } catch {
       throw CommandFailure(archive: error, name: name)

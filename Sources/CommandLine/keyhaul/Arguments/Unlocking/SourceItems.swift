@@ -64,7 +64,7 @@ struct SourceItems {
   }
 
   private static func items(ofFixture bytes: [UInt8], named name: String) throws(CommandFailure) -> SourceItems {
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       let description = try DeviceFixture(decoding: bytes, from: name)
       return SourceItems(
         name: name,
@@ -76,7 +76,9 @@ struct SourceItems {
           return KeychainEntry(index: nil, item: item)
         })
     } catch {
-      throw CommandFailure(CommandStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice)
+      throw CommandFailure(
+        CommandStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice,
+        of: error.systemReason)
     }
   }
 }

@@ -3,35 +3,28 @@ import KeyhaulKit
 extension CommandFailure {
   /// An error about an archive, in the words of what the user named.
   init(archive error: any ExplainedError, name: String) {
-    if let underlying = Self.carried(by: error) {
+    if let error = error as? KeyhaulError, error.code == .underlying, let underlying = error.underlying {
       self.init(archive: underlying, name: name)
       return
     }
     self.init(
-      CommandStatus(error.category), Self.archiveMessage(error, name: name), why: error.reason, try: error.call)
+      CommandStatus(error.category), Self.archiveMessage(error, name: name), why: error.reason, try: error.call,
+      of: error.systemReason)
     if (error as? DataProtectionError)?.code == .roundsOverLimit {
       advice = "don't trust this file; --max-rounds raises the limit"
     }
   }
 
-  private static func carried(by error: any ExplainedError) -> (any ExplainedError)? {
-    (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
-  }
-
-  /// The error of the lowest part that knows it.
-  static func underlying(of error: any ExplainedError) -> any ExplainedError {
-    carried(by: error).map(underlying) ?? error
-  }
-
   /// What keeps a device from being backed up or restored to. Where its summary names the device, it stands alone.
-  init(_ error: MigrationError, device: String) {
+  init(_ error: KeyhaulError, using device: String) {
     self.init(error, doing: error.code == .deviceLocked ? nil : "cannot use \(device)")
   }
 
   private static func archiveMessage(_ error: any ExplainedError, name: String) -> String {
     switch error {
-    case let error as BackupArchiveError:
+    case let error as KeyhaulError:
       switch error.code {
+      case .unboundKeychain: "\(name) contains something that no device writes"
       case .notFound: "\(name) does not exist"
       case .notABackup: "\(name) is not a backup"
       case .sealedList: "\(name) keeps its current password"
@@ -53,6 +46,7 @@ extension CommandFailure {
       case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
       case .busy: "\(name) is in use"
       case .interrupted: "stopped"
+      default: "cannot open \(name): \(error.summary)"
       }
     case let error as DataProtectionError:
       switch error.code {
@@ -60,8 +54,6 @@ extension CommandFailure {
       case .damagedKeybag, .missingField: "\(name)'s keybag is damaged"
       default: "cannot open \(name): \(error.summary)"
       }
-    case let error as ArchivedKeychainError where error.code == .unboundKeychain:
-      "\(name) contains something that no device writes"
     case let error as FormatError where error.format == .keybag: "\(name)'s keybag is damaged"
     default: "cannot open \(name): \(error.summary)"
     }
@@ -77,36 +69,41 @@ extension CommandFailure {
 
 extension CommandFailure {
   /// An error of a device, told with the name that the user knows it by.
-  init(_ error: VirtualDeviceError, device: String) {
+  init(_ error: KeyhaulError, device: String) {
     // A wait for another process that a signal ended has not acquired a lock either.
-    if error.isStopped || error.code == .busy, let signal = Interruption.pending {
+    if error.isStopped || error.code == .deviceBusy, let signal = Interruption.pending {
       self = Interruption.failure(signal, state: "no item was changed")
       return
     }
     let message =
       switch error.code {
-      case .notFound: "there is no device named \(device)"
+      case .deviceNotFound: "there is no device named \(device)"
       case .exists: "a device named \(device) already exists"
-      case .occupied: "cannot create \(device): its path is in use"
-      case .busy: "\(device) is in use"
+      case .deviceOccupied: "cannot create \(device): its path is in use"
+      case .deviceBusy: "\(device) is in use"
       case .wrongPasscode: "cannot unlock \(device): the passcode is wrong"
       case .locked: "\(device) is locked"
-      case .damaged: "\(device) is damaged"
+      case .deviceDamaged: "\(device) is damaged"
       case .noPasscode: "\(device) has no passcode"
       case .passcodeSet: "\(device) already has a passcode"
       case .erased: "\(device) has erased itself"
       default: "\(device): \(error.summary)"
       }
-    self.init(CommandStatus(error.category), message, why: error.reason, try: error.call)
+    self.init(CommandStatus(error.category), message, why: error.reason, try: error.call, of: error.errno)
     stage = error.stage
     // Nothing was unlocked, and the device is another one than before.
     if error.code == .erased { (status, done) = (.doneBut, message) }
   }
 }
 
-extension VirtualDeviceError {
+extension KeyhaulError {
+  /// Whether it is about a device or about the keychain of a device.
+  var isOfDevice: Bool {
+    code.domain == .device || code.domain == .keychainStore || (code == .underlying && subject != nil)
+  }
+
   /// Whether the derivation of a passcode's key, or a change of many items, was told to stop before it changed anything.
   var isStopped: Bool {
-    (underlying as? DataProtectionError)?.code == .cancelled || (underlying as? KeychainStoreError)?.code == .cancelled
+    code == .cancelled || (underlying as? DataProtectionError)?.code == .cancelled
   }
 }

@@ -5,9 +5,9 @@ import Reports
 /// an app gets on iOS.
 enum ItemFailure {
   /// Why an item could not be added.
-  static func adding(_ item: KeychainItem, _ error: VirtualDeviceError, to device: String) -> CommandFailure {
+  static func adding(_ item: KeychainItem, _ error: KeyhaulError, to device: String) -> CommandFailure {
     let protection = item.protection ?? .whenUnlocked
-    switch code(of: error) {
+    switch error.code {
     case .duplicateItem:
       let same = identifyingWords(of: item.kind)
       return CommandFailure(
@@ -60,11 +60,11 @@ enum ItemFailure {
   /// Why items could not be changed or deleted.
   ///
   /// - Parameter verb: "change" or "delete".
-  static func changing(_ error: VirtualDeviceError, _ verb: String, on openDevice: DeviceSession)
+  static func changing(_ error: KeyhaulError, _ verb: String, on openDevice: DeviceSession)
     -> CommandFailure
   {
     let device = openDevice.name
-    switch code(of: error) {
+    switch error.code {
     case .duplicateItem:
       return CommandFailure(
         .failed, "the change would make an item a duplicate of another item on \(device)",
@@ -116,9 +116,9 @@ enum ItemFailure {
   }
 
   /// Why a search ended.
-  static func finding(_ error: VirtualDeviceError, on openDevice: DeviceSession) -> CommandFailure {
+  static func finding(_ error: KeyhaulError, on openDevice: DeviceSession) -> CommandFailure {
     let device = openDevice.name
-    guard code(of: error) == .interactionNotAllowed else {
+    guard error.code == .interactionNotAllowed else {
       return other(error, "cannot search \(device)", device: device)
     }
     return CommandFailure(
@@ -140,12 +140,8 @@ enum ItemFailure {
     return "\(Amounts.count(protections.count, "item")) \(verb) in the class \(kinds); \(owner) not in memory"
   }
 
-  private static func code(of error: VirtualDeviceError) -> KeychainStoreError.Code? {
-    (error.underlying as? KeychainStoreError)?.code
-  }
-
-  private static func other(_ error: VirtualDeviceError, _ subject: String, device: String) -> CommandFailure {
-    error.underlying == nil ? CommandFailure(error, device: device) : CommandFailure(error, doing: subject)
+  private static func other(_ error: KeyhaulError, _ subject: String, device: String) -> CommandFailure {
+    error.code.domain == .device ? CommandFailure(error, device: device) : CommandFailure(error, doing: subject)
   }
 }
 

@@ -122,7 +122,7 @@ struct DeviceCreate: RunnableVerb {
     let home = DeviceHome(
       path: isPath ? "." : try session.homeDirectory(), environment: .interruptible)
     let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       let place = try DeviceHome.locate(argument, home: home)
       place.home.clearLeftovers()
       return place

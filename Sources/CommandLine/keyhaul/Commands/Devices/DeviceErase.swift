@@ -28,7 +28,7 @@ struct DeviceErase: RunnableVerb {
     let report = try device.hold(.writing) { openDevice in
       try openDevice.requireUnchanged(since: before.record.revision)
       try session.changing(DoneChange("\(openDevice.name) was erased", of: openDevice.name)) {
-        () throws(VirtualDeviceError) in
+        () throws(KeyhaulError) in
         try openDevice.erase()
       }
       return try DeviceReport(openDevice)
@@ -97,10 +97,10 @@ struct DeviceDelete: RunnableVerb {
 
 extension DeviceSession {
   /// Refuses, before anything is asked, what `changePasscode` and `removePasscode` would refuse.
-  func requireChangeablePasscode() throws(VirtualDeviceError) {
-    guard isPasscodeSet else { throw VirtualDeviceError(.noPasscode, name, "none is set") }
+  func requireChangeablePasscode() throws(KeyhaulError) {
+    guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }
     guard state == .unlocked else {
-      throw VirtualDeviceError(.locked, name, "the device must be unlocked to change its passcode")
+      throw KeyhaulError(.locked, name, "the device must be unlocked to change its passcode")
     }
   }
 }

@@ -56,11 +56,12 @@ struct DeviceExport: RunnableVerb {
   private func write(_ items: [KeychainItem], of name: String, in session: Session) throws {
     let done = DoneChange("\(name) was written as \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
     let keychain: SimulatorKeychain
-    do throws(KeychainDatabaseError) {
+    do throws(KeyhaulError) {
       keychain = try SimulatorKeychain(making: KeychainStore.tableStatements)
       for item in items { _ = try keychain.put(item, replacing: false) }
     } catch {
-      throw CommandFailure(CommandStatus(error.category), "cannot write \(name) as a database", why: error.reason)
+      throw CommandFailure(
+        CommandStatus(error.category), "cannot write \(name) as a database", why: error.reason, of: error.errno)
     }
     try session.changing(done) { () throws(CommandFailure) in
       let written: Void? = try keychain.committed { (bytes) throws(CommandFailure) in

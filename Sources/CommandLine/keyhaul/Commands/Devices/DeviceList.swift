@@ -29,12 +29,12 @@ struct DeviceList: TabularVerb {
     var reports: [DeviceReport] = []
     var broken = unreadable.map { ($0, Self.unreadable($0)) }
     for device in devices {
-      do throws(VirtualDeviceError) {
+      do throws(KeyhaulError) {
         let summary = try device.summary(verb: session.verb, knownSeeds: PublishedSeeds.all)
         reports.append(DeviceReport(summary, of: device))
       } catch {
         // Deleted by another process since the directory was read.
-        if error.code == .notFound { continue }
+        if error.code == .deviceNotFound { continue }
         broken.append((device.name.text, CommandFailure(error, device: device.name.text)))
       }
     }
@@ -51,7 +51,9 @@ struct DeviceList: TabularVerb {
     } else {
       try session.say(table(reports, broken: broken.map(\.0)))
     }
-    for failure in broken.map(\.1) { session.warn(failure.message, why: failure.why, try: failure.advice) }
+    for failure in broken.map(\.1) {
+      session.warn(failure.message, why: failure.why, try: failure.advice, of: failure.errno)
+    }
     return broken.isEmpty ? .ok : .partial
   }
 
@@ -75,7 +77,7 @@ struct DeviceList: TabularVerb {
 
 extension Session {
   fileprivate func devices(in home: DeviceHome) throws(CommandFailure) -> ([VirtualDevice], unreadable: [String]) {
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       return (try home.devices(), try home.unreadableNames())
     } catch {
       throw CommandFailure(error, doing: "cannot list \(home.path)")

@@ -18,7 +18,7 @@ struct DeviceLock: RunnableVerb {
     let report = try device.hold(.writing) { openDevice in
       let wasLocked = openDevice.state == .locked
       try session.changing(DoneChange("\(openDevice.name) is locked", of: openDevice.name)) {
-        () throws(VirtualDeviceError) in
+        () throws(KeyhaulError) in
         try openDevice.lock()
       }
       if wasLocked {
@@ -58,7 +58,7 @@ struct DeviceUnlock: RunnableVerb {
     let secret = try session.password(passcode, of: name)
     let report = try device.hold(.writing) { openDevice in
       try session.changing(DoneChange("\(openDevice.name) is unlocked", of: openDevice.name)) {
-        () throws(VirtualDeviceError) in
+        () throws(KeyhaulError) in
         try openDevice.unlock(passcode: secret)
       }
       if before.state == .unlocked {
@@ -89,7 +89,7 @@ struct DeviceRestart: RunnableVerb {
     let device = try target.find(in: session)
     let report = try device.hold(.writing) { openDevice in
       try session.changing(DoneChange("\(openDevice.name) has restarted", of: openDevice.name)) {
-        () throws(VirtualDeviceError) in
+        () throws(KeyhaulError) in
         try openDevice.restart()
       }
       session.detail("\(openDevice.name) has restarted: \(DeviceReport.text(openDevice.state))")

@@ -11,7 +11,7 @@ struct DeviceReport {
   /// Whether everybody can compute its hardware key.
   let isHardwareKeyPublished: Bool?
 
-  init(_ session: DeviceSession) throws(VirtualDeviceError) {
+  init(_ session: DeviceSession) throws(KeyhaulError) {
     name = session.name
     record = session.record
     state = session.state

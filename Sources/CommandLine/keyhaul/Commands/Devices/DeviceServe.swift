@@ -105,7 +105,7 @@ struct DeviceServe: RunnableVerb {
     let rounds = rounds?.value ?? BackupKeybag.standardRounds
     var devices: [ServedDevice] = []
     for (index, device) in found.enumerated() {
-      do throws(VirtualDeviceError) {
+      do throws(KeyhaulError) {
         devices.append(
           try ServedDevice(device.device, number: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
       } catch {

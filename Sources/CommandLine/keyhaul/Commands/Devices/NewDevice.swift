@@ -32,7 +32,7 @@ struct NewDevice {
     let standard = fixture?.description.identity ?? imported?.identity ?? DeviceIdentity()
     var version = standard.productVersion
     if let productVersion {
-      do throws(VirtualDeviceError) {
+      do throws(KeyhaulError) {
         version = try ProductVersion(productVersion)
       } catch {
         throw .usage("\"\(productVersion)\" is not a version of iOS", why: error.reason, try: "--ios 18.1")
@@ -50,11 +50,11 @@ struct NewDevice {
 
   /// - Parameter passcode: `nil` for the description's, or none where there is no description.
   func create(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       let device = try make(in: home, passcode: passcode)
-      do throws(VirtualDeviceError) {
+      do throws(KeyhaulError) {
         return try device.withSession(.reading, verb: "keyhaul device create") {
-          (session) throws(VirtualDeviceError) in try DeviceReport(session)
+          (session) throws(KeyhaulError) in try DeviceReport(session)
         }
       } catch {
         throw error.at(.afterCommit)
@@ -74,7 +74,7 @@ struct NewDevice {
   /// Makes the device in a directory that is gone afterwards, so that everything is tried but its place.
   func rehearse(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
     let directory: TemporaryDeviceHome
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       try home.requireFree(name)
       directory = try TemporaryDeviceHome(environment: home.environment)
     } catch {
@@ -84,7 +84,7 @@ struct NewDevice {
     return try create(in: directory.home, passcode: passcode)
   }
 
-  private func make(in home: DeviceHome, passcode: borrowing Secret?) throws(VirtualDeviceError) -> VirtualDevice {
+  private func make(in home: DeviceHome, passcode: borrowing Secret?) throws(KeyhaulError) -> VirtualDevice {
     if var fixture = fixture?.description {
       fixture.identity = identity
       return try home.create(
@@ -133,7 +133,7 @@ enum FixtureSource {
     } else {
       bytes = try readFile(argument)
     }
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       return Loaded(argument: argument, description: try DeviceFixture(decoding: bytes, from: argument))
     } catch {
       throw failure(error, argument: argument)
@@ -141,10 +141,10 @@ enum FixtureSource {
   }
 
   /// What is wrong with a description, also where only the device that is made of it refuses it.
-  static func failure(_ error: VirtualDeviceError, argument: String) -> CommandFailure {
+  static func failure(_ error: KeyhaulError, argument: String) -> CommandFailure {
     CommandFailure(
       CommandStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
-      try: error.call)
+      try: error.call, of: error.errno)
   }
 
   private static func readFile(_ path: String) throws(CommandFailure) -> [UInt8] {

@@ -170,7 +170,7 @@ final class EditableDevice: EditableKeychain {
         return try found(entries, on: openDevice)
       case .delete:
         try session.changing(done) { () throws(CommandFailure) in
-          do throws(VirtualDeviceError) { try openDevice.delete(selection.query, as: selection.app) } catch {
+          do throws(KeyhaulError) { try openDevice.delete(selection.query, as: selection.app) } catch {
             throw ItemFailure.changing(error, "delete", on: openDevice)
           }
         }
@@ -184,7 +184,7 @@ final class EditableDevice: EditableKeychain {
   ) throws(CommandFailure) -> StoredItem {
     let app = selection.app
     try ItemFailure.checkGroups([item.accessGroup].compactMap(\.self), of: app, on: openDevice)
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       return isRehearsed ? try openDevice.rehearseAdding(item, as: app) : try openDevice.add(item, as: app)
     } catch {
       throw ItemFailure.adding(item, error, to: openDevice.name)
@@ -198,7 +198,7 @@ final class EditableDevice: EditableKeychain {
     var query = selection.query
     let condition = query.condition
     query.condition = { condition?($0) ?? true }
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       if isRehearsed {
         try openDevice.rehearseUpdating(query, with: changes, as: selection.app)
       } else {
@@ -213,7 +213,7 @@ final class EditableDevice: EditableKeychain {
   private func found(
     _ entries: [KeychainEntry], on openDevice: DeviceSession
   ) throws(CommandFailure) -> [KeychainEntry] {
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       var changed: [KeychainEntry] = []
       for entry in entries { changed += KeychainEntry.all(of: try openDevice.find(ItemQuery(row: entry.place))) }
       return changed.map { $0.numbered(agreed?.indexes ?? [:]) }
@@ -243,7 +243,7 @@ struct EditableBackup: WholeEditableKeychain {
     // Beside a link stands another file than beside what it points to.
     path = URL(filePath: try found.requirePath(for: "item \(verb)")).resolvingSymlinksInPath().path
     named = try found.open(isRehearsed ? .reading : .writing, storage: unlocking.storage, in: session)
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try named.archive.require(.rewriting)
       try BackupRewriter.checkReencryption(of: named.archive)
     } catch {
@@ -312,7 +312,7 @@ struct EditableBackup: WholeEditableKeychain {
 
   private func write(_ bytes: [UInt8], _ done: DoneChange, in session: Session) throws(CommandFailure) {
     let keys = try unlocker.classKeys(with: key, hardware)
-    let written = try session.rewriting(named, done) { (rewriter, progress) throws(BackupArchiveError) in
+    let written = try session.rewriting(named, done) { (rewriter, progress) throws(KeyhaulError) in
       try rewriter.replaceKeychain(of: named.archive, at: path, with: bytes, keys: keys, progress: progress)
     }
     session.settleReplaced(written.leftover)
@@ -347,7 +347,7 @@ struct EditableSimulator: WholeEditableKeychain {
     let environment = DeviceEnvironment.interruptible
     let (now, random) = (environment.clock.now(), environment.random)
     return try simulator.change(done, isRehearsed: isRehearsed, in: session) {
-      (keychain) throws(KeychainDatabaseError) in
+      (keychain) throws(KeyhaulError) in
       switch edit {
       case .add(let item):
         let prepared = try Self.byRule { () throws(KeychainRuleError) in
@@ -355,7 +355,7 @@ struct EditableSimulator: WholeEditableKeychain {
         }
         let isDeleted = (try? PrimaryKey(of: prepared)).map(deleted.contains) ?? false
         guard try keychain.put(prepared, replacing: isDeleted) != .kept else {
-          throw KeychainDatabaseError(.duplicate, "another \(item.kind.reportName) has the same primary key")
+          throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
         }
         return [KeychainEntry(index: nil, item: prepared)]
       case .update(let rows, let changes):
@@ -376,8 +376,8 @@ struct EditableSimulator: WholeEditableKeychain {
 
   private static func byRule<Value>(
     _ body: () throws(KeychainRuleError) -> Value
-  ) throws(KeychainDatabaseError) -> Value {
-    do throws(KeychainRuleError) { return try body() } catch { throw KeychainDatabaseError(.malformed, error.reason) }
+  ) throws(KeyhaulError) -> Value {
+    try converting({ KeyhaulError(.malformed, $0.reason) }, body)
   }
 }
 

@@ -218,7 +218,7 @@ struct ItemFind: TabularVerb {
     let count = rows.count { $0.item?.asksForOwner == true }
     guard count > 0 else { return }
     let failure = Self.asksForOwner(Amounts.count(count, "item"), isPlural: count != 1)
-    session.warn(failure.message, why: failure.why)
+    session.warn(failure.message, why: failure.why, of: failure.errno)
   }
 
   private static func asksForOwner(_ subject: String, isPlural: Bool = false) -> CommandFailure {

@@ -28,13 +28,13 @@ enum FoundTarget {
     if case .simulator(let simulator) = self {
       let look = "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list"
       return try simulator.change(DoneChange(end.clause, look: look), in: session) {
-        (keychain) throws(MigrationError) in
+        (keychain) throws(KeyhaulError) in
         try Restorer.restore(plan, onto: .simulator(simulator.target.locked(keychain)), progress: progress)
       }
     }
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       guard !plan.changesNothing else { return try Restorer.restore(plan, onto: held) }
-      try session.changing(DoneChange(end.clause, of: held.name)) { () throws(MigrationError) in
+      try session.changing(DoneChange(end.clause, of: held.name)) { () throws(KeyhaulError) in
         try Restorer.restore(plan, onto: held, progress: progress)
       }
     } catch {

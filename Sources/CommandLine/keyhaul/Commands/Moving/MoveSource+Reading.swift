@@ -38,7 +38,7 @@ enum ExpectationFile {
 
   static func read(_ path: String, in session: Session) throws(CommandFailure) -> [PlanExpectation] {
     let bytes = try bytes(of: path, in: session)
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       return try PlanExpectations(parsing: bytes).expectations
     } catch {
       throw .usage("\(InputFile.name(path)) is not a list of expectations", why: error.reason, try: error.advice)
@@ -51,7 +51,7 @@ extension PlanReport {
   init(
     _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession, isRedacted: Bool = false
   ) throws(CommandFailure) {
-    do throws(VirtualDeviceError) {
+    do throws(KeyhaulError) {
       try self.init(plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: isRedacted)
     } catch {
       throw CommandFailure(error, device: device.name)

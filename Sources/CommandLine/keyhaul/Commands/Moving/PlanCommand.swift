@@ -167,21 +167,21 @@ struct PlanCommand: BackupVerb {
     in session: Session
   ) throws -> CommandStatus {
     let (plan, forecast): (MigrationPlan, BackupForecast)
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       let isCompared = view == .compare || view == .audit
       forecast = try BackupForecast(of: openDevice, hasPassword: !noPassword, plannedOnce: !isCompared)
       plan = try Restorer.plan(forecast, onto: device, policy: move.policy, for: .planning)
     } catch {
-      throw CommandFailure(error, device: openDevice.name)
+      throw CommandFailure(error, using: openDevice.name)
     }
     let source = try MoveSource(openDevice, hasPassword: !noPassword)
     let report = try report(plan, of: source, onto: device, in: session)
     let isItself = openDevice.device.directory == device.device.directory
     let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
-      do throws(MigrationError) {
+      do throws(KeyhaulError) {
         return try MigrationComparison(of: openDevice, onto: device, knowing: forecast)
       } catch {
-        throw CommandFailure(error, device: openDevice.name)
+        throw CommandFailure(error, using: openDevice.name)
       }
     }
     return try finish(outlook, expectations, isDamaged: false, in: session)

@@ -31,8 +31,8 @@ extension PlanCommand {
     let setting = ExpectedSetting(hasPassword: report.source.isEncrypted, onSameDevice: outlook.isSameDevice)
     let comparison = view == .compare ? try outlook.compare() : nil
     let check: ExpectationCheck
-    do throws(MigrationError) {
-      check = try session.computing { () throws(MigrationError) in
+    do throws(KeyhaulError) {
+      check = try session.computing { () throws(KeyhaulError) in
         if let comparison { return try ExpectationCheck(expectations, comparison) }
         return try ExpectationCheck(expectations, report.plan, in: setting)
       }
@@ -80,13 +80,13 @@ extension PlanCommand {
     }
     return try target.hold(.reading) { device in
       let plan: MigrationPlan
-      do throws(MigrationError) {
-        plan = try session.computing { () throws(MigrationError) in
+      do throws(KeyhaulError) {
+        plan = try session.computing { () throws(KeyhaulError) in
           try Restorer.plan(
             found.dump, named: found.typed, hasPassword: !noPassword, onto: device, policy: move.policy)
         }
       } catch {
-        throw CommandFailure(error, device: device.name)
+        throw CommandFailure(error, using: device.name)
       }
       let source = MoveSource(
         of: found.dump, name: found.typed, digest: found.digest, hasPassword: !noPassword)
@@ -112,7 +112,7 @@ extension ArchiveUnlocker.OpenedForDevice {
     onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: ArchiveUse = .restoring
   ) throws(CommandFailure) -> MigrationPlan {
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       return try Restorer.plan(archive, onto: target, policy: policy, only: indexes, for: use)
     } catch {
       throw CommandFailure(error, doing: "cannot plan for \(target.name)")

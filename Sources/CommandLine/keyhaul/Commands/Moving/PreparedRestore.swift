@@ -17,10 +17,10 @@ struct PreparedRestore {
   /// Refuses a target that cannot be restored to now. Called before a password is asked for, and in each session with
   /// the target.
   static func check(_ target: RestoreTarget, _ named: NamedArchive, _ saved: SavedPlan?) throws(CommandFailure) {
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       try target.checkReadable()
     } catch {
-      throw CommandFailure(error, device: target.name)
+      throw CommandFailure(error, using: target.name)
     }
     // No plan for a Simulator can be saved.
     if case .device(let device) = target { try saved?.check(named, device) }
@@ -149,7 +149,7 @@ struct SavedPlan {
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: "the plan", in: session)
     let path = InputFile.name(path)
     self.path = path
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       file = try PlanFile(parsing: bytes)
     } catch {
       switch error.code {
@@ -161,7 +161,7 @@ struct SavedPlan {
       case .stalePlan:
         throw CommandFailure(
           .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
-      case .underlying, .deviceLocked, .unsupportedSystem, .noSuchItem, .malformedExpectations, .planToLookAt:
+      default:
         throw CommandFailure(error, doing: "cannot check \(path)")
       }
     }

@@ -93,7 +93,7 @@ struct Why: RunnableVerb {
       let restore = try target.map {
         (device: $0, plan: try opened.plan(onto: .device($0), policy: existing.policy, for: .planning))
       }
-      let stories = try Self.found { () throws(MigrationError) in
+      let stories = try Self.found { () throws(KeyhaulError) in
         try StoryFinder(wanted).stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
       }
       let sealed = opened.archive.items.filter { item in
@@ -111,7 +111,7 @@ struct Why: RunnableVerb {
   ) throws -> CommandStatus {
     try unlocking.refuse(for: source)
     return try device.hold(.reading) { openDevice in
-      let stories = try Self.found { () throws(MigrationError) in
+      let stories = try Self.found { () throws(KeyhaulError) in
         try StoryFinder(wanted).stories(on: openDevice, onto: target, policy: existing.policy)
       }
       let source = try MoveSource(openDevice, hasPassword: true)
@@ -122,7 +122,7 @@ struct Why: RunnableVerb {
   private func tell(
     _ wanted: StoryFinder.Wanted, of dump: FoundDump, to target: DeviceSession?, in session: Session
   ) throws -> CommandStatus {
-    let stories = try Self.found { () throws(MigrationError) in
+    let stories = try Self.found { () throws(KeyhaulError) in
       try StoryFinder(wanted).stories(of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
     }
     let source = MoveSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
@@ -131,14 +131,13 @@ struct Why: RunnableVerb {
 
   /// What keeps stories from being found, in the words of what the user named.
   private static func found(
-    _ find: () throws(MigrationError) -> [ItemStory]
+    _ find: () throws(KeyhaulError) -> [ItemStory]
   ) throws(CommandFailure) -> [ItemStory] {
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       return try find()
     } catch {
-      guard let device = error.device else { throw CommandFailure(error) }
-      if let fault = error.underlying as? VirtualDeviceError { throw CommandFailure(fault, device: device) }
-      throw CommandFailure(error, device: device)
+      guard let device = error.subject else { throw CommandFailure(error) }
+      throw error.isOfDevice ? CommandFailure(error, device: device) : CommandFailure(error, using: device)
     }
   }
 

@@ -65,25 +65,25 @@ final class FoundSimulator {
     _ done: DoneChange, isRehearsed: Bool = false, in session: Session,
     _ body: (SimulatorKeychain) throws(Failure) -> Result
   ) throws(CommandFailure) -> Result {
-    let keychain = try told { () throws(KeychainDatabaseError) in try held() }
+    let keychain = try told { () throws(KeyhaulError) in try held() }
     let result = try told { () throws(Failure) in try body(keychain) }
     if isRehearsed { return result }
     try Interruption.check()
-    try told { () throws(KeychainDatabaseError) in
-      try session.changing(done) { () throws(KeychainDatabaseError) in try keychain.commit(changing: database.image) }
+    try told { () throws(KeyhaulError) in
+      try session.changing(done) { () throws(KeyhaulError) in try keychain.commit(changing: database.image) }
     }
     return result
   }
 
-  private func held() throws(KeychainDatabaseError) -> SimulatorKeychain {
+  private func held() throws(KeyhaulError) -> SimulatorKeychain {
     let keychain = try SimulatorKeychain(path: found.path)
     // Compares the content, not the files: SQLite has already undone any interrupted change.
     guard try !keychain.isUnchanged(since: database.image) else { return keychain }
     switch database.log {
     case .none, .applied, .appliedInPart, .takenBack, .journalUnreadable:
-      throw KeychainDatabaseError(.busy, "another process has changed it since Keyhaul read it")
+      throw KeyhaulError(.databaseBusy, "another process has changed it since Keyhaul read it")
     case .unreadable, .foreign:
-      throw KeychainDatabaseError(
+      throw KeyhaulError(
         .unchangeable, "SQLite reads other content in it than Keyhaul, because its log or journal does not match it")
     }
   }
@@ -95,21 +95,21 @@ final class FoundSimulator {
   }
 
   private func failure(_ error: any ExplainedError) -> CommandFailure {
-    let cause = (error as? MigrationError)?.underlying ?? error
     let message: String
     var why = "\(error.reason); nothing was changed"
-    switch (error.stage, (cause as? KeychainDatabaseError)?.code) {
+    switch (error.stage, (error as? KeyhaulError)?.code) {
     case (.afterCommit, _):
       message = "\(name) may not be on the disk yet"
       why = "\(error.reason); until the change is on the disk, a power failure may undo it"
-    case (.beforeCommit, .busy): message = "\(name) is in use"
-    case (.beforeCommit, .duplicate): message = "\(name) already has this item"
+    case (.beforeCommit, .databaseBusy): message = "\(name) is in use"
+    case (.beforeCommit, .databaseDuplicate): message = "\(name) already has this item"
     case (.beforeCommit, .unknownOutcome):
       message = "\(name) may have been changed"
       why = error.reason
     case (.beforeCommit, _): message = "cannot change \(name)"
     }
-    var failure = CommandFailure(CommandStatus(error.category), message, why: why, try: error.call)
+    var failure = CommandFailure(
+      CommandStatus(error.category), message, why: why, try: error.call, of: error.systemReason)
     failure.stage = error.stage
     return failure
   }

@@ -84,7 +84,7 @@ struct SimulatorSeed: RunnableVerb {
     func carriedOut(isRehearsed: Bool, _ what: String) throws(CommandFailure) -> Outcome {
       let done = DoneChange(what, look: "keyhaul inspect \(ShellWord.quoted(place)) --list")
       let placements = try simulator.change(done, isRehearsed: isRehearsed, in: session) {
-        (keychain) throws(KeychainDatabaseError) in
+        (keychain) throws(KeyhaulError) in
         var placements: [SimulatorKeychain.Placement] = []
         for item in others { placements.append(try keychain.put(item, replacing: !keep)) }
         return placements

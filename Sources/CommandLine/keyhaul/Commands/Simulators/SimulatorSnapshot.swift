@@ -90,7 +90,7 @@ struct SimulatorReset: RunnableVerb {
       let done = DoneChange(
         "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
         look: "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list")
-      removed = try simulator.change(done, in: session) { (keychain) throws(KeychainDatabaseError) in
+      removed = try simulator.change(done, in: session) { (keychain) throws(KeyhaulError) in
         try keychain.removeItems(ofGroups: app)
       }
       try session.announce("Deleted \(Amounts.count(removed, "item")) from \(simulator.name).")

@@ -60,7 +60,7 @@ final class AnswerJournal: Sendable {
       throw CommandFailure(
         .failed, "cannot continue with \(path)",
         why: error == .invalidArgument ? "it is not a regular file" : error.reason,
-        try: "another file after --resume")
+        try: "another file after --resume", of: error)
     }
     var places: [Key: Place] = [:]
     var lines = AnswerLines(lock.file.raw, named: path)
@@ -139,7 +139,7 @@ final class AnswerJournal: Sendable {
       throw CommandFailure(
         .failed, "could not write \(path)",
         why: error.isDiskFull ? "\(error.reason) (needs \(Amounts.bytes(bytes.count)))" : error.reason,
-        try: error.isDiskFull ? "free space and run the command again; it continues where it stopped" : nil)
+        try: error.isDiskFull ? "free space and run the command again; it continues where it stopped" : nil, of: error)
     }
   }
 }
@@ -196,7 +196,7 @@ private struct AnswerLines {
       waiting += buffer[..<count]
       isAtEnd = count == 0
     } catch {
-      throw CommandFailure(.failed, "cannot read \(name)", why: error.reason, try: "check the disk")
+      throw CommandFailure(.failed, "cannot read \(name)", why: error.reason, try: "check the disk", of: error)
     }
   }
 }

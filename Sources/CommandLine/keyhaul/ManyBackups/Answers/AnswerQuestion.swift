@@ -66,7 +66,7 @@ extension DeviceRecord {
 
 extension DeviceSession {
   /// Returns the values that identify a device, and its revision: its record and its key.
-  func identity() throws(VirtualDeviceError) -> [UInt8] {
+  func identity() throws(KeyhaulError) -> [UInt8] {
     let key = try deviceKey()
     return record.identityBytes + [0] + ((try? key.fingerprint()) ?? [])
   }

@@ -149,7 +149,8 @@ final class BackupWalk {
     BackupPlace(
       path,
       fault: CommandFailure(
-        error.isAbsence ? .notFound : .failed, "could not read \(path)", why: error.reason, try: "check its permissions"
-      ))
+        error.isAbsence ? .notFound : .failed, "could not read \(path)", why: error.reason,
+        try: "check its permissions",
+        of: error))
   }
 }

@@ -37,7 +37,7 @@ final class PathList {
     } catch {
       throw CommandFailure(
         error.isAbsence ? .notFound : .failed, "cannot read the list of paths", why: "\(path): \(error.reason)",
-        try: "check the path")
+        try: "check the path", of: error)
     }
   }
 
@@ -91,7 +91,7 @@ final class PathList {
       try Interruption.check()
       guard error != .interrupted else { return }
       throw CommandFailure(
-        .failed, "cannot read the list of paths", why: "\(name): \(error.reason)", try: "check the path")
+        .failed, "cannot read the list of paths", why: "\(name): \(error.reason)", try: "check the path", of: error)
     }
     waiting += buffer[..<count]
     isAtEnd = count == 0

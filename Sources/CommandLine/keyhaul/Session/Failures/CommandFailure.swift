@@ -19,12 +19,17 @@ struct CommandFailure: Error, Equatable {
   var stage = ChangeStage.beforeCommit
   /// What was done and stands, where that is so: a clause.
   var done: String?
+  /// The reason of the system call that failed; `nil` if none did.
+  var errno: Errno?
 
-  init(_ status: CommandStatus, _ message: String, why: String? = nil, try advice: String? = nil) {
+  init(
+    _ status: CommandStatus, _ message: String, why: String? = nil, try advice: String? = nil, of errno: Errno? = nil
+  ) {
     self.status = status
     self.message = message
     self.why = why
     self.advice = advice
+    self.errno = errno
   }
 
   /// An error of the library, told about what the user named.
@@ -36,7 +41,7 @@ struct CommandFailure: Error, Equatable {
       CommandStatus(error.category),
       subject.map { "\($0): \(error.summary)" } ?? error.summary,
       why: error.reason,
-      try: error.call)
+      try: error.call, of: error.systemReason)
     stage = error.stage
   }
 
@@ -52,17 +57,16 @@ struct CommandFailure: Error, Equatable {
   /// The failure, with advice for a shortage of descriptors or memory if that is its reason. No other advice helps
   /// then.
   var advisingOfShortage: CommandFailure {
-    guard let advice = Self.adviceOfShortage(why) else { return self }
+    guard let advice = Self.adviceOfShortage(errno) else { return self }
     var failure = self
     failure.advice = advice
     return failure
   }
 
-  /// Returns the advice for a shortage; `nil` if a shortage is not the reason. A call's reason is at the end of its
-  /// sentence.
-  static func adviceOfShortage(_ why: String?) -> String? {
-    guard let why = why?.lowercased(), Errno.shortageReasons.contains(where: why.hasSuffix) else { return nil }
-    return why.hasSuffix("memory")
+  /// Returns the advice for a shortage; `nil` if a shortage is not the reason.
+  static func adviceOfShortage(_ errno: Errno?) -> String? {
+    guard let errno, errno.isShortage else { return nil }
+    return errno == .noMemory
       ? "end other programs, or raise the limit of memory (ulimit -v, or the container's)"
       : "raise the limit of open files: ulimit -n 256"
   }
@@ -93,4 +97,7 @@ extension Remedy {
 extension ExplainedError {
   /// One thing to do next, as a call of the program where it has one.
   var call: String { meaning.remedy.call }
+
+  /// The reason of the system call that failed; `nil` if none did.
+  var systemReason: Errno? { (self as? KeyhaulError)?.errno }
 }

@@ -47,7 +47,7 @@ struct PasswordList: Sendable {
     } catch {
       throw CommandFailure(
         error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
-        try: "check the path")
+        try: "check the path", of: error)
     }
     let (why, advice): (String, String)
     switch exposure {

@@ -34,7 +34,7 @@ enum SecretCommand {
         identifier, terminal: terminal,
         withoutTerminal: failure(family, subject, "it was stopped, because it uses a terminal that another program has")
       )
-    case .failure(let error): throw failure(family, subject, "/bin/sh: \(error.reason)")
+    case .failure(let error): throw failure(family, subject, "/bin/sh: \(error.reason)", of: error)
     }
 
     let bytes: WipedBuffer
@@ -43,7 +43,7 @@ enum SecretCommand {
     } catch {
       running.stop()
       switch error {
-      case .system(let reason): throw failure(family, subject, reason.reason)
+      case .system(let reason): throw failure(family, subject, reason.reason, of: reason)
       case .overLimit: throw SecretDraining.overLimit("the command", family: family)
       case .interrupted(let interruption): throw interruption
       }
@@ -63,9 +63,12 @@ enum SecretCommand {
     return bytes
   }
 
-  private static func failure(_ family: SecretFamily, _ subject: String, _ why: String) -> CommandFailure {
+  private static func failure(
+    _ family: SecretFamily, _ subject: String, _ why: String, of errno: Errno? = nil
+  ) -> CommandFailure {
     CommandFailure(
-      .failed, "the command for the \(family.noun) of \(subject) failed", why: why, try: "run the command by itself")
+      .failed, "the command for the \(family.noun) of \(subject) failed", why: why, try: "run the command by itself",
+      of: errno)
   }
 
   private static func start(_ command: String, output: Int32) -> Result<pid_t, Errno> {

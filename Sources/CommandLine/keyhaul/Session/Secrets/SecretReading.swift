@@ -203,7 +203,7 @@ extension Session {
   ) -> CommandFailure {
     CommandFailure(
       error.isAbsence ? .notFound : .failed, "cannot read the \(family.noun) of \(subject)",
-      why: "\(name): \(error.reason)", try: error.isAbsence ? "check the path" : family.flags)
+      why: "\(name): \(error.reason)", try: error.isAbsence ? "check the path" : family.flags, of: error)
   }
 }
 

@@ -113,7 +113,7 @@ final class TerminalDevice {
   }
 
   private func unusable(_ error: Errno) -> CommandFailure {
-    CommandFailure(.failed, "cannot ask on the terminal", why: error.reason)
+    CommandFailure(.failed, "cannot ask on the terminal", why: error.reason, of: error)
   }
 
   private func write(_ text: String) throws(CommandFailure) {

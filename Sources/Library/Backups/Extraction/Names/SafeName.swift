@@ -13,12 +13,12 @@ enum SafeName {
   private static let digitCount = 8
 
   /// The name itself where nothing is wrong with it.
-  static func name(of part: some StringProtocol) throws(BackupArchiveError) -> String {
+  static func name(of part: some StringProtocol) throws(KeyhaulError) -> String {
     try name(of: Array(part.utf8))
   }
 
   /// The same of bytes, which need not be UTF-8.
-  static func name(of part: some Collection<UInt8>) throws(BackupArchiveError) -> String {
+  static func name(of part: some Collection<UInt8>) throws(KeyhaulError) -> String {
     let text = DecodedName(part).text
     switch text {
     // A slash with nothing before it.
@@ -37,7 +37,7 @@ enum SafeName {
   /// - Parameter count: How many digits.
   static func distinguished(
     _ name: String, by original: [UInt8], digits count: Int = digitCount
-  ) throws(BackupArchiveError) -> String {
+  ) throws(KeyhaulError) -> String {
     let digest = try explained("a name") { () throws(DataProtectionError) in try Digest.sha1(original) }
     var kept = ""
     for character in name {

@@ -68,7 +68,7 @@ struct TreeNames {
   /// - Parameter path: Relative to its domain; `nil` for the domain's own directory.
   mutating func directory(
     _ domain: [UInt8], _ path: ArraySlice<UInt8>?
-  ) throws(BackupArchiveError) -> Int {
+  ) throws(KeyhaulError) -> Int {
     if let last, last.domain == domain, let path, last.path == path {
       return last.number
     }
@@ -81,11 +81,11 @@ struct TreeNames {
     return number
   }
 
-  private mutating func enter(_ part: ArraySlice<UInt8>, in parent: Int) throws(BackupArchiveError) -> Int {
+  private mutating func enter(_ part: ArraySlice<UInt8>, in parent: Int) throws(KeyhaulError) -> Int {
     let original = Original(parent: parent, bytes: Array(part))
     if let number = numbers[original] { return number }
     guard directories.count < Self.maximumDirectoryCount else {
-      throw BackupArchiveError(
+      throw KeyhaulError(
         .overLimit, "its files are in more than \(Amounts.grouped(Int64(Self.maximumDirectoryCount))) folders")
     }
     let name = try free(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
@@ -99,19 +99,19 @@ struct TreeNames {
   /// The name of a file or a link in its directory.
   mutating func name(
     of part: ArraySlice<UInt8>, in directory: Int, identifier: String
-  ) throws(BackupArchiveError) -> String {
+  ) throws(KeyhaulError) -> String {
     try free(try SafeName.name(of: part), in: directory, distinguishedBy: Array(identifier.utf8))
   }
 
   private mutating func free(
     _ name: String, in parent: Int, distinguishedBy original: [UInt8]
-  ) throws(BackupArchiveError) -> String {
+  ) throws(KeyhaulError) -> String {
     if taken.insert(Sibling(name, in: parent)).inserted { return name }
     for count in [8, 16, 40] {
       let other = try SafeName.distinguished(name, by: original, digits: count)
       if taken.insert(Sibling(other, in: parent)).inserted { return other }
     }
-    throw BackupArchiveError(.hostile, "\(HostileText.quoted(name)) and names derived from it are listed repeatedly")
+    throw KeyhaulError(.hostile, "\(HostileText.quoted(name)) and names derived from it are listed repeatedly")
   }
 
   /// The names that lead to a directory, from the folder on.

@@ -36,7 +36,7 @@ struct BackupWalk {
     /// Whether it is a log or a journal of the list of files.
     var isJournal: Bool { isOwn && StoredPart.journals.contains { $0.path == path } }
 
-    func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(WriteFailure) -> Void) throws(WriteFailure) {
+    func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
       switch source {
       case .directory(let walk, let file): try walk.forEachPortion(of: file, body)
       case .container(let walk, let file): try walk.forEachPortion(of: file, body)
@@ -50,15 +50,14 @@ struct BackupWalk {
     ///   file that is nothing but holes would fill the disk.
     func copy(
       to sink: any StoredFileSink, as name: EntryName, modificationTime: Int64, _ meter: CopyMeter
-    ) throws(WriteFailure) {
+    ) throws(KeyhaulError) {
       guard byteCount <= byteLimit else {
-        throw .source(
-          BackupArchiveError(
-            .overLimit,
-            "\(quoted(path)) has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(byteLimit)))"))
+        throw KeyhaulError(
+          .overLimit,
+          "\(quoted(path)) has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(byteLimit)))")
       }
       try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
-      try forEachPortion { (portion) throws(WriteFailure) in
+      try forEachPortion { (portion) throws(KeyhaulError) in
         try sink.write(portion)
         try meter.add(portion.count)
       }
@@ -66,7 +65,7 @@ struct BackupWalk {
     }
 
     /// Hands the file on as it is and under its name, without its bytes being copied where that can be.
-    func pass(to sink: any StoredFileSink, _ meter: CopyMeter) throws(WriteFailure) {
+    func pass(to sink: any StoredFileSink, _ meter: CopyMeter) throws(KeyhaulError) {
       if case .directory(let walk, let file) = source, file.storedPath == path,
         try sink.take(path, from: walk.handle, file.status)
       {
@@ -76,12 +75,12 @@ struct BackupWalk {
     }
 
     /// Up to so many bytes of its end. Of an entry that is all that can be had: its bytes have gone by then.
-    func lastBytes(_ count: Int) throws(WriteFailure) -> [UInt8] {
+    func lastBytes(_ count: Int) throws(KeyhaulError) -> [UInt8] {
       switch source {
       case .directory(let walk, let file): return try walk.lastBytes(count, of: file)
       case .container(let walk, let file):
         var end: [UInt8] = []
-        try walk.forEachPortion(of: file) { (portion) throws(WriteFailure) in
+        try walk.forEachPortion(of: file) { (portion) throws(KeyhaulError) in
           end = Array((end + portion.suffix(count)).suffix(count))
         }
         return end
@@ -95,20 +94,17 @@ struct BackupWalk {
   var isDirectory: Bool { if case .directory = archive.source { true } else { false } }
 
   /// Of one file; a directory has none.
-  func format() throws(BackupArchiveError) -> ContainerFormat {
-    try withContainer { (_, format) throws(BackupArchiveError) in format }
+  func format() throws(KeyhaulError) -> ContainerFormat {
+    try withContainer { (_, format) throws(KeyhaulError) in format }
   }
 
   /// Opens the one file again and lends its bytes.
-  private func withContainer<Value, Failure: WalkFailure>(
-    _ body: (DescriptorFeed, ContainerFormat) throws(Failure) -> Value
-  ) throws(Failure) -> Value {
-    let (file, feed, format) = try reading(as: Failure.self) { () throws(BackupArchiveError) in
-      let file = DirectoryHandle(
-        try opened(path) { () throws(Errno) in try system.openForReading(path) })
-      let feed = try DescriptorFeed(descriptor: file.descriptor.raw, system: system)
-      return (file, feed, try ContainerFormat(feed))
-    }
+  private func withContainer<Value>(
+    _ body: (DescriptorFeed, ContainerFormat) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
+    let file = DirectoryHandle(try opened(path) { () throws(Errno) in try system.openForReading(path) })
+    let feed = try DescriptorFeed(descriptor: file.descriptor.raw, system: system)
+    let format = try ContainerFormat(feed)
     defer { withExtendedLifetime(file) {} }
     return try body(feed, format)
   }
@@ -117,15 +113,15 @@ struct BackupWalk {
   ///
   /// - Returns: The paths of a directory's other files.
   @discardableResult
-  func forEachFile(_ body: (File) throws(WriteFailure) -> Void) throws(WriteFailure) -> [String] {
+  func forEachFile(_ body: (File) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> [String] {
     var stored: StoredPayloads?
     // The names are compared once one is met that no device gives.
-    func place(_ path: String) throws(WriteFailure) -> String? {
+    func place(_ path: String) throws(KeyhaulError) -> String? {
       let layout = archive.layout
       guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
         return path
       }
-      if stored == nil { stored = try obtaining { () throws(BackupArchiveError) in try archive.storedFiles() } }
+      if stored == nil { stored = try archive.storedFiles() }
       if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
       // Otherwise the old list of a device that was updated, which goes along, may name it.
       let isOfOther = layout.other.storedPath(of: identifier) == path && stored?.isUnread(path) == false
@@ -133,21 +129,19 @@ struct BackupWalk {
     }
     switch archive.source {
     case .directory:
-      let walk = try obtaining { () throws(BackupArchiveError) in try DirectoryWalk(path, system: system) }
-      return try walk.forEachFile(placedBy: place) { (file) throws(WriteFailure) in
+      let walk = try DirectoryWalk(path, system: system)
+      return try walk.forEachFile(placedBy: place) { (file) throws(KeyhaulError) in
         try body(
           File(
             path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
             byteLimit: byteLimit(of: file.path), payload: payload(at: file.path), source: .directory(walk, file)))
       }
     case .container(let container):
-      try withContainer { (feed, format) throws(WriteFailure) in
-        let walk = try obtaining { () throws(BackupArchiveError) in
-          try ContainerWalk(feed, as: format, limits: limits)
-        }
-        while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
+      try withContainer { (feed, format) throws(KeyhaulError) in
+        let walk = try ContainerWalk(feed, as: format, limits: limits)
+        while let file = try walk.next() {
           let inner = BackupPath.inside(container.directory, file.path)
-          let own = try inner.flatMap { (path) throws(WriteFailure) in try place(path) }
+          let own = try inner.flatMap { (path) throws(KeyhaulError) in try place(path) }
           var name = file.name
           if let inner, let own, own != inner { name = name.dropLast(inner.utf8.count) + own }
           try body(
@@ -159,10 +153,9 @@ struct BackupWalk {
       }
       return []
     case .stream:
-      throw .source(
-        BackupArchiveError(
-          .unsupported,
-          "a stream can be read only once, and it has been read"))
+      throw KeyhaulError(
+        .unsupported,
+        "a stream can be read only once, and it has been read")
     }
   }
 
@@ -182,7 +175,7 @@ struct BackupWalk {
   }
 
   /// What else stands in a directory, and would go with it; what systems leave in every directory doesn't count.
-  func foreignNames() throws(WriteFailure) -> [String] {
+  func foreignNames() throws(KeyhaulError) -> [String] {
     guard isDirectory else { return [] }
     return try forEachFile { _ in }.filter { !FileSystem.isSystemClutter($0) }
   }
@@ -199,9 +192,9 @@ final class CopyMeter {
     self.progress = progress
   }
 
-  func add(_ count: Int) throws(WriteFailure) {
+  func add(_ count: Int) throws(KeyhaulError) {
     done += Int64(count)
-    guard progress(done, total) else { throw .source(BackupArchiveError(.interrupted, "it was stopped")) }
+    guard progress(done, total) else { throw KeyhaulError(.interrupted, "it was stopped") }
   }
 }
 
@@ -211,7 +204,7 @@ struct DirectoryWalk {
   let handle: DirectoryHandle
   private let system: FileSystem
 
-  init(_ path: String, system: FileSystem) throws(BackupArchiveError) {
+  init(_ path: String, system: FileSystem) throws(KeyhaulError) {
     handle = DirectoryHandle(try opened(path) { () throws(Errno) in try system.openDirectory(path) })
     self.system = system
   }
@@ -232,8 +225,8 @@ struct DirectoryWalk {
   /// - Parameter place: Where the file at a path belongs; `nil` for one that isn't the backup's.
   /// - Returns: The paths of files that don't.
   func forEachFile(
-    placedBy place: (String) throws(WriteFailure) -> String?, _ body: (File) throws(WriteFailure) -> Void
-  ) throws(WriteFailure) -> [String] {
+    placedBy place: (String) throws(KeyhaulError) -> String?, _ body: (File) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> [String] {
     var foreign: [String] = []
     var directories: [String] = []
     var payloads: [(name: String, place: String)] = []
@@ -268,7 +261,7 @@ struct DirectoryWalk {
   }
 
   /// A file of somebody else's may have the name of a directory of payloads.
-  private func isDirectory(_ name: String) throws(WriteFailure) -> Bool {
+  private func isDirectory(_ name: String) throws(KeyhaulError) -> Bool {
     try systemCall(name) { () throws(Errno) in
       try system.status(of: name.systemName, in: handle.descriptor)?.kind == .directory
     }
@@ -276,8 +269,8 @@ struct DirectoryWalk {
 
   /// Hands on the bytes of a file.
   func forEachPortion(
-    of file: File, _ body: (UnsafeRawBufferPointer) throws(WriteFailure) -> Void
-  ) throws(WriteFailure) {
+    of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
     let raw = file.handle.descriptor.raw
@@ -289,13 +282,12 @@ struct DirectoryWalk {
       if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
     }
     guard count == file.byteCount else {
-      throw .source(
-        BackupArchiveError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read"))
+      throw KeyhaulError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read")
     }
   }
 
   /// Up to so many bytes of a file's end.
-  func lastBytes(_ count: Int, of file: File) throws(WriteFailure) -> [UInt8] {
+  func lastBytes(_ count: Int, of file: File) throws(KeyhaulError) -> [UInt8] {
     let wanted = Int(min(Int64(count), file.byteCount))
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: wanted, alignment: 16)
     defer { buffer.deallocate() }
@@ -306,8 +298,7 @@ struct DirectoryWalk {
       let offset = file.byteCount - Int64(wanted - done)
       let read = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, at: offset, into: rest) }
       guard read > 0 else {
-        throw .source(
-          BackupArchiveError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read"))
+        throw KeyhaulError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read")
       }
       done += read
     }
@@ -316,12 +307,12 @@ struct DirectoryWalk {
 
   private func names(
     in directory: borrowing Descriptor, of prefix: String, foreign: inout [String]
-  ) throws(WriteFailure) -> [String] {
+  ) throws(KeyhaulError) -> [String] {
     let names: [FileSystem.Name]
     do throws(Errno) {
       names = try system.names(in: directory)
     } catch {
-      throw .source(BackupArchiveError(.unreadable, "\(quoted(prefix)): \(error.reason)"))
+      throw KeyhaulError(.unreadable, "\(quoted(prefix)): \(error.reason)", errno: error)
     }
     var texts: [String] = []
     for name in names {
@@ -336,33 +327,32 @@ struct DirectoryWalk {
 
   private func lend(
     _ name: String, in directory: borrowing Descriptor, at path: String, as place: String,
-    _ body: (File) throws(WriteFailure) -> Void
-  ) throws(WriteFailure) {
+    _ body: (File) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     let descriptor: Descriptor
     do throws(Errno) {
       descriptor = try system.openForReading(name, in: directory)
     } catch {
       let isLink = error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice
-      throw .source(
-        BackupArchiveError(
-          isLink ? .hostile : .unreadable, isLink ? "\(quoted(path)) is not a regular file" : "\(path): \(error.reason)"
-        ))
+      throw KeyhaulError(
+        isLink ? .hostile : .unreadable, isLink ? "\(quoted(path)) is not a regular file" : "\(path): \(error.reason)"
+      )
     }
     let raw = descriptor.raw
     let status = try systemCall(path) { () throws(Errno) in try system.status(of: raw) }
     guard status.kind == .file else {
-      throw .source(BackupArchiveError(.hostile, "\(quoted(path)) is not a regular file"))
+      throw KeyhaulError(.hostile, "\(quoted(path)) is not a regular file")
     }
     try body(File(storedPath: path, path: place, status: status, handle: DirectoryHandle(descriptor)))
   }
 
   private func systemCall<Value: ~Copyable>(
     _ path: String, _ body: () throws(Errno) -> Value
-  ) throws(WriteFailure) -> Value {
+  ) throws(KeyhaulError) -> Value {
     do throws(Errno) {
       return try body()
     } catch {
-      throw .source(BackupArchiveError(.unreadable, "\(quoted(path)): \(error.reason)"))
+      throw KeyhaulError(.unreadable, "\(quoted(path)): \(error.reason)", errno: error)
     }
   }
 }

@@ -11,11 +11,11 @@ struct DatabaseImage {
   static let maximumByteCount = 256 << 20
 
   /// Takes a database as its file stands.
-  init(_ file: [UInt8]) throws(KeychainDatabaseError) {
+  init(_ file: [UInt8]) throws(KeyhaulError) {
     guard file.count <= Self.maximumByteCount else { throw Self.overLimit(file.count) }
     guard file.starts(with: Self.signature), file.count >= Self.headerByteCount,
       DatabasePage.isByteCount(Self.pageByteCount(of: file))
-    else { throw KeychainDatabaseError(.unreadable, "it does not begin like an SQLite database") }
+    else { throw KeyhaulError(.notADatabase, "it does not begin like an SQLite database") }
     bytes = Self.withoutLog(file)
   }
 
@@ -24,13 +24,13 @@ struct DatabaseImage {
   var pageByteCount: Int { Self.pageByteCount(of: bytes) }
 
   /// The same with what a log has committed.
-  func applying(_ log: WriteAheadLog, of logBytes: [UInt8]) throws(KeychainDatabaseError) -> DatabaseImage {
+  func applying(_ log: WriteAheadLog, of logBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
       applied: try putting(log.pageStarts, of: logBytes, log.pageByteCount, upTo: log.pageCount, "with its log"))
   }
 
   /// The same as it was before the change that a journal takes back.
-  func takingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeychainDatabaseError) -> DatabaseImage {
+  func takingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
       applied: try putting(
         journal.pageStarts, of: journalBytes, journal.pageByteCount, upTo: journal.pageCount,
@@ -41,7 +41,7 @@ struct DatabaseImage {
   /// The bytes with pages of another file in their places, and so many pages altogether.
   private func putting(
     _ pageStarts: [Int: Int], of other: [UInt8], _ pageByteCount: Int, upTo pageCount: Int, _ state: String
-  ) throws(KeychainDatabaseError) -> [UInt8] {
+  ) throws(KeyhaulError) -> [UInt8] {
     let (size, overflow) = pageCount.multipliedReportingOverflow(by: pageByteCount)
     guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
     // Pages are added by the other file alone. What neither holds is missing, and no page of zeros: else a few bytes that name
@@ -55,7 +55,7 @@ struct DatabaseImage {
     }
     pages.removeLast(max(pages.count - wanted, 0))
     guard pages.starts(with: Self.signature), Self.pageByteCount(of: pages) == pageByteCount else {
-      throw KeychainDatabaseError(.damaged, "\(state), it does not begin like an SQLite database")
+      throw KeyhaulError(.databaseDamaged, "\(state), it does not begin like an SQLite database")
     }
     return pages
   }
@@ -73,8 +73,8 @@ struct DatabaseImage {
     return bytes
   }
 
-  private static func overLimit(_ count: Int) -> KeychainDatabaseError {
-    KeychainDatabaseError(
-      .overLimit, "it has \(Amounts.bytes(count)); Keyhaul reads at most \(Amounts.grouped(maximumByteCount))")
+  private static func overLimit(_ count: Int) -> KeyhaulError {
+    KeyhaulError(
+      .databaseOverLimit, "it has \(Amounts.bytes(count)); Keyhaul reads at most \(Amounts.grouped(maximumByteCount))")
   }
 }

@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 
 /// A connection to a keychain database that another program wrote.
-typealias KeychainConnection = UntrustedDatabase<KeychainDatabaseError>
+typealias KeychainConnection = UntrustedDatabase<KeyhaulError>
 
 /// The result of SQLite's check of a database's indexes.
 package enum DatabaseIndexState: Sendable, Hashable {
@@ -14,21 +14,21 @@ package enum DatabaseIndexState: Sendable, Hashable {
   case unchecked
 }
 
-extension UntrustedDatabase<KeychainDatabaseError> {
+extension UntrustedDatabase<KeyhaulError> {
   /// Opens a database in memory for reading.
-  convenience init(_ image: DatabaseImage) throws(KeychainDatabaseError) {
-    try self.init(reading: ImageContent(image), limits: .keychain) { KeychainDatabaseError(reading: $0) }
+  convenience init(_ image: DatabaseImage) throws(KeyhaulError) {
+    try self.init(reading: ImageContent(image), limits: .keychain) { KeyhaulError(reading: $0) }
   }
 
   /// Opens an existing file for changes and begins a transaction.
   ///
-  /// - Throws: `.busy` if another process has it open, even only for reading; `.notWritable`.
-  convenience init(path: String) throws(KeychainDatabaseError) {
-    try self.init(changing: path, limits: .keychain) { KeychainDatabaseError(changing: $0) }
+  /// - Throws: `.databaseBusy` if another process has it open, even only for reading; `.databaseNotWritable`.
+  convenience init(path: String) throws(KeyhaulError) {
+    try self.init(changing: path, limits: .keychain) { KeyhaulError(changing: $0) }
   }
 
   /// Whether SQLite finds no fault in the pages. Indexes are not compared with their tables.
-  func isIntact() throws(KeychainDatabaseError) -> Bool {
+  func isIntact() throws(KeyhaulError) -> Bool {
     var isIntact = false
     try forEachRow("PRAGMA quick_check(1)") { row in isIntact = row.text(0) == "ok" }
     return isIntact
@@ -38,22 +38,22 @@ extension UntrustedDatabase<KeychainDatabaseError> {
   /// occurs once. An index that exceeds the limit counts as damaged.
   ///
   /// - Parameter limit: The most CPU time, in nanoseconds; by default many times what a device's database needs.
-  func indexState(within limit: Int64? = nil) throws(KeychainDatabaseError) -> DatabaseIndexState {
-    do throws(KeychainDatabaseError) {
-      let state = try withTimeLimit(limit) { () throws(KeychainDatabaseError) -> DatabaseIndexState in
+  func indexState(within limit: Int64? = nil) throws(KeyhaulError) -> DatabaseIndexState {
+    do throws(KeyhaulError) {
+      let state = try withTimeLimit(limit) { () throws(KeyhaulError) -> DatabaseIndexState in
         if try hasComputedIndex() { return .unchecked }
         return try integrityFault() == nil ? .sound : .damaged
       }
       return state ?? .damaged
     } catch {
-      guard error.code == .damaged else { throw error }
+      guard error.code == .databaseDamaged else { throw error }
       return .damaged
     }
   }
 
   /// Whether an index has a computed column or a condition. That is code in the database, and a check of the index
   /// would run it.
-  private func hasComputedIndex() throws(KeychainDatabaseError) -> Bool {
+  private func hasComputedIndex() throws(KeyhaulError) -> Bool {
     var isComputed = false
     try forEachRow(
       "SELECT 1 FROM (SELECT DISTINCT tbl_name FROM main.sqlite_schema) AS item,"
@@ -65,7 +65,7 @@ extension UntrustedDatabase<KeychainDatabaseError> {
 
   /// Returns the columns of a table that has its own pages and no computed columns; `nil` for a view, or if there is no
   /// such table.
-  func columns(of table: String) throws(KeychainDatabaseError) -> Set<String>? {
+  func columns(of table: String) throws(KeyhaulError) -> Set<String>? {
     var isTable = false
     try forEachRow(
       "SELECT type = 'table' AND typeof(rootpage) = 'integer' AND rootpage > 0 FROM main.sqlite_schema"
@@ -78,7 +78,7 @@ extension UntrustedDatabase<KeychainDatabaseError> {
       if let name = row.text(1) { names.insert(name) }
       if row.number(6) != 0 { computes = true }
     }
-    guard !computes else { throw KeychainDatabaseError(.damaged, "a column of its \(table) table is computed") }
+    guard !computes else { throw KeyhaulError(.databaseDamaged, "a column of its \(table) table is computed") }
     return names
   }
 
@@ -87,19 +87,19 @@ extension UntrustedDatabase<KeychainDatabaseError> {
   /// - Throws: An error of stage `afterCommit` if SQLite has committed the changes but cannot merge the log. After any
   ///   other error, only the file shows whether the changes were made, because SQLite also reports a failed sync after
   ///   it has emptied the journal.
-  func commit() throws(KeychainDatabaseError) {
+  func commit() throws(KeyhaulError) {
     try run("COMMIT")
-    do throws(KeychainDatabaseError) {
+    do throws(KeyhaulError) {
       try mergeLog()
     } catch {
-      throw KeychainDatabaseError(error.code, error.reason, stage: .afterCommit)
+      throw error.with(stage: .afterCommit)
     }
   }
 
   /// Whether the database has the content of an image, regardless of the log setting in the file's header.
   ///
-  /// - Throws: `.failed` if there is not enough memory for a copy of the database.
-  func hasContent(of image: [UInt8]) throws(KeychainDatabaseError) -> Bool {
+  /// - Throws: `.databaseFailed` if there is not enough memory for a copy of the database.
+  func hasContent(of image: [UInt8]) throws(KeyhaulError) -> Bool {
     let isEqual = withImage { bytes in
       image.withUnsafeBytes { image in
         // A file may be longer than its header states. Bytes 18 and 19 state whether it has a log.
@@ -107,7 +107,7 @@ extension UntrustedDatabase<KeychainDatabaseError> {
           && bytes.dropFirst(20).elementsEqual(image.prefix(bytes.count).dropFirst(20))
       }
     }
-    guard let isEqual else { throw KeychainDatabaseError(.failed, "there is not enough memory to look at it") }
+    guard let isEqual else { throw KeyhaulError(.databaseFailed, "there is not enough memory to look at it") }
     return isEqual
   }
 }
@@ -136,29 +136,30 @@ extension DatabaseLimits {
     valueByteCount: Int32(ItemBlob.maximumByteCount + (8 << 20)), columnCount: 100)
 }
 
-extension KeychainDatabaseError {
+extension KeyhaulError {
   fileprivate init(reading failure: SQLiteFailure) {
     let code: Code =
       switch failure.kind {
-      case .tooBig: .overLimit
-      case .noMemory, .oldLibrary, .cannotOpen: .failed
-      case .notADatabase: .unreadable
-      default: .damaged
+      case .tooBig: .databaseOverLimit
+      case .noMemory, .oldLibrary, .cannotOpen: .databaseFailed
+      case .notADatabase: .notADatabase
+      default: .databaseDamaged
       }
-    self.init(code, failure.reason)
+    self.init(code, failure.reason, errno: failure.errno)
   }
 
   fileprivate init(changing failure: SQLiteFailure) {
     let code: Code =
       switch failure.kind {
-      case .busy: .busy
-      case .readOnly: .notWritable
-      case .notADatabase: .unreadable
-      case .corrupt: .damaged
-      case .tooBig: .overLimit
-      case .disk: .disk
-      default: .failed
+      case .busy: .databaseBusy
+      case .readOnly: .databaseNotWritable
+      case .notADatabase: .notADatabase
+      case .corrupt: .databaseDamaged
+      case .tooBig: .databaseOverLimit
+      case .disk: .databaseDisk
+      default: .databaseFailed
       }
-    self.init(code, failure.reason + (failure.systemError.map { " (\($0.reason))" } ?? ""))
+    self.init(
+      code, failure.reason + (failure.systemError.map { " (\($0.reason))" } ?? ""), errno: failure.errno)
   }
 }

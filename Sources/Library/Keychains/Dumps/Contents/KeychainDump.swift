@@ -1,4 +1,4 @@
-package import Basics
+public import Basics
 package import KeychainFormats
 package import KeychainRules
 
@@ -142,49 +142,37 @@ package struct KeychainDump: Sendable {
   }
 }
 
-/// Why a file could not be read as a dump of a keychain. What happens to a single item is `DumpFault` instead.
-package struct KeychainDumpError: ExplainedError, Equatable {
-  /// Why, for a program to switch on.
-  package enum Code: String, Sendable {
-    /// The bytes are no property list or JSON that can be read.
-    case unreadable
-    /// They are, and follow none of the known forms.
-    case unknownForm
-    /// A backup's own keychain file: its items are sealed with the keys of the backup.
-    case backupKeychain
-    /// More, deeper or larger than a named limit accepts.
-    case overLimit
-    /// The ciphers that open sealed entries do not work here.
-    case failed
-  }
-
-  /// Why, for a program to switch on.
-  package let code: Code
-  /// The fact found, with its place where it has one. It quotes no value.
-  package let reason: String
-
-  /// Creates an error.
-  package init(_ code: Code, _ reason: String) {
-    self.code = code
-    self.reason = reason
-  }
-
-  /// What is said of every error with the same code.
-  package var meaning: ErrorMeaning {
-    switch code {
-    case .unreadable:
-      .init(.refused, "it is not a readable keychain dump", advice: "another copy of it, or a backup")
-    case .unknownForm:
-      .init(.refused, "it is not a backup or a known keychain dump", advice: "check the path")
-    case .backupKeychain:
-      .init(
-        .refused, "it is the encrypted keychain of a backup", advice: "the backup that contains it, with its password")
-    case .overLimit: .init(.refused, "the dump is over a limit", advice: "don't trust this file")
-    case .failed:
-      .init(.failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
-    }
-  }
+extension KeyhaulError.Domain {
+  /// A keychain dump. What happens to a single entry is in the `KeychainDump`.
+  public static let keychainDump = Self("keychain-dump")
 }
+
+extension KeyhaulError.Code {
+  private static func dump(_ rawValue: String, _ category: ErrorCategory, _ summary: String, advice: Remedy) -> Self {
+    Self(rawValue, of: .keychainDump, category, summary, advice: advice)
+  }
+
+  /// The bytes are not a property list or JSON that can be read.
+  public static let unreadableDump = dump(
+    "unreadable", .refused, "it is not a readable keychain dump", advice: "another copy of it, or a backup")
+  /// They are, but have none of the known forms.
+  public static let unknownDump = dump(
+    "unknownForm", .refused, "it is not a backup or a known keychain dump", advice: "check the path")
+  /// A backup's own keychain file: its items are encrypted with the keys of the backup.
+  public static let backupKeychain = dump(
+    "backupKeychain", .refused, "it is the encrypted keychain of a backup",
+    advice: "the backup that contains it, with its password")
+  /// More, deeper or larger than a named limit accepts.
+  public static let dumpOverLimit = dump(
+    "overLimit", .refused, "the dump is over a limit", advice: "don't trust this file")
+  /// The ciphers that open encrypted entries do not work here.
+  public static let dumpFailed = dump(
+    "failed", .failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
+}
+
+/// The error of a keychain dump.
+@available(*, deprecated, renamed: "KeyhaulError")
+public typealias KeychainDumpError = KeyhaulError
 
 /// In which form another program gave the items of a keychain away. The content decides, never a file's name.
 ///

@@ -24,10 +24,10 @@ struct DumpCollector {
   /// Begins the next entry.
   ///
   /// - Returns: Its position.
-  /// - Throws: `.overLimit` for more entries than a dump may have.
-  mutating func nextEntry() throws(KeychainDumpError) -> Int {
+  /// - Throws: `.dumpOverLimit` for more entries than a dump may have.
+  mutating func nextEntry() throws(KeyhaulError) -> Int {
     guard entryCount < limit else {
-      throw KeychainDumpError(.overLimit, "more than \(Amounts.grouped(limit)) entries")
+      throw KeyhaulError(.dumpOverLimit, "more than \(Amounts.grouped(limit)) entries")
     }
     entryCount += 1
     return entryCount - 1

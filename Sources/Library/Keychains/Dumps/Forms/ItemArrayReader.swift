@@ -19,8 +19,8 @@ enum ItemArrayReader {
     }
   }
 
-  /// - Throws: `.overLimit` for more entries than a dump may have.
-  static func read(_ root: [PropertyValue], _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+  /// - Throws: `.dumpOverLimit` for more entries than a dump may have.
+  static func read(_ root: [PropertyValue], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     let isPasswords = root.allSatisfy(isEncodedPassword)
     var collector = DumpCollector(isPasswords ? .genericPasswords : .items, acceptingAtMost: limit)
     for entry in root {

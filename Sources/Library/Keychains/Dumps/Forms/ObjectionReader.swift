@@ -35,8 +35,8 @@ enum ObjectionReader {
     root.arrayValue?.contains { $0[itemClass]?.stringValue != nil } ?? false
   }
 
-  /// - Throws: `.overLimit` for more entries than a dump may have.
-  static func read(_ root: JSONValue, _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+  /// - Throws: `.dumpOverLimit` for more entries than a dump may have.
+  static func read(_ root: JSONValue, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     var collector = DumpCollector(.objection, acceptingAtMost: limit)
     for entry in root.arrayValue ?? [] {
       let position = try collector.nextEntry()

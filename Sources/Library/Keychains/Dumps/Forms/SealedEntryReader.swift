@@ -22,11 +22,11 @@ struct SealedEntryReader {
     root[entriesKey]?.arrayValue != nil && root[keysKey]?.dictionaryValue != nil
   }
 
-  /// - Throws: `.unknownForm` where tables stand beside the entries, `.overLimit` for more entries than a dump may have,
-  ///   `.failed` where the ciphers do not work.
-  static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+  /// - Throws: `.unknownDump` where tables stand beside the entries, `.dumpOverLimit` for more entries than a dump may have,
+  ///   `.dumpFailed` where the ciphers do not work.
+  static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     guard !TablesReader.recognizes(root) else {
-      throw KeychainDumpError(.unknownForm, "it has both encrypted entries and tables, which no known tool writes")
+      throw KeyhaulError(.unknownDump, "it has both encrypted entries and tables, which no known tool writes")
     }
     var reader = try SealedEntryReader(keys: root[keysKey]?.dictionaryValue ?? PropertyDictionary(), limit)
     reader.collector.repeatedKeyCount += repeatedKeyCount(in: root)
@@ -37,7 +37,7 @@ struct SealedEntryReader {
     return reader.collector.dump()
   }
 
-  private init(keys named: PropertyDictionary, _ limit: Int) throws(KeychainDumpError) {
+  private init(keys named: PropertyDictionary, _ limit: Int) throws(KeyhaulError) {
     var (usable, unusable) = ([KeyClass: SensitiveBytes](), [KeyClass: DumpFault]())
     collector = DumpCollector(.sealedEntries, acceptingAtMost: limit)
     collector.repeatedKeyCount += Self.repeatedKeyCount(in: named)
@@ -58,7 +58,7 @@ struct SealedEntryReader {
 
   // MARK: One entry
 
-  private mutating func take(_ value: PropertyValue, at position: Int) throws(KeychainDumpError) {
+  private mutating func take(_ value: PropertyValue, at position: Int) throws(KeyhaulError) {
     guard case .dictionary(let entry) = value else { return collector.skip(.notAnItem) }
     collector.repeatedKeyCount += Self.repeatedKeyCount(in: entry)
     // What is said to stand in clear there, nobody describes.
@@ -75,7 +75,7 @@ struct SealedEntryReader {
   }
 
   /// Older files leave the table out: the attributes tell it where they open.
-  private mutating func takeWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeychainDumpError) {
+  private mutating func takeWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeyhaulError) {
     let (first, _) = try content(of: entry, as: .genericPassword)
     let attributes: KeychainItem
     switch first {
@@ -94,7 +94,7 @@ struct SealedEntryReader {
 
   private mutating func content(
     of entry: PropertyDictionary, as kind: ItemKind
-  ) throws(KeychainDumpError) -> (DumpedItem.Content, hasOtherDigest: Bool) {
+  ) throws(KeyhaulError) -> (DumpedItem.Content, hasOtherDigest: Bool) {
     let keyClass = entry["classKeyIdx"]?.integerValue.flatMap(UInt32.init(exactly:)).map(KeyClass.init(rawValue:))
     let protection = keyClass.flatMap(ProtectionClass.init(keyClass:))
     let blob: DatabaseItemBlob
@@ -164,12 +164,8 @@ struct SealedEntryReader {
   /// Names what is not the dump's fault.
   private static func working<Result>(
     _ work: () throws(DataProtectionError) -> Result
-  ) throws(KeychainDumpError) -> Result {
-    do throws(DataProtectionError) {
-      return try work()
-    } catch {
-      throw KeychainDumpError(.failed, error.reason)
-    }
+  ) throws(KeyhaulError) -> Result {
+    try converting({ KeyhaulError(.dumpFailed, $0.reason) }, work)
   }
 }
 

@@ -12,8 +12,8 @@ enum TablesReader {
     root.entries.contains { $0.key.stringValue.flatMap(ItemKind.init(rawValue:)) != nil }
   }
 
-  /// - Throws: `.backupKeychain` for what a backup has under the same names, `.overLimit`.
-  static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+  /// - Throws: `.backupKeychain` for what a backup has under the same names, `.dumpOverLimit`.
+  static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     try refuseBackup(root)
     let isUntyped = isUntyped(root)
     var collector = DumpCollector(isUntyped ? .untypedTables : .tables, acceptingAtMost: limit)
@@ -55,13 +55,13 @@ enum TablesReader {
       .flatMap { $0.value.arrayValue ?? [] }.compactMap(\.dictionaryValue)
   }
 
-  private static func refuseBackup(_ root: PropertyDictionary) throws(KeychainDumpError) {
+  private static func refuseBackup(_ root: PropertyDictionary) throws(KeyhaulError) {
     let all = Array(entries(of: root))
     let isSealed =
       !all.isEmpty
       && all.allSatisfy { entry in entry.entries.allSatisfy { namesOfBackup.contains($0.key.stringValue ?? "") } }
     guard isSealed || root[backupKeybag] != nil else { return }
-    throw KeychainDumpError(
+    throw KeyhaulError(
       .backupKeychain,
       root[backupKeybag] != nil
         ? "it names the keybag that its items are encrypted for" : "its entries have only an encrypted blob")

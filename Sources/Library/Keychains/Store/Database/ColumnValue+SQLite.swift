@@ -78,14 +78,14 @@ extension ColumnValue: DatabaseValueConvertible {
 
 extension Database {
   /// Runs a prepared statement that gives no rows.
-  func run(_ sql: String, _ arguments: [ColumnValue] = []) throws(KeychainStoreError) {
+  func run(_ sql: String, _ arguments: [ColumnValue] = []) throws(KeyhaulError) {
     try translatingErrors { try prepared(sql, arguments).execute() }
   }
 
   /// Lends each row for the length of the closure.
   func forEachRow(
     _ sql: String, _ arguments: [ColumnValue] = [], _ body: (Row) throws -> Void
-  ) throws(KeychainStoreError) {
+  ) throws(KeyhaulError) {
     try walkRows(sql, arguments) { row in
       try body(row)
       return true
@@ -95,7 +95,7 @@ extension Database {
   /// The same until the closure returns false.
   func walkRows(
     _ sql: String, _ arguments: [ColumnValue] = [], _ body: (Row) throws -> Bool
-  ) throws(KeychainStoreError) {
+  ) throws(KeyhaulError) {
     try translatingErrors {
       let cursor = try Row.fetchCursor(try prepared(sql, arguments))
       while let row = try cursor.next(), try body(row) {}
@@ -103,7 +103,7 @@ extension Database {
   }
 
   /// All rows of a small answer.
-  func columnValues(sql: String, _ arguments: [ColumnValue] = []) throws(KeychainStoreError) -> [[ColumnValue]] {
+  func columnValues(sql: String, _ arguments: [ColumnValue] = []) throws(KeyhaulError) -> [[ColumnValue]] {
     var rows: [[ColumnValue]] = []
     try forEachRow(sql, arguments) { row in rows.append((0..<row.count).map { row.columnValue($0) }) }
     return rows

@@ -16,8 +16,8 @@ struct DatabaseFile {
 
   /// Makes an empty file of mode 0600, whatever the process's umask is.
   ///
-  /// - Throws: `.io` where a file or a link is there already or the directory cannot be written, `.diskFull`.
-  func create() throws(KeychainStoreError) {
+  /// - Throws: `.storeIO` where a file or a link is there already or the directory cannot be written, `.diskFull`.
+  func create() throws(KeyhaulError) {
     try refuseSidecars()
     let file = try calling("cannot be created") { () throws(Errno) in try system.createFile(path) }
     try calling("cannot be given mode 0600") { () throws(Errno) in
@@ -29,15 +29,15 @@ struct DatabaseFile {
   ///
   /// The file is not opened for it: closing any descriptor of a file drops the locks that this process's other
   /// connections hold on it (SQLite, "How To Corrupt An SQLite Database File", 2.2).
-  func secureExisting() throws(KeychainStoreError) {
+  func secureExisting() throws(KeyhaulError) {
     for suffix in Self.sidecarSuffixes {
       if let status = try status(of: path + suffix), status.kind != .file {
-        throw KeychainStoreError(.damaged, "the file beside it, keychain-2.db\(suffix), is not a regular file")
+        throw KeyhaulError(.storeDamaged, "the file beside it, keychain-2.db\(suffix), is not a regular file")
       }
     }
-    guard let status = try status(of: path) else { throw KeychainStoreError(.notAvailable, "there is no file") }
+    guard let status = try status(of: path) else { throw KeyhaulError(.notAvailable, "there is no file") }
     guard status.kind == .file else {
-      throw KeychainStoreError(.damaged, "it is not a regular file but a link, a folder or something else")
+      throw KeyhaulError(.storeDamaged, "it is not a regular file but a link, a folder or something else")
     }
     guard status.permissions & 0o077 != 0 else { return }
     try calling("cannot be given mode 0600") { () throws(Errno) in
@@ -53,25 +53,25 @@ struct DatabaseFile {
   private static let sidecarSuffixes = ["-wal", "-shm", "-journal"]
 
   /// Returns the status of the file at a path, or of the link itself if it is one; `nil` if there is no such file.
-  private func status(of path: String) throws(KeychainStoreError) -> FileStatus? {
+  private func status(of path: String) throws(KeyhaulError) -> FileStatus? {
     try calling("cannot be examined") { () throws(Errno) in try system.status(of: path) }
   }
 
   /// A log left beside a database that is no more would be played into the new one.
-  private func refuseSidecars() throws(KeychainStoreError) {
+  private func refuseSidecars() throws(KeyhaulError) {
     for suffix in Self.sidecarSuffixes where try status(of: path + suffix) != nil {
-      throw KeychainStoreError(.io, "a file of another database, keychain-2.db\(suffix), is in the way")
+      throw KeyhaulError(.storeIO, "a file of another database, keychain-2.db\(suffix), is in the way")
     }
   }
 
   private func calling<Value: ~Copyable>(
     _ failure: String, _ body: () throws(Errno) -> Value
-  ) throws(KeychainStoreError) -> Value {
+  ) throws(KeyhaulError) -> Value {
     do throws(Errno) {
       return try body()
     } catch {
-      let code: KeychainStoreError.Code = error.isDiskFull ? .diskFull : error.isAbsence ? .notAvailable : .io
-      throw KeychainStoreError(code, "the file \(failure): \(error.reason)")
+      let code: KeyhaulError.Code = error.isDiskFull ? .diskFull : error.isAbsence ? .notAvailable : .storeIO
+      throw KeyhaulError(code, "the file \(failure): \(error.reason)", errno: error)
     }
   }
 }

@@ -89,22 +89,22 @@ enum KeychainSchema {
 ///
 /// A trigger, a view, a generated column or an expression in an index would run on our queries; none belongs here.
 enum SchemaCheck {
-  /// - Throws: `.damaged` with the first difference.
-  static func verify(_ database: Database) throws(KeychainStoreError) {
+  /// - Throws: `.storeDamaged` with the first difference.
+  static func verify(_ database: Database) throws(KeyhaulError) {
     var missing = Dictionary(uniqueKeysWithValues: KeychainSchema.objects.map { ($0.name, $0) })
     for row in try database.columnValues(sql: "SELECT type, name, sql FROM main.sqlite_master") {
       let type = row[0].textValue ?? ""
       let name = row[1].textValue ?? ""
       if isOfSQLite(type, name, row[2]) { continue }
       guard let expected = missing.removeValue(forKey: name), expected.category.rawValue == type else {
-        throw KeychainStoreError(.damaged, "it contains a \(type) that no keychain database has")
+        throw KeyhaulError(.storeDamaged, "it contains a \(type) that no keychain database has")
       }
       guard row[2] == .text(expected.sql) else {
-        throw KeychainStoreError(.damaged, "the \(name) \(type) differs from schema 12.11")
+        throw KeyhaulError(.storeDamaged, "the \(name) \(type) differs from schema 12.11")
       }
     }
     if let object = KeychainSchema.objects.first(where: { missing[$0.name] != nil }) {
-      throw KeychainStoreError(.damaged, "the \(object.name) \(object.category.rawValue) is missing")
+      throw KeyhaulError(.storeDamaged, "the \(object.name) \(object.category.rawValue) is missing")
     }
     try verifyVersion(database)
   }
@@ -112,12 +112,12 @@ enum SchemaCheck {
   /// Refuses a database whose indexes do not list every row. A missing row would not be found, and would be added a
   /// second time.
   ///
-  /// - Throws: `.damaged` if an index does not list every row.
-  static func verifyIndexes(_ database: Database) throws(KeychainStoreError) {
+  /// - Throws: `.storeDamaged` if an index does not list every row.
+  static func verifyIndexes(_ database: Database) throws(KeyhaulError) {
     let rows = try database.columnValues(sql: "PRAGMA integrity_check(1)")
     guard rows.first?.first?.textValue == "ok" else {
-      throw KeychainStoreError(
-        .damaged, "its indexes do not match its tables, so a change could add an item that is already there")
+      throw KeyhaulError(
+        .storeDamaged, "its indexes do not match its tables, so a change could add an item that is already there")
     }
   }
 
@@ -134,18 +134,18 @@ enum SchemaCheck {
   }
 
   /// While an upgrade is unfinished the upper halves hold the old version, so only the low bytes count.
-  private static func verifyVersion(_ database: Database) throws(KeychainStoreError) {
+  private static func verifyVersion(_ database: Database) throws(KeyhaulError) {
     let rows = try database.columnValues(sql: "SELECT version, minor FROM tversion LIMIT 2")
     guard rows.count == 1, let version = rows[0][0].integerValue, let minor = rows[0][1].integerValue else {
-      throw KeychainStoreError(.damaged, "the tversion table does not have exactly one row with a version")
+      throw KeyhaulError(.storeDamaged, "the tversion table does not have exactly one row with a version")
     }
     guard version & 0xFF == KeychainSchema.majorVersion, minor & 0xFF == KeychainSchema.minorVersion else {
-      throw KeychainStoreError(.damaged, "its schema is \(version & 0xFF).\(minor & 0xFF), not 12.11")
+      throw KeyhaulError(.storeDamaged, "its schema is \(version & 0xFF).\(minor & 0xFF), not 12.11")
     }
   }
 
   /// Makes the tables, their indexes and the version row.
-  static func create(in database: Database) throws(KeychainStoreError) {
+  static func create(in database: Database) throws(KeyhaulError) {
     try database.translatingErrors {
       for object in KeychainSchema.objects { try database.execute(sql: object.sql) }
       try database.execute(

@@ -1,32 +1,19 @@
-import Basics
+package import Basics
 import GRDB
 package import KeychainCrypto
 package import KeychainFormats
 package import KeychainRules
 
 extension KeychainStore {
-  /// One IMMEDIATE transaction in which a backup is put in place. What the closure throws takes everything back.
+  /// Puts a backup in place in one IMMEDIATE transaction.
   ///
-  /// - Parameters:
-  ///   - translating: Turns an error of the database itself into one of the caller's.
-  ///   - body: Takes the transaction for the length of the closure.
-  @discardableResult
-  package func restore<Value, Failure: Error>(
-    translating: (KeychainStoreError) -> Failure, _ body: (borrowing RestoreTransaction) throws(Failure) -> Value
-  ) throws(Failure) -> Value {
-    try write(translating: translating, isBulk: true) { (transaction) throws(Failure) in
-      try body(RestoreTransaction(transaction))
-    }
-  }
-
-  /// Does a whole restore in one transaction, as above, where the closure throws the database's own errors.
-  ///
+  /// - Parameter body: Takes the transaction for the length of the closure. An error that it throws undoes everything.
   /// - Throws: What the closure throws; then nothing was changed.
   @discardableResult
   package func restore<Value>(
-    _ body: (borrowing RestoreTransaction) throws(KeychainStoreError) -> Value
-  ) throws(KeychainStoreError) -> Value {
-    try restore(translating: { $0 }, body)
+    _ body: (borrowing RestoreTransaction) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
+    try write(isBulk: true) { (transaction) throws(KeyhaulError) in try body(RestoreTransaction(transaction)) }
   }
 }
 
@@ -41,7 +28,7 @@ package struct RestoreTransaction: ~Copyable {
   ///
   /// - Returns: How many rows are gone.
   @discardableResult
-  package borrowing func deleteNonSynced() throws(KeychainStoreError) -> Int {
+  package borrowing func deleteNonSynced() throws(KeyhaulError) -> Int {
     let places = RestoreRemoval.keptAccessGroups.map { _ in "?" }.joined(separator: ",")
     var count = 0
     for kind in ItemKind.allCases {
@@ -55,12 +42,10 @@ package struct RestoreTransaction: ~Copyable {
   }
 
   /// Does imports of an item of each of these kinds, which take less time together than each by itself.
-  ///
-  /// - Parameter translating: Turns an error of the database itself into one of the closure's.
-  package borrowing func importing<Failure: Error>(
-    _ kinds: some Sequence<ItemKind>, translating: (KeychainStoreError) -> Failure, _ body: () throws(Failure) -> Void
-  ) throws(Failure) {
-    try transaction.adding(kinds, translating: translating, body)
+  package borrowing func importing(
+    _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    try transaction.adding(kinds, body)
   }
 
   /// Stores one item of the backup, or decides between it and the row with its primary key, and says how. A row that stays
@@ -72,7 +57,7 @@ package struct RestoreTransaction: ~Copyable {
   @discardableResult
   package borrowing func importItem(
     _ incoming: IncomingItem, keys: ClassKeys, random: any RandomSource
-  ) throws(KeychainStoreError) -> ImportResolution {
+  ) throws(KeyhaulError) -> ImportResolution {
     try transaction.requireGoingOn()
     let item = try byRule(try NewItem.identified(incoming.item, random: random))
     let row = try WritableRow(sealing: item, keys: keys, random: random)
@@ -80,12 +65,12 @@ package struct RestoreTransaction: ~Copyable {
       return try byRule(try ImportConflict.resolve(incoming: incoming, existing: nil))
     }
     guard let raw = try transaction.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeychainStoreError(.damaged, "the item conflicts with a row that cannot be found")
+      throw KeyhaulError(.storeDamaged, "the item conflicts with a row that cannot be found")
     }
     let existing = try RowSealing.open(raw, keys: keys)
     let met = try ExistingRow(existing)
     let resolution = try byRule(try ImportConflict.resolve(incoming: incoming, existing: met))
-    if case .blocked(let fault) = resolution.outcome { throw KeychainStoreError(fault) }
+    if case .blocked(let fault) = resolution.outcome { throw KeyhaulError(fault) }
     guard
       let winner = resolution.outcome.isReplacement
         ? resolution.storedItem(incoming: item, existing: existing.item)
@@ -103,8 +88,8 @@ extension KeychainStore {
   /// - Returns: `false` with the first that would store or change something.
   package func wouldChangeNothing(
     importing items: [IncomingItem], keys: ClassKeys
-  ) throws(KeychainStoreError) -> Bool {
-    try read { (transaction) throws(KeychainStoreError) in
+  ) throws(KeyhaulError) -> Bool {
+    try read { (transaction) throws(KeyhaulError) in
       for incoming in items {
         let key = try byRule(try ItemColumns.primaryKeyValues(of: incoming.item))
         guard let raw = try transaction.row(incoming.item.kind, primaryKey: key) else { return false }

@@ -13,7 +13,7 @@ enum RowSealing {
   ///   has no key, `.notAvailable` where another class has none, `.parameter` for an item that has no encoding.
   static func seal(
     _ item: KeychainItem, keys: ClassKeys, random: any RandomSource
-  ) throws(KeychainStoreError) -> [UInt8] {
+  ) throws(KeyhaulError) -> [UInt8] {
     let accessControl = item[.accessControl]
     var plain = item
     if accessControl != nil { plain[.accessControl] = nil }
@@ -23,15 +23,15 @@ enum RowSealing {
       case nil: sealed = try keys.seal(plain, as: .device, random: random).serialized()
       case .dictionary(let constraints):
         sealed = try keys.sealAccessControlled(plain, constraints: constraints, random: random).serialized()
-      default: throw KeychainStoreError(.parameter, "the access control is not a dictionary of constraints")
+      default: throw KeyhaulError(.parameter, "the access control is not a dictionary of constraints")
       }
     } catch let error as ItemSealError {
-      throw KeychainStoreError(sealing: error)
+      throw KeyhaulError(sealing: error)
     } catch {
-      throw KeychainStoreError(fromDatabase: error)
+      throw KeyhaulError(fromDatabase: error)
     }
     guard sealed.count <= ItemBlob.maximumByteCount else {
-      throw KeychainStoreError(
+      throw KeyhaulError(
         .parameter, "the item has \(sealed.count) bytes; the limit is \(ItemBlob.maximumByteCount)")
     }
     return sealed
@@ -40,7 +40,7 @@ enum RowSealing {
   /// Opens a row, or says why it does not open.
   ///
   /// - Throws: `.notAvailable` where it is neither the row's nor the lock's fault.
-  static func open(_ raw: RawRow, keys: ClassKeys) throws(KeychainStoreError) -> KeychainRow {
+  static func open(_ raw: RawRow, keys: ClassKeys) throws(KeyhaulError) -> KeychainRow {
     guard let sealed = raw.sealedItem else {
       return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))
     }
@@ -72,11 +72,11 @@ enum RowSealing {
     return item
   }
 
-  private static func fault(of error: ItemSealError) throws(KeychainStoreError) -> RowFault {
+  private static func fault(of error: ItemSealError) throws(KeyhaulError) -> RowFault {
     switch (error.fault, error.keyClass) {
     case (.locked, let keyClass?): return .locked(keyClass)
     case (.deviceBound, let keyClass?), (.classKeyDamaged, let keyClass?): return .keyUnavailable(keyClass)
-    case (.failed(let failure), _): throw KeychainStoreError(failure)
+    case (.failed(let failure), _): throw KeyhaulError(keys: failure)
     default: return .undecodable(reason: error.description)
     }
   }

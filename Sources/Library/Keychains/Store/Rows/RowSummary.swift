@@ -95,7 +95,7 @@ extension ExistingRow {
   /// What an opened row is to an item that collides with it.
   ///
   /// - Throws: `.notAvailable` where a digest cannot be computed.
-  package init(_ row: KeychainRow) throws(KeychainStoreError) {
+  package init(_ row: KeychainRow) throws(KeyhaulError) {
     switch row.content {
     case .fault(let fault): self.init(state: fault.isPermanent ? .corrupt : .unreadable(fault))
     case .item(let item):

@@ -19,7 +19,7 @@ enum EmptyData {
   /// Whether a row has the old form in a column that an index leads to: `musr`, which every row of the single user has
   /// empty, the identifiers of certificates and keys, and the persistent reference. The indexes are gone through, not
   /// the rows; nothing is kept of the answer, so that rows which another program writes later are found too.
-  static func needsSettling(in transaction: KeychainTransaction) throws(KeychainStoreError) -> Bool {
+  static func needsSettling(in transaction: KeychainTransaction) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases {
       for question in questions(about: kind)
       where try transaction.database.columnValues(sql: question) == [[.integer(1)]] {
@@ -44,7 +44,7 @@ enum EmptyData {
 
   /// Gives every row the one form. Of two rows that are one item then, the one modified last stays; of two modified at
   /// the same moment the one that had the right form, which is the one that Apple's daemon sees.
-  static func settle(in transaction: KeychainTransaction) throws(KeychainStoreError) {
+  static func settle(in transaction: KeychainTransaction) throws(KeyhaulError) {
     for kind in ItemKind.allCases {
       let table = kind.rawValue
       try transaction.database.run(deletionOfDoubles(of: kind))

@@ -109,7 +109,7 @@ struct WritableRow {
   ///   for a value that its attribute cannot have.
   init(
     sealing item: KeychainItem, keys: ClassKeys, random: any RandomSource
-  ) throws(KeychainStoreError) {
+  ) throws(KeyhaulError) {
     var item = item
     item.unpack()
     item[.digest] = .data(try byRule(try item.storedDigest()))
@@ -137,13 +137,13 @@ struct RowCondition {
   ///
   /// - Returns: `nil` if a query for all kinds asks for an attribute that this kind doesn't have.
   /// - Throws: `.noSuchAttribute` where the query names its kind, `.parameter` for a value that cannot be compared.
-  init?(_ query: ItemQuery, kind: ItemKind, limit: Int? = nil) throws(KeychainStoreError) {
+  init?(_ query: ItemQuery, kind: ItemKind, limit: Int? = nil) throws(KeyhaulError) {
     for (code, value) in query.attributes.sorted(by: { $0.key < $1.key }) {
       guard let definition = AttributeTable.definition(of: code, in: kind), definition.flags.contains(.column),
         definition.kind != .encryptedData
       else {
         guard query.kind == nil else {
-          throw KeychainStoreError(.noSuchAttribute, "a \(kind.reportName) cannot be found by \(code.rawValue)")
+          throw KeyhaulError(.noSuchAttribute, "a \(kind.reportName) cannot be found by \(code.rawValue)")
         }
         return nil
       }

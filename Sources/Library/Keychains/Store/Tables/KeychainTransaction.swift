@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import GRDB
 package import KeychainCrypto
 import KeychainFormats
@@ -12,12 +12,12 @@ package struct KeychainTransaction {
   /// Between two items of many: ends their change where nobody waits for it any more.
   ///
   /// - Throws: `.cancelled`; the transaction then has to be taken back, as for every error.
-  func requireGoingOn() throws(KeychainStoreError) {
-    guard shouldContinue() else { throw KeychainStoreError(.cancelled, "it was stopped; no item was changed") }
+  func requireGoingOn() throws(KeyhaulError) {
+    guard shouldContinue() else { throw KeyhaulError(.cancelled, "it was stopped; no item was changed") }
   }
 
   /// The row that an item with these primary-key columns would collide with.
-  func row(_ kind: ItemKind, primaryKey: [ColumnValue]) throws(KeychainStoreError) -> RawRow? {
+  func row(_ kind: ItemKind, primaryKey: [ColumnValue]) throws(KeyhaulError) -> RawRow? {
     let table = KeychainTable.of(kind)
     var found: RawRow?
     try database.forEachRow(table.selectByPrimaryKeySQL, primaryKey) { row in found = table.read(row) }
@@ -26,9 +26,9 @@ package struct KeychainTransaction {
 
   /// Rows in the order of their numbers; the closure's error ends the walk.
   func forEachRow(
-    _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeychainStoreError) -> Void
-  ) throws(KeychainStoreError) {
-    try walkRows(kind, condition) { (raw) throws(KeychainStoreError) in
+    _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    try walkRows(kind, condition) { (raw) throws(KeyhaulError) in
       try body(raw)
       return true
     }
@@ -36,22 +36,22 @@ package struct KeychainTransaction {
 
   /// The same until the closure returns false.
   func walkRows(
-    _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeychainStoreError) -> Bool
-  ) throws(KeychainStoreError) {
+    _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeyhaulError) -> Bool
+  ) throws(KeyhaulError) {
     let table = KeychainTable.of(kind)
     try database.walkRows(table.selectSQL + condition.clause, condition.arguments) { row in
       try body(table.read(row))
     }
   }
 
-  func count(_ kind: ItemKind, _ condition: RowCondition) throws(KeychainStoreError) -> Int {
+  func count(_ kind: ItemKind, _ condition: RowCondition) throws(KeyhaulError) -> Int {
     let rows = try database.columnValues(
       sql: "SELECT count(*) FROM \(kind.rawValue)" + condition.clause, condition.arguments)
     return rows.first?.first?.integerValue.flatMap { Int(exactly: $0) } ?? 0
   }
 
   /// - Returns: The new row's number, or `nil` if a row with this primary key is there.
-  func insert(_ row: WritableRow) throws(KeychainStoreError) -> Int64? {
+  func insert(_ row: WritableRow) throws(KeyhaulError) -> Int64? {
     do {
       try database.run(KeychainTable.of(row.kind).insertSQL, row.columns)
     } catch {
@@ -62,11 +62,11 @@ package struct KeychainTransaction {
   }
 
   /// Writes all columns of a row again; its number stays.
-  func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeychainStoreError) {
+  func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeyhaulError) {
     try database.run(KeychainTable.of(row.kind).overwriteSQL, row.columns + [.integer(rowID)])
   }
 
-  func delete(_ reference: RowReference) throws(KeychainStoreError) {
+  func delete(_ reference: RowReference) throws(KeyhaulError) {
     try database.run(KeychainTable.of(reference.kind).deleteSQL, [.integer(reference.rowID)])
   }
 }
@@ -85,49 +85,39 @@ extension KeychainTransaction {
   /// Does work that adds a row of each of these kinds. A table that becomes several times as large by it is without its
   /// indexes meanwhile: made of all rows at once they take half of the time that row after row takes. Rows are found by
   /// their number and by their primary key all the same.
-  ///
-  /// - Parameter translating: Turns an error of the database itself into one of the closure's. The transaction then has to
-  ///   be taken back, as for every error.
-  func adding<Failure: Error>(
-    _ kinds: some Sequence<ItemKind>, translating: (KeychainStoreError) -> Failure, _ body: () throws(Failure) -> Void
-  ) throws(Failure) {
-    func changing(_ change: () throws(KeychainStoreError) -> Void) throws(Failure) {
-      do throws(KeychainStoreError) { try change() } catch { throw translating(error) }
-    }
+  func adding(
+    _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     let counts = Dictionary(kinds.map { ($0, 1) }, uniquingKeysWith: +)
     let kilobytes = counts.values.reduce(0, +) * Self.cacheByteCount / 1024
     var taken: [KeychainSchema.Object] = []
-    try changing { () throws(KeychainStoreError) in
-      if kilobytes > Self.bulkCacheKilobytes { try database.run("PRAGMA cache_size = -\(kilobytes)") }
-      for kind in ItemKind.allCases where try growsByFar(kind, by: counts[kind] ?? 0) {
-        for index in KeychainSchema.indexes(of: kind) {
-          try database.run("DROP INDEX \(index.name)")
-          taken.append(index)
-        }
+    if kilobytes > Self.bulkCacheKilobytes { try database.run("PRAGMA cache_size = -\(kilobytes)") }
+    for kind in ItemKind.allCases where try growsByFar(kind, by: counts[kind] ?? 0) {
+      for index in KeychainSchema.indexes(of: kind) {
+        try database.run("DROP INDEX \(index.name)")
+        taken.append(index)
       }
     }
     try body()
-    try changing { () throws(KeychainStoreError) in
-      for index in taken {
-        try requireGoingOn()
-        try database.run(index.sql)
-      }
+    for index in taken {
       try requireGoingOn()
+      try database.run(index.sql)
     }
+    try requireGoingOn()
   }
 
-  private func growsByFar(_ kind: ItemKind, by count: Int) throws(KeychainStoreError) -> Bool {
+  private func growsByFar(_ kind: ItemKind, by count: Int) throws(KeyhaulError) -> Bool {
     guard count >= Self.fewestRows else { return false }
     return try self.count(kind, RowCondition()) <= count / 2
   }
 }
 
 extension KeychainTransaction {
-  func rowsToDelete(_ query: ItemQuery, keys: ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
+  func rowsToDelete(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> [KeychainRow] {
     var query = query
     query.limit = nil
     var rows: [KeychainRow] = []
-    try forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+    try forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
       switch row.content {
       case .item(let item):
         if query.admits(item) { rows.append(row) }
@@ -135,7 +125,7 @@ extension KeychainTransaction {
         if query.condition == nil {
           rows.append(row)
         } else if !fault.isPermanent {
-          throw KeychainStoreError(fault)
+          throw KeyhaulError(fault)
         }
       }
     }
@@ -144,9 +134,9 @@ extension KeychainTransaction {
 
   /// Opens the rows that a query means, kind by kind.
   package func forEachRow(
-    matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
-  ) throws(KeychainStoreError) {
-    try walkRows(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+    matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    try walkRows(matching: query, keys: keys) { (row) throws(KeyhaulError) in
       try body(row)
       return true
     }
@@ -154,13 +144,13 @@ extension KeychainTransaction {
 
   /// The same until the closure returns false.
   package func walkRows(
-    matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Bool
-  ) throws(KeychainStoreError) {
+    matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Bool
+  ) throws(KeyhaulError) {
     var remaining = query.limit
     var shouldContinue = true
     for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases where shouldContinue {
       guard let condition = try RowCondition(query, kind: kind, limit: remaining) else { continue }
-      try walkRows(kind, condition) { (raw) throws(KeychainStoreError) in
+      try walkRows(kind, condition) { (raw) throws(KeyhaulError) in
         if let limit = remaining { remaining = limit - 1 }
         shouldContinue = try body(try RowSealing.open(raw, keys: keys))
         return shouldContinue
@@ -174,7 +164,7 @@ extension KeychainTransaction {
   /// key that the other does, with the same hash of the public key.
   package func identities(
     certificates: ItemQuery, keys: ItemQuery, limit: Int?
-  ) throws(KeychainStoreError) -> [(certificate: RowReference, key: RowReference)] {
+  ) throws(KeyhaulError) -> [(certificate: RowReference, key: RowReference)] {
     guard let key = try RowCondition(keys, kind: .key),
       let certificate = try RowCondition(certificates, kind: .certificate)
     else { return [] }

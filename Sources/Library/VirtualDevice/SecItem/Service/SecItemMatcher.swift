@@ -36,7 +36,7 @@ struct SecItemMatcher {
   /// - Throws: `.interactionNotAllowed` at the first row that is locked.
   mutating func matches(
     in transaction: KeychainTransaction, keys: ClassKeys
-  ) throws(KeychainStoreError) -> Found {
+  ) throws(KeyhaulError) -> Found {
     guard rowLimit != 0 else { return Found(matches: [], undecodable: []) }
     let filter = MatchFilter(query, groups: groups)
     let issuers = try filter.acceptedIssuers(in: transaction, keys: keys)
@@ -51,7 +51,7 @@ struct SecItemMatcher {
     case .items(let kind):
       var itemQuery = Self.itemQuery(query, kind: kind, groups: groups) { _ in true }
       itemQuery.limit = sqlLimit
-      try transaction.walkRows(matching: itemQuery, keys: keys) { (row) throws(KeychainStoreError) in
+      try transaction.walkRows(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
         guard let item = try admitted(row, itemQuery) else { return true }
         return take(SecItemMatch(item: item, reference: row.summary.reference, certificate: nil))
       }
@@ -75,11 +75,11 @@ struct SecItemMatcher {
   }
 
   /// The item of a row; `nil` if it will never open, or belongs to another group than its column says.
-  private mutating func admitted(_ row: KeychainRow, _ query: ItemQuery) throws(KeychainStoreError) -> KeychainItem? {
+  private mutating func admitted(_ row: KeychainRow, _ query: ItemQuery) throws(KeyhaulError) -> KeychainItem? {
     switch row.content {
     case .item(let item): return query.admits(item) ? item : nil
     case .fault(let fault):
-      guard fault.isPermanent else { throw KeychainStoreError(fault) }
+      guard fault.isPermanent else { throw KeyhaulError(fault) }
       undecodable.append(row.summary.reference)
       return nil
     }
@@ -87,10 +87,10 @@ struct SecItemMatcher {
 
   private mutating func item(
     _ reference: RowReference, in transaction: KeychainTransaction, keys: ClassKeys
-  ) throws(KeychainStoreError) -> KeychainItem? {
+  ) throws(KeyhaulError) -> KeychainItem? {
     let query = ItemQuery(kind: reference.kind, accessGroups: groups, tombstones: .included, row: reference)
     var found: KeychainItem?
-    try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+    try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
       found = try admitted(row, query)
     }
     return found
@@ -99,7 +99,7 @@ struct SecItemMatcher {
   /// The rows of certificates and private keys that belong together.
   private func identityPairs(
     in transaction: KeychainTransaction, limit: Int?
-  ) throws(KeychainStoreError) -> [(certificate: RowReference, key: RowReference)] {
+  ) throws(KeyhaulError) -> [(certificate: RowReference, key: RowReference)] {
     var keyQuery = Self.itemQuery(query, kind: .key, groups: groups) {
       !QueryClass.certificateAttributes.contains($0)
     }
@@ -158,14 +158,14 @@ struct MatchFilter {
   /// they issued, directly or through others. Certificates that the caller does not see are no link.
   func acceptedIssuers(
     in transaction: KeychainTransaction, keys: ClassKeys
-  ) throws(KeychainStoreError) -> Set<[UInt8]> {
+  ) throws(KeyhaulError) -> Set<[UInt8]> {
     var accepted = Set((conditions.issuers ?? []).compactMap(CertificateFacts.normalizedName))
     var latest = accepted
     for _ in 0..<Self.maximumChainDepth where !latest.isEmpty {
       var found: Set<[UInt8]> = []
       for issuer in latest {
         let issued = ItemQuery(kind: .certificate, attributes: [.issuer: .data(issuer)], accessGroups: groups)
-        try transaction.forEachRow(matching: issued, keys: keys) { (row) throws(KeychainStoreError) in
+        try transaction.forEachRow(matching: issued, keys: keys) { (row) throws(KeyhaulError) in
           guard let item = row.item, issued.admits(item), let subject = item[.subject]?.dataValue else { return }
           found.insert(subject)
         }

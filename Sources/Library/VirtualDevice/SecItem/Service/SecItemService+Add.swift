@@ -20,7 +20,7 @@ extension SecItemService {
     try caller.requireWritableGroup()
     let query = try ParsedQuery(attributes, for: .add, now: environment.now)
     let item = try newItem(query, caller: caller, environment: environment)
-    let stored = try asCall { () throws(KeychainStoreError) in
+    let stored = try asCall { () throws(KeyhaulError) in
       try store.add(item, keys: keys, now: environment.now, random: environment.random)
     }
     return SecItemResult(query).added(stored)

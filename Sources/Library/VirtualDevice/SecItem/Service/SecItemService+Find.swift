@@ -15,7 +15,7 @@ extension SecItemService {
   ) throws(SecItemError) -> SecItemValue? {
     let search = try search(query, caller: caller, keys: keys, environment: environment)
     if !search.undecodable.isEmpty {
-      try asCall { () throws(KeychainStoreError) in try store.remove(search.undecodable) }
+      try asCall { () throws(KeyhaulError) in try store.remove(search.undecodable) }
     }
     return try search.outcome.get()
   }
@@ -34,8 +34,8 @@ extension SecItemService {
     let parsed = try ParsedQuery(query, for: .copyMatching, now: environment.now)
     try parsed.checkSearch()
     let groups = try caller.readable(for: parsed)
-    var search = try asCall { () throws(KeychainStoreError) in
-      try store.read { (transaction) throws(KeychainStoreError) in
+    var search = try asCall { () throws(KeyhaulError) in
+      try store.read { (transaction) throws(KeyhaulError) in
         var matcher = SecItemMatcher(parsed, groups: groups)
         return try matcher.matches(in: transaction, keys: keys)
       }

@@ -36,7 +36,7 @@ extension SecItemService {
         found, .decrypt, by: SecItemAuthenticator.requirement(toOpen:))
     }
     let policy = parsed.tombstonePolicy(environment)
-    try asCall { () throws(KeychainStoreError) in
+    try asCall { () throws(KeyhaulError) in
       for row in rows {
         try store.update(
           row, with: change.changes, keys: keys, now: environment.now, tombstones: policy, random: environment.random)
@@ -76,7 +76,7 @@ extension SecItemService {
         found, .delete, by: SecItemAuthenticator.requirement(toDelete:))
     }
     let policy = parsed.tombstonePolicy(environment)
-    try asCall { () throws(KeychainStoreError) in
+    try asCall { () throws(KeyhaulError) in
       for row in rows {
         try store.delete(row, keys: keys, now: environment.now, tombstones: policy, random: environment.random)
       }
@@ -95,9 +95,9 @@ extension SecItemService {
     let itemQuery = SecItemMatcher.itemQuery(query, kind: kind, groups: groups) { _ in true }
     var guarded: [KeychainItem] = []
     var objects: [ItemQuery] = []
-    try asCall { () throws(KeychainStoreError) in
-      try store.read { (transaction) throws(KeychainStoreError) in
-        try transaction.forEachRow(matching: itemQuery, keys: keys) { (row) throws(KeychainStoreError) in
+    try asCall { () throws(KeyhaulError) in
+      try store.read { (transaction) throws(KeyhaulError) in
+        try transaction.forEachRow(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
           guard let item = row.item, itemQuery.admits(item) else { return }
           if case .token(_, let object) = query.reference {
             guard TokenValue(of: item)?.objectID == object else { return }

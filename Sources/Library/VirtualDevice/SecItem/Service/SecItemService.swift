@@ -36,7 +36,7 @@ extension RandomSource {
     do throws(KeychainRuleError) {
       return try NewItem.randomBytes(self, count: count)
     } catch {
-      throw SecItemError(KeychainStoreError(error))
+      throw SecItemError(KeyhaulError(rule: error))
     }
   }
 }

@@ -1,6 +1,6 @@
 package import Basics
 import KeychainFormats
-package import Keychains
+import Keychains
 
 /// How a keychain call ends that does not succeed: Apple's status, and the reason in words without any value.
 package struct SecItemError: ExplainedError, Equatable {
@@ -15,8 +15,9 @@ package struct SecItemError: ExplainedError, Equatable {
     self.reason = reason
   }
 
-  /// What the keychain database reported.
-  package init(_ error: KeychainStoreError) {
+  /// Creates the error of a call that an error of a device or its keychain ended. A call knows of no device, only
+  /// that its keychain is not available.
+  package init(_ error: KeyhaulError) {
     self.init(error.status, error.reason)
   }
 
@@ -31,7 +32,7 @@ package struct SecItemError: ExplainedError, Equatable {
   package var advice: String { status.advice }
 }
 
-/// Runs a piece of the database's work and turns what it throws into the status of a call.
-func asCall<Value>(_ body: () throws(KeychainStoreError) -> Value) throws(SecItemError) -> Value {
-  do throws(KeychainStoreError) { return try body() } catch { throw SecItemError(error) }
+/// Runs a piece of work on a device or its keychain, and turns what it throws into the status of a call.
+func asCall<Value>(_ body: () throws(KeyhaulError) -> Value) throws(SecItemError) -> Value {
+  try converting(SecItemError.init, body)
 }

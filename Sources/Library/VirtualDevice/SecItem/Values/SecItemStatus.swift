@@ -1,6 +1,6 @@
-import Basics
+package import Basics
 import KeychainFormats
-package import Keychains
+import Keychains
 
 /// The results of Apple's keychain calls (`OSStatus`): those that this keychain ends calls with, and those that apps
 /// compare with although nothing here gives them.
@@ -205,7 +205,7 @@ extension SecItemStatus {
   }
 }
 
-extension KeychainStoreError {
+extension KeyhaulError {
   /// What Apple's keychain services answer with. Source: Apple `SecBase.h`, `SecBasePriv.h`.
   package var status: SecItemStatus {
     switch code {
@@ -216,10 +216,10 @@ extension KeychainStoreError {
     case .decode: .decode
     case .parameter: .parameter
     case .noSuchAttribute: .noSuchAttribute
-    case .io: .ioError
+    case .storeIO, .deviceIO: .ioError
     case .diskFull: .diskFull
     case .cancelled: .userCanceled
-    case .notAvailable, .closed, .busy, .damaged: .notAvailable
+    default: .notAvailable
     }
   }
 }

@@ -83,7 +83,7 @@ struct Diff: RunnableVerb {
   private func compare(
     _ first: ComparisonSide, _ second: ComparisonSide
   ) throws(CommandFailure) -> DifferenceReport {
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       return try DifferenceReport(first, second)
     } catch {
       throw CommandFailure(error, doing: "cannot compare \(first.name) and \(second.name)")

@@ -154,7 +154,7 @@ struct Export: RunnableVerb {
     let reader = try unlocker.reader(with: try unlocker.key(unlocking.password), hardware, for: .exporting)
     guard named.archive.hasKeychain else {
       throw CommandFailure(
-        archive: BackupArchiveError(.noKeychain, "it has no stored keychain file"), name: named.name)
+        archive: KeyhaulError(.noKeychain, "it has no stored keychain file"), name: named.name)
     }
     if let damage = reader.keybagDamage {
       session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")

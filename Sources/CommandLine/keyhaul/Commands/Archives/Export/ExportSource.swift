@@ -48,7 +48,7 @@ struct ExportSource {
     case .sealed(let reader, let named):
       var details = OpeningDetails(of: named, in: session)
       let name = named.name
-      func failure(_ error: ArchivedKeychainError) -> CommandFailure {
+      func failure(_ error: KeyhaulError) -> CommandFailure {
         var failure = CommandFailure(archive: error, name: name)
         // Of what standard output has taken nothing can be taken back.
         if session.hasPrinted {

@@ -49,12 +49,12 @@ struct FilesExport {
     switch keys {
     case .some(let keys):
       try named.warn(ofSealBreakWith: keys, in: session)
-      list = try explaining(named) { () throws(BackupArchiveError) in try named.archive.fileList(with: keys) }
-    case .none: list = try explaining(named) { () throws(BackupArchiveError) in try named.archive.fileList() }
+      list = try explaining(named) { () throws(KeyhaulError) in try named.archive.fileList(with: keys) }
+    case .none: list = try explaining(named) { () throws(KeyhaulError) in try named.archive.fileList() }
     }
     let choice = FileChoice(
       domains: verb.domain, app: verb.chosen.attributes.app, path: verb.chosen.attributes.path, in: named.archive)
-    let plan = try explaining(named) { () throws(BackupArchiveError) in
+    let plan = try explaining(named) { () throws(KeyhaulError) in
       try ExtractionPlan(of: list, stored: try named.archive.storedFiles(), choosing: choice.admits)
     }
     guard plan.rowCount > 0 else { throw nothingChosen(in: named, list) }
@@ -62,7 +62,7 @@ struct FilesExport {
     let report = FilesReport(plan, named.name, folder)
     named.warn(ofRowsWithoutIdentifier: plan.rowWithoutIdentifierCount, in: session)
     guard !verb.dryRun.isOn else {
-      try explaining(named) { () throws(BackupArchiveError) in try FileExtractor().check(request, of: named.archive) }
+      try explaining(named) { () throws(KeyhaulError) in try FileExtractor().check(request, of: named.archive) }
       try report.announcePlan(in: session)
       return .ok
     }
@@ -99,10 +99,10 @@ struct FilesExport {
     in session: Session
   ) throws(CommandFailure) -> ExtractedFiles {
     try Interruption.check()
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return try session.progress("Writing files to \(folder)", phase: "extract", unit: .byte) {
-        (report) throws(BackupArchiveError) in
-        try session.changing(DoneChange("the files were written to \(folder)")) { () throws(BackupArchiveError) in
+        (report) throws(KeyhaulError) in
+        try session.changing(DoneChange("the files were written to \(folder)")) { () throws(KeyhaulError) in
           try FileExtractor().extract(
             request, from: named.archive, list: list, keys: keys, progress: report.orInterrupted)
         }
@@ -114,13 +114,13 @@ struct FilesExport {
   }
 
   private func explaining<Value: ~Copyable>(
-    _ named: NamedArchive, _ body: () throws(BackupArchiveError) -> Value
+    _ named: NamedArchive, _ body: () throws(KeyhaulError) -> Value
   ) throws(CommandFailure) -> Value {
-    do throws(BackupArchiveError) { return try body() } catch { throw failure(error, named) }
+    do throws(KeyhaulError) { return try body() } catch { throw failure(error, named) }
   }
 
   /// In the words of what the user named, which for what cannot be written is the folder.
-  private func failure(_ error: BackupArchiveError, _ named: NamedArchive) -> CommandFailure {
+  private func failure(_ error: KeyhaulError, _ named: NamedArchive) -> CommandFailure {
     var failure = ArchiveOutput.failure(error, writing: folder, reading: named.name)
     switch error.code {
     case .occupied:
@@ -147,13 +147,13 @@ struct FilesExport {
     let path = (folder.hasSuffix("/") ? folder : folder + "/") + ExtractedFilesTable.name
     try ReportFile.write(to: path) { (write) throws(CommandFailure) in
       var failure: CommandFailure?
-      do throws(BackupArchiveError) {
-        try ExtractedFilesTable.forEachPortion(ofManifest: files.manifestPath) { (bytes) throws(BackupArchiveError) in
+      do throws(KeyhaulError) {
+        try ExtractedFilesTable.forEachPortion(ofManifest: files.manifestPath) { (bytes) throws(KeyhaulError) in
           do throws(CommandFailure) {
             try bytes.withRawBytes(write)
           } catch {
             failure = error
-            throw BackupArchiveError(.unwritable, "the table")
+            throw KeyhaulError(.unwritable, "the table")
           }
         }
       } catch {
@@ -224,7 +224,7 @@ struct FileExport {
   ) throws(CommandFailure) -> ListedFile {
     let near: NearFile
     let shown: [ListedFile]
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let list = try named.archive.fileList(with: keys)
       if let found = try list.file(domain: domain, relativePath: path) { return found }
       shown = try list.files(shownAs: domain, path)
@@ -279,16 +279,16 @@ struct FileExport {
   ) throws(CommandFailure) -> PayloadReader.Reading {
     var failure: CommandFailure?
     let reading: PayloadReader.Reading
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let payload = try named.archive.payload(of: file)
       reading = try PayloadReader(named.archive).read(payload, as: file, with: keys) {
-        (portion) throws(BackupArchiveError) in
+        (portion) throws(KeyhaulError) in
         do throws(CommandFailure) {
           try Interruption.check()
           try write(portion)
         } catch {
           failure = error
-          throw BackupArchiveError(.interrupted, "the file could not be written")
+          throw KeyhaulError(.interrupted, "the file could not be written")
         }
       }
     } catch {
@@ -350,7 +350,7 @@ private struct NearFile {
   /// Paths that are compared letter by letter; in the largest domains the rest is only compared by name.
   private static let maximumComparedCount = 5_000
 
-  init(domain: String, path: String, in list: FileList) throws(BackupArchiveError) {
+  init(domain: String, path: String, in list: FileList) throws(KeyhaulError) {
     self.domain = domain
     self.path = path
     var domains: Set<String> = []

@@ -119,7 +119,7 @@ struct FilesReport {
       ($0.rawValue, JSONValue.count(files.digests[$0, default: 0]))
     }
     let leftOut = ExtractedFiles.LeftOut.allCases.map { ($0.rawValue, JSONValue.count(files.leftOut[$0, default: 0])) }
-    let faults = BackupArchiveError.Code.allCases.compactMap { code in
+    let faults = KeyhaulError.Code.ofBackup.compactMap { code in
       files.faults[code].map { (code.rawValue, JSONValue.count($0)) }
     }
     let named = files.namedFaults.map { fault -> JSONValue in

@@ -69,7 +69,7 @@ struct Inspect: BackupVerb {
       finding = named.unopened(because: error)
       if let finding, !named.archive.findings.contains(finding) { named.warn(of: finding, in: session) }
     }
-    let inspection = try named.inspecting { () throws(BackupArchiveError) in
+    let inspection = try named.inspecting { () throws(KeyhaulError) in
       try Inspection(
         named.archive, named: named.name, opened: opened?.archive, maker: opened?.maker, unopened: finding, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
@@ -133,7 +133,8 @@ struct Inspect: BackupVerb {
     } catch let error as CommandFailure {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
-      session.warn(error.message, why: error.why, try: "check the password; the rest is shown without it")
+      session.warn(
+        error.message, why: error.why, try: "check the password; the rest is shown without it", of: error.errno)
       return nil
     }
   }
@@ -190,8 +191,8 @@ extension Inspection.Part: EnumerableFlag {
 extension NamedArchive {
   /// Reads what a report is made of; errors are told in the words of what the user named.
   fileprivate func inspecting<Value>(
-    _ body: () throws(BackupArchiveError) -> Value
+    _ body: () throws(KeyhaulError) -> Value
   ) throws(CommandFailure) -> Value {
-    do throws(BackupArchiveError) { return try body() } catch { throw CommandFailure(archive: error, name: name) }
+    do throws(KeyhaulError) { return try body() } catch { throw CommandFailure(archive: error, name: name) }
   }
 }

@@ -129,7 +129,7 @@ struct Verify: BackupVerb {
   private func report(of found: FoundArchive, in session: Session) throws(CommandFailure) -> VerificationReport {
     let (location, name) = (try found.location(in: session), found.name)
     let opened: BackupArchive
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       opened = try FoundArchive.read(at: location, storage: unlocking.storage)
     } catch {
       guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
@@ -200,8 +200,8 @@ struct Verify: BackupVerb {
   private func verification(
     of named: NamedArchive, with keys: ClassKeys?, _ keybagFault: String?, in session: Session
   ) throws(CommandFailure) -> BackupVerification {
-    do throws(ArchivedKeychainError) {
-      return try session.progress("Reading files", phase: "verify") { (report) throws(ArchivedKeychainError) in
+    do throws(KeyhaulError) {
+      return try session.progress("Reading files", phase: "verify") { (report) throws(KeyhaulError) in
         try BackupVerification(
           named.archive, keys: keys, keybagFault: keybagFault, jobs: many.jobCount
         ) { done, total in

@@ -34,10 +34,10 @@ struct BackupCommand: RunnableVerb {
     try checkFlags(session)
     let found = try ArgumentFinder(session).device(device)
     return try found.hold(.writing) { device in
-      do throws(MigrationError) {
+      do throws(KeyhaulError) {
         try BackupExporter.check(device)
       } catch {
-        throw CommandFailure(error, device: device.name)
+        throw CommandFailure(error, using: device.name)
       }
       let (destination, replaces) = try ArchiveOutput.destination(
         output, deviceIdentifier: device.record.udid, asks: !dryRun.isOn, in: session)
@@ -51,11 +51,11 @@ struct BackupCommand: RunnableVerb {
       try Interruption.check()
       let outcome: WrittenBackup
       let name = output == "-" ? "standard output" : output
-      do throws(MigrationError) {
-        outcome = try session.streaming(to: output) { () throws(MigrationError) in
+      do throws(KeyhaulError) {
+        outcome = try session.streaming(to: output) { () throws(KeyhaulError) in
           try session.changing(
             DoneChange("the backup of \(device.name) was written to \(name)", look: Self.look(at: output))
-          ) { () throws(MigrationError) in try backup.write(to: destination, replace: replaces) }
+          ) { () throws(KeyhaulError) in try backup.write(to: destination, replace: replaces) }
         }
       } catch {
         throw ArchiveOutput.failure(error, writing: output)
@@ -114,8 +114,8 @@ struct BackupCommand: RunnableVerb {
     _ device: DeviceSession, _ password: consuming Secret?, in session: Session
   ) throws -> PreparedBackup {
     let rounds = rounds?.value ?? BackupKeybag.standardRounds
-    do throws(MigrationError) {
-      return try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) { (progress) throws(MigrationError) in
+    do throws(KeyhaulError) {
+      return try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) { (progress) throws(KeyhaulError) in
         try BackupExporter.prepare(
           device, password: password, rounds: rounds, listsExported: common.verbose > 0, progress: progress)
       }

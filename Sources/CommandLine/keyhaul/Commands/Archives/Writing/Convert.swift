@@ -63,7 +63,7 @@ struct Convert: RunnableVerb {
       ? DoneChange("\(named.name) was copied to standard output")
       : DoneChange("\(named.name) was copied to \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
     let outcome = try session.rewriting(named, to: output, titled: "Copying \(named.name)", phase: "copy", done) {
-      (rewriter, progress) throws(BackupArchiveError) in
+      (rewriter, progress) throws(KeyhaulError) in
       try rewriter.convert(named.archive, at: path, to: destination, replace: replaces, progress: progress)
     }
     session.settleReplaced(outcome.leftover)
@@ -98,9 +98,9 @@ struct Convert: RunnableVerb {
       let standing = ArchiveOutput.standing(at: destination, named.archive.device.identifier)
     else { return nil }
     if !dryRun.isOn { try session.lock(standing, named: standing, for: .writing) }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       let copy = try session.progress("Comparing \(named.name) with \(standing)", phase: "compare") {
-        (report) throws(BackupArchiveError) in
+        (report) throws(KeyhaulError) in
         try BackupRewriter().standingCopy(
           of: named.archive, at: path, in: standing, as: destination, progress: report.orInterrupted)
       }
@@ -180,7 +180,7 @@ struct DecryptedConversion {
         "--reveal and -o - cannot be used together",
         why: "the items are written next to the copy", try: "-o FILE")
     }
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try BackupRewriter.checkReencryption(of: named.archive)
     } catch {
       throw CommandFailure(
@@ -223,7 +223,7 @@ struct DecryptedConversion {
 
   /// What shows that the original is not as its device wrote it.
   private func damage(with key: ArchiveKey) throws(CommandFailure) -> [ArchiveDamage] {
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       return try named.archive.open(with: key, for: .reading).damage
     } catch {
       throw CommandFailure(archive: error, name: named.name)
@@ -241,7 +241,7 @@ struct DecryptedConversion {
     let done = DoneChange("\(named.name) was copied unencrypted to \(verb.output)")
     return try session.rewriting(
       named, to: verb.output, titled: "Decrypting \(named.name)", phase: "copy", unit: .byte, done
-    ) { (rewriter, progress) throws(BackupArchiveError) in
+    ) { (rewriter, progress) throws(KeyhaulError) in
       try rewriter.decrypt(
         named.archive, at: path, to: destination, keys: keys, replace: replaces, progress: progress)
     }

@@ -51,7 +51,7 @@ struct Rekey: RunnableVerb {
     let found = try ArgumentFinder(session).archive(archive)
     let path = URL(filePath: try found.requirePath(for: "rekey")).resolvingSymlinksInPath().path
     let named = try found.open(dryRun.isOn ? .reading : .writing, storage: opening.storage, in: session)
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try named.archive.require(.rewriting)
       try BackupRewriter.checkRekeying(of: named.archive)
     } catch {
@@ -96,7 +96,7 @@ struct Rekey: RunnableVerb {
 
   /// Refuses a backup whose files cannot be encrypted or decrypted, before anybody is asked for the key of its device.
   private func requireReencryptable(_ named: NamedArchive, _ message: String) throws(CommandFailure) {
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       try BackupRewriter.checkReencryption(of: named.archive)
     } catch {
       throw CommandFailure(
@@ -159,7 +159,7 @@ struct Rekey: RunnableVerb {
     if !dryRun.isOn {
       let keys = try unlocker.classKeys(with: old.key)
       _ = try session.rewriting(named, Self.done("\(named.name) has the new password", named)) {
-        (rewriter, progress) throws(BackupArchiveError) in
+        (rewriter, progress) throws(KeyhaulError) in
         try rewriter.replaceKeybag(of: named.archive, at: path, with: changed, keys: keys, progress: progress)
       }
     }
@@ -287,7 +287,7 @@ struct HardwareRekey {
   /// Refuses a backup that no device wrote: with other keys around it, it would look like any other.
   private func requireBound() throws(CommandFailure) {
     guard let unbound = named.archive.unboundKeychain else { return }
-    throw CommandFailure(archive: ArchivedKeychainError(unbound), name: named.name)
+    throw CommandFailure(archive: KeyhaulError(unbound), name: named.name)
   }
 
   /// Every file changes, so that a directory is rewritten and takes the old one's place.
@@ -316,7 +316,7 @@ struct HardwareRekey {
     _ hardware: HardwareKey, _ key: ArchiveKey, in session: Session
   ) throws -> (key: HardwareKey, isProven: Bool) {
     let opened: OpenedArchive
-    do throws(ArchivedKeychainError) {
+    do throws(KeyhaulError) {
       opened = try named.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
@@ -379,7 +379,7 @@ struct HardwareRekey {
     let keys = try unlocker.classKeys(with: key)
     let what = verb.noPassword ? "no longer has a password" : "has the new password"
     let outcome = try session.rewriting(named, Rekey.done("\(named.name) \(what)", named)) {
-      (rewriter, progress) throws(BackupArchiveError) in
+      (rewriter, progress) throws(KeyhaulError) in
       try rewriter.reencrypt(named.archive, at: path, with: keybag, keys: keys, progress: progress)
     }
     session.settleReplaced(outcome.leftover)

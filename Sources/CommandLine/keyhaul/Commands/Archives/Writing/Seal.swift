@@ -62,7 +62,7 @@ struct Seal: RunnableVerb {
   ) throws(CommandFailure) -> Int {
     let done = DoneChange("\(named.name) is sealed", look: "keyhaul verify \(ShellWord.quoted(named.name))")
     return try session.rewriting(named, titled: "Sealing \(named.name)", phase: "seal", done) {
-      (rewriter, progress) throws(BackupArchiveError) in
+      (rewriter, progress) throws(KeyhaulError) in
       try rewriter.seal(named.archive, at: path, keys: keys, progress: progress)
     }
   }
@@ -72,7 +72,7 @@ struct Seal: RunnableVerb {
     _ seal: BackupSeal, of named: NamedArchive, keys: ClassKeys, in session: Session
   ) throws -> CommandStatus {
     var fault = seal.breaks.first
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       if fault == nil { fault = try named.archive.sealBreak(with: keys) }
     } catch {
       throw CommandFailure(archive: error, name: named.name)

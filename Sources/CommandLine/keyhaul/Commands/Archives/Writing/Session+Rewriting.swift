@@ -15,14 +15,14 @@ extension Session {
   func rewriting<Written>(
     _ named: NamedArchive, to output: String? = nil, titled title: String? = nil, phase: String = "write",
     unit: ProgressUnit = .step, _ done: DoneChange,
-    _ write: (BackupRewriter, _ progress: @escaping BackupRewriter.Progress) throws(BackupArchiveError) -> Written
+    _ write: (BackupRewriter, _ progress: @escaping BackupRewriter.Progress) throws(KeyhaulError) -> Written
   ) throws(CommandFailure) -> Written {
     try Interruption.check()
-    do throws(BackupArchiveError) {
+    do throws(KeyhaulError) {
       return try progress(title ?? "Writing \(named.name)", phase: phase, unit: unit) {
-        (report) throws(BackupArchiveError) in
-        try streaming(to: output) { () throws(BackupArchiveError) in
-          try changing(done) { () throws(BackupArchiveError) in
+        (report) throws(KeyhaulError) in
+        try streaming(to: output) { () throws(KeyhaulError) in
+          try changing(done) { () throws(KeyhaulError) in
             // The session has locked the backup since it was opened.
             try write(BackupRewriter(locks: false), report.orInterrupted)
           }

@@ -22,7 +22,7 @@ struct DevicePasscodeSet: RunnableVerb {
     let before = try device.hold(.reading) { try DeviceReport($0) }
     let name = before.name
     guard before.isPasscodeSet == false else {
-      let error = VirtualDeviceError(.passcodeSet, name, "the set command works only on a device without a passcode")
+      let error = KeyhaulError(.passcodeSet, name, "the set command works only on a device without a passcode")
       throw CommandFailure(error, device: name)
     }
     let secret = try session.password(newPasscode, of: name, isNew: true)
@@ -33,7 +33,7 @@ struct DevicePasscodeSet: RunnableVerb {
     }
     let report = try device.hold(.writing) { openDevice in
       let done = DoneChange("the passcode of \(openDevice.name) was set", of: openDevice.name)
-      try session.changing(done) { () throws(VirtualDeviceError) in
+      try session.changing(done) { () throws(KeyhaulError) in
         try openDevice.setPasscode(secret)
       }
       return try DeviceReport(openDevice)
@@ -80,7 +80,7 @@ struct DevicePasscodeChange: RunnableVerb {
     }
     let report = try device.hold(.writing) { openDevice in
       let done = DoneChange("the passcode of \(openDevice.name) was changed", of: openDevice.name)
-      try session.changing(done) { () throws(VirtualDeviceError) in
+      try session.changing(done) { () throws(KeyhaulError) in
         try openDevice.changePasscode(from: old, to: new)
       }
       return try DeviceReport(openDevice)
@@ -133,7 +133,7 @@ struct DevicePasscodeRemove: RunnableVerb {
     let (report, destroyed) = try device.hold(.writing) { openDevice in
       try openDevice.requireUnchanged(since: before.record.revision)
       let destroyed = try session.changing(DoneChange("the passcode of \(name) was removed", of: name)) {
-        () throws(VirtualDeviceError) in try openDevice.removePasscode(secret)
+        () throws(KeyhaulError) in try openDevice.removePasscode(secret)
       }
       return (try DeviceReport(openDevice), destroyed)
     }

@@ -22,10 +22,10 @@ extension PlanCommand {
     for device: DeviceSession, _ word: String?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
     let futures: MigrationFutures
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       futures = try MigrationFutures(of: device, hasPassword: !noPassword)
     } catch {
-      throw CommandFailure(error, device: device.name)
+      throw CommandFailure(error, using: device.name)
     }
     let question = Question(
       source: try MoveSource(device, hasPassword: !noPassword), word: word, productType: device.record.productType,
@@ -111,7 +111,7 @@ extension ArchiveUnlocker {
       returning = try? archive.open(with: key, deviceKey: given.key, for: .planning)
       name = "the device whose key was given"
     }
-    do throws(MigrationError) {
+    do throws(KeyhaulError) {
       return OpenedForFutures(
         archive: opened, futures: try MigrationFutures(of: opened, returning: returning, maker: maker?.items),
         hardware: name)

@@ -1,0 +1,159 @@
+package import SystemPackage
+
+/// Why a keychain, a device, a backup or a migration did not do what was asked of it.
+///
+/// Every target above the formats and rules throws this error, so a call from one of them to another needs no
+/// conversion. It never carries key material, a password or an item's value.
+public struct KeyhaulError: ExplainedError {
+  /// The part of the library that declares an error's code.
+  public struct Domain: Sendable, Hashable {
+    /// The part's name.
+    public let name: String
+
+    package init(_ name: String) { self.name = name }
+  }
+
+  /// A kind of error, for a program to switch on. Each target declares its own as static members.
+  public struct Code: Sendable {
+    /// The identifier in machine-readable output, which is unique in its domain.
+    public let rawValue: String
+    /// The part of the library that declares the code.
+    public let domain: Domain
+    /// What every error with the code means, unless the error's own words name something.
+    public let meaning: ErrorMeaning
+
+    package init(
+      _ rawValue: String, of domain: Domain, _ category: ErrorCategory, _ summary: String, advice: Remedy
+    ) {
+      self.rawValue = rawValue
+      self.domain = domain
+      meaning = ErrorMeaning(category, summary, advice: advice)
+    }
+  }
+
+  /// Everything about an error. It is on the heap, so that a call that can fail returns no more than a reference.
+  private final class Facts: Sendable {
+    let code: Code
+    let meaning: ErrorMeaning
+    let reason: String
+    let subject: String?
+    let stage: ChangeStage
+    let errno: Errno?
+    let underlying: (any ExplainedError)?
+
+    init(
+      _ code: Code, _ meaning: ErrorMeaning, _ reason: String, subject: String?, stage: ChangeStage, errno: Errno?,
+      underlying: (any ExplainedError)?
+    ) {
+      self.code = code
+      self.meaning = meaning
+      self.reason = reason
+      self.subject = subject
+      self.stage = stage
+      self.errno = errno
+      self.underlying = underlying
+    }
+  }
+
+  private let facts: Facts
+
+  /// Creates an error.
+  ///
+  /// - Parameters:
+  ///   - code: The kind of error.
+  ///   - reason: The fact found, with its place.
+  ///   - subject: The name or path of the device or file that the error is about.
+  ///   - meaning: The error's own category, summary and remedy; `nil` for those of the code.
+  ///   - errno: The reason of the system call that failed.
+  ///   - underlying: The error of a format, a rule or the cryptography that caused this error.
+  ///   - stage: Whether the change was already made when the error happened.
+  package init(
+    _ code: Code, _ reason: String, subject: String? = nil, meaning: ErrorMeaning? = nil, errno: Errno? = nil,
+    underlying: (any ExplainedError)? = nil, stage: ChangeStage = .beforeCommit
+  ) {
+    facts = Facts(
+      code, meaning ?? code.meaning, reason, subject: subject, stage: stage, errno: errno, underlying: underlying)
+  }
+
+  /// Creates an error that repeats what an error of a lower layer says. A `KeyhaulError` stays as it is.
+  public init(_ error: any ExplainedError) {
+    if let error = error as? KeyhaulError {
+      self = error
+    } else {
+      self.init(.underlying, error.reason, meaning: error.meaning, underlying: error, stage: error.stage)
+    }
+  }
+
+  /// The kind of error, for a program to switch on.
+  public var code: Code { facts.code }
+  /// The category, the summary and the remedy.
+  public var meaning: ErrorMeaning { facts.meaning }
+  /// The fact found, with its place. It quotes no value of an item.
+  public var reason: String { facts.reason }
+  /// The name or path of the device or file that the error is about; `nil` if the caller knows it.
+  public var subject: String? { facts.subject }
+  /// Whether the change was already made when the error happened.
+  public var stage: ChangeStage { facts.stage }
+  /// The error of a format, a rule or the cryptography that caused this error; `nil` if there is none.
+  public var underlying: (any ExplainedError)? { facts.underlying }
+  /// The reason of the system call that failed; `nil` if none did.
+  package var errno: Errno? { facts.errno }
+
+  /// Whether the system had no descriptor or memory left. No file is at fault then, and the whole work ends.
+  package var isShortage: Bool { errno?.isShortage == true }
+
+  /// Returns the error with some of its facts replaced; `nil` keeps a fact.
+  package func with(
+    reason: String? = nil, subject: String? = nil, meaning: ErrorMeaning? = nil, stage: ChangeStage? = nil
+  ) -> KeyhaulError {
+    KeyhaulError(
+      code, reason ?? self.reason, subject: subject ?? self.subject, meaning: meaning ?? self.meaning, errno: errno,
+      underlying: underlying, stage: stage ?? self.stage)
+  }
+}
+
+extension KeyhaulError.Code {
+  /// An error of a format, a rule or the cryptography, in its own words (`KeyhaulError.underlying`).
+  public static let underlying = Self(
+    "underlying", of: .init("underlying"), .failed, "a part of the library failed", advice: "run it again")
+}
+
+extension KeyhaulError.Code: Hashable {
+  /// Whether two codes have the same identifier in the same domain.
+  public static func == (left: Self, right: Self) -> Bool {
+    left.rawValue == right.rawValue && left.domain == right.domain
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(rawValue)
+    hasher.combine(domain)
+  }
+}
+
+extension KeyhaulError: Equatable {
+  public static func == (left: Self, right: Self) -> Bool {
+    left.code == right.code && left.meaning == right.meaning && left.reason == right.reason
+      && left.subject == right.subject && left.stage == right.stage && left.errno == right.errno
+      && left.underlying?.description == right.underlying?.description
+  }
+}
+
+/// Calls a function and converts the error that it throws.
+///
+/// - Parameter convert: Creates the error to throw from the function's error.
+@discardableResult
+package func converting<Value: ~Copyable, Lower: Error, Upper: Error>(
+  _ convert: (Lower) -> Upper, _ body: () throws(Lower) -> Value
+) throws(Upper) -> Value {
+  do throws(Lower) { return try body() } catch { throw convert(error) }
+}
+
+/// Calls a function of a lower layer, whose error keeps its own words.
+///
+/// - Parameter subject: The name of the device or file that the call is about.
+@discardableResult
+package func reporting<Value: ~Copyable, Lower: ExplainedError>(
+  about subject: String? = nil, _ body: () throws(Lower) -> Value
+) throws(KeyhaulError) -> Value {
+  try converting({ KeyhaulError($0).with(subject: subject) }, body)
+}

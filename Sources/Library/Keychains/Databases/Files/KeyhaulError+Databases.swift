@@ -1,0 +1,57 @@
+public import Basics
+import KeychainFormats
+
+extension KeyhaulError.Domain {
+  /// A keychain database as a file. What happens to a single item is a `DatabaseItemFault` instead.
+  public static let keychainDatabase = Self("keychain-database")
+}
+
+extension KeyhaulError.Code {
+  private static func database(
+    _ rawValue: String, _ category: ErrorCategory, _ summary: String, advice: Remedy
+  ) -> Self {
+    Self(rawValue, of: .keychainDatabase, category, summary, advice: advice)
+  }
+
+  /// The bytes are not an SQLite database.
+  public static let notADatabase = database(
+    "unreadable", .refused, "it is not an SQLite database", advice: "check the path")
+  /// A database that is not a keychain.
+  public static let unknownDatabase = database(
+    "unknownForm", .refused, "it is not a keychain database", advice: "check the path")
+  /// A file of class keys, or an item to store, that does not have its form.
+  public static let malformed = database(
+    "malformed", .refused, "it is not a class key file",
+    advice: "a JSON object that maps each class (6 to 12) to a key of 64 hexadecimal digits")
+  /// Another program has it open.
+  public static let databaseBusy = database("busy", .busy, "the database is in use", advice: "shut down the Simulator")
+  /// It cannot be written to.
+  public static let databaseNotWritable = database(
+    "notWritable", .failed, "the database cannot be written to", advice: "check its permissions")
+  /// It can be read but is not changed, because of its schema, its keys or its definitions.
+  public static let unchangeable = database(
+    "unchangeable", .refused, "the database was not changed", advice: "a command that only reads it")
+  /// An item with the same primary key is there.
+  public static let databaseDuplicate = database(
+    "duplicate", .failed, "the database already has this item", advice: "use another name, or change the existing item")
+  /// It is cut off, or its pages contradict each other.
+  public static let databaseDamaged = database(
+    "damaged", .damaged, "the database is damaged", advice: "another copy of it, together with its -wal file")
+  /// More or larger than a named limit accepts.
+  public static let databaseOverLimit = database(
+    "overLimit", .refused, "the database is over a limit", advice: "don't trust this file")
+  /// SQLite or the ciphers do not work here.
+  public static let databaseFailed = database(
+    "failed", .failed, "the database cannot be read here", advice: "check the installation of SQLite's library")
+  /// The system refused to read or write the file.
+  public static let databaseDisk = database(
+    "disk", .failed, "the database cannot be read or written", advice: "free some space, or check the disk")
+  /// A change failed, and the database cannot be read afterwards, so it is unknown whether the change was made.
+  public static let unknownOutcome = database(
+    "unknownOutcome", .failed, "the database may have been changed",
+    advice: "check the disk, and then the database's items")
+}
+
+/// The error of a keychain database as a file.
+@available(*, deprecated, renamed: "KeyhaulError")
+public typealias KeychainDatabaseError = KeyhaulError

@@ -1,0 +1,107 @@
+import Backups
+public import Basics
+import KeychainFormats
+import Keychains
+import VirtualDevice
+
+extension KeyhaulError.Domain {
+  /// A backup, a plan or a restore that could not be made. What happens to a single item is a `Reason` instead.
+  public static let migration = Self("migration")
+}
+
+extension KeyhaulError.Code {
+  private static func migration(
+    _ rawValue: String, _ category: ErrorCategory, _ summary: String, advice: Remedy
+  ) -> Self {
+    Self(rawValue, of: .migration, category, summary, advice: advice)
+  }
+
+  /// Rows of the device cannot be read until it is unlocked.
+  public static let deviceLocked = migration(
+    "deviceLocked", .locked, "the device is locked, so its keychain cannot be read",
+    advice: .unlock(device: "the device"))
+  /// The backup or the target is no longer what the plan was made for.
+  public static let stalePlan = migration("stalePlan", .stalePlan, "the plan no longer matches", advice: "plan again")
+  /// The plan was not made for `.restoring`, and does not hold what it would write.
+  public static let planToLookAt = migration(
+    "planToLookAt", .usage, "this plan was made for display only", advice: "a plan that is made for .restoring")
+  /// A file is not a saved plan, or has what no plan has.
+  public static let malformedPlan = migration(
+    "malformedPlan", .refused, "the file is not a saved plan", advice: "plan again")
+  /// A saved plan has a format that is not read.
+  public static let otherPlanFormat = migration(
+    "otherPlanFormat", .refused, "the plan has a different format", advice: "plan again")
+  /// A file is not a list of expectations, has unsupported content, or requires more work than the limit allows.
+  public static let malformedExpectations = migration(
+    "malformedExpectations", .usage, "the file is not a list of expectations", advice: "another file")
+  /// The device's system does not write this kind of backup.
+  public static let unsupportedSystem = migration(
+    "unsupportedSystem", .refused, "it does not write this kind of backup", advice: "another device")
+  /// No item has the place that was asked about.
+  public static let noSuchItem = migration("noSuchItem", .usage, "there is no such item", advice: .listItems)
+}
+
+extension KeyhaulError {
+  /// Whether it was told to stop, and took back what it had done.
+  public var isCancelled: Bool { code == .cancelled }
+
+  init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: Remedy) {
+    self.init(code, reason, meaning: ErrorMeaning(category, summary, advice: advice))
+  }
+
+  /// Returns the error of a backup that could not be made: its temporary files can be kept nowhere else.
+  static func making(_ error: KeyhaulError) -> KeyhaulError {
+    guard error.code == .noTemporarySpace else { return error }
+    return error.with(
+      meaning: ErrorMeaning(
+        .failed, "a temporary file cannot be written", advice: "set TMPDIR to a folder with free space"))
+  }
+
+  /// - Parameters:
+  ///   - lockedItems: Of this protection class, the one that most locked items have.
+  ///   - others: Locked items of other classes.
+  static func deviceLocked(
+    lockedItems: Int, protection: ProtectionClass, others: Int, device: String
+  ) -> KeyhaulError {
+    let rest = others == 0 ? "" : ", and \(others) more \(others == 1 ? "has another class" : "have other classes")"
+    let reason =
+      switch (lockedItems, others) {
+      case (0, _): "the keys of items in the class \"\(protection.phrase)\" are not in memory"
+      case (1, 0): "1 item is in the class \"\(protection.phrase)\"; its key is not in memory"
+      case (1, _): "1 item is in the class \"\(protection.phrase)\"\(rest); their keys are not in memory"
+      default: "\(lockedItems) items are in the class \"\(protection.phrase)\"\(rest); their keys are not in memory"
+      }
+    return KeyhaulError(
+      .deviceLocked, .locked, "\(device) is locked, so its keychain cannot be read", reason: reason,
+      advice: .unlock(device: device))
+  }
+
+  /// - Parameters:
+  ///   - name: What was asked about: an archive or a device.
+  ///   - count: How many items it has.
+  static func noSuchItem(_ index: Int, in name: String, count: Int) -> KeyhaulError {
+    KeyhaulError(
+      .noSuchItem, .usage, "there is no item \(Amounts.grouped(index))",
+      reason: "\(name) has \(Amounts.count(count, "item")), counted from 0", advice: .listItems)
+  }
+
+  static var planToLookAt: KeyhaulError {
+    KeyhaulError(
+      .planToLookAt, .usage, "this plan was made for display only",
+      reason: "it does not contain the items that it would write",
+      advice: "a plan that is made for .restoring")
+  }
+
+  package static func stalePlan(_ reason: String) -> KeyhaulError {
+    KeyhaulError(
+      .stalePlan, .stalePlan, "the plan no longer matches", reason: reason, advice: "plan again")
+  }
+
+  static func malformedPlan(_ reason: String) -> KeyhaulError {
+    KeyhaulError(.malformedPlan, .refused, "the file is not a saved plan", reason: reason, advice: "plan again")
+  }
+}
+
+/// The error of a backup, a plan or a restore.
+@available(*, deprecated, renamed: "KeyhaulError")
+public typealias MigrationError = KeyhaulError

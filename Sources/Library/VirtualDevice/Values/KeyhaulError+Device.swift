@@ -1,0 +1,127 @@
+public import Basics
+import KeychainFormats
+package import SystemPackage
+
+extension KeyhaulError.Domain {
+  /// A virtual device, or the directory that holds it.
+  public static let device = Self("device")
+}
+
+extension KeyhaulError.Code {
+  private static func device(_ rawValue: String, _ category: ErrorCategory, _ summary: String, advice: Remedy) -> Self {
+    Self(rawValue, of: .device, category, summary, advice: advice)
+  }
+
+  fileprivate static let ioRemedy: Remedy =
+    "check the folder's owner, its permissions and the free space, and run it again"
+
+  /// There is no device of this name.
+  public static let deviceNotFound = device("notFound", .notFound, "there is no such device", advice: .listDevices)
+  /// A device of this name is there already.
+  public static let exists = device(
+    "exists", .usage, "a device with this name already exists", advice: "use another name, or delete that device first")
+  /// Something that is not a device stands where one should be made.
+  public static let deviceOccupied = device(
+    "occupied", .usage, "the device's path is in use", advice: "use another name, or move away what is there")
+  /// The text is not a valid device name.
+  public static let badName = device(
+    "badName", .usage, "this is not a valid device name",
+    advice: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit")
+  /// The text is not an iOS version.
+  public static let badVersion = device(
+    "badVersion", .usage, "this is not an iOS version", advice: "numbers with dots, such as 18.1")
+  /// A device cannot be set to erase itself after fewer than one wrong passcode.
+  public static let badLimit = device(
+    "badLimit", .usage, "this is not a valid number of wrong passcodes", advice: "10, as in iOS")
+  /// Another process holds the device.
+  public static let deviceBusy = device("busy", .busy, "the device is in use", advice: .waitForOtherProcess)
+  /// The passcode does not open the keybag.
+  public static let wrongPasscode = device(
+    "wrongPasscode", .wrongPassword, "the passcode is wrong", advice: "the device's passcode, not a backup's password")
+  /// The device must be unlocked first.
+  public static let locked = device("locked", .locked, "the device is locked", advice: .unlock(device: "the device"))
+  /// Files of the device are missing or are not what was written.
+  public static let deviceDamaged = device(
+    "damaged", .damaged, "the device is damaged", advice: "delete the device and restore a backup of it to a new one")
+  /// `device.json` or a fixture has a version that this program does not read.
+  public static let unsupportedVersion = device(
+    "unsupportedVersion", .refused, "the format version is not supported",
+    advice: "a newer version of Keyhaul, which may read it")
+  /// The device has no passcode, and this needs one.
+  public static let noPasscode = device(
+    "noPasscode", .usage, "the device has no passcode", advice: .setPasscode(device: "the device"))
+  /// The device has a passcode already.
+  public static let passcodeSet = device(
+    "passcodeSet", .usage, "the device already has a passcode", advice: .changePasscode(device: "the device"))
+  /// An empty passcode cannot be set.
+  public static let emptyPasscode = device(
+    "emptyPasscode", .usage, "a passcode cannot be empty", advice: .removePasscode)
+  /// Too many wrong passcodes: the device has erased itself.
+  public static let erased = device("erased", .failed, "the device has erased itself", advice: "restore a backup of it")
+  /// A session that was opened for reading, or that has ended, was asked to change something.
+  public static let deviceNotWritable = device(
+    "notWritable", .failed, "the device is open for reading only", advice: "open the device again for this change")
+  /// The app acts on an access group that is not one of its own, or the device has no such app.
+  public static let notEntitled = device(
+    "notEntitled", .failed, "the app may not use this access group",
+    advice: "use one of the app's own groups, or add the app to the device")
+  /// The file is not a device fixture.
+  public static let badFixture = device(
+    "badFixture", .usage, "this is not a device fixture", advice: "compare it with the bundled fixtures")
+  /// The file system refused.
+  public static let deviceIO = device("io", .failed, "the device cannot be read or written", advice: ioRemedy)
+
+  /// Every code of the domain, for tests.
+  package static let ofDevice: [Self] = [
+    .deviceNotFound, .exists, .deviceOccupied, .badName, .badVersion, .badLimit, .deviceBusy, .wrongPasscode, .locked,
+    .deviceDamaged, .unsupportedVersion, .noPasscode, .passcodeSet, .emptyPasscode, .erased, .deviceNotWritable,
+    .notEntitled, .badFixture, .deviceIO,
+  ]
+}
+
+extension KeyhaulError {
+  /// Creates an error of a device.
+  ///
+  /// - Parameters:
+  ///   - code: The kind of error.
+  ///   - device: The name of the device, or the path, that was asked for.
+  ///   - reason: The fact found, with its place.
+  ///   - errno: The reason of the system call that failed.
+  ///   - underlying: The error of a lower layer that caused this error.
+  ///   - stage: Whether the change was already made when the error happened.
+  package init(
+    _ code: Code, _ device: String, _ reason: String, errno: Errno? = nil, underlying: (any ExplainedError)? = nil,
+    stage: ChangeStage = .beforeCommit
+  ) {
+    self.init(
+      code, reason, subject: device, meaning: Self.meaning(of: code, device, errno), errno: errno,
+      underlying: underlying, stage: stage)
+  }
+
+  /// Returns the meaning of a code, with a remedy that names the device.
+  private static func meaning(of code: Code, _ device: String, _ errno: Errno?) -> ErrorMeaning {
+    func remedy(_ remedy: Remedy) -> ErrorMeaning {
+      ErrorMeaning(code.meaning.category, code.meaning.summary, advice: remedy)
+    }
+    return switch code {
+    case .locked: remedy(.unlock(device: device))
+    case .noPasscode: remedy(.setPasscode(device: device))
+    case .passcodeSet: remedy(.changePasscode(device: device))
+    case .deviceIO where errno?.isDiskFull == true:
+      ErrorMeaning(.failed, "the disk is full", advice: "free some space, and run it again")
+    case .deviceIO where errno != nil: ErrorMeaning(.failed, "the file system refused", advice: Code.ioRemedy)
+    default: code.meaning
+    }
+  }
+
+  /// Returns the same error of another change: a step that fails after its own commit may stand before that of the whole.
+  ///
+  /// - Parameter remark: A clause that follows the reason.
+  package func at(_ stage: ChangeStage, _ remark: String? = nil) -> KeyhaulError {
+    with(reason: remark.map { "\(reason); \($0)" }, stage: stage)
+  }
+}
+
+/// The error of a virtual device.
+@available(*, deprecated, renamed: "KeyhaulError")
+public typealias VirtualDeviceError = KeyhaulError

@@ -1,0 +1,71 @@
+import Basics
+import SystemPackage
+import Testing
+
+@Suite("KeyhaulError")
+struct KeyhaulErrorTests {
+  private static let code = KeyhaulError.Code(
+    "busy", of: .init("one"), .busy, "it is in use", advice: "wait until it is free")
+  private static let otherCode = KeyhaulError.Code(
+    "busy", of: .init("another"), .busy, "it is in use", advice: "wait until it is free")
+
+  private struct Refusal: ExplainedError {
+    let meaning = ErrorMeaning(.refused, "it was refused", advice: "ask again")
+    let reason = "the rule forbids it"
+    let stage = ChangeStage.afterCommit
+  }
+
+  @Test("Two error codes with the same identifier differ if their domains differ")
+  func domains() {
+    #expect(Self.code != Self.otherCode && Self.code.rawValue == Self.otherCode.rawValue)
+    #expect(KeyhaulError(Self.code, "a fact") != KeyhaulError(Self.otherCode, "a fact"))
+    #expect(Set([Self.code, Self.otherCode, Self.code]).count == 2)
+  }
+
+  @Test("An error has its code's category, summary and advice unless it brings its own")
+  func meaning() {
+    let error = KeyhaulError(Self.code, "a fact")
+    #expect(error.category == .busy && error.advice == "wait until it is free")
+    #expect(error.description == "it is in use: a fact")
+    let own = KeyhaulError(Self.code, "a fact", meaning: ErrorMeaning(.locked, "it is locked", advice: "unlock it"))
+    #expect(own.code == Self.code && own.category == .locked && own.summary == "it is locked")
+  }
+
+  @Test("A changed copy of an error keeps every fact that was not replaced")
+  func copies() {
+    let error = KeyhaulError(Self.code, "a fact", subject: "phone", errno: .noMemory, underlying: Refusal())
+    let later = error.with(stage: .afterCommit)
+    #expect(later.stage == .afterCommit && later.subject == "phone" && later.errno == .noMemory)
+    #expect(later.reason == "a fact" && later.underlying is Refusal)
+    #expect(later != error)
+    #expect(error.with() == error)
+  }
+
+  @Test("An error of a lower layer keeps its words and stage, and a KeyhaulError stays as it is")
+  func underlying() {
+    let error = KeyhaulError(Refusal())
+    #expect(error.code == .underlying && error.underlying is Refusal)
+    #expect(error.category == .refused && error.reason == "the rule forbids it" && error.stage == .afterCommit)
+    let own = KeyhaulError(Self.code, "a fact")
+    #expect(KeyhaulError(own as any ExplainedError) == own)
+    #expect(throws: error.with(subject: "phone")) {
+      try reporting(about: "phone") { () throws(Refusal) in throw Refusal() }
+    }
+  }
+
+  @Test(
+    "An error says whether the system was short of descriptors or memory",
+    arguments: [
+      (.tooManyOpenFiles, true), (.tooManyOpenFilesInSystem, true), (.noMemory, true), (.noSpace, false), (nil, false),
+    ] as [(Errno?, Bool)])
+  func shortages(_ errno: Errno?, isShortage: Bool) {
+    #expect(KeyhaulError(Self.code, "too many open files", errno: errno).isShortage == isShortage)
+  }
+
+  @Test("A shortage is recognized at the end of a library's text")
+  func texts() {
+    let text = "libarchive.so.13: cannot open shared object file: \(Errno.tooManyOpenFiles)"
+    #expect(Errno.shortage(in: text) == .tooManyOpenFiles)
+    #expect(Errno.shortage(in: "libarchive.so.13: undefined symbol") == nil)
+  }
+}
