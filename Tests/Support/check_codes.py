@@ -30,7 +30,8 @@ HASHES = {"SHA1": hashlib.sha1, "SHA256": hashlib.sha256, "SHA512": hashlib.sha5
 class Account:
     """A one-time password account, and the item that stores it."""
 
-    def __init__(self, number, algorithm="SHA1", digits=6, period=30, spelling=None, has_separate_secret=False):
+    def __init__(self, number, algorithm="SHA1", digits=6, period=30, spelling=None, has_separate_secret=False,
+                 archive_version=0):
         self.secret = hashlib.sha256(f"account {number}".encode()).digest()[:10 + number % 11]
         self.issuer, self.name = f"Service {number}", f"person{number}@example.org"
         self.algorithm, self.digits, self.period = algorithm, digits, period
@@ -41,8 +42,24 @@ class Account:
         self.item = {"acct": f"item {number}", "svce": "codes.example", "agrp": "ABCDE12345.codes", "pdmn": "ak"}
         if has_separate_secret:
             self.item |= {"gena": address.encode(), "v_Data": self.secret}
+        elif archive_version:
+            self.item["v_Data"] = bytes([archive_version]) + self.archived(has_root=archive_version == 2)
         else:
             self.item["v_Data"] = f"{address}&secret={(spelling or str)(encoded_secret)}".encode()
+
+    def archived(self, has_root):
+        """Return the account as Tofu archives it: with an object of its own since version 2, without one before."""
+        uid = plistlib.UID
+        fields = {"timeBased": True, "algorithm": {"SHA1": 0, "SHA256": 1, "SHA512": 2}[self.algorithm],
+                  "digits": self.digits, "secret": uid(1), "counter": 0, "period": self.period, "name": uid(2),
+                  "issuer": uid(3)}
+        objects = ["$null", self.secret, self.name, self.issuer]
+        if has_root:
+            objects += [fields | {"$class": uid(5)}, {"$classname": "Account", "$classes": ["Account", "NSObject"]}]
+        top = {"root": uid(4)} if has_root else fields
+        return plistlib.dumps(
+            {"$version": 100000, "$archiver": "NSKeyedArchiver", "$top": top, "$objects": objects},
+            fmt=plistlib.FMT_BINARY)
 
     def code(self, time):
         """Return the one-time password for a time in seconds (RFC 4226, RFC 6238)."""
@@ -58,7 +75,8 @@ def accounts():
                  lambda text: urllib.parse.quote(text, safe=""), lambda text: text.rstrip("=")]
     return ([Account(number, spelling=spelling) for number, spelling in enumerate(spellings)]
             + [Account(4, "SHA256"), Account(5, "SHA512", digits=8), Account(6, has_separate_secret=True)]
-            + [Account(number) for number in range(7, 24)])
+            + [Account(7, archive_version=2), Account(8, "SHA512", digits=8, archive_version=1)]
+            + [Account(number) for number in range(9, 24)])
 
 
 def decode_codes(page, folder):

@@ -46,6 +46,7 @@ struct LostResultTests {
     "device unlock third --passcode-file .np --json", "device restart third --json",
     "device unlock third --passcode-file .np --json", "device passcode remove third --passcode-file .np --yes",
     "device erase third --yes", "device delete third --confirm third",
+    "device serve old-phone --trust once",
     "device export old-phone -o exported.db", "device create twin --import b.tar --password-file .bp",
     "item add b.tar --service s --account a --access-group g --secret-file .np --password-file .bp",
     "item add new-phone --service s --account a --secret-file .np", "item find old-phone",

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KeyhaulKit
+import SystemPackage
 import Testing
 
 @testable import keyhaul
@@ -50,7 +51,7 @@ struct SessionTests {
         ending { try session.flush() }
           == CommandFailure(
             .failed, "could not write the result", why: "standard output: no space left on device",
-            try: "free space and run it again"))
+            try: "free space and run it again", of: .noSpace))
     }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import KeyhaulKit
+import TestSupport
 import Testing
 
 @testable import Reports
@@ -65,6 +66,35 @@ struct OneTimePasswordTests {
     let other = KeychainItem.made(
       .genericPassword, [.generic: .data(Array((address + "&secret=AA").utf8))], [0x01])
     #expect(addresses([other]).isEmpty)
+  }
+
+  @Test("An account that Tofu archived is exported as an address, and a damaged archive is not")
+  func archived() throws {
+    // Made by Python's plistlib, with the fields that Tofu's source shows.
+    let digits = """
+      YnBsaXN0MDDUAQIDBAUGJCdZJGFyY2hpdmVyWCRvYmplY3RzVCR0b3BYJHZlcnNpb25fEA9OU0tleWVkQXJjaGl2ZXKmBwgJCgse
+      VSRudWxsSkhlbGxvId6tvu9fEBBhbm5hQGV4YW1wbGUub3JnaQBCAOQAbgBrACAAJgAgAEMAb9kMDQ4PEBESExQVFhcYGRobHB1W
+      JGNsYXNzWWFsZ29yaXRobVdjb3VudGVyVmRpZ2l0c1Zpc3N1ZXJUbmFtZVZwZXJpb2RWc2VjcmV0WXRpbWVCYXNlZIAFEAEQABAI
+      gAOAAhA8gAEJ0h8gISJYJGNsYXNzZXNaJGNsYXNzbmFtZaIiI1dBY2NvdW50WE5TT2JqZWN00SUmVHJvb3SABBIAAYagAAgAEQAb
+      ACQAKQAyAEQASwBRAFwAbwCCAJUAnACmAK4AtQC8AMEAyADPANkA2wDdAN8A4QDjAOUA5wDpAOoA7wD4AQMBBgEOARcBGgEfASEA
+      AAAAAAACAQAAAAAAAAAoAAAAAAAAAAAAAAAAAAABJg==
+      """
+    let archive = [0x02] + (try #require(Data(base64Encoded: digits, options: .ignoreUnknownCharacters)))
+    let item = KeychainItem.made(.genericPassword, [:], archive)
+    #expect(
+      addresses([item]) == [
+        "otpauth://totp/B%C3%A4nk%20%26%20Co:anna%40example.org?algorithm=SHA256&digits=8&period=60"
+          + "&issuer=B%C3%A4nk%20%26%20Co&secret=JBSWY3DPEHPK3PXP"
+      ])
+    for count in 0..<archive.count {
+      #expect(addresses([.made(.genericPassword, [:], Array(archive.prefix(count)))]).isEmpty)
+    }
+    var source = SeededRandom(seed: 7)
+    for _ in 0..<2_000 {
+      var changed = archive
+      changed[Int(source.next() % UInt64(changed.count))] ^= UInt8(1 << (source.next() % 8))
+      #expect(addresses([.made(.genericPassword, [:], changed)]).count <= 1)
+    }
   }
 
   @Test("RFC 4648's test vectors have the same Base32 digits here, without padding")

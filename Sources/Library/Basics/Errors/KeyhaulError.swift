@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// Why a keychain, a device, a backup or a migration did not do what was asked of it.
+/// A failure of an operation on a keychain, a device or a backup, or of a migration.
 ///
 /// Every target above the formats and rules throws this error, so a call from one of them to another needs no
 /// conversion. It never carries key material, a password or an item's value.
@@ -19,7 +19,7 @@ public struct KeyhaulError: ExplainedError {
     public let rawValue: String
     /// The part of the library that declares the code.
     public let domain: Domain
-    /// What every error with the code means, unless the error's own words name something.
+    /// The category, the summary and the remedy of every error with this code that has none of its own.
     public let meaning: ErrorMeaning
 
     package init(
@@ -63,7 +63,7 @@ public struct KeyhaulError: ExplainedError {
   ///   - code: The kind of error.
   ///   - reason: The fact found, with its place.
   ///   - subject: The name or path of the device or file that the error is about.
-  ///   - meaning: The error's own category, summary and remedy; `nil` for those of the code.
+  ///   - meaning: The error's own category, summary and remedy; `nil` if the error has those of the code.
   ///   - errno: The reason of the system call that failed.
   ///   - underlying: The error of a format, a rule or the cryptography that caused this error.
   ///   - stage: Whether the change was already made when the error happened.

@@ -342,7 +342,7 @@ package struct SQLiteFailure: Error {
   /// The system's error; `nil` if the system reported none.
   package let systemError: Errno?
 
-  /// The system's error, or the lack of memory; `nil` for neither.
+  /// The system's error, or the lack of memory; `nil` if it was neither.
   package var errno: Errno? { kind == .noMemory ? .noMemory : systemError }
 
   static var noMemoryForCopy: Self { Self(.noMemory, "not enough memory for a copy of the database") }

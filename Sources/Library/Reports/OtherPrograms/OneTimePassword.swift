@@ -2,9 +2,11 @@ import KeyhaulKit
 
 /// An account of an authenticator app, as an item stores it: an `otpauth` address with its secret.
 ///
-/// An item contains the whole address in its secret, or the address without a secret in its generic attribute and the raw
-/// bytes of the secret in its own. Source: Google Authenticator, "Key Uri Format"; mattrubin/OneTimePassword for the second
-/// form.
+/// There are three forms. Many apps store the whole address in the item's secret. Authenticator, and Google Authenticator in
+/// its published form, store the address in the item's generic attribute, and only the bytes of the secret in its secret.
+/// Tofu stores the parts of the address in a keyed archive. Sources: Google Authenticator, "Key Uri Format"
+/// (https://github.com/google/google-authenticator/wiki/Key-Uri-Format); mattrubin/OneTimePassword, `Keychain.swift`;
+/// Tofu, `Keychain.swift` and `Account.swift`.
 struct OneTimePassword: Sendable {
   /// The address, with its secret in plain Base32. If the secret is not Base32, the address as it is stored.
   let address: SensitiveBytes
@@ -64,12 +66,39 @@ struct OneTimePassword: Sendable {
       self = secret.withBytes { Self($0, rawSecret: nil) }
       return
     }
+    if let archived = secret.withBytes({ Self(archived: $0) }) {
+      self = archived
+      return
+    }
     let found: OneTimePassword? = Array(item.words(.generic).utf8).withUnsafeBytes { bytes in
       guard AddressReader.isAddress(bytes), !AddressReader.containsSecret(bytes) else { return nil }
       return Self(bytes, rawSecret: secret)
     }
     guard let found else { return nil }
     self = found
+  }
+
+  /// Reads Tofu's form: a byte for the version (1 or 2), and a keyed archive.
+  ///
+  /// - Returns: `nil` if the bytes do not have this form.
+  private init?(archived bytes: UnsafeRawBufferPointer) {
+    guard let version = bytes.first, version == 1 || version == 2,
+      let archive = try? KeyedArchive(UnsafeRawBufferPointer(rebasing: bytes.dropFirst())),
+      let secret = try? archive.data("secret"), !secret.isEmpty, let isTimed = try? archive.boolean("timeBased"),
+      let number = try? archive.integer("algorithm"), let algorithm = [0: "SHA1", 1: "SHA256", 2: "SHA512"][number]
+    else { return nil }
+    let issuer = (try? archive.text("issuer")) ?? ""
+    let account = (try? archive.text("name")) ?? ""
+    let label = [issuer, account].filter { !$0.isEmpty }.map(Percent.encoded).joined(separator: ":")
+    var query = ["algorithm=\(algorithm)", "digits=\((try? archive.integer("digits")) ?? 6)"]
+    if isTimed {
+      query.append("period=\((try? archive.integer("period")) ?? 30)")
+    } else {
+      query.append("counter=\((try? archive.integer("counter")) ?? 0)")
+    }
+    if !issuer.isEmpty { query.append("issuer=\(Percent.encoded(issuer))") }
+    let address = "otpauth://\(isTimed ? "totp" : "hotp")/\(label)?\(query.joined(separator: "&"))"
+    self = Array(address.utf8).withUnsafeBytes { Self($0, rawSecret: secret) }
   }
 
   /// Reads an address.
@@ -300,6 +329,20 @@ enum Percent {
     var index = bytes.startIndex
     while let byte = next(in: bytes, at: &index) { decoded.append(byte) }
     return String(decoding: decoded, as: UTF8.self)
+  }
+
+  /// A text in which every byte that is not a letter, a digit or one of "-._~" is escaped.
+  static func encoded(_ text: String) -> String {
+    var encoded = ""
+    for byte in text.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        encoded.unicodeScalars.append(Unicode.Scalar(byte))
+      default: encoded += "%" + String(hexadecimal: [byte]).uppercased()
+      }
+    }
+    return encoded
   }
 
   private static func hexDigit(_ byte: UInt8) -> UInt8? {

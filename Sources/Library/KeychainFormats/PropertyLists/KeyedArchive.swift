@@ -1,0 +1,96 @@
+package import Basics
+
+/// The fields of an archive that `NSKeyedArchiver` wrote, read in place. The bytes must outlive it.
+///
+/// The fields are those of the archive's root object. An archive without a root object has fields of its own.
+package struct KeyedArchive {
+  private let document: BinaryPlistReader
+  private let objects: BinaryPlistReader.References
+  /// The indexes of the fields' values, by name.
+  private let values: [String: Int]
+
+  private static let maximumFieldCount = 256
+
+  /// Reads an archive's fields.
+  ///
+  /// - Throws: `.malformed` if the bytes are not a keyed archive, `.overLimit` if it has more than 256 fields.
+  package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
+    document = try BinaryPlistReader(bytes, limits: .small)
+    let archive = try Self.fields(at: document.rootIndex, in: document)
+    guard archive["$archiver"] != nil, let list = archive["$objects"], let top = archive["$top"],
+      case .array(let objects) = try document.object(at: list)
+    else { throw document.malformed("not a keyed archive", 0) }
+    self.objects = objects
+    let own = try Self.fields(at: top, in: document)
+    if let root = own["root"] {
+      values = try Self.fields(at: Self.resolved(root, objects, document), in: document)
+    } else {
+      values = own
+    }
+  }
+
+  /// The text of a field; `nil` if there is no such field, or if it is not text.
+  package func text(_ name: String) throws(FormatError) -> String? {
+    try object(name).flatMap { (object) throws(FormatError) in try document.text(object) }
+  }
+
+  /// The number of a field; `nil` if there is no such field, or if it is not a whole number.
+  package func integer(_ name: String) throws(FormatError) -> Int64? {
+    guard case .integer(let number)? = try object(name) else { return nil }
+    return number
+  }
+
+  /// The truth value of a field; `nil` if there is no such field, or if it is not one.
+  package func boolean(_ name: String) throws(FormatError) -> Bool? {
+    guard case .boolean(let value)? = try object(name) else { return nil }
+    return value
+  }
+
+  /// The data of a field; `nil` if there is no such field, or if it is not data.
+  package func data(_ name: String) throws(FormatError) -> SensitiveBytes? {
+    switch try object(name) {
+    case .data(let range)?:
+      return document.bytes.withBytes(range) { SensitiveBytes(copying: $0) }
+    case .dictionary?:
+      // Mutable data is an object with the bytes in a field of its own.
+      guard let index = values[name],
+        let inner = try Self.fields(at: Self.resolved(index, objects, document), in: document)["NS.data"],
+        case .data(let range) = try document.object(at: Self.resolved(inner, objects, document))
+      else { return nil }
+      return document.bytes.withBytes(range) { SensitiveBytes(copying: $0) }
+    default: return nil
+    }
+  }
+
+  private func object(_ name: String) throws(FormatError) -> BinaryPlistReader.Object? {
+    guard let index = values[name] else { return nil }
+    return try document.object(at: Self.resolved(index, objects, document))
+  }
+
+  /// The index of the object that a reference leads to.
+  private static func resolved(
+    _ index: Int, _ objects: BinaryPlistReader.References, _ document: BinaryPlistReader
+  ) throws(FormatError) -> Int {
+    guard case .uid(let number) = try document.object(at: index) else { return index }
+    guard let position = Int(exactly: number), position < objects.count else {
+      throw document.malformed("a reference to an object that does not exist", try document.offset(ofObject: index))
+    }
+    return try document.index(position, of: objects)
+  }
+
+  /// The values of a dictionary, by their keys; empty if the object is not a dictionary.
+  private static func fields(at index: Int, in document: BinaryPlistReader) throws(FormatError) -> [String: Int] {
+    guard case .dictionary(let keys, let values) = try document.object(at: index) else { return [:] }
+    guard keys.count <= maximumFieldCount else {
+      throw FormatError(
+        .binaryPlist, .overLimit, "\(keys.count) fields; at most \(maximumFieldCount) are accepted",
+        offset: try document.offset(ofObject: index))
+    }
+    var fields: [String: Int] = [:]
+    for position in 0..<keys.count {
+      guard let name = try document.text(document.object(at: document.index(position, of: keys))) else { continue }
+      fields[name] = try document.index(position, of: values)
+    }
+    return fields
+  }
+}
