@@ -19,6 +19,7 @@ struct DeviceServeTests {
       ("device serve d --trust once --listen 192.168.1.2:27015", "is not an address to listen at"),
       ("device serve d --trust once --listen /var/run/usbmuxd", "belongs to the system's own usbmuxd"),
       ("device serve d d --trust once", "a device is named twice"),
+      ("device serve d --trust once --json", "the log of the server is text"),
       ("device serve d --no-input", "nobody can be asked which computers to trust"),
     ])
   func usageErrors(call: String, message: String) throws {

@@ -58,6 +58,9 @@ struct DeviceServe: RunnableVerb {
   private static let maximumDeviceCount = 16
 
   func perform(in session: Session) throws -> CommandStatus {
+    guard !session.isJSON else {
+      throw CommandFailure.usage("the log of the server is text", try: "leave --json out")
+    }
     let address = try listenAddress()
     if trust == .ask, session.terminal() == nil {
       throw CommandFailure.usage(
