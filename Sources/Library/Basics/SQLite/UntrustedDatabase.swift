@@ -199,6 +199,7 @@ package final class UntrustedDatabase<Failure: Error> {
   package func integrityFault() throws(Failure) -> String? {
     var result: String?
     try forEachRow("PRAGMA integrity_check(1)") { result = $0.text(0) }
+    if let result, let failure = SQLiteFailure(checkResult: result) { throw convert(failure) }
     return result == "ok" ? nil : result ?? "no result"
   }
 
@@ -344,6 +345,17 @@ package struct SQLiteFailure: Error {
 
   /// The system's error, or the lack of memory; `nil` if it was neither.
   package var errno: Errno? { kind == .noMemory ? .noMemory : systemError }
+
+  /// Creates the failure that a result of `integrity_check` describes, if the check had not enough memory for a page.
+  ///
+  /// - Parameter checkResult: A row of the check. It ends in SQLite's result code, such as "unable to get the page. error
+  ///   code=7". A row about an index may end in any text, because it ends in the index's name.
+  /// - Returns: `nil` for every other result. Source: SQLite, `btree.c` (`checkTreePage`).
+  package init?(checkResult: String) {
+    guard !checkResult.contains("index"), checkResult.hasSuffix("error code=7") || checkResult.hasSuffix("error code 7")
+    else { return nil }
+    self.init(.noMemory, "SQLite says: out of memory")
+  }
 
   static var noMemoryForCopy: Self { Self(.noMemory, "not enough memory for a copy of the database") }
 

@@ -114,8 +114,11 @@ enum SchemaCheck {
   ///
   /// - Throws: `.storeDamaged` if an index does not list every row.
   static func verifyIndexes(_ database: Database) throws(KeyhaulError) {
-    let rows = try database.columnValues(sql: "PRAGMA integrity_check(1)")
-    guard rows.first?.first?.textValue == "ok" else {
+    let result = try database.columnValues(sql: "PRAGMA integrity_check(1)").first?.first?.textValue
+    if let result, let failure = SQLiteFailure(checkResult: result) {
+      throw KeyhaulError(.storeIO, failure.reason, errno: failure.errno)
+    }
+    guard result == "ok" else {
       throw KeyhaulError(
         .storeDamaged, "its indexes do not match its tables, so a change could add an item that is already there")
     }
