@@ -90,7 +90,7 @@ package final class DescriptorFeed: ByteFeed {
     do {
       try system.seek(descriptor, to: target)
     } catch {
-      throw KeyhaulError(.unreadable, error.reason)
+      throw KeyhaulError(.unreadable, error.reason, of: error)
     }
     peekedCount = 0
     position = target

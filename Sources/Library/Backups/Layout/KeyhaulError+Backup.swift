@@ -197,7 +197,7 @@ extension KeyhaulError {
       case .damaged: (error as? FormatError)?.isKeybagCut == true ? .truncated : .damaged
       default: .unreadable
       }
-    self.init(code, "\(part): \(error.reason)")
+    self.init(code, "\(part): \(error.reason)", errno: (error as? KeyhaulError)?.errno)
   }
 }
 

@@ -332,7 +332,7 @@ extension DirectorySource {
         try add(try system.names(in: inner), of: inner, inner: text, search, to: &payloads)
       }
     } catch {
-      throw KeyhaulError(.unreadable, error.reason)
+      throw KeyhaulError(.unreadable, error.reason, of: error)
     }
     payloads.settle()
     return payloads

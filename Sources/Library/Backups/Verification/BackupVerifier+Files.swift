@@ -38,7 +38,7 @@ extension BackupVerifier {
       }
       // Otherwise it is the one file that holds the payloads.
       let isOfList = listing == nil || files?.failure != nil
-      if isOfList, error.category == .failed { throw error }
+      if error.isShortage || isOfList && error.category == .failed { throw error }
       findings.add(
         .init(
           isOfList ? .database : .files, isOfList ? .databaseDamaged : .payloadUnreadable,
