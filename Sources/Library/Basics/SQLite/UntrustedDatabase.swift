@@ -350,7 +350,7 @@ package struct SQLiteFailure: Error {
   ///
   /// - Parameter checkResult: A row of the check. It ends in SQLite's result code, such as "unable to get the page. error
   ///   code=7". A row about an index may end in any text, because it ends in the index's name.
-  /// - Returns: `nil` for every other result. Source: SQLite, `btree.c` (`checkTreePage`).
+  /// - Returns: `nil` if it describes anything else. Source: SQLite, `btree.c` (`checkTreePage`).
   package init?(checkResult: String) {
     guard !checkResult.contains("index"), checkResult.hasSuffix("error code=7") || checkResult.hasSuffix("error code 7")
     else { return nil }
