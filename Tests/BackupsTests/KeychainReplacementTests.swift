@@ -132,7 +132,8 @@ struct KeychainReplacementTests {
       case .success: #expect(keychain == file, "call \(call)")
       case .failure: #expect(try tree(directory.path) == before, "call \(call)")
       }
-      if failing.callCount < call { return #expect(call > 8) }
+      // The archive reads through its own file system, so only the calls that write a zip can fail.
+      if failing.callCount < call { return #expect(call > (place == "b.zip" ? 3 : 8)) }
     }
   }
 
