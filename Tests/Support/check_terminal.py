@@ -219,6 +219,21 @@ def open_pipe_causes_no_delay(keyhaul, folder):
     check(wait_for_end(pids), "the process that keeps the pipe open is still running")
 
 
+def quick_command_is_not_stopped(keyhaul, folder):
+    """The end of a quick password command is never taken for a stop, which would also stop Keyhaul."""
+    # A process of a group that a shell of the same session could continue; the system ignores stops of other groups.
+    for _ in range(600):
+        process = subprocess.Popen(
+            [keyhaul, "verify", "b", "--quiet", "--password-command", f"echo '{SECRET}'"], cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=os.setpgrp)
+        try:
+            _, errors = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise AssertionError("Keyhaul stopped itself") from None
+        check(process.returncode == 0, f"ended with {process.returncode}: {errors!r}")
+
+
 def signal_ends_command(keyhaul, folder):
     """A signal to Keyhaul also ends the password command."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -282,7 +297,8 @@ def list_of_another_user(keyhaul, folder):
 
 CASES = [
     password_command_reads_terminal, interrupt_ends_command, stop_returns_terminal, background_command_stops,
-    script_gets_terminal_back, second_signal_ends_both, open_pipe_causes_no_delay, signal_ends_command,
+    script_gets_terminal_back, second_signal_ends_both, open_pipe_causes_no_delay, quick_command_is_not_stopped,
+    signal_ends_command,
     background_process_stops, list_of_another_user]
 
 

@@ -131,11 +131,12 @@ private final class RunningCommand {
       if let signal = Interruption.pending {
         throw .interrupted(Interruption.failure(signal, state: "nothing was changed"))
       }
-      let hasEnded = hasChanged(WEXITED | WNOWAIT)
+      let state = self.state
+      let hasEnded = state == .ended
       if hasEnded {
         kill(-child, SIGKILL)
         if !isOpen { return buffer }
-      } else if hasChanged(WSTOPPED) {
+      } else if state == .stopped {
         try followStop()
       }
       guard isOpen else {
@@ -180,18 +181,29 @@ private final class RunningCommand {
   func stop() {
     kill(-child, SIGTERM)
     kill(-child, SIGCONT)
-    for _ in 0..<Self.graceCount where !hasChanged(WEXITED | WNOWAIT) { usleep(10_000) }
+    for _ in 0..<Self.graceCount where state != .ended { usleep(10_000) }
     _ = end()
   }
 
   /// The number of times that `stop` checks whether the command has ended, 10 ms apart.
   private static let graceCount = 50
 
-  /// Whether the command has ended or was stopped, as `options` asks. With `WNOWAIT`, its status is not collected.
-  private func hasChanged(_ options: Int32) -> Bool {
+  private enum State {
+    case running, stopped, ended
+  }
+
+  /// Whether the command runs, was stopped or has ended. A stop is reported once, and an exit status is not collected.
+  ///
+  /// One call asks for both. The system has no child to report to a call that asks only for stops, once the command has
+  /// ended, and an error of that call would look like a stop.
+  private var state: State {
     var information = siginfo_t()
-    guard waitid(P_PID, id_t(child), &information, options | WNOHANG) == 0 else { return errno != EINTR }
-    return information.si_signo != 0
+    guard waitid(P_PID, id_t(child), &information, WEXITED | WSTOPPED | WNOWAIT | WNOHANG) == 0 else {
+      return errno == EINTR ? .running : .ended
+    }
+    guard information.si_signo != 0 else { return .running }
+    guard information.si_code == Int32(CLD_STOPPED) else { return .ended }
+    return waitid(P_PID, id_t(child), &information, WSTOPPED | WNOHANG) == 0 ? .stopped : .running
   }
 
   /// Gives the terminal to a command that was stopped because it read the terminal. Otherwise stops this program too,
