@@ -393,6 +393,11 @@ struct BackupTests {
     #expect(try Backup(path: path, password: Secret(utf8: "second")).items.count == 2)
     #expect(change("wrong", nil).0 == 207)
     #expect(phone.served.isBackupEncrypted)
+    // A password that is too long or not text does not count as none.
+    #expect(change("second", String(repeating: "a", count: 1_025)).0 == 1)
+    let noText: PropertyDictionary = ["OldPassword": .string("second"), "NewPassword": .data([0x61])]
+    #expect(MemoryClient().run(request("ChangePassword", phone, noText), on: phone.served) == 1)
+    #expect(phone.served.isBackupEncrypted)
     #expect(change("second", nil).0 == 0)
     #expect(!phone.served.isBackupEncrypted)
   }

@@ -3,7 +3,7 @@ package import KeyhaulKit
 
 /// A request of a backup client.
 package struct BackupRequest: Sendable {
-  /// What is asked for. `MessageName` of the request.
+  /// The kinds of requests (`MessageName`).
   package enum Kind: String, Sendable {
     case backup = "Backup"
     case restore = "Restore"
@@ -16,7 +16,7 @@ package struct BackupRequest: Sendable {
     case eraseDevice = "EraseDevice"
   }
 
-  /// What is asked for; `nil` if it is not known.
+  /// The kind of the request; `nil` if it is unknown.
   package let kind: Kind?
   /// The device that the request is for.
   package let target: String
@@ -44,12 +44,13 @@ package struct BackupRequest: Sendable {
   }
 
   /// The password of the backup that is to be read, from the options or beside them; `nil` if none was given.
-  package var password: Secret? {
-    Self.secret(values["Options"]?.dictionaryValue?["Password"] ?? values["Password"])
+  package func password() throws(BackupServiceError) -> Secret? {
+    try Self.secret(values["Options"]?.dictionaryValue?["Password"] ?? values["Password"])
   }
-  /// The password to change.
-  package var oldPassword: Secret? { Self.secret(values["OldPassword"]) }
-  package var newPassword: Secret? { Self.secret(values["NewPassword"]) }
+  /// The password to change; `nil` if none is set.
+  package func oldPassword() throws(BackupServiceError) -> Secret? { try Self.secret(values["OldPassword"]) }
+  /// The password to set; `nil` if the password is to be removed.
+  package func newPassword() throws(BackupServiceError) -> Secret? { try Self.secret(values["NewPassword"]) }
   /// The file to extract.
   package var file: (domain: String, path: String)? {
     guard let domain = values["DomainName"]?.stringValue, let path = values["RelativePath"]?.stringValue else {
@@ -60,14 +61,21 @@ package struct BackupRequest: Sendable {
 
   private static let maximumPasswordByteCount = 1024
 
-  /// An empty password is none.
-  private static func secret(_ value: PropertyValue?) -> Secret? {
-    guard let text = value?.stringValue, !text.isEmpty, text.utf8.count <= maximumPasswordByteCount else { return nil }
-    return Secret(utf8: text)
+  /// Returns a password of the request.
+  ///
+  /// - Returns: `nil` if there is none, or an empty one, which clients send in place of none.
+  /// - Throws: `.failed` if the password is not text or is longer than 1,024 bytes. It must not count as none: the
+  ///   device would stop encrypting its backups.
+  private static func secret(_ value: PropertyValue?) throws(BackupServiceError) -> Secret? {
+    guard let value else { return nil }
+    guard let text = value.stringValue, text.utf8.count <= maximumPasswordByteCount else {
+      throw .failed(.other, "The password is not text, or is longer than \(maximumPasswordByteCount) bytes")
+    }
+    return text.isEmpty ? nil : Secret(utf8: text)
   }
 }
 
-/// One conversation with mobilebackup2.
+/// A conversation with mobilebackup2.
 package struct BackupConversation {
   private let device: ServedDevice
   private let link: DeviceLink
@@ -123,7 +131,7 @@ package struct BackupConversation {
 
   /// Carries out a request.
   ///
-  /// - Returns: What the response says besides its success.
+  /// - Returns: The content of the response.
   private func perform(_ request: BackupRequest) throws(BackupServiceError) -> PropertyDictionary {
     let content = DeviceContent(device: device)
     switch request.kind {
@@ -146,7 +154,7 @@ package struct BackupConversation {
   private func restore(_ request: BackupRequest, _ content: DeviceContent) throws(BackupServiceError) {
     let folder = try StagingFolder(of: device)
     let client = ClientBackup(device, link, content)
-    let password = request.password
+    let password = try request.password()
     let path = try client.fetch(request.source, into: folder, hasPassword: password != nil, withKeychain: true)
     let backup = try content.open(path, password: password)
     // The last byte is here. What follows is one transaction.
@@ -157,16 +165,16 @@ package struct BackupConversation {
 
   private func changePassword(_ request: BackupRequest, _ content: DeviceContent) throws(BackupServiceError) {
     let stored = try content.backupPassword()
-    guard Self.isSame(stored, request.oldPassword) else {
+    guard Self.isSame(stored, try request.oldPassword()) else {
       throw .failed(.wrongPassword, BackupFailure.wrongPassword)
     }
     let wasSet = stored != nil
-    let new = request.newPassword
+    let new = try request.newPassword()
     for name in ["Snapshot/Manifest.plist", "Manifest.plist"] {
       let path = "\(device.udid)/\(name)"
       guard let manifest = try link.downloadBytes(path, atMost: ClientBackup.propertyListByteCount), !manifest.isEmpty
       else { continue }
-      guard let old = request.oldPassword, let new = request.newPassword else { continue }
+      guard let old = try request.oldPassword(), let new = try request.newPassword() else { continue }
       do throws(BackupServiceError) {
         guard let changed = try content.rewrapped(manifest: manifest, from: old, to: new) else { continue }
         try link.upload([.init(changed, shownAs: "/.ba/Manifest.plist", to: path)], progress: 100)

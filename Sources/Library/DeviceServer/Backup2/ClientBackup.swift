@@ -24,7 +24,7 @@ struct ClientBackup {
   ///   - hasPassword: Whether a password was given. Without one an encrypted backup is refused at once.
   ///   - withKeychain: Whether the keychain file is fetched too.
   /// - Returns: The path of the fetched backup.
-  /// - Throws: `.noBackup` if there is none, or none that its device finished; `.wrongPassword` if it needs one.
+  /// - Throws: `.noBackup` if there is no backup, or if its device did not finish it; `.wrongPassword` if it needs one.
   func fetch(
     _ source: String, into folder: StagingFolder, hasPassword: Bool, withKeychain: Bool
   ) throws(BackupServiceError) -> String {
@@ -67,10 +67,10 @@ struct ClientBackup {
 
   /// Carries out a request that only reads the client's backup.
   ///
-  /// - Returns: What the response says besides its success.
+  /// - Returns: The content of the response.
   func perform(_ request: BackupRequest) throws(BackupServiceError) -> PropertyDictionary {
     let folder = try StagingFolder(of: device)
-    let password = request.password
+    let password = try request.password()
     let path = try fetch(request.source, into: folder, hasPassword: password != nil, withKeychain: false)
     let backup = try content.open(path, password: password)
     switch request.kind {
