@@ -21,6 +21,7 @@ import urllib.parse
 
 import pyotp
 from checks import Checks
+from keychain_backup.databases import message_fields
 
 RECT = re.compile(r"M(\d+) (\d+)h(\d+)v1h-\d+z")
 TIMES = (59, 1111111109, 2000000000)
@@ -93,30 +94,6 @@ def decode_codes(page, folder):
             stderr=subprocess.DEVNULL, text=True).stdout.rstrip("\n")
 
 
-def fields(message):
-    """Return the fields of a Protocol Buffers message as pairs of a number and an integer or bytes."""
-    offset, members = 0, []
-
-    def varint():
-        nonlocal offset
-        value = shift = 0
-        while True:
-            byte = message[offset]
-            offset += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while offset < len(message):
-        key = varint()
-        value = varint()
-        if key & 7 == 2:
-            value, offset = message[offset:offset + value], offset + value
-        members.append((key >> 3, value))
-    return members
-
-
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     checks, test_accounts = Checks(), accounts()
@@ -152,8 +129,8 @@ def main():
             parts = urllib.parse.urlsplit(address)
             checks.check((parts.scheme, parts.netloc) == ("otpauth-migration", "offline"),
                          "migration: scheme and host of the address")
-            message = fields(base64.b64decode(urllib.parse.parse_qs(parts.query)["data"][0], validate=True))
-            batch = [dict(fields(value)) for number, value in message if number == 1]
+            message = message_fields(base64.b64decode(urllib.parse.parse_qs(parts.query)["data"][0], validate=True))
+            batch = [dict(message_fields(value)) for number, value in message if number == 1]
             rest = dict(field for field in message if field[0] != 1)
             checks.check(len(batch) <= 10 and rest == {2: 1, 3: len(codes), 4: index},
                          "migration: batch size and index")

@@ -160,9 +160,9 @@ def _decrypt_archive(key, archive):
     return crypto.AESGCM(key).decrypt(parts[0], parts[1] + parts[2], None)
 
 
-def _parse_message(data):
-    """Return the fields of a Protocol Buffers message, by number."""
-    fields, position = {}, 0
+def message_fields(data):
+    """Return the fields of a Protocol Buffers message, as pairs of a number and an integer or bytes."""
+    fields, position = [], 0
 
     def varint():
         nonlocal position
@@ -177,13 +177,16 @@ def _parse_message(data):
 
     while position < len(data):
         tag = varint()
-        if tag & 7 == 0:
-            fields[tag >> 3] = varint()
-        else:
-            size = varint()
-            fields[tag >> 3] = data[position:position + size]
-            position += size
+        value = varint()
+        if tag & 7 != 0:
+            value, position = data[position:position + value], position + value
+        fields.append((tag >> 3, value))
     return fields
+
+
+def _parse_message(data):
+    """Return the fields of a Protocol Buffers message, by number."""
+    return dict(message_fields(data))
 
 
 def _simulator_key(wrapped):

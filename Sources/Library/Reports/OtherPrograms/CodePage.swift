@@ -110,7 +110,7 @@ extension OneTimePassword.Parameters {
 
 /// The state of a page with QR codes.
 struct CodePage {
-  /// What stands behind the last code.
+  /// The end of the page, after the last code.
   let end: String
   /// The passwords that wait for a code.
   var waiting: [Waiting] = []
@@ -236,30 +236,20 @@ struct MigrationMessage: Sendable {
     append(4, UInt64(index), to: &message)
     var address = SensitiveBuffer()
     address.append("otpauth-migration://offline?data=")
-    message.withBytes { message in
-      for start in stride(from: 0, to: message.count, by: 3) {
-        appendBase64(message[start..<min(start + 3, message.count)], to: &address)
+    var digits = SensitiveBuffer()
+    message.withBytes { Base64Digits.append($0, to: &digits) }
+    digits.withBytes { digits in
+      for digit in digits {
+        switch digit {
+        case UInt8(ascii: "+"): address.append("%2B")
+        case UInt8(ascii: "/"): address.append("%2F")
+        case UInt8(ascii: "="): address.append("%3D")
+        default: address.append(digit)
+        }
       }
     }
     return address.bytes()
   }
-
-  /// Appends up to three bytes as Base64 digits, escaped for an address.
-  private static func appendBase64(_ bytes: Slice<UnsafeRawBufferPointer>, to address: inout SensitiveBuffer) {
-    var bits = bytes.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - bytes.count))
-    for _ in 0...bytes.count {
-      let digit = base64[Int(bits >> 18 & 63)]
-      bits <<= 6
-      switch digit {
-      case UInt8(ascii: "+"): address.append("%2B")
-      case UInt8(ascii: "/"): address.append("%2F")
-      default: address.append(digit)
-      }
-    }
-    for _ in bytes.count..<3 { address.append("%3D") }
-  }
-
-  private static let base64 = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
   private static func append(_ field: UInt8, _ value: UInt64, to message: inout SensitiveBuffer) {
     message.append(field << 3)

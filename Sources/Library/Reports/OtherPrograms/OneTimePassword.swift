@@ -10,7 +10,7 @@ import KeyhaulKit
 struct OneTimePassword: Sendable {
   /// The address, with its secret in plain Base32. If the secret is not Base32, the address as it is stored.
   let address: SensitiveBytes
-  /// What the address says, or why an authenticator could not use it.
+  /// The parts of the address, or the reason why an authenticator could not use it.
   let parameters: Result<Parameters, Problem>
 
   /// The parts of an address.
@@ -25,7 +25,7 @@ struct OneTimePassword: Sendable {
     var algorithm = Algorithm.sha1
     /// The number of digits of a code: 1 to 10.
     var digitCount: UInt8 = 6
-    /// What a code is computed from, beside the secret.
+    /// The time or the counter that a code is computed from.
     var factor = Factor.time(period: 30)
   }
 
@@ -37,7 +37,7 @@ struct OneTimePassword: Sendable {
     case md5 = "MD5"
   }
 
-  /// What changes from one code to the next.
+  /// The value that changes from one code to the next.
   enum Factor: Sendable, Equatable {
     /// The time; a code is valid for `period` seconds.
     case time(period: UInt32)
@@ -45,7 +45,7 @@ struct OneTimePassword: Sendable {
     case counter(UInt64)
   }
 
-  /// Why an address cannot be used, as the end of a sentence.
+  /// A reason why an address cannot be used, as the end of a sentence.
   enum Problem: String, Error {
     case noSecret = "its address contains no secret"
     case notBase32 = "its secret is not Base32"
@@ -241,7 +241,7 @@ private struct AddressReader: ~Copyable {
     return parts + [start..<bytes.endIndex]
   }
 
-  /// A parameter's name in lower case, and the range of its value; `nil` for a part without "=".
+  /// A parameter's name in lower case, and the range of its value; `nil` if the part contains no "=".
   private static func name(of part: Range<Int>, in bytes: UnsafeRawBufferPointer) -> (name: String, value: Range<Int>)?
   {
     guard let equals = bytes[part].firstIndex(of: UInt8(ascii: "=")) else { return nil }
@@ -346,12 +346,7 @@ enum Percent {
   }
 
   private static func hexDigit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x41...0x46: byte - 0x41 + 10
-    case 0x61...0x66: byte - 0x61 + 10
-    default: nil
-    }
+    Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
   }
 }
 
