@@ -42,7 +42,7 @@ extension Phone {
   }
 }
 
-/// Why a phone cannot be served.
+/// A failure to serve a phone.
 public struct ServingError: Error, Sendable, CustomStringConvertible {
   /// The fact found.
   public let reason: String

@@ -12,7 +12,7 @@
 #include <malloc.h>
 #endif
 
-// The interface of libqrencode 4, of which these two calls are all that is used. Source: `qrencode.h`.
+// The interface of libqrencode 4, of which only these two calls are used. Source: `qrencode.h`.
 typedef struct {
   int version;
   int width;

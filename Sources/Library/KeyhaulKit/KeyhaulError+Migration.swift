@@ -20,7 +20,7 @@ extension KeyhaulError.Code {
   public static let deviceLocked = migration(
     "deviceLocked", .locked, "the device is locked, so its keychain cannot be read",
     advice: .unlock(device: "the device"))
-  /// The backup or the target is no longer what the plan was made for.
+  /// The backup or the target has changed since the plan was made.
   public static let stalePlan = migration("stalePlan", .stalePlan, "the plan no longer matches", advice: "plan again")
   /// The plan was not made for `.restoring`, and does not hold what it would write.
   public static let planToLookAt = migration(

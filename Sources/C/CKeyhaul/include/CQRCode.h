@@ -4,7 +4,7 @@
 /// The most modules in a row of a QR code (version 40).
 #define KEYHAUL_QR_LARGEST_WIDTH 177
 
-/// What `keyhaul_qr_code` returns instead of a width.
+/// The failures that `keyhaul_qr_code` returns instead of a width.
 enum {
   /// The bytes do not fit into a QR code.
   keyhaul_qr_too_long = 0,

@@ -147,7 +147,7 @@ extension BackupArchive {
   /// password's other Unicode forms are tried if it does not fit as given.
   ///
   /// - Parameters:
-  ///   - password: The backup's password; `nil` for a backup without one.
+  ///   - password: The backup's password; `nil` if it has none.
   ///   - limit: The largest number of PBKDF2 iterations to accept, checked before any work.
   ///   - progress: Called with the progress of the derivation, which ends if it returns `false`.
   /// - Returns: The key, shared by reference and overwritten once nothing refers to it.

@@ -11,7 +11,7 @@ extension ArchivedItem {
   ///
   /// One item that does not open never stops the others.
   ///
-  /// - Throws: `KeyhaulError` where the cryptography itself fails, which is no item's fault.
+  /// - Throws: `KeyhaulError` if the cryptography itself fails, which is not the fault of an item.
   public static func openAll(
     in file: KeychainBackupFile, with keys: ClassKeys
   ) throws(KeyhaulError) -> [ArchivedItem] {

@@ -3,13 +3,13 @@ package import KeychainFormats
 package import KeychainRules
 package import Keychains
 
-/// One item of a keychain: the decrypted item, or what is known of an item that cannot be decrypted.
+/// An item of a keychain: the decrypted item, or what is known of an item that cannot be decrypted.
 ///
 /// Backups, devices, databases and dumps all give their items in this form.
 public struct KeychainEntry: Sendable {
   /// The position among the items of its keychain, from 0, as a backup numbers them; `nil` if it was not looked up.
   package var index: Int?
-  /// How much of the item its source can tell.
+  /// The parts of the item that its source can contain.
   package var scope = Scope()
   private var source: Source
 
@@ -19,7 +19,7 @@ public struct KeychainEntry: Sendable {
     indirect case other(Content, Details)
   }
 
-  /// What of an item is decrypted.
+  /// The decrypted parts of an item.
   package enum Content: Sendable {
     /// The item, with its secret if it has one.
     case item(KeychainItem)
@@ -40,9 +40,9 @@ public struct KeychainEntry: Sendable {
     var isLocked = false
   }
 
-  /// How much of an item a source can tell: what it cannot is no difference.
+  /// The parts of an item that a source can contain. A comparison ignores the other parts.
   package struct Scope: Sendable {
-    /// The attributes that the source can have; `nil` for all.
+    /// The attributes that the source can have; `nil` if it can have all of them.
     package var attributes: Set<AttributeCode>?
     /// Whether an absent secret means that the item has none.
     package var tellsSecret = true
@@ -167,7 +167,7 @@ public struct KeychainEntry: Sendable {
 
   // MARK: What is known
 
-  /// What of the item is decrypted.
+  /// The decrypted parts of the item.
   package var content: Content {
     switch source {
     case .archived(let archived):
@@ -196,7 +196,7 @@ public struct KeychainEntry: Sendable {
     }
   }
 
-  /// The item as far as it is decrypted: without its secret if only that cannot be decrypted.
+  /// The decrypted parts of the item: without its secret if only the secret cannot be decrypted.
   package var attributes: KeychainItem? {
     switch content {
     case .item(let item), .attributes(let item, _): item
@@ -242,7 +242,7 @@ public struct KeychainEntry: Sendable {
   package var protection: ProtectionClass? { details.protection }
   /// The persistent reference by which both of two keychains may know the item: as stored in a backup, 12 or 20 bytes.
   package var persistentReference: [UInt8]? { details.persistentReference }
-  /// The digest of the bytes that a backup stores of the item; `nil` for other sources.
+  /// The digest of the item's bytes in a backup; `nil` if the source is not a backup.
   package var fingerprint: ItemFingerprint? { details.fingerprint }
   /// More about the reason, in words.
   package var detail: String? { details.detail }
@@ -302,7 +302,7 @@ extension KeychainEntry {
 }
 
 extension KeychainDump {
-  /// The entries of the dump's items, as far as the dump can tell them.
+  /// The entries of the dump's items.
   package var entries: [KeychainEntry] { items.map { KeychainEntry($0, of: self) } }
 }
 

@@ -14,14 +14,14 @@ extension KeyhaulError.Code {
 
   /// Nothing is at the place that was named.
   public static let notFound = backup("not-found", .notFound, "there is no such backup", advice: "check the path")
-  /// What is there ends properly, but isn't a backup.
+  /// The file or folder is complete, but is not a backup.
   public static let notABackup = backup(
     "not-a-backup", .refused, "this is not a backup", advice: "the folder named after the device's identifier")
   /// A backup, or a container, of a kind that this version doesn't read.
   public static let unsupported = backup(
     "unsupported", .refused, "this kind of backup is not supported",
     advice: "make a new backup with a current Finder, iTunes or idevicebackup2")
-  /// Of iOS 10.0 with a password: the records in its list of files are sealed with it, and are never rewritten.
+  /// A backup of iOS 10.0 with a password. The records in its manifest are encrypted, and are never rewritten.
   public static let sealedList = backup(
     "sealed-list", .refused, "the records in its manifest are encrypted with its password, as iOS 10.0 wrote them",
     advice: "export its contents, or update the device to iOS 10.1 or later and back it up again")
@@ -56,7 +56,7 @@ extension KeyhaulError.Code {
   public static let unfinished = backup(
     "unfinished", .damaged, "the backup was never finished",
     advice: "export its contents, or back up the device again and let it finish")
-  /// A part of a backup that has no manifest, and of which nothing says that its device finished it.
+  /// A part of a backup without `Manifest.plist`. Nothing shows that its device finished it.
   public static let manifestMissing = backup(
     "manifest-missing", .damaged, "this is an unfinished backup",
     advice: "another copy, or back up the device again and let it finish")
@@ -67,7 +67,7 @@ extension KeyhaulError.Code {
   public static let noKeychain = backup(
     "no-keychain", .refused, "the backup contains no keychain",
     advice: "make a new backup; if it has a password, its keychain also works on other devices")
-  /// The class key that protects a part of the backup isn't at hand.
+  /// The class key that protects a part of the backup is not available.
   public static let keyUnavailable = backup(
     "key-unavailable", .wrongPassword, "part of the backup cannot be decrypted",
     advice: "the password set when the backup was made")
@@ -114,7 +114,7 @@ extension KeyhaulError.Code {
   /// The keychain file was encrypted for another keybag than the backup's.
   public static let keybagMismatch = backup(
     "keybagMismatch", .damaged, "its keychain belongs to another keybag", advice: "use another copy")
-  /// There is no password, and the class keys are not bound to hardware: no device writes it, and no restore takes it.
+  /// There is no password, and the class keys are not bound to hardware. No device writes such a backup, and no restore accepts it.
   public static let unboundKeychain = backup(
     "unboundKeychain", .refused, "it contains something that no device writes",
     advice: "don't trust this backup; use the source device's own copy")

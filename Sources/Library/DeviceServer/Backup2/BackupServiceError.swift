@@ -1,6 +1,6 @@
 import Basics
 
-/// Why a request of a backup client ends early.
+/// A failure that ends a request of a backup client.
 package enum BackupServiceError: Error, Sendable, Hashable {
   /// The conversation itself cannot go on.
   case connection(WireError)
@@ -24,14 +24,14 @@ package struct BackupFailure: Error, Sendable, Hashable {
     case cannotRead = 103
     case cannotWrite = 104
     case noSpace = 105
-    /// There is no backup, or not a whole one.
+    /// There is no complete backup.
     case noBackup = 205
     case wrongPassword = 207
     case deviceLocked = 208
   }
 
   package let code: Code
-  /// What happened, without a secret.
+  /// A description of the failure, without a secret.
   package let reason: String
 
   package init(_ code: Code, _ reason: String) { (self.code, self.reason) = (code, reason) }

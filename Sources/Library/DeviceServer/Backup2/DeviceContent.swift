@@ -1,7 +1,7 @@
 import Basics
 import KeyhaulKit
 
-/// What a backup client's requests mean for the device's content. All of it goes through the functions behind `keyhaul
+/// The device's content, as a backup client's requests read and change it. All of it goes through the functions behind `keyhaul
 /// backup` and `keyhaul restore`.
 struct DeviceContent {
   let device: ServedDevice

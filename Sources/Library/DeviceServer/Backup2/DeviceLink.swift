@@ -3,7 +3,7 @@ package import KeychainFormats
 
 /// The client's answer to one of the device's messages.
 package struct HostStatus: Sendable, Hashable {
-  /// The code of the client's file of which none is there.
+  /// The code that a client sends for a file that it does not have.
   package static let notFound: Int64 = -6
   /// The code of a directory that exists already.
   package static let exists: Int64 = -7
@@ -159,7 +159,7 @@ package struct DeviceLink: Sendable {
     _ = try ask("DLMessageMoveItems", [.dictionary(pairs), .dictionary([:]), .real(progress)])
   }
 
-  /// Removes files and whole directories; what is missing is no error.
+  /// Removes files and whole directories; a missing file is not an error.
   package func remove(_ paths: [String], progress: Double) throws(BackupServiceError) {
     _ = try ask(
       "DLMessageRemoveItems", [.array(paths.map { .string($0) }), .dictionary([:]), .real(progress)],

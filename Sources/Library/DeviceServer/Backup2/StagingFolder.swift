@@ -40,7 +40,7 @@ final class StagingFolder {
   /// - Parameters:
   ///   - name: The path in the folder, whose directory is there.
   ///   - fill: Gives the bytes to the closure that it is called with, and returns whether there is such a file.
-  /// - Returns: What `fill` returns. If it is `false`, there is no file.
+  /// - Returns: The result of `fill`. If it is `false`, there is no file.
   func makeFile(
     _ name: String,
     filledBy fill: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Bool

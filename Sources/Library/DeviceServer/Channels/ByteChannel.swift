@@ -1,9 +1,9 @@
 package import Basics
 import SystemPackage
 
-/// Why a conversation with a client cannot go on. Nothing that the client sent is in it.
+/// A failure that ends a conversation with a client. It contains nothing that the client sent.
 package struct WireError: Error, Sendable, Hashable {
-  /// What kind of failure it is.
+  /// The kind of the failure.
   package enum Code: Sendable, Hashable {
     /// The client has closed the connection, or the system has.
     case closed
@@ -17,7 +17,7 @@ package struct WireError: Error, Sendable, Hashable {
     case untrusted
   }
 
-  /// What kind of failure it is.
+  /// The kind of the failure.
   package let code: Code
   /// The fact found, as a clause.
   package let reason: String
@@ -33,7 +33,7 @@ package struct WireError: Error, Sendable, Hashable {
 
 /// A stream of bytes in both directions: a socket, TLS over one, or a test's script.
 ///
-/// One thread reads; any thread may write or close.
+/// Only one thread may read. Any thread may write or close.
 package protocol ByteChannel: AnyObject, Sendable {
   /// Reads the bytes that are there, or waits for the first of them.
   ///

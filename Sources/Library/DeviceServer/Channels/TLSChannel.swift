@@ -14,7 +14,7 @@ package final class TLSChannel: ByteChannel {
   /// - Parameters:
   ///   - base: The channel that TLS runs on.
   ///   - identity: The certificate and key to show.
-  ///   - certificates: The DER of the certificates of which the client has to show one.
+  ///   - certificates: The certificates, in DER. The client has to present one of them.
   ///   - limit: The longest time that the handshake may take.
   /// - Throws: `.untrusted` if the client shows no certificate or another one, `.malformed` if it does not speak TLS.
   package init(
@@ -83,7 +83,7 @@ package final class TLSChannel: ByteChannel {
     }
   }
 
-  /// Sends TLS's own end, and closes the base. A client that has already gone is no error.
+  /// Sends TLS's own end, and closes the base. It is not an error if the client has already gone.
   package func close() {
     connection.withLock { connection in
       connection.close()

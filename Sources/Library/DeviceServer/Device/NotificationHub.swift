@@ -2,7 +2,7 @@ import Basics
 
 /// The notifications of one device: who observes which name.
 package final class NotificationHub: Sendable {
-  /// One connection to the notification proxy.
+  /// A connection to the notification proxy.
   package final class Observer: Sendable {
     fileprivate let names = Locked<Set<String>>([])
     fileprivate let relay: @Sendable (String) -> Void

@@ -1,7 +1,7 @@
 import Basics
 package import KeychainFormats
 
-/// What the device keeps of a computer that it trusts.
+/// The device's record of a computer that it trusts.
 package struct Pairing: Sendable, Hashable {
   /// The name that the computer gave the pairing.
   package let hostID: String
@@ -15,7 +15,7 @@ package struct Pairing: Sendable, Hashable {
   /// The bytes that the computer shows again when it wants a backup.
   package let escrowBag: [UInt8]
 
-  /// The certificates of which a client has to show one.
+  /// The certificates. A client has to present one of them.
   package var clientCertificates: [[UInt8]] { [rootCertificate, hostCertificate] }
 
   /// Reads the record of a request to pair. A private key that a client sends along is dropped.

@@ -43,12 +43,12 @@ package final class ServedDevice: Sendable {
     self.log = log
   }
 
-  /// How long a request waits for another process that uses the device.
+  /// The time that a request waits for another process that uses the device.
   static let wait = Duration.seconds(10)
 
   package var udid: String { record.udid }
 
-  /// The bundle identifiers of its apps, as far as their access groups name them.
+  /// The bundle identifiers of its apps, taken from their access groups.
   package var applications: [String] { AppDirectory.identifiers(of: record.apps) }
 
   /// Adds a line to the log.

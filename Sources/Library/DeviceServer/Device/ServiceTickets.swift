@@ -12,7 +12,7 @@ package enum ServiceName: String, Sendable, CaseIterable {
 
 /// The port numbers that lockdown has handed out, each good for one connection.
 package final class ServiceTickets: Sendable {
-  /// What one port leads to.
+  /// The service behind a port.
   package struct Ticket: Sendable {
     package let service: ServiceName
     /// The pairing of the session that asked; TLS on the port requires one of its certificates.

@@ -24,7 +24,7 @@ package final class SharedFiles: Sendable {
 
   /// The path without empty parts, `.` and `..`, below the root.
   ///
-  /// - Returns: `nil` for a path that is too long or not UTF-8.
+  /// - Returns: `nil` if the path is too long or not UTF-8.
   package static func normalized(_ bytes: some Collection<UInt8>) -> String? {
     guard bytes.count <= 1024, let text = String(validating: bytes, as: UTF8.self) else { return nil }
     var parts: [Substring] = []
@@ -50,7 +50,7 @@ package final class SharedFiles: Sendable {
     }
   }
 
-  /// Makes a directory; one that exists is no error.
+  /// Makes a directory. It is not an error if it exists.
   ///
   /// - Returns: Whether it is there.
   package func makeDirectory(_ path: String) -> Bool { make(path, isDirectory: true, truncates: false) }

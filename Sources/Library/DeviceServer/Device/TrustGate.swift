@@ -1,6 +1,6 @@
 import Basics
 
-/// Who may pair with a served device.
+/// The decision which computers may pair with a served device.
 package enum TrustPolicy: Sendable {
   /// Every computer that asks.
   case always
@@ -32,7 +32,7 @@ package final class TrustGate: Sendable {
 
   package init(device: String, _ policy: TrustPolicy) { (self.device, self.policy) = (device, policy) }
 
-  /// Decides about a request. A granted or refused answer counts once; the next request begins anew.
+  /// Decides about a request. A granted or refused answer counts once; the next request is decided again.
   package func decide() -> Decision {
     switch policy {
     case .always: return .granted

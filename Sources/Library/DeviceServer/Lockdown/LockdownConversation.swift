@@ -2,11 +2,11 @@ import Basics
 import KeychainCrypto
 package import KeychainFormats
 
-/// One conversation with lockdown, which knows who the device is, pairs with computers and starts services.
+/// A conversation with lockdown, which identifies the device, pairs with computers and starts services.
 ///
 /// The machine itself reads and writes no bytes: each request gives a step.
 package struct LockdownConversation {
-  /// What to do after a request.
+  /// The next step after a request.
   package enum Step: Sendable {
     /// Send an answer.
     case answer(PropertyDictionary)

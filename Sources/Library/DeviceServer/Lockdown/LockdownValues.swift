@@ -5,9 +5,9 @@ package import VirtualDevice
 
 /// The values that lockdown shows of a device, by domain and key.
 package struct LockdownValues: Sendable {
-  /// What the domain without a name shows to everyone.
+  /// The keys of the unnamed domain that every client may read.
   private let open: PropertyDictionary
-  /// What it shows in a session.
+  /// The keys that a client may read only in a session.
   private let full: PropertyDictionary
   private let domains: [String: PropertyDictionary]
 

@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 package import KeychainFormats
 
-/// What the usbmuxd of the virtual computer knows: its devices, their pair records, and who listens.
+/// The state of the virtual computer's usbmuxd: its devices, their pair records, and its listeners.
 package final class MultiplexerHost: Sendable {
   /// The devices, by their numbers.
   package let devices: [ServedDevice]
@@ -97,11 +97,11 @@ package final class MultiplexerHost: Sendable {
 
 /// The conversation of one connection with usbmuxd, until it ends or becomes a connection to a device.
 package struct MultiplexerConversation: Sendable {
-  /// Where a connection leads.
+  /// The destination of a connection.
   package struct Destination: Sendable {
     package let device: ServedDevice
     package let port: Int
-    /// The service behind a port that lockdown handed out; `nil` for lockdown itself.
+    /// The service behind a port that lockdown handed out; `nil` if it is lockdown itself.
     package let ticket: ServiceTickets.Ticket?
   }
 

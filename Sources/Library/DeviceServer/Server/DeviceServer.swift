@@ -15,7 +15,7 @@ package final class DeviceServer: Sendable {
 
   private static let maximumConnectionCount = 32
   private static let handshakeLimit = Duration.seconds(10)
-  /// How often the accepting thread looks whether it should end.
+  /// The pause between checks of the accepting thread whether it should end.
   private static let acceptLimit = Duration.milliseconds(200)
 
   /// The devices that are served.

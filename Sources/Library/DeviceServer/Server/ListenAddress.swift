@@ -1,7 +1,7 @@
 import Basics
 package import SystemPackage
 
-/// Where a server listens: on this machine alone.
+/// The address that a server listens at: only on this machine.
 package enum ListenAddress: Sendable, Hashable {
   /// A port of 127.0.0.1 or ::1; 0 is a free one.
   case loopback(port: UInt16, version6: Bool)
@@ -10,7 +10,7 @@ package enum ListenAddress: Sendable, Hashable {
 
   /// Reads an address: `127.0.0.1:PORT`, `[::1]:PORT`, or a path that contains a slash or ends in `.sock`.
   ///
-  /// - Returns: `nil` for anything else, addresses of other machines among them.
+  /// - Returns: `nil` if the text is anything else, such as an address of another machine.
   package init?(_ text: String) {
     func port(after prefix: String) -> UInt16? { text.hasPrefix(prefix) ? UInt16(text.dropFirst(prefix.count)) : nil }
     if let port = port(after: "127.0.0.1:") {
@@ -43,7 +43,7 @@ package enum ListenAddress: Sendable, Hashable {
   }
 }
 
-/// Why a server cannot listen.
+/// A reason why a server cannot listen.
 package enum ListenError: Error, Sendable, Hashable {
   /// The address is the system's own usbmuxd.
   case systemSocket(String)

@@ -55,7 +55,7 @@ func littleEndianNumber(_ bytes: [UInt8], at offset: Int) -> UInt64? {
   return bigEndianInteger(bytes[offset..<(offset + 8)].reversed())
 }
 
-/// AFC on the shared files of a device, as far as backup clients ask for it.
+/// AFC on the shared files of a device, with the operations that backup clients use.
 package final class FileConduit {
   private enum Operation: UInt64 {
     case status = 1

@@ -81,7 +81,7 @@ package final class KeychainStore: Sendable {
   ///   - shouldContinue: Asked between items by what changes many of them. Where it answers `false` the change is taken back
   ///     and ends with `.cancelled`.
   /// - Throws: `.storeDamaged` for a link, a file that is not a database, or one with another schema, a trigger or a view;
-  ///   `.notAvailable` where there is no file; `.storeBusy`.
+  ///   `.notAvailable` if there is no file; `.storeBusy`.
   package static func open(
     at path: String, durability: Durability = .eachCall, isForReading: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }

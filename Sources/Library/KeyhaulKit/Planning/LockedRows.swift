@@ -23,7 +23,7 @@ struct LockedRows {
       device: session.name)
   }
 
-  /// Looks whether every row can be read, but for those of the passcode class.
+  /// Returns whether every row can be read, except for rows of the passcode class.
   ///
   /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
   static func requireNone(on session: DeviceSession) throws(KeyhaulError) {

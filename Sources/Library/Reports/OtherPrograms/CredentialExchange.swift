@@ -132,7 +132,7 @@ struct CredentialExchange: ~Copyable {
     return credential.adding(names.map { ($0, .string($1)) })
   }
 
-  /// The format's name of a hash algorithm; `nil` for one that it does not have.
+  /// The format's name of a hash algorithm; `nil` if the format does not have it.
   private static func algorithm(_ algorithm: OneTimePassword.Algorithm) -> String? {
     switch algorithm {
     case .sha1: "sha1"

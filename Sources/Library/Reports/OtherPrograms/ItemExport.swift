@@ -58,7 +58,7 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var formulaSecretCount = 0
   /// Rows that say neither what a password is for nor whose it is, because nothing is stored but the secret.
   public internal(set) var namelessCount = 0
-  /// Why the export cannot be made; `nil` if it can be. What was written must then not be kept.
+  /// The reason why the export cannot be made; `nil` if it can. If there is one, discard what was written.
   public internal(set) var failure: ItemExportFailure?
 
   /// An item that has no form in the export.
@@ -76,7 +76,7 @@ public struct ItemExportCounts: Sendable, Hashable {
   }
 }
 
-/// Why an export cannot be made.
+/// A reason why an export cannot be made.
 public enum ItemExportFailure: Sendable, Hashable {
   /// libqrencode 4, which makes QR codes, cannot be loaded.
   case noCodeLibrary

@@ -41,7 +41,7 @@ struct QRCode {
 
   /// Appends the code as an SVG image with a quiet zone of four modules. A row of dark modules is one rectangle.
   ///
-  /// - Parameter title: What the image shows, for people who cannot see it.
+  /// - Parameter title: A description of the image, for people who cannot see it.
   func append(to text: inout SensitiveBuffer, title: String) {
     let side = width + 8
     text.append("<svg class=\"code\" role=\"img\" viewBox=\"0 0 \(side) \(side)\" shape-rendering=\"crispEdges\">")
@@ -62,7 +62,7 @@ struct QRCode {
   }
 }
 
-/// Why there is no QR code.
+/// A reason why there is no QR code.
 enum QRCodeError: Error {
   /// A QR code has no room for the bytes.
   case tooLong

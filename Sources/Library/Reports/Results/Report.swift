@@ -5,7 +5,7 @@ package protocol Report {
   var json: JSONValue { get }
   /// - Parameter showsAll: Every item, however many (`-v`).
   func lines(style: TextStyle, showsAll: Bool) -> [String]
-  /// The last part of the report, if it is too long to keep in memory; `nil` for most reports.
+  /// The last part of the report, if it is too long to keep in memory; `nil` if it is not.
   var tail: (any ReportTail)? { get }
 }
 

@@ -44,7 +44,7 @@ struct DeviceKeychain {
     case .dropPasscodeItems:
       let store = try open()
       try files.announceDatabaseChange(of: path)
-      // Told by the column, as there is no key to open them with: the class's key goes with them.
+      // The column tells their class. They cannot be decrypted, because the key of the class is removed with them.
       let count = try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly)
       try store.close()
       return count

@@ -2,7 +2,7 @@ package import Basics
 package import KeychainCrypto
 import SystemPackage
 
-/// One process's hold on the files of a device that it serves to backup clients. The device itself stays free for others.
+/// A process's lock on the files of a device that it serves to backup clients. Other processes can still use the device.
 package final class ServingClaim: Sendable {
   private let device: VirtualDevice
   private let lock: FileLock

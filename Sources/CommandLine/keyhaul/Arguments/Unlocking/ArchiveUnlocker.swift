@@ -161,7 +161,7 @@ final class ArchiveUnlocker {
   /// - Parameters:
   ///   - key: The key of the password.
   ///   - hardware: A key that may be the source device's.
-  ///   - target: The target's key; `nil` for a Simulator, which has none.
+  ///   - target: The target's key; `nil` if the target is a Simulator, which has none.
   ///   - use: A plan of a restore, or the restore.
   func open(
     with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey?, for use: ArchiveUse

@@ -13,7 +13,7 @@ struct DeviceServe: RunnableVerb {
     ],
     flags: ["--listen", "--trust", "--rounds"])
   static let configuration = described(as: "serve")
-  /// Who may pair.
+  /// The computers that may pair.
   enum Trust: String, CaseIterable, ExpressibleByArgument { case ask, once, always }
 
   static let formats: [OutputFormat] = [.text]
@@ -35,7 +35,7 @@ struct DeviceServe: RunnableVerb {
   var rounds: RoundCount?
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  /// What the server's threads hand to the thread of the command.
+  /// An event that a thread of the server reports to the command's thread.
   private enum Event: Sendable {
     case line(String)
     case question(TrustGate)

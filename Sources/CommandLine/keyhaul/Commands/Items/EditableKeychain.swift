@@ -8,7 +8,7 @@ import Reports
   import Foundation
 #endif
 
-/// One change of a keychain.
+/// A change of a keychain.
 enum ItemEdit {
   case add(KeychainItem)
   case update([KeychainEntry], ItemChanges)
@@ -24,14 +24,14 @@ protocol EditableKeychain {
   var name: String { get }
   /// "on" a device, "in" a backup.
   var preposition: String { get }
-  /// A note to show before the user is asked; `nil` for nothing.
+  /// A note to show before the user is asked; `nil` if there is nothing to note.
   var note: String? { get }
   /// The document of its items, without secrets.
   var document: ItemDocument { get }
   /// The number of items that cannot be decrypted, so that a new item may be one of them.
   var hiddenCount: Int { get }
 
-  /// How far an added item can move, in words.
+  /// A sentence about the devices that an added item can move to.
   func reach(of item: KeychainItem) -> String
 
   /// Refuses attributes of a new item that this keychain cannot give it.
@@ -39,7 +39,7 @@ protocol EditableKeychain {
 
   /// Returns the entries that the user means.
   ///
-  /// - Parameter changes: The intended changes; `nil` for a deletion.
+  /// - Parameter changes: The intended changes; `nil` if the items are to be deleted.
   func entries(for changes: ItemChanges?, in session: Session) throws -> [KeychainEntry]
 
   /// Whether changes leave each of these entries as it is.
@@ -324,7 +324,7 @@ struct EditableSimulator: WholeEditableKeychain {
   let items: ListedItems
   let selection: ItemSelection
   private let simulator: FoundSimulator
-  /// Of marks of deleted items, which make room for new ones.
+  /// The primary keys of deleted items, whose place a new item can take.
   private let deleted: Set<PrimaryKey>
 
   /// - Throws: `.refused` for a dump.
@@ -437,9 +437,9 @@ extension ItemSelection {
   }
 }
 
-/// Why the items of a backup could not be changed, with what to type.
+/// The wording of failures to change a backup's items, with the command to type.
 enum ItemEditFailure {
-  /// - Parameter hasPassword: Of the backup; without one the keys of all its classes are bound to its device.
+  /// - Parameter hasPassword: Whether the backup has a password. Without one, the keys of all classes are bound to its device.
   static func of(_ error: ItemEditError, name: String, hasPassword: Bool) -> CommandFailure {
     let status = CommandStatus(error.category)
     let list = "keyhaul item find \(ShellWord.quoted(name))"

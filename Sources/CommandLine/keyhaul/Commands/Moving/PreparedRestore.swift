@@ -6,7 +6,7 @@ import Reports
 struct PreparedRestore {
   let named: NamedArchive
   let opened: ArchiveUnlocker.OpenedForDevice
-  /// The identifier of the device whose hardware key opened the backup; `nil` for a Simulator.
+  /// The identifier of the device whose hardware key opened the backup; `nil` if the target is a Simulator.
   let identifier: String?
   let policy: ExistingItemPolicy
   let selection: RestoreSelection?

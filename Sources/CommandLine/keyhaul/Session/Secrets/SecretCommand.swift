@@ -194,8 +194,8 @@ private final class RunningCommand {
 
   /// Whether the command runs, was stopped or has ended. A stop is reported once, and an exit status is not collected.
   ///
-  /// One call asks for both. The system has no child to report to a call that asks only for stops, once the command has
-  /// ended, and an error of that call would look like a stop.
+  /// A single call asks for both. Once the command has ended, a call that asks only for stops fails with ECHILD, which
+  /// says nothing about a stop.
   private var state: State {
     var information = siginfo_t()
     guard waitid(P_PID, id_t(child), &information, WEXITED | WSTOPPED | WNOWAIT | WNOHANG) == 0 else {
