@@ -11,7 +11,7 @@ import Testing
 struct ConversionTests {
   static let forms = ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip", "noextension"]
   static let pairs = forms.flatMap { first in forms.map { (first, $0) } }
-  static let faults: [FileSystem.Fault] = [.failure(.noSpace), .failure(.ioError), .short]
+  static let faults: [FileSystem.InjectedFault] = [.failure(.noSpace), .failure(.ioError), .short]
 
   private func convert(
     _ directory: TemporaryDirectory, _ source: String, to target: String, replace: Bool = false,
@@ -174,7 +174,7 @@ struct ConversionTests {
   @Test(
     "is there whole or not at all, whichever call fails; a quick run takes a third of the calls",
     arguments: [("backup", "c.tar.gz"), ("s.zip", "c/")], faults)
-  func everyCall(pair: (source: String, target: String), fault: FileSystem.Fault) throws {
+  func everyCall(pair: (source: String, target: String), fault: FileSystem.InjectedFault) throws {
     let sample = try SampleBackup()
     for call in fault.calls(among: Self.faults) {
       let directory = try TemporaryDirectory()

@@ -140,5 +140,5 @@ struct DamagedListTests {
     #expect(error?.code == .truncated)
   }
 
-  private func grouped(_ count: Int) -> String { Amounts.grouped(Int64(count)) }
+  private func grouped(_ count: Int) -> String { HumanReadable.grouped(Int64(count)) }
 }

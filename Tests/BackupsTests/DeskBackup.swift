@@ -84,12 +84,12 @@ final class DeskBackup {
   }
 
   func unprotected(_ keybag: Keybag, _ password: String) throws -> Keybag {
-    try BackupKeybag.unprotect(
+    try BackupKeybag.removingPassword(
       keybag, passcodeKey: keybag.passcodeKey(password: Secret(utf8: password)), deviceKey: deviceKey)
   }
 
   func protected(_ password: String) throws -> Keybag {
-    try BackupKeybag.protect(
+    try BackupKeybag.addingPassword(
       keybag, passcodeKey: keybag.passcodeKey(password: .empty), with: Secret(utf8: password), deviceKey: deviceKey,
       rounds: 10, random: SeededRandomSource(seed: "new"))
   }

@@ -27,7 +27,7 @@ struct ExtractionTests {
     _ backup: TreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String = "out",
     system: FileSystem = unsynced, choice: String = "all",
     progress: BackupRewriter.Progress = { _, _ in true }, choosing: (ListedFile) -> Bool = { _ in true },
-    startThread: @escaping WorkThread.Starter = WorkThread.start
+    startThread: @escaping SecureThread.Starter = SecureThread.start
   ) throws -> ExtractedFiles {
     let archive = try BackupArchive.open(.path(directory.path(name)))
     let list = try list(of: archive, backup)
@@ -94,7 +94,7 @@ struct ExtractionTests {
           $0 += 1
           return $0
         }
-        return number <= allowed && WorkThread.start(work, ended: ended)
+        return number <= allowed && SecureThread.start(work, ended: ended)
       })
     #expect(result.fileCount == 1_505 && result.isComplete)
     #expect(reportCount > 0)
@@ -107,7 +107,7 @@ struct ExtractionTests {
     let backup = try TreeBackup(Self.files, isEncrypted: false)
     try backup.write(to: directory)
     let error = #expect(throws: KeyhaulError.self) {
-      let refusing: WorkThread.Starter = { (_, _) in false }
+      let refusing: SecureThread.Starter = { (_, _) in false }
       return try Self.extract(backup, directory, progress: { _, _ in false }, startThread: refusing)
     }
     #expect(error?.code == .interrupted)

@@ -9,11 +9,11 @@ import Testing
 
 /// Lets every call through but one.
 final class OneFault: Sendable {
-  private let state: Mutex<(count: Int, target: Int, fault: FileSystem.Fault)>
+  private let state: Mutex<(count: Int, target: Int, fault: FileSystem.InjectedFault)>
   private let isRepeated: Bool
 
   /// - Parameter isRepeated: Whether all calls of the same kind fail from there on.
-  init(at target: Int, _ fault: FileSystem.Fault, isRepeated: Bool = false) {
+  init(at target: Int, _ fault: FileSystem.InjectedFault, isRepeated: Bool = false) {
     state = Mutex((0, target, fault))
     self.isRepeated = isRepeated
   }
@@ -31,9 +31,9 @@ final class OneFault: Sendable {
   }
 }
 
-extension FileSystem.Fault {
+extension FileSystem.InjectedFault {
   /// The calls that fail with it, one in each round: all, or a third of them in a quick run, another for each fault.
-  func calls(among faults: [FileSystem.Fault]) -> StrideThrough<Int> {
+  func calls(among faults: [FileSystem.InjectedFault]) -> StrideThrough<Int> {
     let (first, step) = Cases.areAllRun ? (1, 1) : (1 + (faults.firstIndex(of: self) ?? 0) % 3, 3)
     return stride(from: first, through: 100_000, by: step)
   }
@@ -41,7 +41,7 @@ extension FileSystem.Fault {
 
 @Suite("A disk that fails at any step")
 struct FaultInjectionTests {
-  static let faults: [FileSystem.Fault] = [
+  static let faults: [FileSystem.InjectedFault] = [
     .failure(.noSpace), .failure(.ioError), .failure(.interrupted), .failure(.diskQuotaExceeded), .short,
   ]
 
@@ -68,7 +68,7 @@ struct FaultInjectionTests {
   @Test(
     "leaves the old backup or the new one, and nothing beside it; a quick run takes a third of the calls",
     arguments: destinations, faults)
-  func everyCall(destination: String, fault: FileSystem.Fault) throws {
+  func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
     var after: [String]?
     for call in fault.calls(among: Self.faults) {

@@ -116,7 +116,7 @@ struct KeychainReplacementTests {
   @Test(
     "leaves the old backup or the new one, whichever call fails; a quick run takes a folder and a third of the calls",
     arguments: Cases.chosen(["b/", "b.zip"], quick: 1), FaultInjectionTests.faults)
-  func everyCall(place: String, fault: FileSystem.Fault) throws {
+  func everyCall(place: String, fault: FileSystem.InjectedFault) throws {
     let directory = try TemporaryDirectory()
     let old = try self.place(place, in: directory, hasPassword: true)
     let file = try longer(old, old.keybag.keys("one"))

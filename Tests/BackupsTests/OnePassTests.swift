@@ -102,7 +102,7 @@ struct OnePassTests {
   /// What is not in a list can still be read as it is stored.
   private static func listed(_ payload: StoredPayload) throws(KeyhaulError) -> ListedFile {
     let record = FileRecord(relativePath: payload.fileIdentifier, mode: 0o100644, protectionClass: .fileNone)
-    return try ListedFile(OldManifest.Entry(domain: "HomeDomain", record: record, extendedAttributes: []))
+    return try ListedFile(MBDBManifest.Entry(domain: "HomeDomain", record: record, extendedAttributes: []))
   }
 
   @Test("stop no other where one breaks off, as often as the limit says", arguments: [(2, true), (1, false)])

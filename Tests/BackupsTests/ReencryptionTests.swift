@@ -183,8 +183,8 @@ struct ReencryptionTests {
   @Test(
     "leaves the old backup or the new one, whichever call fails; a quick run takes a fifth of them",
     arguments: ["backup", "b.tar"],
-    [FileSystem.Fault.failure(.noSpace), .failure(.ioError), .short])
-  func everyCall(form: String, fault: FileSystem.Fault) throws {
+    [FileSystem.InjectedFault.failure(.noSpace), .failure(.ioError), .short])
+  func everyCall(form: String, fault: FileSystem.InjectedFault) throws {
     let desk = try DeskBackup()
     let keybag = try desk.protected("x")
     let step = (form == "backup" ? 7 : 3) * (Cases.areAllRun ? 1 : 5)

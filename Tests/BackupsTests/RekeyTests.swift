@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Another password for a backup")
 struct RekeyTests {
-  private static let faults: [FileSystem.Fault] = [.failure(.noSpace), .failure(.ioError), .short]
+  private static let faults: [FileSystem.InjectedFault] = [.failure(.noSpace), .failure(.ioError), .short]
 
   private func rewrapped(_ keybag: Keybag, _ new: String = "battery staple") throws -> Keybag {
     try BackupKeybag.rewrap(keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: new))
@@ -159,7 +159,7 @@ struct RekeyTests {
   @Test(
     "stands as it was or as it should be, whichever call fails, and leaves nothing beside it; a quick run takes a third of them",
     arguments: ["b/", "b.tar.gz"], faults)
-  func everyCall(place: String, fault: FileSystem.Fault) throws {
+  func everyCall(place: String, fault: FileSystem.InjectedFault) throws {
     let sample = try SampleBackup()
     let new = try rewrapped(sample.contents.keybag)
     for call in fault.calls(among: Self.faults) {

@@ -115,7 +115,7 @@ struct SealTests {
   @Test("shows a part that was taken away, and one that was put in")
   func takenAndAdded() throws {
     let taken = try breaks { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
-    #expect(taken.map(\.file) == ["Info.plist"] && taken.allSatisfy(\.isAbsence))
+    #expect(taken.map(\.file) == ["Info.plist"] && taken.allSatisfy(\.isNotFound))
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let info = try directory.read("b/Info.plist")

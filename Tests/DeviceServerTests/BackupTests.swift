@@ -495,7 +495,7 @@ private final class OneThread: Sendable {
       count += 1
       return count
     }
-    return number == 1 && WorkThread.start(work, ended: ended)
+    return number == 1 && SecureThread.start(work, ended: ended)
   }
 }
 

@@ -177,7 +177,7 @@ struct DatabaseItemSealingTests {
       ([200], false),
     ] as [([UInt8], Bool)] {
       let material = try vector.material()
-      let sealed = try keys.withWorkspace { workspace in
+      let sealed = try keys.withCipher { workspace in
         try workspace.seal(
           SensitiveBytes(copying: plain + padding), key: material.secretKey, nonce: material.nonces.secret)
       }
@@ -194,7 +194,7 @@ struct DatabaseItemSealingTests {
   @Test("An item whose access control has another class cannot be encrypted")
   func otherClass() throws {
     let vector = try #require(DatabaseItemVector.all().first)
-    let error = #expect(throws: ItemSealError.self) {
+    let error = #expect(throws: ItemCryptoError.self) {
       _ = try vector.keys().seal(
         vector.item, accessControl: ItemAccessControl(protection: .always), wrapping: vector.wrapping)
     }

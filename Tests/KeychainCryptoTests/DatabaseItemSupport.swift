@@ -58,10 +58,10 @@ struct DatabaseItemVector {
       classKeys: inputs.has("class_key") ? [keyClass: SensitiveBytes(inputs["class_key"])] : [:])
   }
 
-  func material() throws -> DatabaseItemMaterial {
+  func material() throws -> DatabaseItemRandomValues {
     let inputs = try vector["inputs"]
     let nonces = try inputs["nonces"]
-    return DatabaseItemMaterial(
+    return DatabaseItemRandomValues(
       attributesKey: try Secret(inputs["metadata_key"]), secretKey: try Secret(inputs["secret_key"]),
       nonces: [try nonces["metadata_key"].bytes, try nonces["attributes"].bytes, try nonces["secret"].bytes],
       tamperCheck: try inputs["tamper_check"].string)

@@ -21,7 +21,7 @@ struct ErrorTextTests {
   func shape() {
     let errors: [any ExplainedError] =
       Self.codes.map { DataProtectionError($0, "a fact") }
-      + Self.faults.map { ItemSealError($0, keyClass: .whenUnlocked) }
+      + Self.faults.map { ItemCryptoError($0, keyClass: .whenUnlocked) }
     for error in errors {
       for text in [error.summary, error.reason, error.advice] {
         #expect(!text.isEmpty)
@@ -40,18 +40,18 @@ struct ErrorTextTests {
     #expect(category(.roundsOverLimit) == .refused)
     #expect(category(.damagedKeybag) == .damaged)
     #expect(category(.cancelled) == .failed)
-    #expect(ItemSealError(.locked).category == .locked)
-    #expect(ItemSealError(.deviceBound).category == .failed)
-    #expect(ItemSealError(.tagMismatch).category == .damaged)
-    #expect(ItemSealError(.unsupportedVersion(7)).category == .refused)
+    #expect(ItemCryptoError(.locked).category == .locked)
+    #expect(ItemCryptoError(.deviceBound).category == .failed)
+    #expect(ItemCryptoError(.tagMismatch).category == .damaged)
+    #expect(ItemCryptoError(.unsupportedVersion(7)).category == .refused)
   }
 
   @Test("The reason of an item's error contains its class")
   func naming() {
     #expect(
-      ItemSealError(.keyUnwrapFailed, keyClass: .whenUnlocked).reason
+      ItemCryptoError(.keyUnwrapFailed, keyClass: .whenUnlocked).reason
         == "the key of class 6 does not unwrap the item's key")
-    #expect(ItemSealError(.noClassKey).reason == "the keybag has no key of its class")
+    #expect(ItemCryptoError(.noClassKey).reason == "the keybag has no key of its class")
   }
 
   @Test(
@@ -61,6 +61,6 @@ struct ErrorTextTests {
       (-100, "-100"),
     ])
   func grouping(number: Int, text: String) {
-    #expect(Amounts.grouped(number) == text)
+    #expect(HumanReadable.grouped(number) == text)
   }
 }

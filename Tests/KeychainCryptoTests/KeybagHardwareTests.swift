@@ -69,7 +69,7 @@ struct KeybagHardwareTests {
     for number in UInt32(5)...11 {
       let bag = try changed(number, to: 2, nil)
       let error = #expect(throws: DataProtectionError.self) {
-        _ = try BackupKeybag.protect(
+        _ = try BackupKeybag.addingPassword(
           bag, passcodeKey: bag.passcodeKey(password: .empty), with: Secret(utf8: "new"), deviceKey: deviceKey(),
           rounds: 1)
       }
@@ -84,7 +84,7 @@ struct KeybagHardwareTests {
       let bag = try changed(number, to: 2, "pw")
       let key = try bag.passcodeKey(password: Secret(utf8: "pw"))
       let error = #expect(throws: DataProtectionError.self) {
-        _ = try BackupKeybag.unprotect(bag, passcodeKey: key, deviceKey: deviceKey())
+        _ = try BackupKeybag.removingPassword(bag, passcodeKey: key, deviceKey: deviceKey())
       }
       #expect(error?.code == .hardwareLayerMissing)
     }

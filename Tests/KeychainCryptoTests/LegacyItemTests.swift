@@ -33,7 +33,7 @@ struct LegacyItemTests {
     let bytes = try blob(keys)
     func fault(_ changed: [UInt8]) throws -> ItemFault? {
       let parsed = try LegacyItemBlob(parsing: changed)
-      do throws(ItemSealError) {
+      do throws(ItemCryptoError) {
         _ = try keys.openSecret(of: parsed)
         return nil
       } catch {

@@ -94,7 +94,7 @@ struct RandomnessTests {
     }
     #expect(made?.code == .randomFailed)
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
-    let error = #expect(throws: ItemSealError.self) {
+    let error = #expect(throws: ItemCryptoError.self) {
       _ = try keys.seal(SensitiveBytes(copying: [1]), keyClass: .whenUnlocked, as: .backup, random: FailingSource())
     }
     #expect(error?.fault == .failed(DataProtectionError(.randomFailed, "none today")))

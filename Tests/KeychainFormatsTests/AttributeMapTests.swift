@@ -83,8 +83,8 @@ struct AttributeMapTests {
       KeychainDate(secondsSinceReferenceDate: 0.25), KeychainDate(secondsSinceReferenceDate: .nan),
       KeychainDate(secondsSinceReferenceDate: -.infinity, encodedText: ""),
       // Dates in whole seconds, with a time zone and in an unusual form, and texts that do not match the date.
-      try DERDate.date(of: "20240309122640Z"), try DERDate.date(of: "20240309122640.125Z"),
-      try DERDate.date(of: "20240309122640.5-0730"), try DERDate.date(of: "00010101000000.123456789012345678Z"),
+      try DERDate.parse("20240309122640Z"), try DERDate.parse("20240309122640.125Z"),
+      try DERDate.parse("20240309122640.5-0730"), try DERDate.parse("00010101000000.123456789012345678Z"),
       KeychainDate(secondsSinceReferenceDate: 1, encodedText: "20010101000000Z"),
       KeychainDate(secondsSinceReferenceDate: -0.0, encodedText: "20010101000000Z"),
       KeychainDate(secondsSinceReferenceDate: 0, encodedText: "20010101000000Z"),

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A binary property list that is assembled from its parts.
-struct PlistRecipe {
+struct PlistParts {
   var header = Array("bplist00".utf8)
   var objects: [[UInt8]]
   var root: UInt64 = 0
@@ -16,7 +16,7 @@ struct PlistRecipe {
 
   init(_ objects: [UInt8]...) { self.objects = objects }
 
-  func with(_ change: (inout PlistRecipe) -> Void) -> PlistRecipe {
+  func with(_ change: (inout PlistParts) -> Void) -> PlistParts {
     var copy = self
     change(&copy)
     return copy
@@ -42,13 +42,13 @@ struct PlistRecipe {
 
 @Suite("Binary property lists with one fault")
 struct BinaryPlistFaultTests {
-  private static let list = PlistRecipe([0xA1, 1], [0x51, 0x61])
+  private static let list = PlistParts([0xA1, 1], [0x51, 0x61])
 
   private static func object(_ name: String, _ bytes: [UInt8], _ code: FormatError.Code, at offset: Int = 8) -> Fault {
-    Fault(name, PlistRecipe(bytes).bytes, code, at: offset)
+    Fault(name, PlistParts(bytes).bytes, code, at: offset)
   }
 
-  private static func trailer(_ name: String, at offset: Int, _ change: (inout PlistRecipe) -> Void) -> Fault {
+  private static func trailer(_ name: String, at offset: Int, _ change: (inout PlistParts) -> Void) -> Fault {
     Fault(name, list.with(change).bytes, .malformed, at: offset)
   }
 
@@ -110,11 +110,11 @@ struct BinaryPlistFaultTests {
 
   @Test("An integer of 16 bytes is read if its value fits into 64 bits")
   func wideIntegers() throws {
-    let negative = PlistRecipe([0x14] + [UInt8](repeating: 0xFF, count: 16)).bytes
+    let negative = PlistParts([0x14] + [UInt8](repeating: 0xFF, count: 16)).bytes
     #expect(try BinaryPlist.decode(negative) == .integer(-1))
-    let small = PlistRecipe([0x14] + [UInt8](repeating: 0, count: 15) + [9]).bytes
+    let small = PlistParts([0x14] + [UInt8](repeating: 0, count: 15) + [9]).bytes
     #expect(try BinaryPlist.decode(small) == .integer(9))
-    #expect(try BinaryPlist.decode(PlistRecipe([0x22, 0x3F, 0x80, 0, 0]).bytes) == .real(1))
+    #expect(try BinaryPlist.decode(PlistParts([0x22, 0x3F, 0x80, 0, 0]).bytes) == .real(1))
   }
 
   @Test("A property list with the maximum number of levels is read, and one more level is rejected")
@@ -142,7 +142,7 @@ struct BinaryPlistFaultTests {
   @Test("Shared containers that expand to a billion values are rejected, but a few shared containers are read")
   func sharedContainers() throws {
     func doubling(_ levels: Int) -> [UInt8] {
-      var recipe = PlistRecipe([0x51, 0x61]).with { $0.objects = [] }
+      var recipe = PlistParts([0x51, 0x61]).with { $0.objects = [] }
       for level in 0..<levels { recipe.objects.append([0xA2, UInt8(level + 1), UInt8(level + 1)]) }
       recipe.objects.append([0x51, 0x61])
       return recipe.bytes
@@ -157,7 +157,7 @@ struct BinaryPlistFaultTests {
     let data: [UInt8] = [0x4F, 0x10, 100] + [UInt8](repeating: 7, count: 100)
     func list(_ copies: UInt8) -> [UInt8] {
       let array = [0xAF, 0x10, copies] + (1...copies).map(\.self)
-      return PlistRecipe(array, data).with { recipe in
+      return PlistParts(array, data).with { recipe in
         recipe.offsets = [8] + [UInt8](repeating: UInt8(8 + array.count), count: Int(copies))
         recipe.count = UInt64(copies) + 1
       }.bytes
@@ -172,10 +172,10 @@ struct BinaryPlistFaultTests {
     let inner = [0xAA] + [UInt8](repeating: 2, count: 10)
     let limits = BinaryPlist.Limits(maximumByteCount: 1000, maximumDepth: 10, valuesPerByte: 1)
     // One outer array, ten inner ones, ten texts in each: 111 values.
-    let exact = PlistRecipe(shared, inner, [0x51, 0x61], [UInt8](repeating: 0, count: 43)).bytes
+    let exact = PlistParts(shared, inner, [0x51, 0x61], [UInt8](repeating: 0, count: 43)).bytes
     #expect(exact.count == 111)
     #expect(try BinaryPlist.decode(exact, limits: limits).arrayValue?.count == 10)
-    let short = PlistRecipe(shared, inner, [0x51, 0x61], [UInt8](repeating: 0, count: 42)).bytes
+    let short = PlistParts(shared, inner, [0x51, 0x61], [UInt8](repeating: 0, count: 42)).bytes
     #expect { try BinaryPlist.decode(short, limits: limits) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 

@@ -61,11 +61,11 @@ struct DERRuleTests {
 
   @Test("The text of a date can be formatted and parsed separately")
   func textAlone() throws {
-    #expect(DERDate.text(of: KeychainDate(secondsSinceReferenceDate: 0.5)) == "20010101000000.5Z")
-    #expect(DERDate.text(of: KeychainDate(secondsSinceReferenceDate: .nan)) == nil)
-    #expect(try DERDate.date(of: "20010101000000.5Z").secondsSinceReferenceDate == 0.5)
-    #expect(throws: FormatError.self) { try DERDate.date(of: "20010101000000.50Z") }
-    #expect(throws: FormatError.self) { try DERDate.date(of: "20010132000000Z") }
+    #expect(DERDate.format(KeychainDate(secondsSinceReferenceDate: 0.5)) == "20010101000000.5Z")
+    #expect(DERDate.format(KeychainDate(secondsSinceReferenceDate: .nan)) == nil)
+    #expect(try DERDate.parse("20010101000000.5Z").secondsSinceReferenceDate == 0.5)
+    #expect(throws: FormatError.self) { try DERDate.parse("20010101000000.50Z") }
+    #expect(throws: FormatError.self) { try DERDate.parse("20010132000000Z") }
   }
 
   @Test("Every byte except zero decodes as true, and true is encoded as 01")

@@ -26,10 +26,10 @@ struct DateDigitTests {
       var digits = String(repeating: "0", count: 6 - String(micro).count) + String(micro)
       while digits.last == "0" { digits.removeLast() }
 
-      let der = try #require(DERDate.text(of: date))
+      let der = try #require(DERDate.format(date))
       let stamp = Timestamp.text(of: date)
       guard Self.fraction(of: der) == digits, Self.fraction(of: stamp) == digits,
-        try DERDate.date(of: der) == date || abs(since) < 1_000_000_000, Timestamp.date(from: stamp) == date
+        try DERDate.parse(der) == date || abs(since) < 1_000_000_000, Timestamp.date(from: stamp) == date
       else {
         Issue.record("moment \(turn), \(since) microseconds from 2001: \(der) and \(stamp), for .\(digits)")
         return
@@ -45,7 +45,7 @@ struct DateDigitTests {
       let date = KeychainDate(microsecondsSince1970: Self.epoch + since)
       let later = date.adding(seconds: 0.001)
       let expected = KeychainDate(microsecondsSince1970: Self.epoch + since + 1000)
-      guard later == expected, later > date, Self.fraction(of: try #require(DERDate.text(of: later))).count <= 6 else {
+      guard later == expected, later > date, Self.fraction(of: try #require(DERDate.format(later))).count <= 6 else {
         Issue.record("moment \(turn), \(since) microseconds from 2001")
         return
       }

@@ -138,7 +138,7 @@ struct FileRecordTests {
         [0xD2, 1, 2, 3, 4], texts[0], texts[1], [0xD1, 5, 6], [0xA2, 7, 8], texts[2], [0x80, 1], [0x00],
         [0xD2, 9, 10, 11, 12], first, second, [0x51, 0x61], [0x51, 0x62],
       ]
-      return try FileRecord(archive: PlistRecipe([]).with { $0.objects = objects }.bytes)
+      return try FileRecord(archive: PlistParts([]).with { $0.objects = objects }.bytes)
     }
     let name = Array("RelativePath".utf8)
     func wide(_ high: UInt8) -> [UInt8] { [0x6C] + name.flatMap { [high, $0] } }

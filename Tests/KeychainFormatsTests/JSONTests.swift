@@ -45,19 +45,19 @@ struct JSONReadingTests {
       "[,]", "'a'", "1e999", "{\"a\":1,\"a\":1}", "\u{FEFF}", "\u{FEFF}\u{FEFF}1", "1\u{FEFF}",
       String(repeating: "[", count: 100_000),
     ])
-  func refused(_ text: String) { #expect(throws: JSONFault.self) { try parse(text) } }
+  func refused(_ text: String) { #expect(throws: JSONParseError.self) { try parse(text) } }
 
   @Test("A document that is not UTF-8 is rejected, including a truncated character")
   func notUTF8() {
     for bytes in [[0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22]] as [[UInt8]] {
-      #expect(throws: JSONFault.self) { try JSONValue(parsing: bytes) }
+      #expect(throws: JSONParseError.self) { try JSONValue(parsing: bytes) }
     }
   }
 
   @Test("A byte order mark before a document is skipped, and does not count as a column")
   func byteOrderMark() throws {
     #expect(try parse("\u{FEFF} [1]") == [1])
-    let fault = #expect(throws: JSONFault.self) { try parse("\u{FEFF}[?]") }
+    let fault = #expect(throws: JSONParseError.self) { try parse("\u{FEFF}[?]") }
     #expect(fault?.place(in: Array("\u{FEFF}[?]".utf8)) == "line 1, column 2")
     #expect(JSONValue.line(of: [.element(0)], in: Array("\u{FEFF}[\n1]".utf8)) == 2)
   }
@@ -68,7 +68,7 @@ struct JSONReadingTests {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
     _ = try parse(nested(JSONValue.maximumDepth))
-    let fault = #expect(throws: JSONFault.self) { try parse(nested(JSONValue.maximumDepth + 1)) }
+    let fault = #expect(throws: JSONParseError.self) { try parse(nested(JSONValue.maximumDepth + 1)) }
     #expect(fault?.reason == "it is nested more than 100 deep")
   }
 
@@ -79,7 +79,7 @@ struct JSONReadingTests {
       ("[1,\n2\n\n] ]", "line 4, column 3"), ("{\"a\":1,\"a\":2}", "line 1, column 11"),
     ] {
       let bytes = Array(text.utf8)
-      let fault = try #require(#expect(throws: JSONFault.self) { try JSONValue(parsing: bytes) })
+      let fault = try #require(#expect(throws: JSONParseError.self) { try JSONValue(parsing: bytes) })
       #expect(fault.place(in: bytes) == place, "\(text)")
     }
   }
@@ -88,12 +88,12 @@ struct JSONReadingTests {
   func count() throws {
     let bytes = Array("[1,[2],{\"a\":3}]".utf8)
     _ = try JSONValue(parsing: bytes, acceptingAtMost: 6)
-    let fault = #expect(throws: JSONFault.self) { try JSONValue(parsing: bytes, acceptingAtMost: 5) }
+    let fault = #expect(throws: JSONParseError.self) { try JSONValue(parsing: bytes, acceptingAtMost: 5) }
     #expect(fault?.reason == "it has more values than Keyhaul reads")
   }
 
   private func reread(_ text: String, atMost limit: Int = 100) throws -> JSONValue {
-    try JSONValue(parsing: Array(text.utf8), acceptingAtMost: limit, rereading: "items")
+    try JSONValue(parsing: Array(text.utf8), acceptingAtMost: limit, decodingLazily: "items")
   }
 
   @Test("Elements that are parsed on demand give the same document")
@@ -127,7 +127,7 @@ struct JSONReadingTests {
       #"{"items": [1, 1e999]}"#, #"{"items": [1] 2}"#, #"{"items": [1]} 2"#, #"{"items": ["\x"]}"#,
     ])
   func rereadingRefused(_ text: String) throws {
-    let fault = try #require(#expect(throws: JSONFault.self) { try parse(text) })
+    let fault = try #require(#expect(throws: JSONParseError.self) { try parse(text) })
     #expect(throws: fault) { try reread(text) }
   }
 
@@ -135,14 +135,14 @@ struct JSONReadingTests {
   func rereadingLimits() throws {
     let text = #"{"items": [[1], 2]}"#
     #expect(try reread(text, atMost: 5) == parse(text))
-    #expect(throws: JSONFault.self) { try reread(text, atMost: 4) }
+    #expect(throws: JSONParseError.self) { try reread(text, atMost: 4) }
     func nested(_ depth: Int) -> String {
       let brackets = String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1)
       return "{\"items\": \(brackets)}"
     }
     let deepest = nested(JSONValue.maximumDepth)
     #expect(try reread(deepest, atMost: 1000) == parse(deepest))
-    #expect(throws: JSONFault.self) { try reread(nested(JSONValue.maximumDepth + 1), atMost: 1000) }
+    #expect(throws: JSONParseError.self) { try reread(nested(JSONValue.maximumDepth + 1), atMost: 1000) }
   }
 
   @Test("The reader agrees with Foundation about 2,000 documents of random JSON characters")

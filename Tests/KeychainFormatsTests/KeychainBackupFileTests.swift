@@ -89,11 +89,11 @@ struct KeychainBackupFileTests {
   @Test("A file that a device would reject as a whole is rejected")
   func refused() throws {
     let faults = [
-      Fault("an array", PlistRecipe([0xA0]).bytes, .malformed, at: 8),
-      Fault("a number as key", PlistRecipe([0xD1, 1, 1], [0x10, 5]).bytes, .malformed, at: 11),
-      Fault("an idnt key", PlistRecipe([0xD1, 1, 2], [0x54] + Array("idnt".utf8), [0xA0]).bytes, .malformed, at: 11),
+      Fault("an array", PlistParts([0xA0]).bytes, .malformed, at: 8),
+      Fault("a number as key", PlistParts([0xD1, 1, 1], [0x10, 5]).bytes, .malformed, at: 11),
+      Fault("an idnt key", PlistParts([0xD1, 1, 2], [0x54] + Array("idnt".utf8), [0xA0]).bytes, .malformed, at: 11),
       Fault(
-        "a text among the items", PlistRecipe([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xA1, 1]).bytes, .malformed,
+        "a text among the items", PlistParts([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xA1, 1]).bytes, .malformed,
         at: 11),
     ]
     for fault in faults {
@@ -104,7 +104,7 @@ struct KeychainBackupFileTests {
   @Test("A file with the maximum number of items is read and written, and one more item is rejected")
   func entryCount() throws {
     func bytes(_ count: Int) throws -> [UInt8] {
-      let head = PlistRecipe([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xD0])
+      let head = PlistParts([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xD0])
       var bytes: [UInt8] = head.header
       bytes += [0xD1, 1, 3]
       bytes += head.objects[1]

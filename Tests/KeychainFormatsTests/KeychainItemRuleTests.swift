@@ -160,10 +160,10 @@ struct KeychainItemRuleTests {
   @Test("An iOS 5 item is rejected if it is not a dictionary or has a number as a key or secret")
   func version2Faults() throws {
     let faults = [
-      Fault("an array", PlistRecipe([0xA0]).bytes, .malformed, at: 8),
-      Fault("a number as key", PlistRecipe([0xD1, 1, 1], [0x10, 1]).bytes, .malformed, at: 11),
+      Fault("an array", PlistParts([0xA0]).bytes, .malformed, at: 8),
+      Fault("a number as key", PlistParts([0xD1, 1, 1], [0x10, 1]).bytes, .malformed, at: 11),
       Fault(
-        "a number as secret", PlistRecipe([0xD1, 1, 2], [0x56] + Array("v_Data".utf8), [0x10, 1]).bytes, .malformed,
+        "a number as secret", PlistParts([0xD1, 1, 2], [0x56] + Array("v_Data".utf8), [0x10, 1]).bytes, .malformed,
         at: 18),
     ]
     for fault in faults {

@@ -57,7 +57,7 @@ struct PagedBytesTests {
 
   private func readPlaces(_ bytes: [UInt8]) -> Result<Read, FormatError> {
     Result { () throws(FormatError) in
-      let file = try KeychainBackupFile(placesIn: paged(bytes))
+      let file = try KeychainBackupFile(indexing: paged(bytes))
       return Read(
         keybagUUID: file.keybagUUID, ignoredKeys: file.ignoredKeys, entries: file.entries.map { .init($0, in: bytes) })
     }

@@ -66,7 +66,7 @@ struct RandomValueTests {
         &random, depth: number.isMultiple(of: 7) ? 1 : 0)
     }
     // A date in the year 10,000 in UTC, and the smallest fraction.
-    let far = try DERDate.date(of: "99991231235959-0001")
+    let far = try DERDate.parse("99991231235959-0001")
     let fine = KeychainDate(secondsSinceReferenceDate: .leastNonzeroMagnitude)
     item[.creationDate] = .date([far, fine, .reference][Int.random(in: 0..<3, using: &random)])
     item[.server] = [.null, .real(0.5), .string("x")][Int.random(in: 0..<3, using: &random)]
@@ -95,34 +95,34 @@ struct RandomValueTests {
     // A decoded item has the texts of its dates and the order of DER.
     let item = try KeychainItem(derDictionary: written.derDictionary(), kind: .genericPassword)
     let again = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
-    #expect(item.certainlySurvivesEncoding == item.isPacked)
-    #expect(!item.isPacked || again.wasReadAlike(item))
+    #expect(item.roundTripsExactly == item.isPacked)
+    #expect(!item.isPacked || again.hasSamePackedContent(as: item))
     // Another order gives the same result.
     let pairs = item.attributes.map { ($0.key, $0.value) }.shuffled(using: &random)
     var shuffled = KeychainItem(kind: .genericPassword, secrets: item.secrets)
     for (code, value) in pairs { shuffled[code] = value }
     shuffled.pack()
-    #expect(shuffled.certainlySurvivesEncoding == item.isPacked)
+    #expect(shuffled.roundTripsExactly == item.isPacked)
     let sorted = try KeychainItem(derDictionary: shuffled.derDictionary(), kind: .genericPassword)
-    #expect(!item.isPacked || sorted.wasReadAlike(item))
+    #expect(!item.isPacked || sorted.hasSamePackedContent(as: item))
   }
 
   @Test("An item that may not survive a round trip does not report an exact one", arguments: Doubt.allCases)
   func doubtfulSurvival(_ doubt: Doubt) throws {
     var plain = KeychainItem(kind: .genericPassword)
     plain[.account] = .string("alice@example.org")
-    plain[.modificationDate] = .date(try DERDate.date(of: "20251107092000.125Z"))
+    plain[.modificationDate] = .date(try DERDate.parse("20251107092000.125Z"))
     plain.secret = SensitiveBytes(copying: [1, 2, 3])
     var item = plain
     let text = "20251107092000.125Z"
-    let seconds = try DERDate.date(of: text).secondsSinceReferenceDate
+    let seconds = try DERDate.parse(text).secondsSinceReferenceDate
     switch doubt {
     case .notHeld: break
     case .noText: item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds))
     case .anothersText:
       item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds + 1, encodedText: text))
-    case .firstYear: item[.creationDate] = .date(try DERDate.date(of: "00000101000000+0100"))
-    case .lastYear: item[.creationDate] = .date(try DERDate.date(of: "99991231235959-0100"))
+    case .firstYear: item[.creationDate] = .date(try DERDate.parse("00000101000000+0100"))
+    case .lastYear: item[.creationDate] = .date(try DERDate.parse("99991231235959-0100"))
     case .container: item[.generic] = .array([.null])
     case .secretAmongAttributes: item[.valueData] = .data([1])
     case .attributeAmongSecrets: item.secrets[.label] = SensitiveBytes(copying: [1])
@@ -130,8 +130,8 @@ struct RandomValueTests {
     }
     if doubt != .notHeld { item.pack() }
     plain.pack()
-    #expect(plain.certainlySurvivesEncoding)
-    #expect(!item.certainlySurvivesEncoding)
+    #expect(plain.roundTripsExactly)
+    #expect(!item.roundTripsExactly)
   }
 
   enum Doubt: CaseIterable {

@@ -21,7 +21,7 @@ struct WorkLimitTests {
   @Test("A list with the maximum number of values is read, and one more value is rejected")
   func values() throws {
     // An array of three references to one text: four values.
-    let bytes = PlistRecipe([0xA3, 1, 1, 1], [0x51, 0x61]).bytes
+    let bytes = PlistParts([0xA3, 1, 1, 1], [0x51, 0x61]).bytes
     #expect(try BinaryPlist.decode(bytes, limits: limits(values: 4)).arrayValue?.count == 3)
     #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 3)) } == .overLimit)
   }
@@ -31,7 +31,7 @@ struct WorkLimitTests {
     // The text has 1 MiB. An array with 17 references to it reuses it 16 times.
     let text: [UInt8] = [0x5F, 0x12, 0x00, 0x10, 0x00, 0x00] + Array(repeating: 0x61, count: 1 << 20)
     func list(_ count: UInt8) -> [UInt8] {
-      PlistRecipe([0xAF, 0x10, count] + Array(repeating: 1, count: Int(count)), text).bytes
+      PlistParts([0xAF, 0x10, count] + Array(repeating: 1, count: Int(count)), text).bytes
     }
     #expect(try BinaryPlist.decode(list(17)).arrayValue?.count == 17)
     #expect(code { _ = try BinaryPlist.decode(list(18)) } == .overLimit)
@@ -39,7 +39,7 @@ struct WorkLimitTests {
 
   @Test("A list with the maximum number of objects is read, even if nothing refers to them, and one more is rejected")
   func objects() throws {
-    let bytes = PlistRecipe([9], [9], [9], [9], [9]).bytes
+    let bytes = PlistParts([9], [9], [9], [9], [9]).bytes
     #expect(try BinaryPlist.decode(bytes, limits: limits(values: 5)) == .boolean(true))
     #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 4)) } == .overLimit)
   }

@@ -16,33 +16,33 @@ struct ItemChangesTests {
 
   @Test("Setting attributes and secrets to their current values has no effect")
   func same() {
-    #expect(ItemChanges().changeNothing(of: item))
-    #expect(ItemChanges(attributes: [.label: .string("Chat")]).changeNothing(of: item))
-    #expect(ItemChanges(attributes: [.comment: .null]).changeNothing(of: item))
+    #expect(ItemChanges().isNoOp(for: item))
+    #expect(ItemChanges(attributes: [.label: .string("Chat")]).isNoOp(for: item))
+    #expect(ItemChanges(attributes: [.comment: .null]).isNoOp(for: item))
     #expect(
       ItemChanges(attributes: [.label: .string("Chat")], secrets: [.valueData: SensitiveBytes(copying: [1, 2, 3])])
-        .changeNothing(of: item))
+        .isNoOp(for: item))
   }
 
   @Test("Another value, an additional or missing attribute, and another secret have an effect")
   func different() {
-    #expect(!ItemChanges(attributes: [.label: .string("chat")]).changeNothing(of: item))
-    #expect(!ItemChanges(attributes: [.comment: .string("x")]).changeNothing(of: item))
-    #expect(!ItemChanges(attributes: [.label: .null]).changeNothing(of: item))
-    #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 4])]).changeNothing(of: item))
-    #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [])]).changeNothing(of: item))
+    #expect(!ItemChanges(attributes: [.label: .string("chat")]).isNoOp(for: item))
+    #expect(!ItemChanges(attributes: [.comment: .string("x")]).isNoOp(for: item))
+    #expect(!ItemChanges(attributes: [.label: .null]).isNoOp(for: item))
+    #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 4])]).isNoOp(for: item))
+    #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [])]).isNoOp(for: item))
     var bare = item
     bare.secret = nil
-    #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 3])]).changeNothing(of: bare))
-    #expect(ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 4])]).attributesChangeNothing(of: item))
+    #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 3])]).isNoOp(for: bare))
+    #expect(ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 4])]).attributesAreNoOp(for: item))
   }
 
   @Test("Invalid changes, and changes to an item without a date, count as having an effect")
   func impossible() {
-    #expect(!ItemChanges(attributes: [.server: .string("x")]).changeNothing(of: item))
-    #expect(!ItemChanges(attributes: [.protection: .null]).changeNothing(of: item))
+    #expect(!ItemChanges(attributes: [.server: .string("x")]).isNoOp(for: item))
+    #expect(!ItemChanges(attributes: [.protection: .null]).isNoOp(for: item))
     var undated = item
     undated[.modificationDate] = nil
-    #expect(!ItemChanges().changeNothing(of: undated))
+    #expect(!ItemChanges().isNoOp(for: undated))
   }
 }

@@ -42,7 +42,7 @@ struct ItemColumnsTests {
     }
     let item = KeychainItem(kind: .genericPassword, attributes: [.accessGroup: .string("g")])
     let error = #expect(throws: KeychainRuleError.self) {
-      try NewItem.prepared(item, now: .reference, random: Nothing())
+      try NewItemDefaults.prepared(item, now: .reference, random: Nothing())
     }
     #expect(error?.code == .notAvailable)
     #expect(error?.reason.contains("no randomness") == true)
@@ -51,10 +51,10 @@ struct ItemColumnsTests {
   @Test("A digest that cannot be computed is not an error of the item")
   func noDigest() {
     #expect(
-      KeychainRuleError(digesting: ItemSealError(.failed(DataProtectionError(.cryptoFailed, "no SHA-1")))).code
+      KeychainRuleError(digesting: ItemCryptoError(.failed(DataProtectionError(.cryptoFailed, "no SHA-1")))).code
         == .notAvailable)
     #expect(
-      KeychainRuleError(digesting: ItemSealError(.malformed(FormatError(.item, .unencodable, "no encoding")))).code
+      KeychainRuleError(digesting: ItemCryptoError(.malformed(FormatError(.item, .unencodable, "no encoding")))).code
         == .parameter)
   }
 }

@@ -42,14 +42,15 @@ private final class BrokenKeybag {
     return try Keybag(parsing: bytes)
   }
 
-  func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = RoundLimit.standard) throws -> OpenedArchive {
+  func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = IterationLimit.standard) throws -> OpenedArchive
+  {
     let path = try forge.write(prepared, named: "broken") { $0.keybag = keybag }
     let archive = try BackupArchive.open(.path(path))
     return try archive.open(
       with: archive.unlock(password: secret(Desk.password), acceptingAtMost: limit), deviceKey: session?.deviceKey())
   }
 
-  func error(_ keybag: Keybag, limit: Int = RoundLimit.standard) throws -> KeyhaulError? {
+  func error(_ keybag: Keybag, limit: Int = IterationLimit.standard) throws -> KeyhaulError? {
     try openingError { _ = try open(keybag, on: nil, limit: limit) }
   }
 }

@@ -87,7 +87,7 @@ struct EveryTermTests {
     #expect(warned.first.flatMap(\.warning).map(ReportTerm.warning) == term)
     #expect(warned.first?.outcome.fate == .migrates)
     #expect(plan.summary.byWarning.values.reduce(0, +) == 1)
-    #expect(try HeldKeychain(session).items.count { $0.holdsEnclaveKey } == 1)
+    #expect(try HeldKeychain(session).items.count { $0.containsSecureEnclaveKey } == 1)
   }
 
   private func checkLeftOut(_ term: ReportTerm) throws {

@@ -104,7 +104,7 @@ struct HardwareClassTests {
     let before = try HeldKeychain(session)
     let plan = MigrationPlanner.plan(
       archived, onto: try Restorer.targetRows(of: session), policy: .replace,
-      surroundings: RestoreSurroundings(backupHasPassword: hasPassword))
+      surroundings: RestoreContext(backupHasPassword: hasPassword))
     #expect(plan.decisions.map(\.outcome) == expected, "\(what)")
     #expect(plan.isSameDevice == isSameDevice, "\(what)")
     try Restorer.restore(plan, onto: session)

@@ -18,7 +18,7 @@ struct IdentityTests {
     let pair = try #require(try keys.first { try $0["name"].string == key })
     let bytes = try pair["private_hex"].bytes
     return (
-      KeychainItem(try CertificateFacts(der: found["der_hex"].bytes)),
+      KeychainItem(try CertificateAttributes(der: found["der_hex"].bytes)),
       KeychainItem(try KeyMaterial(parsing: SensitiveBytes(copying: bytes)))
     )
   }

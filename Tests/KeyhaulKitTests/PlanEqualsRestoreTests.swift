@@ -128,7 +128,7 @@ private final class Bench {
   ) throws -> MigrationPlan {
     MigrationPlanner.plan(
       items, only: indexes, onto: try Restorer.targetRows(of: session), policy: policy,
-      surroundings: RestoreSurroundings(targetSyncs: session.record.isSyncing, backupHasPassword: true))
+      surroundings: RestoreContext(targetSyncs: session.record.isSyncing, backupHasPassword: true))
   }
 }
 

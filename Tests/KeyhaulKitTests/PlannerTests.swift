@@ -161,7 +161,7 @@ struct ConflictsOnPaper {
     let tombstone = KeychainItem.password("own", marks: [.systemBound: .integer(1), .tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
       [], onto: [try row(tombstone, bound: true)], policy: .replace,
-      surroundings: RestoreSurroundings(targetSyncs: syncs))
+      surroundings: RestoreContext(targetSyncs: syncs))
     #expect(plan.imports.count == (syncs ? 1 : 0))
     #expect(plan.removed.isEmpty)
   }
@@ -221,7 +221,7 @@ struct Duplicates {
   func tombstone() {
     let dead = item("x", 9).with([.tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
-      opened([dead, item("y", 1)]), onto: [], policy: .replace, surroundings: RestoreSurroundings(targetSyncs: true))
+      opened([dead, item("y", 1)]), onto: [], policy: .replace, surroundings: RestoreContext(targetSyncs: true))
     #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.new)])
     #expect(plan.imports.last?.outcome == .replaces(.existingTombstone))
   }
@@ -231,7 +231,7 @@ struct Duplicates {
 struct SameDevice {
   private func plan(_ items: [ArchivedItem], only: Set<Int>? = nil, password: Bool = true) -> MigrationPlan {
     MigrationPlanner.plan(
-      items, only: only, onto: [], policy: .replace, surroundings: RestoreSurroundings(backupHasPassword: password))
+      items, only: only, onto: [], policy: .replace, surroundings: RestoreContext(backupHasPassword: password))
   }
 
   @Test("is unknown where no item needs the hardware")

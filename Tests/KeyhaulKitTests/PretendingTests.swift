@@ -71,15 +71,15 @@ struct Pretending {
       password: secret(Desk.password), deviceKey: old.deviceKey())
     for protection in TwoPhones.deviceOnly {
       let blob = try ItemBlob(parsing: try #require(entries.first { $0.keyClass == protection.keyClass }?.blob))
-      #expect(throws: ItemSealError(.deviceBound, keyClass: protection.keyClass)) { try forger.open(blob) }
-      #expect(throws: ItemSealError(.keyUnwrapFailed, keyClass: protection.keyClass)) { try withNewPhone.open(blob) }
+      #expect(throws: ItemCryptoError(.deviceBound, keyClass: protection.keyClass)) { try forger.open(blob) }
+      #expect(throws: ItemCryptoError(.keyUnwrapFailed, keyClass: protection.keyClass)) { try withNewPhone.open(blob) }
       #expect(try withOldPhone.open(blob).count > 0)
       // Nor is there a way round the class key: every other key that the password opens fails on the item's key.
       for other in TwoPhones.migratable {
         let moved = try ItemBlob(
           hasStaticIV: false, keyClass: other.keyClass, wrappedKey: blob.wrappedKey, ciphertext: blob.ciphertext,
           tag: blob.tag)
-        #expect(throws: ItemSealError(.keyUnwrapFailed, keyClass: other.keyClass)) { try withNewPhone.open(moved) }
+        #expect(throws: ItemCryptoError(.keyUnwrapFailed, keyClass: other.keyClass)) { try withNewPhone.open(moved) }
       }
     }
   }

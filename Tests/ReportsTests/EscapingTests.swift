@@ -32,7 +32,7 @@ struct EscapingTests {
       (String(repeating: "x", count: 65), "DEVICE"), ("", "DEVICE"), (nil, "DEVICE"),
     ] as [(String?, String)])
   func device(name: String?, word: String) {
-    #expect(ShellWord.device(named: name) == word)
+    #expect(ShellQuoting.device(named: name) == word)
   }
 
   @Test(
@@ -43,6 +43,6 @@ struct EscapingTests {
       ("yesterday", "yesterday"),
     ])
   func dates(text: String, words: String) {
-    #expect(DateWords.words(text) == words)
+    #expect(LongDateFormat.dateAndTime(text) == words)
   }
 }

@@ -58,7 +58,7 @@ struct WordsTests {
 
   @Test("what a backup cannot show is what the rules leave out, but for the tombstones of deleted items")
   func unseen() {
-    #expect(Set(ExportRules.all.map(\.reason)).subtracting([.deleted]) == Set(UnseenItems.reasons))
+    #expect(Set(ExportExclusions.all.map(\.reason)).subtracting([.deleted]) == Set(UnseenItems.reasons))
     #expect(UnseenItems.reasons.count == 6)
     #expect(
       UnseenItems.sentence

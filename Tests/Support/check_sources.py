@@ -38,12 +38,12 @@ def import_of(modules):
 C_LIBRARY_FILES = r"^Sources/(?:" + "|".join([
     r"Library/Basics/Files/(?:SystemCalls|FileStatus|DirectoryEntry)",
     r"Library/Basics/Sockets/StreamSocket",
-    r"Library/Basics/Secrets/(?:WipedMemory|SecretPages)",
+    r"Library/Basics/Secrets/(?:SecureMemory|SecretPages)",
     r"Library/VirtualDevice/Values/DeviceClock", r"Library/VirtualDevice/Files/(?:DeviceFileLock|DeviceLocks)",
     r"Library/Backups/Container/(?:LibArchiveReader|GzipCheck)",
     r"CommandLine/keyhaul/Session/Streams/(?:ByteStream|Errno\+Streams|StandardStreams|WipedBuffer)",
     r"CommandLine/keyhaul/Session/Failures/Interruption", r"CommandLine/keyhaul/Session/Secrets/SecretCommand",
-    r"CommandLine/keyhaul/Session/Terminal/(?:TerminalDevice|TerminalSettings)", r"Library/Basics/Text/(?:TimeText|DateWords)",
+    r"CommandLine/keyhaul/Session/Terminal/(?:TerminalDevice|TerminalSettings)", r"Library/Basics/Text/(?:LocalTimeFormat|LongDateFormat)",
     r"CommandLine/keyhaul/Main/Program",
 ]) + r")\.swift$"
 # Calls of the C library that change or inspect files. `open` and `read` are missing, because our methods have these
@@ -72,9 +72,9 @@ RULES = [
          r"^Sources/.*\.swift$", r"^Sources/Library/(?:Basics/SQLite|Keychains/Store|Backups/Writing)/"),
     Rule("use `Locked` of Basics, which the thread sanitizer understands", r"\bMutex[<(]",
          r"^Sources/.*\.swift$"),
-    Rule("start threads with `WorkThread` of Basics, which wipes their stacks",
+    Rule("start threads with `SecureThread` of Basics, which wipes their stacks",
          r"(?<!\w)Thread(?: \{|\()|\bDispatchQueue\(|\bdetachNewThread|\bconcurrentPerform|\bpthread_create",
-         r"^Sources/.*\.swift$", r"^Sources/Library/Basics/Threads/WorkThread\.swift$"),
+         r"^Sources/.*\.swift$", r"^Sources/Library/Basics/Threads/SecureThread\.swift$"),
     Rule("only the files listed in C_LIBRARY_FILES import the C library", import_of("Glibc|Musl|Darwin"),
          r"^Sources/.*\.swift$", C_LIBRARY_FILES),
     Rule("only Basics calls file functions of the C library", FILE_CALLS, r"^Sources/.*\.swift$",

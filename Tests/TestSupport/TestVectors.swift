@@ -124,7 +124,7 @@ package struct TestVectors {
       if let text = value as? String { return .string(text) }
       guard let object = value as? [String: Any] else { return .integer(Int64(try integer)) }
       if object["hex"] != nil { return .data(try self["hex"].bytes) }
-      if object["date"] != nil { return .date(try DERDate.date(of: self["date"].string)) }
+      if object["date"] != nil { return .date(try DERDate.parse(self["date"].string)) }
       if object["bool"] != nil { return .boolean(try self["bool"].boolean) }
       return .dictionary(try self["dict"].propertyDictionary)
     }

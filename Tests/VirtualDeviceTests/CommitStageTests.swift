@@ -47,7 +47,7 @@ struct CommitStageTests {
     let finished = try copy(start, "finished")
     try verb.run(try finished.through(DeviceFiles()).held())
     let new = try CrashTests.Looks(finished)
-    var stages: Set<ChangeStage> = []
+    var stages: Set<CommitStage> = []
     for limit in 0..<200 {
       let device = try copy(start, "cut-\(limit)")
       let faults = Faults(after: limit, .noSpace)
@@ -66,7 +66,7 @@ struct CommitStageTests {
 
   @Test("while a device is made")
   func creation() throws {
-    var stages: Set<ChangeStage> = []
+    var stages: Set<CommitStage> = []
     for limit in 0..<100 {
       let phones = try Phones()
       var environment = phones.home.environment
@@ -89,7 +89,7 @@ struct CommitStageTests {
 
   @Test("while a device is deleted, and says where what is left of it stands")
   func deletion() throws {
-    var stages: Set<ChangeStage> = []
+    var stages: Set<CommitStage> = []
     for limit in 0..<100 {
       let phones = try Phones()
       _ = try phones.create()
@@ -110,7 +110,7 @@ struct CommitStageTests {
   @Test("while items are added: a revision that was raised is no item, and an item that was added stays")
   func items() throws {
     let start = try prepare(.lock)
-    var stages: [ChangeStage] = []
+    var stages: [CommitStage] = []
     for limit in 0..<100 {
       let device = try copy(start, "cut-\(limit)")
       let session = try device.through(Faults(after: limit).door).held()

@@ -3,7 +3,7 @@ import KeychainFormats
 
 /// An error in deriving, unlocking, creating or using keys.
 ///
-/// Errors of single items are `ItemSealError`. The error contains no key material and no password.
+/// Errors of single items are `ItemCryptoError`. The error contains no key material and no password.
 public struct DataProtectionError: ExplainedError, Equatable {
   /// The kinds of errors.
   public enum Code: String, Sendable {

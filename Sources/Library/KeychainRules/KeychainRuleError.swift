@@ -49,7 +49,7 @@ extension KeychainRuleError {
   init(_ error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
   /// Creates an error for an item whose digest cannot be computed: it has no encoding, or SHA-1 is not available.
-  init(digesting error: ItemSealError) {
+  init(digesting error: ItemCryptoError) {
     switch error.fault {
     case .malformed: self.init(.parameter, error.reason)
     case .locked, .noClassKey, .deviceBound, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch, .unsupportedVersion,

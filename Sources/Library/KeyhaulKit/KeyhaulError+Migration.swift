@@ -81,8 +81,8 @@ extension KeyhaulError {
   ///   - count: How many items it has.
   static func noSuchItem(_ index: Int, in name: String, count: Int) -> KeyhaulError {
     KeyhaulError(
-      .noSuchItem, .usage, "there is no item \(Amounts.grouped(index))",
-      reason: "\(name) has \(Amounts.count(count, "item")), counted from 0", advice: .listItems)
+      .noSuchItem, .usage, "there is no item \(HumanReadable.grouped(index))",
+      reason: "\(name) has \(HumanReadable.count(count, "item")), counted from 0", advice: .listItems)
   }
 
   static var planToLookAt: KeyhaulError {

@@ -118,7 +118,7 @@ extension VerificationTests {
       let shelf = try sealed(hasPassword: false)
       try shelf.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
       let archive = try shelf.open()
-      let keybag = try BackupKeybag.protect(
+      let keybag = try BackupKeybag.addingPassword(
         archive.keybag, passcodeKey: try archive.keybag.passcodeKey(password: .empty),
         with: Secret(utf8: "one"), deviceKey: try shelf.hardware.deviceKey(), rounds: 1)
       let before = try shelf.read("Manifest.plist")

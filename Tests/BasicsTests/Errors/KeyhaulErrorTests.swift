@@ -12,7 +12,7 @@ struct KeyhaulErrorTests {
   private struct Refusal: ExplainedError {
     let meaning = ErrorMeaning(.refused, "it was refused", advice: "ask again")
     let reason = "the rule forbids it"
-    let stage = ChangeStage.afterCommit
+    let stage = CommitStage.afterCommit
   }
 
   @Test("Two error codes with the same identifier differ if their domains differ")

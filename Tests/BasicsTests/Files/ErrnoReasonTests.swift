@@ -17,7 +17,7 @@ struct ErrnoReasonTests {
   @Test("Missing files, full disks and shortages are recognized")
   func kinds() {
     let all = [Errno.noSuchFileOrDirectory, .notDirectory, .noSpace, .diskQuotaExceeded, .ioError, .fileTooLarge]
-    #expect(all.map(\.isAbsence) == [true, true, false, false, false, false])
+    #expect(all.map(\.isNotFound) == [true, true, false, false, false, false])
     #expect(all.map(\.isDiskFull) == [false, false, true, true, false, false])
   }
 }

@@ -22,7 +22,7 @@ struct FileReplacementTests {
   }
 
   private func replacement(_ system: FileSystem = .real) throws -> FileReplacement {
-    FileReplacement(try #require(PlacePath(directory.path("file"))), system)
+    FileReplacement(try #require(DestinationPath(directory.path("file"))), system)
   }
 
   private func write(
@@ -38,11 +38,11 @@ struct FileReplacementTests {
 
   @Test("A new file is accessible to its owner alone, unless it keeps the access of the replaced file")
   func access() throws {
-    for (access, expected) in [(KeptAccess.none, UInt32(0o600)), (.owner, 0o600), (.all, 0o640)] {
+    for (access, expected) in [(PreservedAccess.none, UInt32(0o600)), (.owner, 0o600), (.all, 0o640)] {
       try directory.write(old, to: "file")
       #expect(chmod(directory.path("file"), 0o640) == 0)
       var replacement = try replacement()
-      replacement.keptAccess = access
+      replacement.preservedAccess = access
       #expect(try write(replacement).byteCount == 5000)
       #expect(try directory.read("file") == new)
       #expect(try permissions("file") == expected)
@@ -52,7 +52,7 @@ struct FileReplacementTests {
 
   @Test("After any failed call, the old or the new file exists, and no temporary file")
   func everyCall() throws {
-    for fault in [FileSystem.Fault.failure(.noSpace), .failure(.interrupted), .short] {
+    for fault in [FileSystem.InjectedFault.failure(.noSpace), .failure(.interrupted), .short] {
       for call in 1...100 {
         try directory.write(old, to: "file")
         let failing = CallCounter(failing: call, with: fault)
@@ -146,10 +146,10 @@ final class CallCounter: Sendable {
   private let calls = Locked(0)
   private let kind: FileSystem.Call?
   private let target: Int
-  private let fault: FileSystem.Fault
+  private let fault: FileSystem.InjectedFault
 
   /// - Parameter kind: The kind of calls to count, or `nil` to count all.
-  init(of kind: FileSystem.Call? = nil, failing target: Int = .max, with fault: FileSystem.Fault = .short) {
+  init(of kind: FileSystem.Call? = nil, failing target: Int = .max, with fault: FileSystem.InjectedFault = .short) {
     self.kind = kind
     self.target = target
     self.fault = fault

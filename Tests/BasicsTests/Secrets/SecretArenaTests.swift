@@ -10,7 +10,7 @@ struct SecretArenaTests {
 
   @Test("Allocated memory is zeroed, aligned to 16 bytes and exclusive, also if it is reused")
   func fresh() {
-    let arena = SecretArena(mayLock: 0)
+    let arena = SecretArena(lockLimit: 0)
     for _ in 0..<3 {
       var held: [UnsafeMutableRawBufferPointer] = []
       for count in Self.counts + Self.counts.reversed() {
@@ -29,7 +29,7 @@ struct SecretArenaTests {
 
   @Test("Released memory is reused: the same secrets a thousand times take no more pages than once")
   func reused() {
-    let arena = SecretArena(mayLock: 0)
+    let arena = SecretArena(lockLimit: 0)
     func round() { for count in Self.counts { arena.release(arena.allocate(count)) } }
     round()
     let pages = arena.pageByteCounts.mapped
@@ -39,7 +39,7 @@ struct SecretArenaTests {
 
   @Test("Secrets share pages: 10,000 secrets of 100 bytes take little more than their bytes")
   func shared() {
-    let arena = SecretArena(mayLock: 0)
+    let arena = SecretArena(lockLimit: 0)
     let held = (0..<10_000).map { _ in arena.allocate(100) }
     #expect(arena.pageByteCounts.mapped < 10_000 * 100 * 5 / 4)
     for buffer in held { arena.release(buffer) }
@@ -65,7 +65,7 @@ struct SecretArenaTests {
       // The limit may be lower in this shell, and the address sanitizer disables mlock.
       let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
       guard !isSanitized, SecretPages.lockLimit >= 4 * SecretPages.byteCount else { return }
-      let arena = SecretArena(mayLock: 2 * SecretPages.byteCount)
+      let arena = SecretArena(lockLimit: 2 * SecretPages.byteCount)
       var held: [UnsafeMutableRawBufferPointer] = []
       for _ in 0..<10 { held.append(arena.allocate(16_000)) }
       #expect(arena.pageByteCounts.locked == 2 * SecretPages.byteCount)
@@ -73,7 +73,7 @@ struct SecretArenaTests {
       #expect(try flags(at: held[0]).isSuperset(of: ["lo", "dd"]))
       let last = try flags(at: try #require(held.last))
       #expect(last.contains("dd") && !last.contains("lo"))
-      let none = SecretArena(mayLock: 0)
+      let none = SecretArena(lockLimit: 0)
       let buffer = none.allocate(10)
       #expect(none.pageByteCounts.locked == 0 && buffer.count == 10)
       for buffer in held { arena.release(buffer) }
@@ -82,7 +82,7 @@ struct SecretArenaTests {
 
     @Test("The pages of a large secret are returned to the system, and zeroed when they are reused")
     func large() throws {
-      let arena = SecretArena(mayLock: 0)
+      let arena = SecretArena(lockLimit: 0)
       let first = arena.allocate(1 << 22)
       first.initializeMemory(as: UInt8.self, repeating: 1)
       arena.release(first)

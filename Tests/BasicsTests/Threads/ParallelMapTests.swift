@@ -126,7 +126,7 @@ struct ParallelMapTests {
       }, deliver: { _ in delivered += 1 })
     #expect(running.most <= 3)
     #expect(running.now == 0)
-    #expect(widest <= 3 * ParallelMap.leadOfJob)
+    #expect(widest <= 3 * ParallelMap.maximumLeadPerJob)
   }
 
   @Test("Two elements that wait for each other are both processed")
@@ -163,7 +163,7 @@ struct ParallelMapTests {
     #expect(!isWhole)
     #expect(delivered == Array(0..<10))
     let after = begun.now
-    #expect(after <= 10 + jobs * ParallelMap.leadOfJob)
+    #expect(after <= 10 + jobs * ParallelMap.maximumLeadPerJob)
     Thread.sleep(forTimeInterval: 0.02)
     #expect(begun.now == after)
   }
@@ -221,12 +221,12 @@ struct ParallelMapTests {
 }
 
 @Suite("Single-flight cache")
-struct OnceEachTests {
+struct SingleFlightCacheTests {
   private struct Refusal: Error {}
 
   @Test("The first request computes a value while the others wait")
   func once() {
-    let values = OnceEach<Int, Int>(capacity: 100)
+    let values = SingleFlightCache<Int, Int>(capacity: 100)
     var given = 0
     var sum = 0
     ParallelMap.run(
@@ -247,7 +247,7 @@ struct OnceEachTests {
 
   @Test("A failed computation is tried again by the next request")
   func failure() throws {
-    let values = OnceEach<Int, Int>(capacity: 2)
+    let values = SingleFlightCache<Int, Int>(capacity: 2)
     #expect(throws: Refusal.self) { try values.value(for: 1) { () throws(Refusal) in throw Refusal() } }
     #expect(values.value(for: 1) { 11 } == 11)
     #expect(values.count == 1)
@@ -255,7 +255,7 @@ struct OnceEachTests {
 
   @Test("The oldest value is removed if the capacity is exceeded")
   func capacity() {
-    let values = OnceEach<Int, Int>(capacity: 2)
+    let values = SingleFlightCache<Int, Int>(capacity: 2)
     for key in [1, 2, 3] { #expect(values.value(for: key) { key } == key) }
     #expect(values.value(for: 3) { -3 } == 3)
     #expect(values.value(for: 2) { -2 } == 2)

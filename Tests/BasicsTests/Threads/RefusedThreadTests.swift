@@ -18,7 +18,7 @@ private final class RefusingStarter: Sendable {
       $0 += 1
       return $0
     }
-    return !refuses(number) && WorkThread.start(work, ended: ended)
+    return !refuses(number) && SecureThread.start(work, ended: ended)
   }
 }
 
@@ -84,8 +84,8 @@ struct RefusedThreadTests {
   @Test("A background thread does not start if the system refuses it")
   func sideWork() {
     let begun = Locked(false)
-    let refusing: WorkThread.Starter = { _, _ in false }
-    let work = SideWork(startThread: refusing) { _ in begun.withLock { $0 = true } }
+    let refusing: SecureThread.Starter = { _, _ in false }
+    let work = BackgroundThread(startThread: refusing) { _ in begun.withLock { $0 = true } }
     #expect(work == nil)
     #expect(!begun.withLock { $0 })
   }
@@ -93,7 +93,7 @@ struct RefusedThreadTests {
   @Test("Detached work is carried out")
   func detached() {
     let done = DispatchSemaphore(value: 0)
-    WorkThread.detach { done.signal() }
+    SecureThread.detach { done.signal() }
     done.wait()
   }
 }

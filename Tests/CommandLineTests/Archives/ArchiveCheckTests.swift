@@ -360,8 +360,8 @@ struct OldBackup {
     for name in ["Manifest.db", payload] {
       try FileManager.default.removeItem(at: world.home.appending(path: "\(directory)/\(name)"))
     }
-    keychainBytes = Amounts.grouped(keychain.count)
-    totalBytes = Amounts.grouped(keychain.count + 10)
+    keychainBytes = HumanReadable.grouped(keychain.count)
+    totalBytes = HumanReadable.grouped(keychain.count + 10)
   }
 
   func remove(_ path: String) throws {

@@ -19,7 +19,7 @@ struct DecryptedCopyTests {
         "Anyone can read the copy's files. Its keychain items are still encrypted with the password.\n"))
     let sizes = try target == "clear/" ? world.files(in: "clear").map { "clear/\($0)" } : [target]
     let byteCount = try sizes.reduce(0) { try $0 + world.read($1).count }
-    #expect(outcome.output.contains(", \(Amounts.bytes(Int64(byteCount))))."), "\(byteCount): \(outcome.output)")
+    #expect(outcome.output.contains(", \(HumanReadable.bytes(Int64(byteCount))))."), "\(byteCount): \(outcome.output)")
     try world.devices.run("mkdir -p clear && (tar -xf clear.tar -C clear --strip-components=1 2> /dev/null; true)")
     #expect(try world.read("clear/Manifest.db").prefix(15) == Array("SQLite format 3".utf8)[...])
     let manifest = try PropertyListSerialization.propertyList(

@@ -17,7 +17,7 @@ struct DowngradeTests {
       password: Secret(utf8: password ?? ""),
       parameters: .init(salt: salt, iterations: 10, first: second.map { .init(salt: $0.salt, iterations: $0.rounds) }))
     let records = try (UInt32(1)...11).reversed().map { number in
-      try ClassKeyRecipe(
+      try ClassKeyWrapPolicy(
         keyClass: KeyClass(rawValue: number),
         wrap: number < 5 || unbound.contains(number) ? .password : [.device, .password]
       ).makeRecord(passcodeKey: passcodeKey, deviceKey: hardware, random: random)

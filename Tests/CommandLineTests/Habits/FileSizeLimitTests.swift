@@ -48,7 +48,7 @@ struct FileSizeLimitTests {
       try write(limit, adding: count, in: world)
       let outcome = try world.run("keyhaul \(limit.call)")
       #expect([13, 14, 64].contains(outcome.status), "\(outcome)")
-      #expect(outcome.errors.contains(Amounts.grouped(limit.byteCount)) == isOver, "\(outcome.errors)")
+      #expect(outcome.errors.contains(HumanReadable.grouped(limit.byteCount)) == isOver, "\(outcome.errors)")
     }
   }
 

@@ -32,7 +32,7 @@ struct SessionTests {
       world.session.completed("--to DEVICE; \(call)") == "--to DEVICE; keyhaul --home \(folder) device unlock old-phone"
     )
     for name in ["a keyhaul device b; touch c #", "it's keyhaul restore b"] {
-      let quoted = "keyhaul plan \(ShellWord.quoted(name)) shows why"
+      let quoted = "keyhaul plan \(ShellQuoting.quote(name)) shows why"
       #expect(world.session.completed(quoted) == quoted)
     }
     world.session.shownHomes.insert("elsewhere")

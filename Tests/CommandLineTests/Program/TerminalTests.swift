@@ -50,17 +50,17 @@ struct TerminalTests {
 
   @Test("numbers are grouped by thousands", arguments: [(0, "0"), (999, "999"), (1000, "1,000"), (-41208, "-41,208")])
   func grouped(number: Int, text: String) {
-    #expect(Amounts.grouped(number) == text)
+    #expect(HumanReadable.grouped(number) == text)
   }
 
   @Test("nouns follow their number")
   func nouns() {
-    #expect(Amounts.count(1, "item") == "1 item")
-    #expect(Amounts.count(1204, "item") == "1,204 items")
-    #expect(Amounts.count(0, "class", plural: "classes") == "0 classes")
-    #expect(Amounts.bytes(UInt64(1)) == "1 byte")
-    #expect(Amounts.list(["a", "b", "c"]) == "a, b and c")
-    #expect(Amounts.grouped(UInt64.max) == "18,446,744,073,709,551,615")
+    #expect(HumanReadable.count(1, "item") == "1 item")
+    #expect(HumanReadable.count(1204, "item") == "1,204 items")
+    #expect(HumanReadable.count(0, "class", plural: "classes") == "0 classes")
+    #expect(HumanReadable.bytes(UInt64(1)) == "1 byte")
+    #expect(HumanReadable.list(["a", "b", "c"]) == "a, b and c")
+    #expect(HumanReadable.grouped(UInt64.max) == "18,446,744,073,709,551,615")
   }
 
   @Test("times are local with their zone for people")
@@ -70,8 +70,8 @@ struct TerminalTests {
     formatter.locale = Locale(identifier: "en_US_POSIX")
     formatter.dateFormat = "yyyy-MM-dd HH:mm"
     let expected = formatter.string(from: Date(timeIntervalSince1970: 1_700_000_000))
-    #expect(TimeText.local(date).hasPrefix(expected + " "))
-    #expect(TimeText.localDay(date) == expected.prefix(10))
+    #expect(LocalTimeFormat.local(date).hasPrefix(expected + " "))
+    #expect(LocalTimeFormat.localDay(date) == expected.prefix(10))
   }
 
   @Test("a table is as wide as its cells")

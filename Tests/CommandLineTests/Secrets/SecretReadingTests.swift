@@ -163,7 +163,7 @@ struct SecretReadingTests {
   }
 
   @Test("says what to do where there is no terminal, or none may be used")
-  func noTerminal() throws {
+  func noControllingTerminal() throws {
     let missing = ending { _ = try password(try TestSession(), []) }
     #expect(
       missing

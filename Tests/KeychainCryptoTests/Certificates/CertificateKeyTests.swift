@@ -48,7 +48,7 @@ struct CertificateKeyTests {
     #expect(vector.privateForms.count >= 4)
     for (form, file) in vector.privateForms {
       let key = try KeyMaterial(file)
-      #expect(key.half == .privateKey, "\(form)")
+      #expect(key.role == .privateKey, "\(form)")
       #expect(key.externalRepresentation.revealed == vector.privateKey, "\(form)")
       #expect(key.publicKey == vector.publicKey, "\(form)")
       #expect(key.applicationLabel == vector.label, "\(form)")
@@ -62,7 +62,7 @@ struct CertificateKeyTests {
     #expect(vector.publicForms.count >= 4)
     for (form, file) in vector.publicForms {
       let key = try KeyMaterial(file)
-      #expect(key.half == .publicKey, "\(form)")
+      #expect(key.role == .publicKey, "\(form)")
       #expect(key.externalRepresentation.revealed == vector.publicKey, "\(form)")
       #expect(key.applicationLabel == vector.label, "\(form)")
       #expect(key.sizeInBits == vector.size, "\(form)")
@@ -73,15 +73,15 @@ struct CertificateKeyTests {
   func storedForm(_ vector: KeyVector) throws {
     let type = try #require(KeyMaterial.KeyType(rawValue: vector.type))
     let pair = try vector.privateKey.withRawBytes {
-      try KeyMaterial(externalRepresentation: $0, keyType: type, half: .privateKey)
+      try KeyMaterial(externalRepresentation: $0, keyType: type, role: .privateKey)
     }
     #expect(pair.publicKey == vector.publicKey)
-    let publicHalf = try pair.publicHalf
-    #expect(publicHalf.half == .publicKey)
-    #expect(publicHalf.externalRepresentation.revealed == vector.publicKey)
-    #expect(publicHalf.applicationLabel == vector.label)
+    let publicMaterial = try pair.publicMaterial
+    #expect(publicMaterial.role == .publicKey)
+    #expect(publicMaterial.externalRepresentation.revealed == vector.publicKey)
+    #expect(publicMaterial.applicationLabel == vector.label)
     let alone = try vector.publicKey.withRawBytes {
-      try KeyMaterial(externalRepresentation: $0, keyType: type, half: .publicKey)
+      try KeyMaterial(externalRepresentation: $0, keyType: type, role: .publicKey)
     }
     #expect(alone.externalRepresentation.revealed == vector.publicKey)
   }
@@ -90,9 +90,9 @@ struct CertificateKeyTests {
   func wrongKind() throws {
     let curve = try KeyVector.named("P-256")
     let rsa = try KeyVector.named("RSA 2048")
-    func refused(_ bytes: [UInt8], _ type: KeyMaterial.KeyType, _ half: KeyMaterial.Half) {
-      #expect(throws: MaterialError.self) {
-        try bytes.withRawBytes { try KeyMaterial(externalRepresentation: $0, keyType: type, half: half) }
+    func refused(_ bytes: [UInt8], _ type: KeyMaterial.KeyType, _ role: KeyMaterial.Role) {
+      #expect(throws: CertificateError.self) {
+        try bytes.withRawBytes { try KeyMaterial(externalRepresentation: $0, keyType: type, role: role) }
       }
     }
     refused(curve.privateKey, .rsa, .privateKey)
@@ -106,9 +106,9 @@ struct CertificateKeyTests {
   @Test("97 bytes are a private key on P-256 or a public key on P-384, depending on their point")
   func sameLength() throws {
     let small = try KeyMaterial(KeyVector.named("P-256").privateKey)
-    #expect(small.half == .privateKey && small.algorithm == .ellipticCurve(.p256))
+    #expect(small.role == .privateKey && small.algorithm == .ellipticCurve(.p256))
     let large = try KeyMaterial(KeyVector.named("P-384").publicKey)
-    #expect(large.half == .publicKey && large.algorithm == .ellipticCurve(.p384))
+    #expect(large.role == .publicKey && large.algorithm == .ellipticCurve(.p384))
   }
 
   @Test("A key is found after certificates, blanks, Windows line ends and text")
@@ -153,7 +153,7 @@ struct CertificateKeyRefusalTests {
 
   @Test("An unsupported file is rejected with its reason", arguments: try Refused.all)
   func refused(_ refused: Refused) throws {
-    let error = try #require(throws: MaterialError.self) { try KeyMaterial(refused.file) }
+    let error = try #require(throws: CertificateError.self) { try KeyMaterial(refused.file) }
     #expect(error.code.rawValue == refused.code, "\(error)")
   }
 
@@ -167,7 +167,7 @@ struct CertificateKeyRefusalTests {
         // In the raw format, the first part of a private key is a valid public key.
         let isPublicKey = form == "raw" && length == vector.publicKey.count
         if isPublicKey { continue }
-        #expect(throws: MaterialError.self, "\(form), \(length) bytes") { try KeyMaterial(Array(file[..<length])) }
+        #expect(throws: CertificateError.self, "\(form), \(length) bytes") { try KeyMaterial(Array(file[..<length])) }
       }
     }
   }
@@ -192,7 +192,7 @@ struct CertificateKeyRefusalTests {
     for vector in try KeyVector.all {
       for (form, file) in vector.privateForms.merging(vector.publicForms, uniquingKeysWith: { left, _ in left })
       where !form.contains("PEM") {
-        #expect(throws: MaterialError.self, "\(vector.name), \(form)") { try KeyMaterial(file + [0]) }
+        #expect(throws: CertificateError.self, "\(vector.name), \(form)") { try KeyMaterial(file + [0]) }
       }
     }
   }
@@ -208,7 +208,7 @@ struct CertificateKeyRefusalTests {
     #expect(try KeyMaterial(publicKey(modulusBytes: 64)).sizeInBits == 512)
     #expect(try KeyMaterial(publicKey(modulusBytes: 2048)).sizeInBits == 16_384)
     for size in [63, 2049] {
-      let error = #expect(throws: MaterialError.self) { try KeyMaterial(publicKey(modulusBytes: size)) }
+      let error = #expect(throws: CertificateError.self) { try KeyMaterial(publicKey(modulusBytes: size)) }
       #expect(error?.code == .overLimit)
     }
   }
@@ -217,8 +217,8 @@ struct CertificateKeyRefusalTests {
   func fileLimit() throws {
     let pem = try #require(KeyVector.named("P-256").privateForms["SEC 1 PEM"])
     let words = [UInt8](repeating: UInt8(ascii: "\n"), count: KeyMaterial.maximumByteCount - pem.count)
-    #expect(try KeyMaterial(words + pem).half == .privateKey)
-    let error = #expect(throws: MaterialError.self) { try KeyMaterial(words + [0x0A] + pem) }
+    #expect(try KeyMaterial(words + pem).role == .privateKey)
+    let error = #expect(throws: CertificateError.self) { try KeyMaterial(words + [0x0A] + pem) }
     #expect(error?.code == .overLimit)
   }
 
@@ -227,15 +227,15 @@ struct CertificateKeyRefusalTests {
     let pem = String(decoding: try #require(KeyVector.named("P-256").privateForms["SEC 1 PEM"]), as: UTF8.self)
     let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     let full = String(repeating: other, count: PEM.maximumBlockCount - 1) + pem
-    #expect(try KeyMaterial(Array(full.utf8)).half == .privateKey)
-    let error = #expect(throws: MaterialError.self) { try KeyMaterial(Array((other + full).utf8)) }
+    #expect(try KeyMaterial(Array(full.utf8)).role == .privateKey)
+    let error = #expect(throws: CertificateError.self) { try KeyMaterial(Array((other + full).utf8)) }
     #expect(error?.code == .overLimit)
   }
 
   @Test("No error contains bytes of a key, and each has a suggestion")
   func errors() throws {
     for refused in try Refused.all {
-      let error = try #require(throws: MaterialError.self) { try KeyMaterial(refused.file) }
+      let error = try #require(throws: CertificateError.self) { try KeyMaterial(refused.file) }
       for text in [error.summary, error.reason, error.advice] {
         #expect(!text.isEmpty && text.count < 100 && !text.hasSuffix("."))
       }
@@ -250,7 +250,7 @@ struct KeyMaking {
     let key = try KeyMaterial.generate(on: curve)
     let read = try KeyMaterial(parsing: key.externalRepresentation)
     #expect(read.publicKey == key.publicKey)
-    #expect(read.half == .privateKey && read.sizeInBits == curve.rawValue)
+    #expect(read.role == .privateKey && read.sizeInBits == curve.rawValue)
     #expect(try KeyMaterial.generate(on: curve).publicKey != key.publicKey)
     let seeded = try (0..<2).map { _ in try KeyMaterial.generate(on: curve, random: SeededRandomSource(seed: "k")) }
     #expect(seeded[0].publicKey == seeded[1].publicKey)
@@ -269,7 +269,9 @@ struct KeyMaking {
     arguments: [0, 0xFF] as [UInt8])
   func badSource(_ byte: UInt8) {
     for curve in EllipticCurve.allCases {
-      let error = #expect(throws: MaterialError.self) { try KeyMaterial.generate(on: curve, random: Fixed(byte: byte)) }
+      let error = #expect(throws: CertificateError.self) {
+        try KeyMaterial.generate(on: curve, random: Fixed(byte: byte))
+      }
       #expect(error?.code == .failed)
     }
   }
@@ -277,10 +279,10 @@ struct KeyMaking {
   @Test("A generated RSA key has the requested size and matching parts")
   func rsa() throws {
     let key = try KeyMaterial.generateRSA(sizeInBits: 1024)
-    #expect(key.sizeInBits == 1024 && key.half == .privateKey)
+    #expect(key.sizeInBits == 1024 && key.role == .privateKey)
     #expect(try KeyMaterial(parsing: key.externalRepresentation).publicKey == key.publicKey)
     for size in [0, -8, 1016, 1023, 4097, 4104, Int.max] {
-      let error = #expect(throws: MaterialError.self) { try KeyMaterial.generateRSA(sizeInBits: size) }
+      let error = #expect(throws: CertificateError.self) { try KeyMaterial.generateRSA(sizeInBits: size) }
       #expect(error?.code == .overLimit)
     }
   }

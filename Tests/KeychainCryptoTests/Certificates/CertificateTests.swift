@@ -46,7 +46,7 @@ struct CertificateTests {
   @Test(
     "Names, serial number, key identifier and key hash equal those of a keychain", arguments: try CertificateVector.all)
   func facts(_ vector: CertificateVector) throws {
-    let facts = try CertificateFacts(der: vector.der)
+    let facts = try CertificateAttributes(der: vector.der)
     #expect(facts.version == vector.version)
     #expect(facts.subject.hex == vector.subject.hex)
     #expect(facts.issuer.hex == vector.issuer.hex)
@@ -62,8 +62,8 @@ struct CertificateTests {
   @Test("A time without seconds is valid, and both ends of a validity are included")
   func withoutSeconds() throws {
     let der = try #require(try CertificateVector.all.first).der
-    let whole = try CertificateFacts(der: der)
-    let short = try CertificateFacts(der: try Self.withoutSeconds(der))
+    let whole = try CertificateAttributes(der: der)
+    let short = try CertificateAttributes(der: try Self.withoutSeconds(der))
     // 2026-01-01 to 2036-01-01, in seconds since 2001.
     let (start, end) = (788_918_400.0, 1_104_451_200.0)
     for facts in [whole, short] {
@@ -96,8 +96,8 @@ struct CertificateTests {
 
   @Test("PEM and DER of a certificate give the same attributes", arguments: try CertificateVector.all)
   func pem(_ vector: CertificateVector) throws {
-    #expect(try CertificateFacts(pemOrDER: Array(vector.pem.utf8)) == CertificateFacts(der: vector.der))
-    #expect(try CertificateFacts(pemOrDER: vector.der) == CertificateFacts(der: vector.der))
+    #expect(try CertificateAttributes(pemOrDER: Array(vector.pem.utf8)) == CertificateAttributes(der: vector.der))
+    #expect(try CertificateAttributes(pemOrDER: vector.der) == CertificateAttributes(der: vector.der))
   }
 
   @Test("A file may contain a chain, and keys with it")
@@ -105,14 +105,14 @@ struct CertificateTests {
     let vectors = try CertificateVector.all
     let key = String(decoding: try #require(KeyVector.named("P-256").privateForms["PKCS#8 PEM"]), as: UTF8.self)
     let file = vectors[0].pem + key + vectors[1].pem
-    #expect(try CertificateFacts.all(in: Array(file.utf8)).map(\.der) == [vectors[0].der, vectors[1].der])
+    #expect(try CertificateAttributes.all(in: Array(file.utf8)).map(\.der) == [vectors[0].der, vectors[1].der])
   }
 
   @Test("A truncated certificate is rejected at every length")
   func truncated() throws {
     for vector in try CertificateVector.all {
       for length in 0..<vector.der.count {
-        #expect(throws: MaterialError.self) { try CertificateFacts(pemOrDER: Array(vector.der[..<length])) }
+        #expect(throws: CertificateError.self) { try CertificateAttributes(pemOrDER: Array(vector.der[..<length])) }
       }
     }
   }
@@ -122,7 +122,7 @@ struct CertificateTests {
     var refusedCount = 0
     for vector in try CertificateVector.all {
       for bit in 0..<(vector.der.count * 8) {
-        do { _ = try CertificateFacts(der: vector.der.flipping(bit: bit)) } catch { refusedCount += 1 }
+        do { _ = try CertificateAttributes(der: vector.der.flipping(bit: bit)) } catch { refusedCount += 1 }
       }
     }
     #expect(refusedCount > 1000)
@@ -130,9 +130,9 @@ struct CertificateTests {
 
   @Test("A certificate with bytes after it, a key and text are rejected with their reasons")
   func somethingElse() throws {
-    func code(_ file: [UInt8]) -> MaterialError.Code? {
+    func code(_ file: [UInt8]) -> CertificateError.Code? {
       do {
-        _ = try CertificateFacts(pemOrDER: file)
+        _ = try CertificateAttributes(pemOrDER: file)
         return nil
       } catch {
         return error.code
@@ -149,16 +149,18 @@ struct CertificateTests {
   @Test("A file of 262,144 bytes is read, and a larger one is rejected")
   func fileLimit() throws {
     let pem = Array(try CertificateVector.all[0].pem.utf8)
-    let blanks = [UInt8](repeating: 0x0A, count: CertificateFacts.maximumByteCount - pem.count)
-    #expect(try CertificateFacts(pemOrDER: blanks + pem).version == 3)
-    let error = #expect(throws: MaterialError.self) { try CertificateFacts(pemOrDER: blanks + [0x0A] + pem) }
+    let blanks = [UInt8](repeating: 0x0A, count: CertificateAttributes.maximumByteCount - pem.count)
+    #expect(try CertificateAttributes(pemOrDER: blanks + pem).version == 3)
+    let error = #expect(throws: CertificateError.self) { try CertificateAttributes(pemOrDER: blanks + [0x0A] + pem) }
     #expect(error?.code == .overLimit)
   }
 
   @Test("A serial number of 37 bytes is read, and a longer one is rejected")
   func serialLimit() throws {
-    #expect(try CertificateFacts(der: certificate(serialByteCount: 37)).serialNumber.count == 37)
-    let error = #expect(throws: MaterialError.self) { try CertificateFacts(der: certificate(serialByteCount: 38)) }
+    #expect(try CertificateAttributes(der: certificate(serialByteCount: 37)).serialNumber.count == 37)
+    let error = #expect(throws: CertificateError.self) {
+      try CertificateAttributes(der: certificate(serialByteCount: 38))
+    }
     #expect(error?.code == .overLimit)
   }
 
@@ -184,7 +186,7 @@ struct CertificateItemTests {
   @Test("The item of a certificate has its attributes, its bytes and its subject's summary")
   func certificateItem() throws {
     let vector = try CertificateVector.all[0]
-    let item = KeychainItem(try CertificateFacts(der: vector.der))
+    let item = KeychainItem(try CertificateAttributes(der: vector.der))
     #expect(item.kind == .certificate)
     #expect(
       item.attributes == [
@@ -202,7 +204,7 @@ struct CertificateItemTests {
     let vector = try KeyVector.named("P-521")
     let pair = try KeyMaterial(vector.privateKey)
     let privateItem = KeychainItem(pair)
-    let publicItem = KeychainItem(try pair.publicHalf)
+    let publicItem = KeychainItem(try pair.publicMaterial)
     let common: [AttributeCode: Int64] = [
       "type": 73, "bsiz": 521, "esiz": 521, "perm": 1, "modi": 1, "sens": 0, "asen": 0, "extr": 1, "next": 0,
       "drve": 1, "snrc": 0, "vyrc": 0,
@@ -224,7 +226,7 @@ struct CertificateItemTests {
   @Test("Every attribute of the item exists in its kind, with the stored type")
   func knownAttributes() throws {
     let items = [
-      KeychainItem(try CertificateFacts(der: CertificateVector.all[0].der)),
+      KeychainItem(try CertificateAttributes(der: CertificateVector.all[0].der)),
       KeychainItem(try KeyMaterial(KeyVector.named("RSA 2048").privateKey)),
     ]
     for item in items {
@@ -239,12 +241,12 @@ struct CertificateItemTests {
   func identities() throws {
     let rsa = KeychainItem(try KeyMaterial(KeyVector.named("RSA 2048").privateKey))
     let curve = try KeyMaterial(KeyVector.named("P-256").privateKey)
-    let certificates = try CertificateVector.all.prefix(2).map { KeychainItem(try CertificateFacts(der: $0.der)) }
+    let certificates = try CertificateVector.all.prefix(2).map { KeychainItem(try CertificateAttributes(der: $0.der)) }
     #expect(certificates[0].isIdentity(with: rsa))
     #expect(certificates[1].isIdentity(with: KeychainItem(curve)))
     #expect(!certificates[0].isIdentity(with: KeychainItem(curve)))
     #expect(!certificates[1].isIdentity(with: rsa))
-    #expect(!certificates[1].isIdentity(with: KeychainItem(try curve.publicHalf)))
+    #expect(!certificates[1].isIdentity(with: KeychainItem(try curve.publicMaterial)))
     #expect(!rsa.isIdentity(with: certificates[0]))
   }
 }

@@ -7,15 +7,15 @@ import Testing
 
 @Suite("Limits for certificate chains and PKCS #12 files")
 struct MaterialLimitTests {
-  private func refusal(_ body: () throws(MaterialError) -> Void) -> MaterialError.Code? {
-    do throws(MaterialError) { try body() } catch { return error.code }
+  private func refusal(_ body: () throws(CertificateError) -> Void) -> CertificateError.Code? {
+    do throws(CertificateError) { try body() } catch { return error.code }
     return nil
   }
 
   @Test("A PKCS #12 file may have 1 MiB, but no more")
   func fileSize() {
-    for (count, code) in [(1 << 20, MaterialError.Code.malformed), (1 << 20 + 1, .overLimit)] {
-      let found = refusal { () throws(MaterialError) in
+    for (count, code) in [(1 << 20, CertificateError.Code.malformed), (1 << 20 + 1, .overLimit)] {
+      let found = refusal { () throws(CertificateError) in
         _ = try PKCS12File(der: [UInt8](repeating: 0x30, count: count), password: Secret(utf8: "x"))
       }
       #expect(found == code)
@@ -24,10 +24,10 @@ struct MaterialLimitTests {
 
   @Test("A PKCS #12 file may require 10,000,000 iterations in total, but no more")
   func rounds() throws {
-    var rounds = RoundAllowance(left: PKCS12File.maximumRoundCount)
-    try rounds.take(4_000_000)
-    try rounds.take(6_000_000)
-    let error = #expect(throws: MaterialError.self) { try rounds.take(1) }
+    var rounds = IterationBudget(left: PKCS12File.maximumRoundCount)
+    try rounds.deduct(4_000_000)
+    try rounds.deduct(6_000_000)
+    let error = #expect(throws: CertificateError.self) { try rounds.deduct(1) }
     #expect(error?.code == .overLimit && error?.reason.contains("10,000,000 iterations") == true)
   }
 
@@ -35,9 +35,9 @@ struct MaterialLimitTests {
   func chainLength() {
     let moment = KeychainDate(secondsSinceReferenceDate: 700_000_000)
     for (certificates, anchors, code) in [
-      (100, 100, MaterialError.Code.malformed), (101, 1, .overLimit), (1, 101, .overLimit),
+      (100, 100, CertificateError.Code.malformed), (101, 1, .overLimit), (1, 101, .overLimit),
     ] {
-      let found = refusal { () throws(MaterialError) in
+      let found = refusal { () throws(CertificateError) in
         _ = try TrustEvaluation(
           certificates: Array(repeating: [0x30, 0x00], count: certificates),
           anchors: Array(repeating: [0x30, 0x00], count: anchors), at: moment, for: .basic)

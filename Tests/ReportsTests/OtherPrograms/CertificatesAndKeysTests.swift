@@ -35,9 +35,9 @@ struct CertificatesAndKeysTests {
       let file = export.contents.withBytes { Data($0) }
       // openssl checks the key, and says its public half, which has to be what the public item exports.
       _ = try run("openssl", ["pkey", "-check", "-noout"], input: file)
-      let publicHalf = try run("openssl", ["pkey", "-pubout"], input: file)
+      let publicMaterial = try run("openssl", ["pkey", "-pubout"], input: file)
       let other = ItemExport([vector.publicItem], as: .certificatesAndKeys)
-      #expect(other.text == "Title: k\n" + String(decoding: publicHalf, as: UTF8.self), "\(vector.name)")
+      #expect(other.text == "Title: k\n" + String(decoding: publicMaterial, as: UTF8.self), "\(vector.name)")
       #expect(other.counts.secretCount == 0)
       // And we read it back to the stored bytes.
       let again = try KeyMaterial(parsing: export.contents)

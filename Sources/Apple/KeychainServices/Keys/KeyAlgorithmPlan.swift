@@ -77,14 +77,14 @@ enum KeyAlgorithmPlan: Hashable {
   ///
   /// - Parameter own: The half that the key is, where its material is that of the other one.
   func isSupported(
-    by key: KeyMaterial, half own: KeyMaterial.Half, for operation: SecKeyOperationType
+    by key: KeyMaterial, role own: KeyMaterial.Role, for operation: SecKeyOperationType
   ) -> Bool {
-    let half: KeyMaterial.Half =
+    let role: KeyMaterial.Role =
       switch operation {
       case .sign, .decrypt, .keyExchange: .privateKey
       case .verify, .encrypt: .publicKey
       }
-    guard own == half else { return false }
+    guard own == role else { return false }
     switch (self, operation) {
     case (.signature(let scheme, _), .sign), (.signature(let scheme, _), .verify):
       return scheme.keyType == key.algorithm.keyType && key.blockSize >= scheme.minimumBlockSize

@@ -20,7 +20,7 @@ public func SecKeyCreateSignature(
 ) -> CFData? {
   reporting(to: error) { () throws(SecItemError) in
     let (material, scheme, digest) = try signing(key, algorithm, .sign, dataToSign)
-    let signature = try working { () throws(MaterialError) in try material.signature(of: digest, scheme) }
+    let signature = try working { () throws(CertificateError) in try material.signature(of: digest, scheme) }
     return NSData(data: Data(signature))
   }
 }
@@ -40,7 +40,7 @@ public func SecKeyVerifySignature(
 ) -> Bool {
   reporting(to: error) { () throws(SecItemError) in
     let (material, scheme, digest) = try signing(key, algorithm, .verify, signedData)
-    let isRight = try working { () throws(MaterialError) in
+    let isRight = try working { () throws(CertificateError) in
       try material.verifies(Array(Data(referencing: signature)), of: digest, scheme)
     }
     guard isRight else { throw SecItemError(.verifyFailed, "the signature does not match the data") }
@@ -63,7 +63,7 @@ public func SecKeyCreateEncryptedData(
   reporting(to: error) { () throws(SecItemError) in
     let (material, scheme) = try encrypting(key, algorithm, .encrypt)
     let bytes = SensitiveBytes(copying: Array(Data(referencing: plaintext)))
-    return NSData(data: Data(try working { () throws(MaterialError) in try material.encrypt(bytes, scheme) }))
+    return NSData(data: Data(try working { () throws(CertificateError) in try material.encrypt(bytes, scheme) }))
   }
 }
 
@@ -82,7 +82,7 @@ public func SecKeyCreateDecryptedData(
 ) -> CFData? {
   reporting(to: error) { () throws(SecItemError) in
     let (material, scheme) = try encrypting(key, algorithm, .decrypt)
-    let plaintext = try working { () throws(MaterialError) in
+    let plaintext = try working { () throws(CertificateError) in
       try material.decrypt(Array(Data(referencing: ciphertext)), scheme)
     }
     return plaintext.withBytes { NSData(data: Data($0)) }
@@ -107,14 +107,14 @@ public func SecKeyCopyKeyExchangeResult(
     let (material, plan) = try privateKey.plan(algorithm, .keyExchange)
     guard case .exchange(let digest) = plan else { throw unsupported(algorithm) }
     let other = try publicKey.material()
-    let secret = try working { () throws(MaterialError) in try material.sharedSecret(with: other) }
+    let secret = try working { () throws(CertificateError) in try material.sharedSecret(with: other) }
     guard let digest else { return secret.withBytes { NSData(data: Data($0)) } }
     let named = try SecItemQuery(parameters)
     guard let size = named["requestedSize"]?.numberValue.flatMap({ Int(exactly: $0) }) else {
       throw SecItemError(.parameter, "requestedSize, the number of bytes to derive, is missing")
     }
     let info = named["sharedInfo"]?.dataValue ?? []
-    let derived = try working { () throws(MaterialError) in
+    let derived = try working { () throws(CertificateError) in
       try X963KeyDerivation.derive(size, of: secret, digest, sharedInfo: info)
     }
     return derived.withBytes { NSData(data: Data($0)) }
@@ -144,15 +144,15 @@ extension SecKey {
   ) throws(SecItemError) -> KeyAlgorithmPlan {
     let shown: KeyMaterial
     if let onToken = try publicOnToken { shown = onToken } else { shown = try material() }
-    guard let plan = KeyAlgorithmPlan(algorithm), let half,
-      plan.isSupported(by: shown, half: half, for: operation)
+    guard let plan = KeyAlgorithmPlan(algorithm), let role,
+      plan.isSupported(by: shown, role: role, for: operation)
     else { throw unsupported(algorithm) }
     return plan
   }
 }
 
 private func unsupported(_ algorithm: SecKeyAlgorithm) -> SecItemError {
-  SecItemError(.parameter, "the key does not support \(HostileText.quoted(algorithm.name)) for this operation")
+  SecItemError(.parameter, "the key does not support \(UntrustedText.quoted(algorithm.name)) for this operation")
 }
 
 /// The key, what it does, and the digest that it does it with.
@@ -164,7 +164,7 @@ private func signing(
   let bytes = Array(Data(referencing: data))
   switch input {
   case .message(let digest):
-    return (material, scheme, try working { () throws(MaterialError) in try digest.digest(of: bytes) })
+    return (material, scheme, try working { () throws(CertificateError) in try digest.digest(of: bytes) })
   case .digest(let digest):
     guard digest.map({ $0.size == bytes.count }) ?? true else {
       throw SecItemError(.parameter, "the algorithm does not accept a digest of \(bytes.count) bytes")
@@ -181,8 +181,8 @@ private func encrypting(
   return (material, scheme)
 }
 
-private func working<Value>(_ body: () throws(MaterialError) -> Value) throws(SecItemError) -> Value {
-  do throws(MaterialError) {
+private func working<Value>(_ body: () throws(CertificateError) -> Value) throws(SecItemError) -> Value {
+  do throws(CertificateError) {
     return try body()
   } catch {
     switch error.code {

@@ -74,7 +74,7 @@ open class LAContext: @unchecked Sendable {
     _ policy: LAPolicy, localizedReason: String, reply: @escaping @Sendable (Bool, (any Error)?) -> Void
   ) {
     let failure = evaluate(localizedReason)
-    WorkThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
+    SecureThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
   }
 
   /// Asks the person.
@@ -103,7 +103,7 @@ open class LAContext: @unchecked Sendable {
       if required.isForbidden { .authenticationFailed } else if required.isEmpty { nil } else {
         evaluate(localizedReason)
       }
-    WorkThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
+    SecureThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
   }
 
   /// Brings a password for items made with `.applicationPassword`; `nil` takes it away.

@@ -28,7 +28,7 @@ extension SecCertificate: Hashable {
 ///   - data: DER.
 /// - Returns: `nil` if the data is not a certificate.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
-  guard let facts = try? CertificateFacts(der: Array(Data(referencing: data))) else { return nil }
+  guard let facts = try? CertificateAttributes(der: Array(Data(referencing: data))) else { return nil }
   return SecCertificate(KeychainItem(facts))
 }
 
@@ -37,7 +37,7 @@ public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NS
 
 /// What a person knows the certificate by: its common name, or what else comes first in its subject.
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
-  guard let facts = try? CertificateFacts(der: certificate.der) else { return nil }
+  guard let facts = try? CertificateAttributes(der: certificate.der) else { return nil }
   return facts.subjectSummary.map { NSString(string: $0) }
 }
 
@@ -48,7 +48,7 @@ public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> C
 public func SecCertificateCopyCommonName(
   _ certificate: SecCertificate, _ commonName: UnsafeMutablePointer<CFString?>
 ) -> OSStatus {
-  guard let facts = try? CertificateFacts(der: certificate.der) else { return errSecDecode }
+  guard let facts = try? CertificateAttributes(der: certificate.der) else { return errSecDecode }
   commonName.pointee = facts.commonName.map { NSString(string: $0) }
   return errSecSuccess
 }
@@ -60,7 +60,7 @@ public func SecCertificateCopyCommonName(
 public func SecCertificateCopyEmailAddresses(
   _ certificate: SecCertificate, _ emailAddresses: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
-  guard let facts = try? CertificateFacts(der: certificate.der) else { return errSecDecode }
+  guard let facts = try? CertificateAttributes(der: certificate.der) else { return errSecDecode }
   emailAddresses.pointee = NSArray(array: facts.emailAddresses.map { NSString(string: $0) })
   return errSecSuccess
 }
@@ -70,7 +70,7 @@ public func SecCertificateCopyEmailAddresses(
 /// Source: Apple `SecCertificate.c` (`SecCertificateCopyNormalizedIssuerSequence`).
 /// - Returns: `nil` if the certificate cannot be read.
 public func SecCertificateCopyNormalizedIssuerSequence(_ certificate: SecCertificate) -> CFData? {
-  (try? CertificateFacts(der: certificate.der)).map { NSData(data: Data($0.issuerSequence)) }
+  (try? CertificateAttributes(der: certificate.der)).map { NSData(data: Data($0.issuerSequence)) }
 }
 
 /// Returns the subject's name in DER, normalized as keychains compare it.
@@ -78,7 +78,7 @@ public func SecCertificateCopyNormalizedIssuerSequence(_ certificate: SecCertifi
 /// Source: Apple `SecCertificate.c` (`SecCertificateCopyNormalizedSubjectSequence`).
 /// - Returns: `nil` if the certificate cannot be read.
 public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertificate) -> CFData? {
-  (try? CertificateFacts(der: certificate.der)).map { NSData(data: Data($0.subjectSequence)) }
+  (try? CertificateAttributes(der: certificate.der)).map { NSData(data: Data($0.subjectSequence)) }
 }
 
 /// The serial number's bytes, as in the certificate.
@@ -90,7 +90,7 @@ public func SecCertificateCopySerialNumberData(
 
 /// The certificate's public key; `nil` for one that keychains don't store, such as Ed25519.
 public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
-  guard let facts = try? CertificateFacts(der: certificate.der), let key = try? facts.publicKeyMaterial else {
+  guard let facts = try? CertificateAttributes(der: certificate.der), let key = try? facts.publicKeyMaterial else {
     return nil
   }
   return SecKey(KeychainItem(key))

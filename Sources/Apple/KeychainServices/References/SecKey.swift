@@ -20,8 +20,8 @@ public final class SecKey: Sendable {
 
   var isRSA: Bool { keyType == .rsa }
 
-  var half: KeyMaterial.Half? {
-    item[.keyClass]?.integerValue.flatMap(KeyMaterial.Half.init(rawValue:))
+  var role: KeyMaterial.Role? {
+    item[.keyClass]?.integerValue.flatMap(KeyMaterial.Role.init(rawValue:))
   }
 
   /// The key as its bytes tell it.
@@ -30,16 +30,16 @@ public final class SecKey: Sendable {
   ///   its chip keeps.
   func material() throws(SecItemError) -> KeyMaterial {
     guard tokenValue == nil else { throw SecItemError(.unimplemented, "the key cannot leave its chip") }
-    guard let secret = item.secret, let keyType, let half else {
+    guard let secret = item.secret, let keyType, let role else {
       throw SecItemError(.parameter, "the key has no external representation")
     }
-    return try secret.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, keyType, half) }
+    return try secret.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, keyType, role) }
   }
 }
 
 extension SecKey: Hashable {
   public static func == (left: SecKey, right: SecKey) -> Bool {
-    left.half == right.half && left.keyType == right.keyType
+    left.role == right.role && left.keyType == right.keyType
       && left.item[.applicationLabel] == right.item[.applicationLabel]
   }
 
@@ -59,13 +59,13 @@ public func SecKeyCreateWithData(
   reporting(to: error) { () throws(SecItemError) in
     let query = try SecItemQuery(attributes)
     guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
-      let half = query[kSecAttrKeyClass as String]?.cssmNumber.flatMap(KeyMaterial.Half.init(rawValue:))
+      let role = query[kSecAttrKeyClass as String]?.cssmNumber.flatMap(KeyMaterial.Role.init(rawValue:))
     else {
       throw SecItemError(.parameter, "the type must be RSA or EC, and the class must be public or private")
     }
     let data = SensitiveBytes(copying: Array(Data(referencing: keyData)))
     return SecKey(
-      KeychainItem(try data.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, keyType, half) }))
+      KeychainItem(try data.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, keyType, role) }))
   }
 }
 
@@ -98,10 +98,10 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
 
 /// The public key of a private one; a public key itself.
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
-  guard key.half == .privateKey else { return key }
+  guard key.role == .privateKey else { return key }
   if let shown = try? key.publicOnToken { return SecKey(KeychainItem(shown)) }
-  guard let material = try? key.material(), let half = try? material.publicHalf else { return nil }
-  return SecKey(KeychainItem(half))
+  guard let material = try? key.material(), let role = try? material.publicMaterial else { return nil }
+  return SecKey(KeychainItem(role))
 }
 
 /// The key's size in bytes.
@@ -127,10 +127,10 @@ func reporting<Value>(
 
 extension KeyMaterial {
   init(
-    _ bytes: UnsafeRawBufferPointer, _ keyType: KeyType, _ half: Half
+    _ bytes: UnsafeRawBufferPointer, _ keyType: KeyType, _ role: Role
   ) throws(SecItemError) {
-    do throws(MaterialError) {
-      try self.init(externalRepresentation: bytes, keyType: keyType, half: half)
+    do throws(CertificateError) {
+      try self.init(externalRepresentation: bytes, keyType: keyType, role: role)
     } catch {
       throw SecItemError(.parameter, error.reason)
     }
@@ -162,7 +162,7 @@ extension SecKey: SecurityObject {
 /// Private keys in the Secure Enclave of the virtual device.
 extension SecKey {
   /// What the token keeps of the key; `nil` for a key whose bytes are its own.
-  var tokenValue: TokenValue? { half == .privateKey ? TokenValue(of: item) : nil }
+  var tokenValue: TokenValue? { role == .privateKey ? TokenValue(of: item) : nil }
 
   /// The public key that the token shows; `nil` for a key whose bytes are its own.
   var publicOnToken: KeyMaterial? {
@@ -184,7 +184,7 @@ extension SecKey {
     protection: ProtectionClass, accessControl: AccessControl?
   ) throws(SecItemError) -> SecKey {
     let made: KeyMaterial
-    do throws(MaterialError) { made = try .generate(on: .p256) } catch {
+    do throws(CertificateError) { made = try .generate(on: .p256) } catch {
       throw SecItemError(.internalError, error.reason)
     }
     let number = made.externalRepresentation.withBytes { bytes in

@@ -62,12 +62,12 @@ private struct KeyRequest {
     else {
       throw SecItemError(.parameter, "the type must be RSA or EC, and the size must be a number of bits")
     }
-    do throws(MaterialError) {
+    do throws(CertificateError) {
       switch keyType {
       case .rsa: return try .generateRSA(sizeInBits: size)
       case .ellipticCurve:
         guard let curve = EllipticCurve(rawValue: size) else {
-          throw MaterialError(.unsupported, "an EC key must have 256, 384 or 521 bits")
+          throw CertificateError(.unsupported, "an EC key must have 256, 384 or 521 bits")
         }
         return try .generate(on: curve)
       }
@@ -130,6 +130,6 @@ private struct KeyRequest {
 
 extension KeyMaterial {
   fileprivate func publicPart() throws(SecItemError) -> KeyMaterial {
-    do throws(MaterialError) { return try publicHalf } catch { throw SecItemError(.internalError, error.reason) }
+    do throws(CertificateError) { return try publicMaterial } catch { throw SecItemError(.internalError, error.reason) }
   }
 }

@@ -17,7 +17,7 @@ public func SecAddSharedWebCredential(
   _ fqdn: CFString, _ account: CFString, _ password: CFString?,
   _ completionHandler: @escaping @Sendable (CFError?) -> Void
 ) {
-  WorkThread.detach { completionHandler(CFError(noAssociatedDomain)) }
+  SecureThread.detach { completionHandler(CFError(noAssociatedDomain)) }
 }
 
 private let noAssociatedDomain = SecItemError(

@@ -37,7 +37,7 @@ public func SecPKCS12Import(
   let given = options.object(forKey: kSecImportExportPassphrase).map { try? SecItemValue($0 as AnyObject).stringValue }
   guard let text = given ?? "" else { return errSecParam }
   let password = Secret(utf8: text)
-  do throws(MaterialError) {
+  do throws(CertificateError) {
     let file = try PKCS12File(der: Array(Data(referencing: pkcs12_data)), password: password)
     items.pointee = NSArray(array: file.keys.compactMap { item($0, of: file) })
     return errSecSuccess

@@ -131,7 +131,7 @@ extension SecTrust {
   private static func evaluate(
     _ state: State, _ purpose: TrustEvaluation.Purpose, at moment: KeychainDate
   ) -> TrustOutcome {
-    do throws(MaterialError) {
+    do throws(CertificateError) {
       let evaluation = try TrustEvaluation(
         certificates: state.certificates.map(\.der), anchors: state.anchors.map(\.der), at: moment, for: purpose)
       let chain = evaluation.chain.compactMap { SecCertificateCreateWithData(nil, NSData(data: Data($0))) }

@@ -103,13 +103,13 @@ extension Move {
   /// reason; where they share none it is equal to nothing. Printed, the answer tells of each item that is meant; or,
   /// where none is, which names there are.
   public subscript(name: String) -> Fate {
-    fate(of: items(named: name), called: "\"\(HostileText.shown(name))\"", name: name)
+    fate(of: items(named: name), called: "\"\(UntrustedText.escaped(name))\"", name: name)
   }
 
   /// What becomes of the item with this name in one access group.
   public subscript(name: String, inGroup accessGroup: String) -> Fate {
     let named = items(named: name)
-    let called = "\"\(HostileText.shown(name))\" in the access group \"\(HostileText.shown(accessGroup))\""
+    let called = "\"\(UntrustedText.escaped(name))\" in the access group \"\(UntrustedText.escaped(accessGroup))\""
     return fate(of: named.filter { $0.accessGroup == accessGroup }, called: called, elsewhere: named)
   }
 
@@ -134,7 +134,8 @@ extension Move {
     let isShared = found.allSatisfy { $0.fate.kind == first.fate.kind }
     let remark = isShared ? "" : " and have different outcomes; use \"service/account\" or inGroup: to name one of them"
     let lines = found.map { item in
-      item.fate.description + (item.accessGroup.map { "\n  in the access group \"\(HostileText.shown($0))\"" } ?? "")
+      item.fate.description
+        + (item.accessGroup.map { "\n  in the access group \"\(UntrustedText.escaped($0))\"" } ?? "")
     }
     return Fate(
       isShared ? first.fate.kind : .unclear,
@@ -145,12 +146,12 @@ extension Move {
   private func names(near name: String?) -> String {
     let known = Set(items.flatMap(\.allNames))
     let near = name.flatMap { EditDistance.nearest(to: $0, among: known.sorted()) }
-    let hint = near.map { "; \"\(HostileText.shown($0))\" is similar" } ?? ""
+    let hint = near.map { "; \"\(UntrustedText.escaped($0))\" is similar" } ?? ""
     return (["\(hint)\n  the phone has:"] + Self.short(items.map { "  \($0.title)" })).joined(separator: "\n  ")
   }
 
   private static func groups(of items: [MovedItem]) -> String {
-    let groups = Set(items.compactMap(\.accessGroup)).sorted().map { "\"\(HostileText.shown($0))\"" }
+    let groups = Set(items.compactMap(\.accessGroup)).sorted().map { "\"\(UntrustedText.escaped($0))\"" }
     return groups.isEmpty ? "; the name occurs in no group" : "; the name occurs in \(groups.joined(separator: ", "))"
   }
 

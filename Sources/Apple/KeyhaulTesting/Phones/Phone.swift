@@ -147,7 +147,7 @@ extension Phone {
       throw PhoneError(
         .badApps, .usage, "the phone cannot have these apps",
         "two names are the same, or one is empty: "
-          + apps.map { "\"\(HostileText.shown($0.key))\"" }.joined(separator: ", "),
+          + apps.map { "\"\(UntrustedText.escaped($0.key))\"" }.joined(separator: ", "),
         advice: "a different name for each app")
     }
     let version = try telling { () throws(KeyhaulError) in try ios.map(ProductVersion.init) ?? .standard }
@@ -183,7 +183,7 @@ extension Phone {
     guard let bytes = BundledFixtures.bytes(named: name) else {
       let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
       throw PhoneError(
-        .noSuchFixture, .notFound, "there is no bundled fixture named \"\(HostileText.shown(name))\"",
+        .noSuchFixture, .notFound, "there is no bundled fixture named \"\(UntrustedText.escaped(name))\"",
         near.map { "\"\($0)\" is similar" } ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
         advice: "\(near ?? BundledFixtures.names.first ?? "one of them"), or Phone(fixtureFile:) for one of your own")
     }
@@ -203,7 +203,7 @@ extension Phone {
       bytes = try file.read(upToCount: DeviceFixture.maximumByteCount + 1) ?? Data()
     } catch {
       throw PhoneError(
-        .noSuchFixture, .notFound, "the fixture \(HostileText.shown(path)) cannot be read",
+        .noSuchFixture, .notFound, "the fixture \(UntrustedText.escaped(path)) cannot be read",
         "looked for in \(FileManager.default.currentDirectoryPath)", advice: "a file path built from #filePath")
     }
     try self.init(decoding: Array(bytes), from: path)
@@ -290,7 +290,7 @@ extension Phone {
 
   /// The app that a test means.
   func chosen(_ app: String?) throws(PhoneError) -> String {
-    let list = apps.map { "\"\(HostileText.shown($0))\"" }.joined(separator: ", ")
+    let list = apps.map { "\"\(UntrustedText.escaped($0))\"" }.joined(separator: ", ")
     guard let app else {
       if apps.count == 1 { return apps[0] }
       throw PhoneError(
@@ -300,7 +300,7 @@ extension Phone {
     guard apps.contains(app) else {
       let near = EditDistance.nearest(to: app, among: apps)
       throw PhoneError(
-        .noSuchApp, .notFound, "the phone has no app \"\(HostileText.shown(app))\"",
+        .noSuchApp, .notFound, "the phone has no app \"\(UntrustedText.escaped(app))\"",
         apps.isEmpty ? "it has none" : "it has \(list)",
         advice: near.map { "\"\($0)\"" } ?? "Phone(apps:) with the app and its access groups")
     }

@@ -36,7 +36,7 @@ public struct MovedItem: Sendable {
     server = identity.server
     accessGroup = identity.accessGroup
     name = identity.names.joined(separator: "/")
-    let called = name.isEmpty ? "without a name" : "\"\(HostileText.shown(name))\""
+    let called = name.isEmpty ? "without a name" : "\"\(UntrustedText.escaped(name))\""
     let protection = decision.protection.map { " (\($0.phrase))" } ?? ""
     title = "\(identity.kind.noun) \(called)\(protection)"
     let kind: Fate.Kind =
@@ -53,7 +53,7 @@ public struct MovedItem: Sendable {
     if let reason = fate.reason {
       let explanation = reason.explanation
       lines.append("  why: \(reason.rawValue): \(explanation.headline)")
-      if let detail { lines.append("       \(HostileText.shown(detail, keepingEscapes: true))") }
+      if let detail { lines.append("       \(UntrustedText.escaped(detail, keepingEscapes: true))") }
       lines.append("  do:  \(explanation.action)")
     }
     return lines.joined(separator: "\n")

@@ -25,7 +25,7 @@ struct Program {
       // What cannot be written is said where everything else is.
       if (try? ByteStream.writeAll(line, to: 1)) != nil { exit(0) }
     }
-    CryptographicLibrary.staysUntilProcessEnds()
+    OpenSSL.disableExitCleanup()
     Interruption.install()
     let status = Program(arguments: arguments, environment: ProgramEnvironment.all).run()
     ProcessMemory.wipeSecrets()

@@ -41,7 +41,7 @@ extension Session {
       }
       try waiting.withRawBytes(portion)
     }
-    note("Wrote \(HostileText.shown(output)).")
+    note("Wrote \(UntrustedText.escaped(output)).")
   }
 
   /// What kept the end of a report from being read, with the name that the user knows the backup by.
@@ -87,7 +87,7 @@ extension Session {
     }
     if let output, output != "-" {
       try ReportFile.write(Array(text.utf8), to: output)
-      note("Wrote \(HostileText.shown(output)); open it in a browser.")
+      note("Wrote \(UntrustedText.escaped(output)); open it in a browser.")
       return
     }
     try requirePlaceForPage(output)

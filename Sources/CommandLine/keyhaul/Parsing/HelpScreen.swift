@@ -82,7 +82,7 @@ extension FlagHelp {
 extension Verb {
   /// The forms of the verb's own result: the flag itself is of all verbs.
   fileprivate static var formatSummary: String {
-    "output format: \(Amounts.list(formats.map(\.rawValue), conjunction: "or"))"
+    "output format: \(HumanReadable.list(formats.map(\.rawValue), conjunction: "or"))"
   }
 }
 

@@ -69,7 +69,7 @@ enum ParserMessage {
     if let file = arguments.first(where: { (try? FileSystem.real.status(of: $0)) ?? nil != nil }) {
       let comparing = command == "keyhaul diff" ? "" : ", or keyhaul diff A B to compare two backups"
       return .usage(
-        message, why: "\"\(HostileText.shown(file))\" is one argument too many",
+        message, why: "\"\(UntrustedText.escaped(file))\" is one argument too many",
         try: "run one command for each" + comparing)
     }
     guard flags.contains("--service") else {
@@ -94,7 +94,7 @@ enum ParserMessage {
     let others = flag.hasPrefix("--") ? verbs(flag) : []
     if !others.isEmpty {
       let named = others.count > 4 ? others.prefix(3) + ["\(others.count - 3) other commands"] : others[...]
-      return .usage(message, why: "it is a flag of \(Amounts.list(Array(named)))", try: "leave \(flag) out")
+      return .usage(message, why: "it is a flag of \(HumanReadable.list(Array(named)))", try: "leave \(flag) out")
     }
     if flag.hasPrefix("--"), let near = EditDistance.nearest(to: flag, among: flags) {
       return .usage(message, why: "\(near) is similar", try: near)
@@ -114,7 +114,9 @@ enum ParserMessage {
   /// What an argument is, for those whose name in the usage does not say it.
   private static let arguments = ["SOURCE": "a backup or a device", "ARCHIVE": "a backup", "DEVICE": "a device"]
 
-  private static func oneOf(_ values: [String]) -> String { "it must be \(Amounts.list(values, conjunction: "or"))" }
+  private static func oneOf(_ values: [String]) -> String {
+    "it must be \(HumanReadable.list(values, conjunction: "or"))"
+  }
 
   private static func plain(_ text: String) -> String {
     let line = text.split(separator: "\n").joined(separator: " ")

@@ -122,11 +122,11 @@ struct VerbPath {
     let needNoVerb = ["--help", "--version"] + FlagCatalog.flags(of: CommonOptions.self).flatMap(\.names)
     if let flag = unknown, let near = EditDistance.nearest(to: flag, among: needNoVerb) {
       return .usage(
-        "\(name) has no flag \(HostileText.shortened(flag, columns: 40))", why: "\(near) is similar",
+        "\(name) has no flag \(UntrustedText.shortened(flag, columns: 40))", why: "\(near) is similar",
         try: "\(name) \(near)")
     }
     let names = verb.configuration.subcommands.map { $0.word }
-    return .usage("\(name) needs a command", why: "its commands are \(Amounts.list(names))", try: "\(name) -h")
+    return .usage("\(name) needs a command", why: "its commands are \(HumanReadable.list(names))", try: "\(name) -h")
   }
 
   /// "-h", alone or in a cluster of flags that have no value: "-qh".
@@ -139,7 +139,7 @@ struct VerbPath {
     _ word: String, in path: VerbPath, root: any ParsableCommand.Type, _ guesses: Guesses
   ) -> CommandFailure {
     let names = path.verb.configuration.subcommands.map { $0.word }
-    let title = HostileText.shortened(word, columns: 40)
+    let title = UntrustedText.shortened(word, columns: 40)
     let message = "\(path.name) has no command \"\(title)\""
     if guesses.meanings[word.lowercased()] == nil, let near = EditDistance.nearest(to: word, among: names) {
       return .usage(message, try: "\(path.name) \(near)")
@@ -158,8 +158,8 @@ struct VerbPath {
     if path.commands.count == 1, FileManager.default.fileExists(atPath: word) {
       return .usage(
         message,
-        why: "it is a file in this folder", try: "\(root.word) \(guesses.verbOfFiles) \(ShellWord.quoted(word))")
+        why: "it is a file in this folder", try: "\(root.word) \(guesses.verbOfFiles) \(ShellQuoting.quote(word))")
     }
-    return .usage(message, why: "its commands are \(Amounts.list(names))", try: "\(path.name) -h")
+    return .usage(message, why: "its commands are \(HumanReadable.list(names))", try: "\(path.name) -h")
   }
 }

@@ -56,9 +56,9 @@ struct ChosenFields: Sendable {
       throw .usage("--fields needs a result with rows", why: "this result is a document without rows", try: advice)
     }
     for name in names where !table.names.contains(name) {
-      let title = HostileText.shortened(name, columns: 40)
+      let title = UntrustedText.shortened(name, columns: 40)
       throw .usage(
-        "there is no field \"\(title)\"", why: "the fields are \(Amounts.list(table.names))",
+        "there is no field \"\(title)\"", why: "the fields are \(HumanReadable.list(table.names))",
         try: EditDistance.nearest(to: name, among: table.names).map { "--fields \($0)" } ?? "one of these fields")
     }
     (self.table, self.names) = (table, names)

@@ -103,7 +103,7 @@ struct CommonOptions: ParsableArguments {
     formats: [OutputFormat] = OutputFormat.allCases, answersBeside: Bool = false
   ) throws(CommandFailure) {
     if let format, !formats.contains(format) {
-      let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
+      let known = HumanReadable.list(formats.map(\.rawValue), conjunction: "or")
       throw .usage(
         "the result has no \(format.rawValue) format", why: "it must be \(known)",
         try: "--format \(formats.first?.rawValue ?? "text")")

@@ -14,7 +14,7 @@ struct DoneChange: Equatable {
 
   /// A change of a device.
   init(_ what: String, of device: String) {
-    self.init(what, look: "keyhaul device show \(ShellWord.quoted(device))")
+    self.init(what, look: "keyhaul device show \(ShellQuoting.quote(device))")
   }
 }
 
@@ -44,7 +44,7 @@ extension Session {
     hasLeftReplaced = true
   }
 
-  private static func stage(of error: any Error) -> ChangeStage {
+  private static func stage(of error: any Error) -> CommitStage {
     switch error {
     case let failure as CommandFailure: failure.stage
     case let explained as any ExplainedError: explained.stage
@@ -71,7 +71,7 @@ extension CommandFailure {
     if case .signal = status { fact = nil } else { fact = why }
     failure.status = .doneBut
     failure.message = "done, but \(message)"
-    let stands = "\(HostileText.shown(change.what)), and this change is final"
+    let stands = "\(UntrustedText.escaped(change.what)), and this change is final"
     failure.why = fact.map { "\(stands); \($0)" } ?? stands
     failure.advice = "don't run it again" + (change.look.map { "; \($0) shows its current state" } ?? "")
     failure.isSilent = false
@@ -108,7 +108,7 @@ extension Session {
     _ question: String, on terminal: TerminalDevice, showing lines: [String] = []
   ) throws(CommandFailure) {
     for line in lines { try terminal.show(messageStyle.adapted(line)) }
-    let answer = try terminal.line(messageStyle.adapted(HostileText.shown(question)) + " [y/N] ")
+    let answer = try terminal.line(messageStyle.adapted(UntrustedText.escaped(question)) + " [y/N] ")
     guard ["y", "yes"].contains(answer.lowercased()) else {
       throw CommandFailure(.failed, "stopped: the answer was not yes", why: "nothing was changed")
     }
@@ -120,7 +120,7 @@ extension Session {
     if let given {
       typed = given
     } else if let terminal = terminal() {
-      typed = try terminal.line(messageStyle.adapted("Type \(HostileText.shown(name)) to \(action): "))
+      typed = try terminal.line(messageStyle.adapted("Type \(UntrustedText.escaped(name)) to \(action): "))
     } else {
       throw .usage(
         "deleting \(name) must be confirmed with its name",

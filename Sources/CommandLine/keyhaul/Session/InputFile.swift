@@ -17,12 +17,12 @@ enum InputFile {
       return try drain(.standardInput, name: name(path), atMost: limit, what: what)
     }
     let system = FileSystem.real
-    let file: Descriptor
+    let file: OwnedFileDescriptor
     do throws(Errno) {
       file = try system.openForReading(path)
     } catch {
       throw CommandFailure(
-        error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
+        error.isNotFound ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
         try: "check the path", of: error)
     }
     let raw = file.raw
@@ -77,7 +77,7 @@ enum InputFile {
       if received == 0 { return bytes }
       guard bytes.count + received <= limit else {
         throw CommandFailure(
-          .refused, "refused to read \(what)", why: "\(name) is longer than \(Amounts.bytes(limit))",
+          .refused, "refused to read \(what)", why: "\(name) is longer than \(HumanReadable.bytes(limit))",
           try: "the right file")
       }
       bytes += buffer[..<received]

@@ -47,7 +47,7 @@ enum ReportFile {
     fill: (FileDescriptor) throws(CommandFailure) -> Int64
   ) throws(CommandFailure) {
     try requireRegularFile(path)
-    guard !path.hasSuffix("/"), let place = PlacePath(path) else { throw failure(path, .isDirectory) }
+    guard !path.hasSuffix("/"), let place = DestinationPath(path) else { throw failure(path, .isDirectory) }
     _ = try FileReplacement(place, system).write(
       explaining: { refusal in
         switch refusal {
@@ -109,7 +109,7 @@ enum ReportFile {
 
   /// - Parameter byteCount: The smallest possible size of the file, in bytes; `nil` if unknown.
   private static func failure(_ path: String, _ error: Errno, needs byteCount: Int64? = nil) -> CommandFailure {
-    let needed = error.isDiskFull ? byteCount.map { " (needs at least \(Amounts.bytes($0)))" } ?? "" : ""
+    let needed = error.isDiskFull ? byteCount.map { " (needs at least \(HumanReadable.bytes($0)))" } ?? "" : ""
     return CommandFailure(
       .failed, "could not write \(path)", why: error.reason + needed,
       try: error.isDiskFull ? "free space and run it again; no partial file was left" : "another name after -o",

@@ -188,7 +188,7 @@ final class Session {
     let parts =
       [("warning: ", message)] + (why.map { [("  why: ", $0)] } ?? []) + (advice.map { [("  try: ", $0)] } ?? [])
     for (index, part) in parts.enumerated() {
-      let text = messageStyle.adapted(HostileText.shown(part.1))
+      let text = messageStyle.adapted(UntrustedText.escaped(part.1))
       let columns = min(messageStyle.width, CommandFailure.widestText)
       let lines = WordWrap.labeled(part.0, text, columns: columns)
       writeMessage(lines.map { messageStyle.painted($0, index == 0 ? .yellow : nil) + "\n" }.joined())
@@ -322,7 +322,7 @@ extension Session {
         continue
       }
       var text = text
-      text.replaceSubrange(call, with: "keyhaul --home \(ShellWord.typed(home, else: "DIR")) \(verb) ")
+      text.replaceSubrange(call, with: "keyhaul --home \(ShellQuoting.argument(home, placeholder: "DIR")) \(verb) ")
       return text
     }
     return text
@@ -342,7 +342,7 @@ extension Session {
   func deriving<Value: ~Copyable, Failure: Error>(
     rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    let title = "Deriving key: \(Amounts.grouped(rounds)) iterations"
+    let title = "Deriving key: \(HumanReadable.grouped(rounds)) iterations"
     return try progress(title, phase: "derive-key") { (report) throws(Failure) in
       try body { done, total in
         report.update(done: done, total: total)

@@ -4,8 +4,8 @@ import KeyhaulKit
 final class SharedPassword: Sendable {
   /// What named it, for messages: "line 3 of the list".
   let origin: String
-  let keys = DerivedKeys()
-  let held: HeldSecret
+  let keys = DerivedKeyCache()
+  let held: SecretBox
   /// The password's name in this run's answers in a `--resume` file. It is random and reveals nothing about the
   /// password.
   let mark = String(UInt64.random(in: .min ... .max), radix: 16)
@@ -14,7 +14,7 @@ final class SharedPassword: Sendable {
 
   init(_ secret: consuming Secret, from origin: String) {
     self.origin = origin
-    held = HeldSecret(secret)
+    held = SecretBox(secret)
   }
 
   /// Whether this is known to be the password with the given mark.

@@ -18,9 +18,9 @@ extension BackupArchive {
   /// the list has no salt that could be used.
   ///
   /// - Parameter password: In the Unicode form that opens the keybag.
-  package func recordKey(password: borrowing Secret) throws(DataProtectionError) -> RecordKey? {
+  package func recordKey(password: borrowing Secret) throws(DataProtectionError) -> ManifestRecordKey? {
     guard case .bytes(let salt) = recordSalt else { return nil }
-    return try RecordKey(password: password, salt: salt)
+    return try ManifestRecordKey(password: password, salt: salt)
   }
 
   private func sealedList(with keys: ClassKeys) throws(KeyhaulError) -> FileList {
@@ -59,7 +59,7 @@ extension BackupArchive {
     case .mbdb:
       let bytes = parts[.oldDatabase] ?? []
       return FileList(
-        try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try OldManifest(bytes) })
+        try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try MBDBManifest(bytes) })
     }
   }
 

@@ -72,7 +72,7 @@ package enum BackupDirectory {
         guard count <= maximumDirectoryCount else { break }
         let isLink = kind != .directory
         // What is not a directory, or leads nowhere, is passed over.
-        let inner: Descriptor?
+        let inner: OwnedFileDescriptor?
         if isLink {
           inner = try? system.openLinkedDirectory(name, in: directory)
         } else {
@@ -83,11 +83,11 @@ package enum BackupDirectory {
       }
     } catch {
       throw KeyhaulError(
-        error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)", errno: error)
+        error.isNotFound ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)", errno: error)
     }
     guard count <= maximumDirectoryCount else {
       throw KeyhaulError(
-        .overLimit, "\(quoted(path)) has more than \(Amounts.grouped(maximumDirectoryCount)) folders")
+        .overLimit, "\(quoted(path)) has more than \(HumanReadable.grouped(maximumDirectoryCount)) folders")
     }
     return entries.sorted { $0.name < $1.name }
   }
@@ -152,7 +152,7 @@ package enum BackupDirectory {
 extension DirectorySource {
   /// What a directory's own property lists say; `nil` if it has no manifest.
   fileprivate func entry(
-    named name: String, isLink: Bool, in directory: borrowing Descriptor
+    named name: String, isLink: Bool, in directory: borrowing OwnedFileDescriptor
   ) -> BackupDirectory.Entry? {
     guard let propertyLists = try? readPropertyLists(directory), let manifest = propertyLists[.manifest] else {
       return nil
@@ -169,7 +169,7 @@ extension DirectorySource {
   }
 
   private func state(
-    of propertyLists: StoredParts, hasManifest: Bool, in directory: borrowing Descriptor
+    of propertyLists: StoredParts, hasManifest: Bool, in directory: borrowing OwnedFileDescriptor
   ) -> BackupDirectory.Entry.State? {
     guard hasManifest, hasList(directory) else { return .damaged }
     guard !propertyLists.unreadable.contains(where: { $0.name == StoredPart.status.path }) else { return .damaged }
@@ -178,7 +178,7 @@ extension DirectorySource {
     return status.snapshotState == nil ? nil : status.isFinished ? .finished : .unfinished
   }
 
-  private func hasList(_ directory: borrowing Descriptor) -> Bool {
+  private func hasList(_ directory: borrowing OwnedFileDescriptor) -> Bool {
     for part in [StoredPart.database, .oldDatabase] {
       if (try? system.status(of: part.path.systemName, in: directory))?.kind == .file { return true }
     }

@@ -94,13 +94,13 @@ struct FoundContradictions {
     findings =
       facts.isEmpty
       ? []
-      : [.passwordDenied(reason: "it says that it is not encrypted, but contains \(Amounts.list(facts))")]
+      : [.passwordDenied(reason: "it says that it is not encrypted, but contains \(HumanReadable.list(facts))")]
   }
 
   /// What of the wraps of class keys in a backup with a password is as no device makes it, but for the hardware's layer
   /// where that is missing: such keys are told of by what they open.
   private static func unusualWraps(of keybag: Keybag) -> String? {
-    let bound = BackupKeybag.classesWithNeedlessHardware(of: keybag)
+    let bound = BackupKeybag.classesWithUnexpectedDeviceWrap(in: keybag)
     let bare = BackupKeybag.classesWithoutPassword(of: keybag)
     var facts: [String] = []
     if !bound.isEmpty {
@@ -115,7 +115,7 @@ struct FoundContradictions {
   }
 
   private static func keys(_ classes: [KeyClass], _ one: String, _ several: String) -> String {
-    let names = Amounts.list(classes.map { String($0.rawValue) })
+    let names = HumanReadable.list(classes.map { String($0.rawValue) })
     return classes.count == 1
       ? "the key of class \(names) in its keybag \(one)" : "the keys of classes \(names) in its keybag \(several)"
   }

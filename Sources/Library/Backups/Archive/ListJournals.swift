@@ -104,7 +104,8 @@ extension StoredParts {
     }
     guard pages.pageByteCount == stored else {
       return .unfit(
-        "their pages have \(Amounts.bytes(pages.pageByteCount)), but the manifest's have \(Amounts.grouped(stored))")
+        "their pages have \(HumanReadable.bytes(pages.pageByteCount)), but the manifest's have \(HumanReadable.grouped(stored))"
+      )
     }
     return .pages(pages, restByteCount: rest)
   }

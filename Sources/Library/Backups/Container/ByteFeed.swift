@@ -113,7 +113,7 @@ package final class DescriptorFeed: ByteFeed {
       case .success(0): return Array(bytes.prefix(filled))
       case .success(let read): filled += read
       case .failure(let error):
-        throw KeyhaulError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(offset))", errno: error)
+        throw KeyhaulError(.unreadable, "\(error.reason), at byte \(HumanReadable.grouped(offset))", errno: error)
       }
     }
     return bytes
@@ -123,7 +123,7 @@ package final class DescriptorFeed: ByteFeed {
     do {
       return try system.read(descriptor, into: target)
     } catch {
-      throw KeyhaulError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(position))", of: error)
+      throw KeyhaulError(.unreadable, "\(error.reason), at byte \(HumanReadable.grouped(position))", of: error)
     }
   }
 }
@@ -174,7 +174,7 @@ package final class DecompressedFeed: ByteFeed {
     guard overflow || producedByteCount - limits.decompressionAllowance <= justified else {
       throw KeyhaulError(
         .overLimit,
-        "\(Amounts.grouped(source.position)) compressed bytes expand to more than \(limits.expansionFactor) times "
+        "\(HumanReadable.grouped(source.position)) compressed bytes expand to more than \(limits.expansionFactor) times "
           + "their size")
     }
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])

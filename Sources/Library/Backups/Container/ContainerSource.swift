@@ -49,7 +49,7 @@ struct ContainerSource {
     }
     let found = fileByteCount ?? feed.byteCount
     guard found >= needed else {
-      throw KeyhaulError(.truncated, "the tar file ends at byte \(Amounts.grouped(found)) without its end marker")
+      throw KeyhaulError(.truncated, "the tar file ends at byte \(HumanReadable.grouped(found)) without its end marker")
     }
   }
 
@@ -102,7 +102,8 @@ struct ContainerSource {
     guard byteCount == entry.byteCount else {
       throw KeyhaulError(
         .truncated,
-        "\(wanted.part.path) ends at byte \(Amounts.grouped(byteCount)) of \(Amounts.grouped(entry.byteCount))")
+        "\(wanted.part.path) ends at byte \(HumanReadable.grouped(byteCount)) of \(HumanReadable.grouped(entry.byteCount))"
+      )
     }
     if wanted.part.isLarge {
       ledger.keep(try collector.finish(), for: wanted)

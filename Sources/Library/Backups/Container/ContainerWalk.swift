@@ -75,7 +75,7 @@ package final class ContainerWalk {
       try body(portion)
     }
     guard remaining == 0 else {
-      throw KeyhaulError(.truncated, "\(quoted(file.name)) lacks \(Amounts.grouped(remaining)) bytes")
+      throw KeyhaulError(.truncated, "\(quoted(file.name)) lacks \(HumanReadable.grouped(remaining)) bytes")
     }
   }
 }

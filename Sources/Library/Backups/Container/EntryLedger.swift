@@ -61,7 +61,7 @@ struct EntryLedger {
   mutating func admit(name: EntryName, kind: Kind, byteCount: Int64) throws(KeyhaulError) -> Wanted? {
     entryCount += 1
     guard entryCount <= limits.entryCount else {
-      throw KeyhaulError(.overLimit, "it has more than \(Amounts.grouped(Int64(limits.entryCount))) entries")
+      throw KeyhaulError(.overLimit, "it has more than \(HumanReadable.grouped(Int64(limits.entryCount))) entries")
     }
     if case .odd(let what) = kind { throw hostile(name, "it is \(what)") }
     if name == EntryName("./") || name == EntryName(".") { return nil }
@@ -83,14 +83,15 @@ struct EntryLedger {
     guard byteCount >= 0, byteCount <= limits.entryByteCount else {
       throw KeyhaulError(
         .overLimit,
-        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes "
-          + "(limit: \(Amounts.grouped(limits.entryByteCount)))")
+        "entry \(entryCount), \(quoted(name)), claims \(HumanReadable.grouped(byteCount)) bytes "
+          + "(limit: \(HumanReadable.grouped(limits.entryByteCount)))")
     }
     let (claimed, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
     claimedByteCount = claimed
     guard !overflow, claimed <= limits.totalByteCount else {
       throw KeyhaulError(
-        .overLimit, "its first \(entryCount) entries claim more than \(Amounts.grouped(limits.totalByteCount)) bytes"
+        .overLimit,
+        "its first \(entryCount) entries claim more than \(HumanReadable.grouped(limits.totalByteCount)) bytes"
       )
     }
     return try place(path, name: name, byteCount: byteCount)
@@ -112,7 +113,7 @@ struct EntryLedger {
       guard byteCount > 0 else { return nil }
       guard byteCount <= wanted.part.limit(limits) else {
         parts[wanted.directory, default: StoredParts()].unreadJournals[wanted.part] = (
-          byteCount, "Keyhaul reads at most \(Amounts.bytes(wanted.part.limit(limits)))"
+          byteCount, "Keyhaul reads at most \(HumanReadable.bytes(wanted.part.limit(limits)))"
         )
         return nil
       }
@@ -122,20 +123,21 @@ struct EntryLedger {
     if byteCount > limit, [.info, .status].contains(wanted.part) {
       let error = KeyhaulError(
         .overLimit,
-        "\(wanted.part.path) has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
+        "\(wanted.part.path) has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
+      )
       parts[wanted.directory, default: StoredParts()].unreadable.append(UnreadablePropertyList(wanted.part, error))
       return nil
     }
     if byteCount > limit, wanted.part == .seal {
       parts[wanted.directory, default: StoredParts()].sealFault = KeyhaulError(
         .overLimit,
-        "it has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
+        "it has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))")
       return nil
     }
     guard byteCount <= limit else {
       throw KeyhaulError(
         .overLimit,
-        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))"
+        "entry \(entryCount), \(quoted(name)), claims \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
       )
     }
     // Many leading directories could each ask for a backup's worth of memory.

@@ -35,7 +35,7 @@ package final class StoredBytes: Sendable {
   /// - Throws: `.truncated` where the buffer reaches beyond the end.
   package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
     guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
-      throw KeyhaulError(.truncated, "byte \(Amounts.grouped(Int64(offset))) is beyond the end of a stored part")
+      throw KeyhaulError(.truncated, "byte \(HumanReadable.grouped(Int64(offset))) is beyond the end of a stored part")
     }
     switch place {
     case .memory(let bytes):
@@ -129,11 +129,11 @@ package struct StoredBytesCollector: ~Copyable {
 /// when the process ends, whatever ends it.
 final class NamelessFile: Sendable {
   private let system: FileSystem
-  private let descriptor: Descriptor
+  private let descriptor: OwnedFileDescriptor
 
   init(system: FileSystem) throws(KeyhaulError) {
     do throws(Errno) {
-      descriptor = try system.createNamelessFile(in: FileSystem.temporaryDirectory)
+      descriptor = try system.createUnlinkedFile(in: FileSystem.temporaryDirectory)
     } catch {
       throw Self.failure(.noTemporarySpace, error)
     }

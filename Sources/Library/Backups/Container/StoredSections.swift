@@ -5,19 +5,12 @@ import KeychainFormats
 /// Any section of a stored part in plain: as it is stored, or decrypted where it is read.
 package final class StoredSections: Sendable {
   private let stored: StoredBytes
-  private let key: HeldKey?
+  private let key: SecretBox?
   /// What errors call it.
   private let part: String
 
   /// Sections begin and end at multiples of this where nothing is to be read twice.
   package static let blockByteCount = FileSectionDecryptor.blockSize
-
-  /// A key with an owner that can be absent.
-  private final class HeldKey: Sendable {
-    let secret: Secret
-
-    init(_ secret: consuming Secret) { self.secret = secret }
-  }
 
   /// - Parameters:
   ///   - key: 32 bytes; `nil` for a part that is stored in clear.
@@ -26,7 +19,7 @@ package final class StoredSections: Sendable {
     self.stored = stored
     self.part = part
     switch consume key {
-    case .some(let key): self.key = HeldKey(key)
+    case .some(let key): self.key = SecretBox(key)
     case .none: self.key = nil
     }
   }

@@ -39,7 +39,7 @@ struct ZipDirectory {
     let directory = try ZipDirectory(feed, fileByteCount: fileByteCount)
     // libarchive keeps a record of every entry before it shows the first.
     guard directory.entryCount <= entryLimit else {
-      throw KeyhaulError(.overLimit, "it has more than \(Amounts.grouped(Int64(entryLimit))) entries")
+      throw KeyhaulError(.overLimit, "it has more than \(HumanReadable.grouped(Int64(entryLimit))) entries")
     }
     return Findings(entryCount: directory.entryCount, markedHeaders: try directory.checkEntries().sorted())
   }

@@ -32,7 +32,7 @@ package struct ItemChange: Sendable, Equatable {
     let names = attributes.filter { $0 != .modificationDate }.map { code in
       AttributeTable.definition(of: code, in: after.kind)?.words ?? code.rawValue
     }
-    return Amounts.list((isSecretChanged ? ["secret"] : []) + names) + " changed"
+    return HumanReadable.list((isSecretChanged ? ["secret"] : []) + names) + " changed"
   }
 
   /// - Returns: `nil` if the two are the same.
@@ -76,7 +76,7 @@ package struct ItemChange: Sendable, Equatable {
   /// Whether two items have the same attributes in the same order, each with the same value: most pairs do, and nothing
   /// has to be converted then. Those of bookkeeping may differ.
   private static func areAlike(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
-    if old.wasReadAlike(new) { return true }
+    if old.hasSamePackedContent(as: new) { return true }
     return old.kind == new.kind && old.attributes.keys == new.attributes.keys
       && old.attributes.indices.allSatisfy { place in
         let (code, value) = old.attributes[place]

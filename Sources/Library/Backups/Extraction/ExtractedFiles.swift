@@ -155,6 +155,6 @@ struct ExtractedDirectories {
       try system.setPermissions(isDomain ? 0o700 : record.mode & 0o777 | 0o700, of: handle.descriptor)
       try system.setModificationTime(record.lastModified, of: handle.descriptor)
     }
-    try system.handToDisk(handle.descriptor)
+    try system.startWriteback(handle.descriptor)
   }
 }

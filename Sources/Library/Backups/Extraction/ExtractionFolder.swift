@@ -60,20 +60,20 @@ final class ExtractionFolder: Sendable {
 
   private static func failure(_ error: Errno, _ path: String) -> KeyhaulError {
     switch error {
-    case .directoryNotEmpty: KeyhaulError(.occupied, "\(HostileText.quoted(path)) contains other files")
+    case .directoryNotEmpty: KeyhaulError(.occupied, "\(UntrustedText.quoted(path)) contains other files")
     case .fileExists:
       KeyhaulError(
         .occupied,
-        "\(HostileText.quoted(path)) contains files from a run with other flags, from another backup, or "
+        "\(UntrustedText.quoted(path)) contains files from a run with other flags, from another backup, or "
           + "from before this backup changed")
-    case .wouldBlock: KeyhaulError(.occupied, "another run is writing into \(HostileText.quoted(path))")
+    case .wouldBlock: KeyhaulError(.occupied, "another run is writing into \(UntrustedText.quoted(path))")
     default: BackupPlacement(system: .real).explain(error, path: path, needs: nil)
     }
   }
 
   /// The first lines of what a run leaves, as far as there are any.
   private static func headers(
-    in directory: borrowing Descriptor, _ system: FileSystem
+    in directory: borrowing OwnedFileDescriptor, _ system: FileSystem
   ) throws(Errno) -> [JSONValue] {
     var found: [JSONValue] = []
     if let header = try header(of: manifestName, in: directory, system) { found.append(header) }
@@ -86,7 +86,7 @@ final class ExtractionFolder: Sendable {
   }
 
   private static func header(
-    of name: String, in directory: borrowing Descriptor, _ system: FileSystem
+    of name: String, in directory: borrowing OwnedFileDescriptor, _ system: FileSystem
   ) throws(Errno) -> JSONValue? {
     guard try system.status(of: name.systemName, in: directory)?.kind == .file else { return nil }
     let file = try system.openForReading(name, in: directory)
@@ -120,7 +120,8 @@ final class ExtractionFolder: Sendable {
     self.system = system
   }
 
-  private static func hold(_ directory: borrowing Descriptor, _ system: FileSystem) throws(Errno) -> FileLock? {
+  private static func hold(_ directory: borrowing OwnedFileDescriptor, _ system: FileSystem) throws(Errno) -> FileLock?
+  {
     let file = try system.openDirectory(".".systemName, in: directory)
     do throws(Errno) {
       guard let lock = try system.lock(file, .exclusive) else { throw .wouldBlock }

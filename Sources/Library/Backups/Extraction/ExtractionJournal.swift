@@ -19,7 +19,7 @@ final class ExtractionJournal: Sendable {
   private typealias Done = (record: ExtractedRecord, wasKept: Bool)
 
   private struct State: ~Copyable {
-    var file: Descriptor?
+    var file: OwnedFileDescriptor?
     var byteCount: Int64
     var handedOut = 0
     var written = 0
@@ -30,7 +30,7 @@ final class ExtractionJournal: Sendable {
     var result = ExtractedFiles()
     var failure: KeyhaulError?
 
-    init(_ file: consuming Descriptor, byteCount: Int) {
+    init(_ file: consuming OwnedFileDescriptor, byteCount: Int) {
       self.file = consume file
       self.byteCount = Int64(byteCount)
     }
@@ -54,7 +54,7 @@ final class ExtractionJournal: Sendable {
   ///   - header: Its first line.
   ///   - count: How many entries there are.
   init(
-    _ file: consuming Descriptor, in folder: ExtractionFolder, header: JSONValue, count: Int
+    _ file: consuming OwnedFileDescriptor, in folder: ExtractionFolder, header: JSONValue, count: Int
   ) throws(Errno) {
     let bytes = Array((header.compactText() + "\n").utf8)
     self.folder = folder
@@ -179,7 +179,7 @@ final class ExtractionJournal: Sendable {
     try state.withLock { (state) throws(KeyhaulError) in
       if let failure = state.failure { throw failure }
       do throws(Errno) {
-        if let file = state.file.take() { try system.seal(file, byteCount: state.byteCount) }
+        if let file = state.file.take() { try system.finalize(file, expectedByteCount: state.byteCount) }
       } catch {
         throw BackupPlacement(system: system).explain(
           error, path: ExtractionFolder.manifestName, needs: state.byteCount)

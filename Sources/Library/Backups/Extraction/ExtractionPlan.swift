@@ -82,7 +82,7 @@ package struct ExtractionPlan: Sendable {
     }
     guard !TreeNames.isTooLong(file) else {
       return refuse(
-        .overLimit, "its name has more than \(Amounts.grouped(Int64(TreeNames.maximumPathByteCount))) bytes")
+        .overLimit, "its name has more than \(HumanReadable.grouped(Int64(TreeNames.maximumPathByteCount))) bytes")
     }
     guard let parts = TreeNames.parts(of: path) else { return refuse(.hostile, "it has no name of its own") }
     guard try ListedFile.identifier(domain: domain, path: path) == file.fileIdentifier else {

@@ -179,7 +179,7 @@ extension ExtractionWorker {
       guard try system.status(of: target.descriptor.raw).byteCount == reading.payload.plainByteCount else {
         throw .ioError
       }
-      try system.handToDisk(target.descriptor)
+      try system.startWriteback(target.descriptor)
     }
     // Of an empty file that is not stored there is nothing that a digest could be of.
     let standing = entry.isStored || record?.needsPayload != false ? standing(of: reading) : .none
@@ -251,7 +251,7 @@ extension ExtractionWorker {
     return try sha256(of: try system.openForReading(name, in: directory.descriptor)) == known.sha256
   }
 
-  private func sha256(of file: borrowing Descriptor) throws(Errno) -> [UInt8] {
+  private func sha256(of file: borrowing OwnedFileDescriptor) throws(Errno) -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
     let raw = file.raw
@@ -270,7 +270,7 @@ extension ExtractionWorker {
     }
   }
 
-  private func makeTemporary() throws(Errno) -> Descriptor {
+  private func makeTemporary() throws(Errno) -> OwnedFileDescriptor {
     do throws(Errno) {
       return try system.createFile(temporaryName, in: job.folder.staging.descriptor)
     } catch {

@@ -14,11 +14,11 @@ package struct FileExtractor: Sendable {
   private let system: FileSystem
   /// How many files are worked on at once: more than there are processors, as each waits for the disk to read it.
   private let workerCount: Int
-  private let startThread: WorkThread.Starter
+  private let startThread: SecureThread.Starter
 
   package init(
     system: FileSystem = .real, workerCount: Int = FileExtractor.standardWorkerCount,
-    startThread: @escaping WorkThread.Starter = WorkThread.start
+    startThread: @escaping SecureThread.Starter = SecureThread.start
   ) {
     self.system = system
     self.workerCount = max(1, workerCount)
@@ -156,7 +156,7 @@ package struct FileExtractor: Sendable {
     guard free >= byteCount else {
       throw KeyhaulError(
         .noSpace,
-        "\(Amounts.grouped(free)) bytes are free at \(HostileText.quoted(path)), and \(Amounts.grouped(byteCount)) are needed"
+        "\(HumanReadable.grouped(free)) bytes are free at \(UntrustedText.quoted(path)), and \(HumanReadable.grouped(byteCount)) are needed"
       )
     }
   }
@@ -164,7 +164,7 @@ package struct FileExtractor: Sendable {
   /// The path itself, or the first one above it at which something stands.
   private func nearestStanding(_ path: String) -> String {
     var path = path
-    while (try? system.status(of: path, followsLink: true)) == nil, let parent = PlacePath(path)?.parent {
+    while (try? system.status(of: path, followsLink: true)) == nil, let parent = DestinationPath(path)?.parent {
       path = parent
     }
     return path

@@ -11,7 +11,7 @@ enum JSONLines {
   /// Lends each line that is a document, until `body` answers `false`. What is none, such as a last line that was cut off,
   /// is passed over.
   static func forEach(
-    in file: borrowing Descriptor, _ system: FileSystem, _ body: (JSONValue) throws(Errno) -> Bool
+    in file: borrowing OwnedFileDescriptor, _ system: FileSystem, _ body: (JSONValue) throws(Errno) -> Bool
   ) throws(Errno) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: portionByteCount, alignment: 16)
     defer { buffer.deallocate() }
@@ -55,7 +55,7 @@ extension ExtractedFiles {
         }
       }
     } catch {
-      throw KeyhaulError(.unreadable, "\(HostileText.quoted(path)): \(error.reason)", errno: error)
+      throw KeyhaulError(.unreadable, "\(UntrustedText.quoted(path)): \(error.reason)", errno: error)
     }
     if let failure { throw failure }
   }

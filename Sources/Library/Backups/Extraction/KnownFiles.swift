@@ -55,7 +55,7 @@ struct KnownFiles: Sendable {
       try flush(atLeast: 64 << 10)
     }
     try flush(atLeast: 1)
-    try system.seal(file, byteCount: count)
+    try system.finalize(file, expectedByteCount: count)
     try system.rename(temporary, to: ExtractionFolder.knownName, in: folder.staging.descriptor)
   }
 }

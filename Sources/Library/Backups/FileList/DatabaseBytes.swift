@@ -63,8 +63,8 @@ package final class DatabaseBytes: Sendable {
   /// Why its last pages cannot be read; `nil` if all of them are there.
   package var cut: String? {
     guard presentByteCount < byteCount, replaced == nil else { return nil }
-    return "the manifest database has only \(Amounts.grouped(Int64(presentByteCount))) of its "
-      + "\(Amounts.grouped(Int64(byteCount))) bytes"
+    return "the manifest database has only \(HumanReadable.grouped(Int64(presentByteCount))) of its "
+      + "\(HumanReadable.grouped(Int64(byteCount))) bytes"
   }
 
   /// Reads on behalf of one connection.
@@ -215,7 +215,8 @@ package final class DatabaseBytes: Sendable {
     else {
       throw KeyhaulError(
         .truncated,
-        "the manifest database has \(Amounts.grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages")
+        "the manifest database has \(HumanReadable.grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages"
+      )
     }
     let pagesEnd = (isCountValid ? pageCount : wholePageCount) * pageByteCount
     let isCut = pageCount > wholePageCount && isCountValid

@@ -39,7 +39,7 @@ public final class FileList: Sendable {
     mutating func add() throws(KeyhaulError) {
       count += 1
       guard count <= limit else {
-        throw KeyhaulError(.overLimit, "the manifest has more than \(Amounts.grouped(Int64(limit))) rows")
+        throw KeyhaulError(.overLimit, "the manifest has more than \(HumanReadable.grouped(Int64(limit))) rows")
       }
     }
   }
@@ -47,13 +47,13 @@ public final class FileList: Sendable {
   static func check(domainCount: Int) throws(KeyhaulError) {
     guard domainCount <= maximumDomainCount else {
       throw KeyhaulError(
-        .overLimit, "the manifest has more than \(Amounts.grouped(Int64(maximumDomainCount))) domains")
+        .overLimit, "the manifest has more than \(HumanReadable.grouped(Int64(maximumDomainCount))) domains")
     }
   }
 
   private enum Form: Sendable {
     case database(ManifestDatabase)
-    case old(OldManifest)
+    case old(MBDBManifest)
   }
 
   /// How many files of each kind the list holds.
@@ -107,7 +107,7 @@ public final class FileList: Sendable {
     form = .database(database)
   }
 
-  init(_ manifest: OldManifest) {
+  init(_ manifest: MBDBManifest) {
     form = .old(manifest)
   }
 
@@ -186,7 +186,7 @@ public final class FileList: Sendable {
   package final class Reader {
     fileprivate enum Form {
       case database(ManifestDatabase.Reader)
-      case old(OldManifest)
+      case old(MBDBManifest)
     }
 
     private let form: Form
@@ -251,7 +251,7 @@ public final class FileList: Sendable {
 
   /// Keeps the two errors apart: what is wrong with the list, and what the closure throws.
   private func reading(
-    _ manifest: OldManifest, _ body: (OldManifest.Entry, _ offset: Int) throws(KeyhaulError) -> Void
+    _ manifest: MBDBManifest, _ body: (MBDBManifest.Entry, _ offset: Int) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     var cursor = manifest.entries()
     var meter = RowMeter()

@@ -137,7 +137,7 @@ extension ListedFile {
   }
 
   /// A record of an old list.
-  init(_ entry: OldManifest.Entry) throws(KeyhaulError) {
+  init(_ entry: MBDBManifest.Entry) throws(KeyhaulError) {
     domain = entry.domain
     undecodedDomain = entry.undecodedDomain
     relativePath = entry.record.relativePath

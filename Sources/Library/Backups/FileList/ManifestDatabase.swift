@@ -37,7 +37,7 @@ final class ManifestDatabase: Sendable {
   static let maximumByteCountCheckedAtOnce = 64 << 20
 
   /// - Parameter recordKey: Opens the records, where each of them is sealed.
-  init(_ bytes: DatabaseBytes, recordKey: RecordKey? = nil) throws(KeyhaulError) {
+  init(_ bytes: DatabaseBytes, recordKey: ManifestRecordKey? = nil) throws(KeyhaulError) {
     self.bytes = bytes
     records = RecordReader(key: recordKey)
     let connection = try ManifestConnection(bytes)

@@ -98,7 +98,7 @@ enum RecordSalt: Sendable, Equatable {
       }
       self =
         (1...Self.maximumByteCount).contains(salt.count)
-        ? .bytes(salt) : .unusable(reason: "\(name) a salt of \(Amounts.count(salt.count, "byte")) for them")
+        ? .bytes(salt) : .unusable(reason: "\(name) a salt of \(HumanReadable.count(salt.count, "byte")) for them")
     default: self = .unusable(reason: "\(name) several salts for them")
     }
   }
@@ -107,7 +107,7 @@ enum RecordSalt: Sendable, Equatable {
 /// Reads what a row says of its file: a keyed archive in clear, or one that iOS 10.0 sealed.
 struct RecordReader: Sendable {
   /// `nil` if no record can be opened.
-  let key: RecordKey?
+  let key: ManifestRecordKey?
 
   /// What stands in a row's last column.
   enum Record: Sendable, Hashable {

@@ -188,13 +188,13 @@ extension ArchiveFinding: CustomStringConvertible {
     case .keybagMismatch(let file, let keybag):
       "the keychain file names keybag \(file), but Manifest.plist contains \(keybag)"
     case .listTrailingBytes(let count, _):
-      "\(Amounts.count(count, "byte")) \(count == 1 ? "follows" : "follow") its last page"
+      "\(HumanReadable.count(count, "byte")) \(count == 1 ? "follows" : "follow") its last page"
     case .listJournalUnread(_, let byteCount, let reason):
-      "it is stored next to \(StoredPart.database.path), and \(Amounts.bytes(byteCount)) of it are not read: \(reason)"
+      "it is stored next to \(StoredPart.database.path), and \(HumanReadable.bytes(byteCount)) of it are not read: \(reason)"
     case .listDamaged(let readable, let lost, let reason):
-      "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
+      "\(reason); \(HumanReadable.count(readable, "row")) can be read, " + Self.lost(lost)
     case .listNamesNotUTF8(_, let count, let first):
-      "\(Amounts.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
+      "\(HumanReadable.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
         + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
     case .payloadsRenamed(let count, let unread, let first): Self.renamed(count, unread, first)
     case .keychainInXML: "it is an XML property list, which no device writes"
@@ -210,17 +210,17 @@ extension ArchiveFinding: CustomStringConvertible {
     switch count {
     case nil: "the number of unreadable rows is unknown"
     case 0?: "no row is lost"
-    case let count?: "\(Amounts.grouped(count)) cannot"
+    case let count?: "\(HumanReadable.grouped(count)) cannot"
     }
   }
 
   private static func renamed(_ count: Int, _ unread: Int, _ first: String) -> String {
     let found =
-      "\(Amounts.count(count, "payload")) \(count == 1 ? "has" : "have") a name that no device uses: "
+      "\(HumanReadable.count(count, "payload")) \(count == 1 ? "has" : "have") a name that no device uses: "
       + "\(count == 1 ? "" : "the first is ")\(quoted(first))"
     guard unread > 0 else { return found }
     let others =
-      "\(Amounts.count(unread, "file")) \(unread == 1 ? "repeats" : "repeat") a payload under a second name "
+      "\(HumanReadable.count(unread, "file")) \(unread == 1 ? "repeats" : "repeat") a payload under a second name "
       + "and \(unread == 1 ? "is" : "are") not read"
     return count > 0 ? "\(found); \(others)" : "\(others): \(unread == 1 ? "" : "the first is ")\(quoted(first))"
   }
@@ -275,7 +275,7 @@ package enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
         ? "part of the manifest comes from its log, \(name)"
         : "the manifest is read as it was before an unfinished change, which \(name) undoes"
     case .sizeDiffers(let recorded, let found):
-      "the manifest records \(Amounts.grouped(recorded)) bytes for the keychain file, which has \(Amounts.grouped(found))"
+      "the manifest records \(HumanReadable.grouped(recorded)) bytes for the keychain file, which has \(HumanReadable.grouped(found))"
     case .digestDiffers: "the digest recorded for the keychain file does not match"
     case .unfinished(let state):
       "the device never finished the backup: \(StoredPart.status.path) says \(quoted(state)), not \"finished\""
@@ -412,12 +412,12 @@ public struct SealBreak: Sendable, Hashable {
   /// The fact, as a clause without the file.
   public let reason: String
   /// Whether it is a file that was sealed and is not there.
-  package let isAbsence: Bool
+  package let isNotFound: Bool
 
   package init(_ file: String, _ reason: Reason) {
     self.file = file
     self.reason = reason.text
-    isAbsence = if case .missing = reason { true } else { false }
+    isNotFound = if case .missing = reason { true } else { false }
   }
 
   /// How a file, or the seal, is not what it should be.

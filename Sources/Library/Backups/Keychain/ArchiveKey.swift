@@ -12,16 +12,17 @@ public final class ArchiveKey: Sendable {
   /// What the class keys are wrapped with, to wrap them again.
   package let passcodeKey: Secret
   /// In which of its Unicode forms the password fitted.
-  package let passwordForm: PasswordForm
+  package let passwordForm: PasswordNormalization
   /// Why the keybag opens nothing, of a backup whose files need none of its keys; `nil` if it opens.
   package let keybagFault: String?
   /// Whether a password opened the keybag.
   package let isOfPassword: Bool
   /// Of the records in a list of files of iOS 10.0.
-  private let recordKey: RecordKey?
+  private let recordKey: ManifestRecordKey?
 
   fileprivate init(
-    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    remembering keys: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
   ) throws(KeyhaulError) {
     if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded }
@@ -37,14 +38,15 @@ public final class ArchiveKey: Sendable {
 
   /// What a password comes to, or why the keybag of unencrypted files opens nothing.
   private struct Found: ~Copyable {
-    let form: PasswordForm
+    let form: PasswordNormalization
     let fault: String?
     let passcodeKey: Secret
-    let recordKey: RecordKey?
+    let recordKey: ManifestRecordKey?
   }
 
   private static func found(
-    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    remembering keys: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
   ) throws(KeyhaulError) -> Found {
     do throws(DataProtectionError) {
@@ -56,7 +58,7 @@ public final class ArchiveKey: Sendable {
     } catch {
       guard !archive.isEncrypted, error.isOfKeybag else { throw KeyhaulError(error) }
       let fault = archive.manifest.keybagFault ?? error.reason
-      return Found(form: .asGiven, fault: fault, passcodeKey: .empty, recordKey: nil)
+      return Found(form: .asTyped, fault: fault, passcodeKey: .empty, recordKey: nil)
     }
   }
 
@@ -79,7 +81,7 @@ public final class ArchiveKey: Sendable {
   ///
   /// - Throws: Category `refused` over the limit, `damaged` where the keybag does not say how to derive its key.
   package static func checkRounds(
-    of archive: BackupArchive, acceptingAtMost limit: Int = RoundLimit.standard
+    of archive: BackupArchive, acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
     do throws(DataProtectionError) {
       try archive.requireReadableKeybag()
@@ -90,18 +92,19 @@ public final class ArchiveKey: Sendable {
   }
 
   private static func recordKey(
-    of archive: BackupArchive, password: borrowing Secret?, in form: PasswordForm
-  ) throws(DataProtectionError) -> RecordKey? {
+    of archive: BackupArchive, password: borrowing Secret?, in form: PasswordNormalization
+  ) throws(DataProtectionError) -> ManifestRecordKey? {
     switch password {
     case .none: nil
-    case .some(let password): try archive.recordKey(password: password.inForm(form) ?? password.copy())
+    case .some(let password): try archive.recordKey(password: password.normalized(form) ?? password.copy())
     }
   }
 
   private static func fittingKey(
-    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    remembering keys: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
-  ) throws(DataProtectionError) -> Keybag.FittingKey {
+  ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {
     try archive.requireReadableKeybag()
     guard archive.isEncrypted || isGiven(password) else {
       return try keyWithoutPassword(of: archive, acceptingAtMost: limit, progress: progress)
@@ -109,7 +112,7 @@ public final class ArchiveKey: Sendable {
     switch password {
     case .some(let password):
       do throws(DataProtectionError) {
-        return try archive.keybag.fittingKey(
+        return try archive.keybag.matchedPasscodeKey(
           password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
       } catch {
         throw archive.keybag.wrongType(for: error) ?? error
@@ -129,9 +132,9 @@ public final class ArchiveKey: Sendable {
   /// - Throws: `.damagedKeybag` where the keybag has a password after all: nobody was asked for one that could be wrong.
   private static func keyWithoutPassword(
     of archive: BackupArchive, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
-  ) throws(DataProtectionError) -> Keybag.FittingKey {
+  ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {
     do throws(DataProtectionError) {
-      return try archive.keybag.fittingKey(password: .empty, acceptingAtMost: limit, progress: progress)
+      return try archive.keybag.matchedPasscodeKey(password: .empty, acceptingAtMost: limit, progress: progress)
     } catch {
       guard error.code == .wrongPassword else { throw error }
       let claim =
@@ -155,7 +158,7 @@ extension BackupArchive {
   ///   limit, and if a password is given for a backup without one; `damaged` if files are encrypted and the keybag is
   ///   damaged. If the files are unencrypted, `ArchiveKey.keybagFault` has the damage.
   public func unlock(
-    password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
+    password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(KeyhaulError) -> ArchiveKey {
     try unlock(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
@@ -165,7 +168,8 @@ extension BackupArchive {
   ///
   /// - Parameter keys: The keys that were derived from this password before; a new one is added.
   package func unlock(
-    password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard, remembering keys: DerivedKeys?,
+    password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
+    remembering keys: DerivedKeyCache?,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(KeyhaulError) -> ArchiveKey {
     try ArchiveKey(of: self, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)

@@ -160,7 +160,7 @@ extension ArchivedItem {
         opening: .failed(failure), fingerprint: fingerprint)
     }
     let opening: Opening
-    do throws(ItemSealError) {
+    do throws(ItemCryptoError) {
       opening = .opened(try keys.open(blob, kind: entry.kind, packs: isHeld))
     } catch {
       opening = .failed(try Failure(error, keyClass: blob.keyClass))
@@ -184,7 +184,7 @@ extension ArchivedItem {
         classKey: nil, opening: .failed(.malformed(error.reason)), isSecretOnly: true, fingerprint: fingerprint)
     }
     let opening: Opening
-    do throws(ItemSealError) {
+    do throws(ItemCryptoError) {
       var item = KeychainItem(kind: entry.kind, attributes: [:])
       item.secret = try keys.openSecret(of: blob)
       opening = .opened(item)
@@ -200,7 +200,7 @@ extension ArchivedItem {
 }
 
 extension ArchivedItem.Failure {
-  package init(_ error: ItemSealError, keyClass: KeyClass) throws(KeyhaulError) {
+  package init(_ error: ItemCryptoError, keyClass: KeyClass) throws(KeyhaulError) {
     switch error.fault {
     case .noClassKey: self = .noClassKey(keyClass)
     case .classKeyDamaged: self = .classKeyDamaged(keyClass)

@@ -61,7 +61,7 @@ package final class EditedKeychain {
   /// - Returns: The item as it is stored, and its position in the backup that comes of it.
   package func add(_ item: KeychainItem) throws(ItemEditError) -> (item: KeychainItem, index: Int) {
     let prepared = try byRule { () throws(KeychainRuleError) in
-      try Self.digested(try NewItem.prepared(item, now: now, random: random))
+      try Self.digested(try NewItemDefaults.prepared(item, now: now, random: random))
     }
     let key = try byRule { () throws(KeychainRuleError) in try PrimaryKey(of: prepared) }
     if let place = places[key], !removed.contains(place) {
@@ -149,7 +149,7 @@ package final class EditedKeychain {
     // A backup that is read has no column that marks an app clip's item.
     let candidate = ExportCandidate(
       item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: false, deviceSyncs: true)
-    if let reason = ExportRules.reasonToLeaveOut(candidate) {
+    if let reason = ExportExclusions.exclusionReason(for: candidate) {
       throw ItemEditError(.neverInBackup(reason), "a device omits it from every backup")
     }
     guard let keyClass = item.protection?.keyClass else {
@@ -171,7 +171,7 @@ package final class EditedKeychain {
     case .locked, .damaged, .absent:
       throw ItemEditError(.classKeyMissing(keyClass), "the keybag has no usable key for its class")
     }
-    do throws(ItemSealError) {
+    do throws(ItemCryptoError) {
       return try keys.seal(item, as: .backup, random: random).serialized()
     } catch {
       throw ItemEditError(.notAnItem, error.reason)

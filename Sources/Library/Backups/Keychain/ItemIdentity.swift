@@ -203,18 +203,18 @@ package struct KnownItem: Sendable, Hashable {
   /// Whether it is marked to synchronize; `nil` if that is sealed.
   package let isSynchronizable: Bool?
   /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
-  package let holdsEnclaveKey: Bool?
+  package let containsSecureEnclaveKey: Bool?
 
   /// Creates what is known of an item.
   ///
   /// - Parameters:
   ///   - identity: The names that it is known by.
   ///   - isSynchronizable: Whether it is marked to synchronize.
-  ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave.
-  package init(_ identity: ItemIdentity, isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil) {
+  ///   - containsSecureEnclaveKey: Whether its value has the form of a key of the Secure Enclave.
+  package init(_ identity: ItemIdentity, isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil) {
     self.identity = identity
     self.isSynchronizable = isSynchronizable
-    self.holdsEnclaveKey = holdsEnclaveKey
+    self.containsSecureEnclaveKey = containsSecureEnclaveKey
   }
 
   /// What an item in clear shows.
@@ -224,6 +224,7 @@ package struct KnownItem: Sendable, Hashable {
   package static func sharing(_ item: KeychainItem) -> KnownItem { KnownItem(item, named: .sharing(item)) }
 
   private init(_ item: KeychainItem, named identity: ItemIdentity) {
-    self.init(identity, isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
+    self.init(
+      identity, isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
   }
 }

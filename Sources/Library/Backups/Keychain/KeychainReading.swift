@@ -67,7 +67,7 @@ struct KeychainReading: Sendable {
         return false
       }
     }
-    let file = try? KeychainBackupFile(placesIn: pages)
+    let file = try? KeychainBackupFile(indexing: pages)
     if let failure { throw failure }
     guard let file, file.ignoredKeys.isEmpty else { return nil }
     index = KeychainIndex(file.entries, in: sections)
@@ -220,7 +220,7 @@ struct UnlockedKeychain: Sendable {
   let notes: [ArchiveNote]
   /// What is wrong with single class keys.
   let keybagDamage: String?
-  let passwordForm: PasswordForm
+  let passwordForm: PasswordNormalization
   /// Whether a password protects it, as far as that opened its keybag.
   let hasPassword: Bool
 

@@ -23,7 +23,7 @@ public struct OpenedArchive: Sendable {
   /// What is wrong with single class keys: "10 of 11 class keys can be unwrapped, class 7 cannot". The others are usable.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// In which of its Unicode forms the password fitted.
-  package var passwordForm: PasswordForm { keychain.passwordForm }
+  package var passwordForm: PasswordNormalization { keychain.passwordForm }
   /// What was unusual about the archive, and tolerated.
   package var notes: [ArchiveNote] { keychain.notes }
   /// Whether a password protects it, as far as that opened its keybag.
@@ -141,9 +141,9 @@ extension OpenedArchive {
     // Where there is no keybag, that is the finding.
     guard !lost.isEmpty, !findings.contains(where: \.leavesNoKeybag) else { return nil }
     // A number with a key generation is another class to a backup, though one of a known name.
-    let names = Amounts.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.words })
+    let names = HumanReadable.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.words })
     let need = lost.count == 1 ? "needs" : "need"
-    return "the keybag has no key of class \(names), and \(Amounts.count(lost.count, "item")) \(need) one"
+    return "the keybag has no key of class \(names), and \(HumanReadable.count(lost.count, "item")) \(need) one"
   }
 
   /// Whether an item is of a class whose key in the keybag does not unwrap.

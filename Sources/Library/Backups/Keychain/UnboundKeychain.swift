@@ -30,13 +30,13 @@ package struct UnboundKeychain: Sendable, Hashable {
 
   /// What was found: "the keys of classes 6, 7 and 8 in its keybag …".
   package var fact: String {
-    let names = Amounts.list(classes.map { String($0.rawValue) })
+    let names = HumanReadable.list(classes.map { String($0.rawValue) })
     return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
   }
 
   /// The same with what the classes are: "the keys of classes 6 (when unlocked) and 7 (after first unlock) in its …".
   package var factInWords: String {
-    let names = Amounts.list(classes.map(\.words))
+    let names = HumanReadable.list(classes.map(\.words))
     return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
   }
 

@@ -20,7 +20,7 @@ public struct ArchiveLimits: Sendable {
   /// Bytes of a `Manifest.db-wal` or a `Manifest.db-journal`, which is read into memory. A longer one is not read.
   package var journalByteCount = 256 << 20
   /// Bytes of a `Manifest.mbdb`, which is read into memory.
-  package var oldDatabaseByteCount = OldManifest.maximumByteCount
+  package var oldDatabaseByteCount = MBDBManifest.maximumByteCount
   /// Bytes of the stored keychain file; in a container fewer, as that is long.
   package var keychainByteCount = 1 << 30
   /// Bytes of a `Keyhaul.seal`: it has about 120 for each file.

@@ -217,11 +217,11 @@ package func opened<Value: ~Copyable>(
   _ path: String, _ body: () throws(Errno) -> Value
 ) throws(KeyhaulError) -> Value {
   try converting(
-    { KeyhaulError($0.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \($0.reason)", of: $0) }, body)
+    { KeyhaulError($0.isNotFound ? .notFound : .unreadable, "\(quoted(path)): \($0.reason)", of: $0) }, body)
 }
 
 /// A name from outside as an error's sentence shows it.
-package func quoted(_ name: String) -> String { HostileText.quoted(name) }
+package func quoted(_ name: String) -> String { UntrustedText.quoted(name) }
 
 /// The error of a backup that cannot be read or written.
 @available(*, deprecated, renamed: "KeyhaulError")

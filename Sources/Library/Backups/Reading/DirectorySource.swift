@@ -11,7 +11,7 @@ package struct DirectorySource {
   package let storage: ManifestStorage
 
   /// Reads the files that this module knows; payloads stay where they are.
-  package func read(_ directory: borrowing Descriptor) throws(KeyhaulError) -> StoredParts {
+  package func read(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> StoredParts {
     var parts = try readPropertyLists(directory)
     let hasManifest = parts.contains(.manifest)
     guard hasManifest || hasDatabase(directory) else {
@@ -43,7 +43,7 @@ package struct DirectorySource {
   }
 
   /// Reads what says about the backup as a whole, and no list of files.
-  package func readPropertyLists(_ directory: borrowing Descriptor) throws(KeyhaulError) -> StoredParts {
+  package func readPropertyLists(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> StoredParts {
     var parts = StoredParts()
     parts[.manifest] = try read(.manifest, in: directory)
     for part in [StoredPart.status, .info] {
@@ -57,7 +57,7 @@ package struct DirectorySource {
     return parts
   }
 
-  private func read(_ part: StoredPart, in directory: borrowing Descriptor) throws(KeyhaulError) -> [UInt8]? {
+  private func read(_ part: StoredPart, in directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> [UInt8]? {
     guard let file = try open(part.path, in: directory) else { return nil }
     var bytes: [UInt8] = []
     try readWhole(file, limit: part.limit(limits)) { portion in
@@ -69,7 +69,7 @@ package struct DirectorySource {
   }
 
   private func readLarge(
-    _ part: StoredPart, at path: String? = nil, in directory: borrowing Descriptor
+    _ part: StoredPart, at path: String? = nil, in directory: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> StoredBytes? {
     guard let file = try open(path ?? part.path, in: directory) else { return nil }
     var collector = try StoredBytesCollector(storage, system: system, expecting: file.byteCount)
@@ -81,7 +81,7 @@ package struct DirectorySource {
 
   /// Reads a log or a journal of SQLite's. What is none, and what is too long, is entered and not read; an empty one is none.
   private func readJournal(
-    _ part: StoredPart, in directory: borrowing Descriptor, to parts: inout StoredParts
+    _ part: StoredPart, in directory: borrowing OwnedFileDescriptor, to parts: inout StoredParts
   ) throws(KeyhaulError) {
     let status = try explained(part.path) { () throws(Errno) in
       try system.status(of: part.path.systemName, in: directory)
@@ -92,7 +92,9 @@ package struct DirectorySource {
       return
     }
     guard status.byteCount <= part.limit(limits) else {
-      parts.unreadJournals[part] = (status.byteCount, "Keyhaul reads at most \(Amounts.bytes(part.limit(limits)))")
+      parts.unreadJournals[part] = (
+        status.byteCount, "Keyhaul reads at most \(HumanReadable.bytes(part.limit(limits)))"
+      )
       return
     }
     parts[large: part] = try readLarge(part, in: directory)
@@ -102,7 +104,7 @@ package struct DirectorySource {
   ///
   /// - Returns: `false` where there is none.
   package func readPayload(
-    _ path: String, in directory: borrowing Descriptor,
+    _ path: String, in directory: borrowing OwnedFileDescriptor,
     portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Bool {
     guard let file = try open(path, in: directory) else { return false }
@@ -113,12 +115,12 @@ package struct DirectorySource {
   /// A regular file that is open for reading.
   private struct OpenFile: ~Copyable {
     let path: String
-    let descriptor: Descriptor
+    let descriptor: OwnedFileDescriptor
     let byteCount: Int64
   }
 
   /// Opens a regular file of the backup, one or two names deep; `nil` if nothing is there.
-  private func open(_ path: String, in directory: borrowing Descriptor) throws(KeyhaulError) -> OpenFile? {
+  private func open(_ path: String, in directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> OpenFile? {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try open(path, named: path, in: directory) }
     let inner = try present(path) { () throws(Errno) in
@@ -129,7 +131,7 @@ package struct DirectorySource {
   }
 
   private func open(
-    _ path: String, named name: String, in directory: borrowing Descriptor
+    _ path: String, named name: String, in directory: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> OpenFile? {
     let file = try present(path) { () throws(Errno) in try system.openForReading(name, in: directory) }
     guard let file else { return nil }
@@ -141,8 +143,8 @@ package struct DirectorySource {
 
   /// What `body` opens, or `nil` if nothing is there.
   private func present(
-    _ path: String, _ body: () throws(Errno) -> Descriptor
-  ) throws(KeyhaulError) -> Descriptor? {
+    _ path: String, _ body: () throws(Errno) -> OwnedFileDescriptor
+  ) throws(KeyhaulError) -> OwnedFileDescriptor? {
     do throws(Errno) {
       return try body()
     } catch {
@@ -177,7 +179,8 @@ package struct DirectorySource {
     let (path, raw) = (file.path, file.descriptor.raw)
     guard file.byteCount <= limit else {
       throw KeyhaulError(
-        .overLimit, "\(path) has \(Amounts.grouped(file.byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
+        .overLimit,
+        "\(path) has \(HumanReadable.grouped(file.byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))")
     }
     // Most files are small, and a large buffer for each costs the system more than reading them.
     let portionCount = max(4_096, min(Int(clamping: file.byteCount), DescriptorFeed.chunkByteCount))
@@ -190,7 +193,7 @@ package struct DirectorySource {
       total += count
       guard total <= limit else {
         throw KeyhaulError(
-          .overLimit, "\(path) grew beyond \(Amounts.grouped(Int64(limit))) bytes while it was being read")
+          .overLimit, "\(path) grew beyond \(HumanReadable.grouped(Int64(limit))) bytes while it was being read")
       }
       try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
@@ -205,7 +208,7 @@ extension DirectorySource {
   private static let maximumCandidateCount = 3
 
   /// Why a directory without a manifest is not a backup.
-  func notABackup(_ directory: borrowing Descriptor) -> KeyhaulError {
+  func notABackup(_ directory: borrowing OwnedFileDescriptor) -> KeyhaulError {
     let fact = "it has no \(StoredPart.manifest.path)"
     let (backups, parents, lostLinks) = candidates(in: directory)
     var hints: [String] = []
@@ -219,7 +222,8 @@ extension DirectorySource {
 
   private static func listed(_ names: [String]) -> String {
     let shown = names.prefix(maximumCandidateCount).map(quoted)
-    return names.count > shown.count ? shown.joined(separator: ", ") + ", ..." : Amounts.list(shown, conjunction: "or")
+    return names.count > shown.count
+      ? shown.joined(separator: ", ") + ", ..." : HumanReadable.list(shown, conjunction: "or")
   }
 
   private typealias LostLink = (name: String, target: String)
@@ -227,7 +231,7 @@ extension DirectorySource {
   /// By name: what is a backup's directory or begins like a packed one, and directories of backups, such as `Backup` in
   /// `MobileSync`; also links to such directories, and links that lead nowhere. What cannot be read is not a candidate.
   private func candidates(
-    in directory: borrowing Descriptor
+    in directory: borrowing OwnedFileDescriptor
   ) -> (backups: [String], parents: [String], lostLinks: [LostLink]) {
     var (backups, parents): ([String], [String]) = ([], [])
     var lostLinks: [LostLink] = []
@@ -249,26 +253,26 @@ extension DirectorySource {
   }
 
   /// Where a link leads that leads to nothing; `nil` for everything else.
-  private func lostTarget(of name: String, in directory: borrowing Descriptor) -> String? {
+  private func lostTarget(of name: String, in directory: borrowing OwnedFileDescriptor) -> String? {
     guard let target = try? system.linkTarget(of: name, in: directory) else { return nil }
     do throws(Errno) {
       _ = try system.openLinkedDirectory(name.systemName, in: directory)
       return nil
     } catch {
-      return error.isAbsence ? quoted(target) : nil
+      return error.isNotFound ? quoted(target) : nil
     }
   }
 
-  private func names(in directory: borrowing Descriptor) -> [String] {
+  private func names(in directory: borrowing OwnedFileDescriptor) -> [String] {
     let all = (try? system.names(in: directory)) ?? []
     return all.prefix(Self.maximumNameCount).compactMap(\.validText).sorted()
   }
 
-  private func kind(of name: String, in directory: borrowing Descriptor) -> FileStatus.Kind? {
+  private func kind(of name: String, in directory: borrowing OwnedFileDescriptor) -> FileStatus.Kind? {
     (try? system.status(of: name.systemName, in: directory))?.kind
   }
 
-  private func isContainer(_ name: String, in directory: borrowing Descriptor) -> Bool {
+  private func isContainer(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
       return try beginsLikeContainer(try system.openForReading(name, in: directory))
     } catch {
@@ -276,12 +280,12 @@ extension DirectorySource {
     }
   }
 
-  private func beginsLikeContainer(_ file: borrowing Descriptor) throws(KeyhaulError) -> Bool {
+  private func beginsLikeContainer(_ file: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> Bool {
     _ = try ContainerFormat(try DescriptorFeed(descriptor: file.raw, system: system))
     return true
   }
 
-  private func hasManifest(_ name: String, in directory: borrowing Descriptor) -> Bool {
+  private func hasManifest(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
       return try isBackup(try system.openLinkedDirectory(name.systemName, in: directory))
     } catch {
@@ -289,11 +293,11 @@ extension DirectorySource {
     }
   }
 
-  private func isBackup(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
+  private func isBackup(_ directory: borrowing OwnedFileDescriptor) throws(Errno) -> Bool {
     try system.status(of: StoredPart.manifest.path.systemName, in: directory)?.kind == .file
   }
 
-  private func holdsBackups(_ name: String, in directory: borrowing Descriptor) -> Bool {
+  private func holdsBackups(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
       return hasBackup(try system.openLinkedDirectory(name.systemName, in: directory))
     } catch {
@@ -301,7 +305,7 @@ extension DirectorySource {
     }
   }
 
-  private func hasBackup(_ directory: borrowing Descriptor) -> Bool {
+  private func hasBackup(_ directory: borrowing OwnedFileDescriptor) -> Bool {
     for name in names(in: directory) where hasManifest(name, in: directory) { return true }
     return false
   }
@@ -314,7 +318,7 @@ extension DirectorySource {
   ///
   /// - Parameter identifier: Of the only payload that is looked for; `nil` to list all.
   package func payloads(
-    of directory: borrowing Descriptor, layout: BackupLayout, only identifier: String? = nil
+    of directory: borrowing OwnedFileDescriptor, layout: BackupLayout, only identifier: String? = nil
   ) throws(KeyhaulError) -> StoredPayloads {
     var payloads = StoredPayloads()
     do {
@@ -339,7 +343,8 @@ extension DirectorySource {
   }
 
   /// Where a payload lies whose own name leads to nothing; `nil` if it is not there, and if the names cannot be listed.
-  func otherPath(of identifier: String, in directory: borrowing Descriptor, _ layout: BackupLayout) -> String? {
+  func otherPath(of identifier: String, in directory: borrowing OwnedFileDescriptor, _ layout: BackupLayout) -> String?
+  {
     (try? payloads(of: directory, layout: layout, only: identifier))?.otherPath(of: identifier)
   }
 
@@ -352,7 +357,7 @@ extension DirectorySource {
 
   /// - Parameter inner: The name of the directory in that of the backup, empty for the latter.
   private func add(
-    _ names: [FileSystem.Name], of directory: borrowing Descriptor, inner: String, _ search: Search,
+    _ names: [FileSystem.Name], of directory: borrowing OwnedFileDescriptor, inner: String, _ search: Search,
     to payloads: inout StoredPayloads
   ) throws(Errno) {
     let prefix = inner.lowercased()
@@ -392,7 +397,7 @@ extension DirectorySource {
   /// Why a directory without a manifest is a part of a backup; `nil` if nothing shows that it is one.
   ///
   /// - Parameter propertyLists: What of its property lists was read.
-  func withoutManifest(_ directory: borrowing Descriptor, _ propertyLists: StoredParts) -> KeyhaulError? {
+  func withoutManifest(_ directory: borrowing OwnedFileDescriptor, _ propertyLists: StoredParts) -> KeyhaulError? {
     let (hasInfo, hasStatus) = (propertyLists.contains(.info), propertyLists.contains(.status))
     let payloadCount = payloadCount(in: directory)
     var facts = ["it has no \(StoredPart.manifest.path), which is needed to get its keys"]
@@ -402,19 +407,19 @@ extension DirectorySource {
     if let snapshot {
       hasSnapshot = true
       let inner = self.payloadCount(in: snapshot)
-      facts.append("its \(Self.snapshotName) folder remains, with \(Amounts.count(inner, "payload"))")
+      facts.append("its \(Self.snapshotName) folder remains, with \(HumanReadable.count(inner, "payload"))")
     }
     guard hasInfo && hasStatus || (hasInfo || hasStatus) && (payloadCount > 0 || hasSnapshot) else { return nil }
     if let bytes = propertyLists[.info] { facts.append(Self.words(ofInfo: bytes)) }
     let status = propertyLists[.status].map { bytes in try? BackupStatus(parsing: bytes) }
     facts.append(Self.words(of: status))
-    facts.append("\(Amounts.count(payloadCount, "payload")) \(payloadCount == 1 ? "is" : "are") in it")
+    facts.append("\(HumanReadable.count(payloadCount, "payload")) \(payloadCount == 1 ? "is" : "are") in it")
     let isFinished = status??.isFinished == true
     return KeyhaulError(isFinished ? .damaged : .manifestMissing, facts.joined(separator: "; "))
   }
 
   /// Whether `Manifest.db` starts like a database that is not encrypted.
-  func hasDatabase(_ directory: borrowing Descriptor) -> Bool {
+  func hasDatabase(_ directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
       let file = try system.openForReading(StoredPart.database.path, in: directory)
       guard try system.status(of: file.raw).kind == .file else { return false }
@@ -429,7 +434,7 @@ extension DirectorySource {
   }
 
   /// - Returns: 0 if they cannot be counted.
-  private func payloadCount(in directory: borrowing Descriptor) -> Int {
+  private func payloadCount(in directory: borrowing OwnedFileDescriptor) -> Int {
     var identifiers: Set<String> = []
     for layout in BackupLayout.allCases {
       identifiers.formUnion((try? payloads(of: directory, layout: layout))?.fileIdentifiers() ?? [])

@@ -12,11 +12,11 @@ package enum PayloadSource: Sendable {
 
 /// An open directory that several copies of a value share.
 package final class DirectoryHandle: Sendable {
-  package let descriptor: Descriptor
+  package let descriptor: OwnedFileDescriptor
   /// The other names of payloads, listed when the first payload is missed.
   private let otherPaths = Locked<[StoredPayloads.Name: String]?>(nil)
 
-  package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+  package init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 
   /// Where a payload lies whose own name leads to nothing; `nil` if it is not there, and if the names cannot be listed.
   func otherPath(of identifier: String, _ layout: BackupLayout, by source: DirectorySource) -> String? {
@@ -36,10 +36,10 @@ package final class ContainerHandle: Sendable {
   /// The directory around the backup's files, empty for none.
   package let directory: EntryName
   package var storage: ManifestStorage { source.storage }
-  private let descriptor: Locked<Descriptor>
+  private let descriptor: Locked<OwnedFileDescriptor>
 
   init(
-    _ descriptor: consuming Descriptor, _ source: ContainerSource, _ format: ContainerFormat,
+    _ descriptor: consuming OwnedFileDescriptor, _ source: ContainerSource, _ format: ContainerFormat,
     _ found: EntryLedger.Found
   ) {
     self.format = format

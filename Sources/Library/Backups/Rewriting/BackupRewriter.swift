@@ -58,18 +58,18 @@ package struct BackupRewriter: Sendable {
   /// other one does it before it writes.
   ///
   /// - Parameter path: Where the archive was opened: a directory, or one file. No link.
-  package func sweepLeftovers(of archive: BackupArchive, at path: String) {
-    sweepLeftovers(at: path, isDirectory: archive.hasPayloadsApart)
+  package func removeLeftovers(of archive: BackupArchive, at path: String) {
+    removeLeftovers(at: path, isDirectory: archive.hasPayloadsApart)
   }
 
   /// The same of what was found to be a copy of another one.
-  package func sweepLeftovers(at path: String, isDirectory: Bool) {
-    guard let place = PlacePath(path), let parent = try? system.openDirectory(place.parent) else { return }
+  package func removeLeftovers(at path: String, isDirectory: Bool) {
+    guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
     BackupPlacement(system: system).sweepDirectories(of: place, in: parent)
-    guard isDirectory else { return system.sweepLeftovers(of: place, .file, in: parent) }
+    guard isDirectory else { return system.removeLeftovers(of: place, .file, in: parent) }
     guard let directory = try? system.openDirectory(path) else { return }
     for part in [StoredPart.manifest, .seal] {
-      if let place = PlacePath(part.path) { system.sweepLeftovers(of: place, .file, in: directory) }
+      if let place = DestinationPath(part.path) { system.removeLeftovers(of: place, .file, in: directory) }
     }
   }
 

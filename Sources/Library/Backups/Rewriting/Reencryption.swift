@@ -50,7 +50,7 @@ extension BackupRewriter {
     }
     let placement = BackupPlacement(system: system)
     // Decrypted files must not be readable by users who could read only the encrypted ones.
-    let access = archive.isEncrypted ? KeptAccess.owner : .all
+    let access = archive.isEncrypted ? PreservedAccess.owner : .all
     let placed = try changing(archive, at: path) { () throws(KeyhaulError) in
       walk.isDirectory
         ? try placement.placeDirectory(outgoing, at: path, replace: true, keeping: access)

@@ -54,7 +54,7 @@ extension BackupRewriter {
   private func replaceManifest(
     of archive: BackupArchive, in directory: String, old: [UInt8], new: [UInt8], _ seals: RenewedSeals?
   ) throws(KeyhaulError) -> Bool {
-    BackupPlacement(system: system).sweepLeftovers(besideDirectory: directory)
+    BackupPlacement(system: system).removeLeftovers(besideDirectory: directory)
     if let seals {
       try replace(.seal, of: archive, in: directory, old: seals.old, new: seals.ofBoth)
     }

@@ -107,7 +107,7 @@ package final class SealMaker {
     case .some(let key):
       guard list.form == .keyed else { return false }
       return try explained(StoredPart.seal.path) { () throws(DataProtectionError) in
-        try key.fits(list.code, over: Array(list.listed))
+        try key.matches(list.code, over: Array(list.listed))
       }
     }
   }

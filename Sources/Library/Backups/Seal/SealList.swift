@@ -89,7 +89,7 @@ package struct SealList: Sendable {
   private static func malformed(_ line: Int) -> KeyhaulError {
     KeyhaulError(
       .damaged,
-      "line \(Amounts.grouped(Int64(line + 1))) does not describe a file, or is in the wrong position")
+      "line \(HumanReadable.grouped(Int64(line + 1))) does not describe a file, or is in the wrong position")
   }
 
   /// A file's line as it stands in the list.

@@ -347,7 +347,7 @@ extension BackupVerification {
     let count = faultCount[.seal, default: 0] - min(sealedMissingCount, missingCount)
     return count == 0
       ? nil
-      : "\(Amounts.count(count, "file")) \(count == 1 ? "has" : "have") changed since the backup was "
+      : "\(HumanReadable.count(count, "file")) \(count == 1 ? "has" : "have") changed since the backup was "
         + "sealed"
   }
 }
@@ -372,7 +372,7 @@ extension BackupArchive {
     var losses: [String] = []
     let missing = try list.listing(against: try storedFiles()).missingCount
     if missing > 0 {
-      losses.append("\(Amounts.count(missing, "listed file")) \(missing == 1 ? "is" : "are") not stored")
+      losses.append("\(HumanReadable.count(missing, "listed file")) \(missing == 1 ? "is" : "are") not stored")
     }
     do throws(KeyhaulError) {
       let reading = try KeychainReading(of: self, in: list, with: keys)

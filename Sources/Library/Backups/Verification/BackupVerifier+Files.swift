@@ -55,8 +55,8 @@ extension BackupVerifier {
       // A stream cannot be read again, but its content and its entries in the list are known.
       let (missing, all) = (findings.missingCount, findings.faultCount[.files, default: 0])
       let parts = [
-        missing > 0 ? "\(Amounts.count(missing, "listed file")) not stored" : nil,
-        all > missing ? "\(Amounts.grouped(all - missing)) damaged" : nil,
+        missing > 0 ? "\(HumanReadable.count(missing, "listed file")) not stored" : nil,
+        all > missing ? "\(HumanReadable.grouped(all - missing)) damaged" : nil,
       ].compactMap(\.self)
       if !parts.isEmpty { findings.conclude(.files, parts.joined(separator: ", ")) }
       findings.leaveOut(.files, "a stream can be read only once: verify a file or folder to check every payload")
@@ -144,31 +144,33 @@ extension BackupVerifier {
 
   private func detail(of tally: FileTally, withoutKeys: Bool) -> String {
     let missing = findings.missingCount
-    var parts = ["\(Amounts.grouped(tally.present)) of \(Amounts.grouped(tally.listed)) present"]
-    if tally.unstored > 0 { parts.append("\(Amounts.grouped(tally.unstored)) of them empty and not stored") }
+    var parts = ["\(HumanReadable.grouped(tally.present)) of \(HumanReadable.grouped(tally.listed)) present"]
+    if tally.unstored > 0 { parts.append("\(HumanReadable.grouped(tally.unstored)) of them empty and not stored") }
     if tally.isKeychainMissing { parts.append("the keychain's is not") }
     if tally.digests > 0 {
-      parts.append(tally.digests == 1 ? "1 digest matches" : "\(Amounts.grouped(tally.digests)) digests match")
+      parts.append(tally.digests == 1 ? "1 digest matches" : "\(HumanReadable.grouped(tally.digests)) digests match")
     }
-    if tally.undigested > 0 { parts.append("\(Amounts.grouped(tally.undigested)) without a digest") }
+    if tally.undigested > 0 { parts.append("\(HumanReadable.grouped(tally.undigested)) without a digest") }
     if tally.paddings > 0 {
-      let words = tally.paddings == 1 ? "1 padding valid" : "\(Amounts.grouped(tally.paddings)) paddings valid"
+      let words = tally.paddings == 1 ? "1 padding valid" : "\(HumanReadable.grouped(tally.paddings)) paddings valid"
       parts.append(tally.isKeychainRead ? "\(words) apart from the keychain's" : words)
     }
     if tally.otherSizes > 0 {
       parts.append(
-        "\(Amounts.grouped(tally.otherSizes)) with a size that differs from the record")
+        "\(HumanReadable.grouped(tally.otherSizes)) with a size that differs from the record")
     }
-    if tally.sealed > 0 { parts.append("\(Amounts.grouped(tally.sealed)) encrypted with a key that needs the device") }
+    if tally.sealed > 0 {
+      parts.append("\(HumanReadable.grouped(tally.sealed)) encrypted with a key that needs the device")
+    }
     let damaged = findings.faultCount[.files, default: 0] - missing
-    if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) damaged") }
+    if damaged > 0 { parts.append("\(HumanReadable.grouped(damaged)) damaged") }
     return parts.joined(separator: ", ")
   }
 
   private mutating func noteUnlisted(_ count: Int) {
     guard count > 0 else { return }
     findings.notes.append(
-      "\(Amounts.count(count, "stored file")) \(count == 1 ? "is" : "are") not in the manifest")
+      "\(HumanReadable.count(count, "stored file")) \(count == 1 ? "is" : "are") not in the manifest")
   }
 
   /// Domain and path as people know them; what has none goes by the name under which it is stored.
@@ -192,9 +194,9 @@ extension BackupVerifier {
           "its size is not valid for an encrypted file"))
     }
     let faults = findings.faultCount[.files, default: 0]
-    let sum = "\(Amounts.count(stored.count, "file")) stored"
+    let sum = "\(HumanReadable.count(stored.count, "file")) stored"
     findings.conclude(
-      .files, faults == 0 ? "\(sum), each of whole blocks" : "\(sum), \(Amounts.grouped(faults)) cut short")
+      .files, faults == 0 ? "\(sum), each of whole blocks" : "\(sum), \(HumanReadable.grouped(faults)) cut short")
   }
 }
 
@@ -234,7 +236,7 @@ extension BackupVerifier {
       for fault in sealCheck.breaks { addBreak(fault) }
     }
     let rightCount = sealCheck?.rightCount ?? 0
-    let right = "\(Amounts.count(rightCount, "file")) \(rightCount == 1 ? "matches" : "match") the seal"
+    let right = "\(HumanReadable.count(rightCount, "file")) \(rightCount == 1 ? "matches" : "match") the seal"
     guard findings.faultCount[.seal] == nil else {
       return findings.conclude(.seal, sealCheck == nil ? "the seal cannot be read" : right)
     }
@@ -296,13 +298,13 @@ extension BackupVerifier {
 
   private mutating func addBreak(_ fault: SealBreak) {
     findings.add(.init(.seal, .sealBroken, file: fault.file, fault.reason))
-    if fault.isAbsence { findings.sealedMissingCount += 1 }
+    if fault.isNotFound { findings.sealedMissingCount += 1 }
   }
 
   private var unsealedText: String {
     let count = findings.files?.unproven ?? 0
     guard count > 0 else { return "there is none" }
-    return "there is none, so changes in \(Amounts.count(count, "file")) could not be detected"
+    return "there is none, so changes in \(HumanReadable.count(count, "file")) could not be detected"
   }
 }
 
@@ -336,7 +338,7 @@ struct FileTally {
     otherSizes += 1
     guard otherSizeNotes.count < BackupVerification.maximumFaultCount else { return }
     otherSizeNotes.append(
-      "\(name) has \(Amounts.grouped(found)) bytes, but the manifest records \(Amounts.grouped(recorded))")
+      "\(name) has \(HumanReadable.grouped(found)) bytes, but the manifest records \(HumanReadable.grouped(recorded))")
   }
 }
 

@@ -19,7 +19,7 @@ extension BackupVerifier {
       checkUUID(of: reading.keybagUUID)
       findings.conclude(
         .keychain,
-        "\(Amounts.count(reading.index.count, "item")) in \(Amounts.count(reading.byteCount, "byte"))")
+        "\(HumanReadable.count(reading.index.count, "item")) in \(HumanReadable.count(reading.byteCount, "byte"))")
       return reading.index
     } catch {
       guard error.category != .failed else { throw error }
@@ -51,7 +51,7 @@ extension BackupVerifier {
       checkUUID(of: payload.file.keybagUUID)
       findings.conclude(
         .keychain,
-        "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte")), none "
+        "\(HumanReadable.count(payload.file.entries.count, "item")) in \(HumanReadable.count(payload.bytes.count, "byte")), none "
           + "of them checked")
     } catch {
       guard error.category != .failed else { throw error }
@@ -152,9 +152,9 @@ extension BackupVerifier {
   private func detail(
     of counts: BackupVerification.ItemCounts, refusedCount: Int, first: BackupVerification.Fault?
   ) -> String {
-    var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) can be decrypted"]
+    var parts = ["\(HumanReadable.grouped(counts.readable)) of \(HumanReadable.grouped(counts.total)) can be decrypted"]
     if counts.deviceBound > 0 {
-      let (count, needs) = (Amounts.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
+      let (count, needs) = (HumanReadable.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
       parts.append(
         findings.hardware.isDivided
           ? "\(count) \(needs) another device's hardware key or \(counts.deviceBound == 1 ? "is" : "are") damaged; "
@@ -170,7 +170,7 @@ extension BackupVerifier {
         isOne ? "more can be decrypted, but no device accepts it" : "more can be decrypted, but no device accepts them"
       default: "cannot be decrypted, or no device accepts them"
       }
-    var last = "\(Amounts.grouped(counts.damaged)) \(fact)"
+    var last = "\(HumanReadable.grouped(counts.damaged)) \(fact)"
     if isOne, let first { last += ": \(first.placeText)" }
     return (parts + [last]).joined(separator: ", ")
   }
@@ -180,13 +180,13 @@ extension BackupVerification.Fault {
   /// "item 15, tag-mismatch (blob of 312 bytes at byte 7,994 of the keychain file)"; for a file its name and the reason.
   public var placeText: String {
     guard let item else {
-      let place = offset.map { " at byte \(Amounts.grouped($0))" } ?? ""
+      let place = offset.map { " at byte \(HumanReadable.grouped($0))" } ?? ""
       // An error that a reading ended with may name the file itself.
       guard let file, !reason.hasPrefix("\(file): ") else { return reason }
       return "\(file)\(place): \(reason)"
     }
     guard let offset, let byteCount else { return "item \(item), \(reason)" }
     return
-      "item \(item), \(reason) (blob of \(Amounts.count(byteCount, "byte")) at byte \(Amounts.grouped(offset)) of the keychain file)"
+      "item \(item), \(reason) (blob of \(HumanReadable.count(byteCount, "byte")) at byte \(HumanReadable.grouped(offset)) of the keychain file)"
   }
 }

@@ -143,7 +143,7 @@ struct BackupVerifier {
       findings.add(
         .init(
           .database, .recordMalformed, file: archive.layout.listName,
-          "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leaves its domain or whose identifier is not the hash of domain and path"
+          "\(HumanReadable.count(listing.unreadableRowCount, "row")) whose path leaves its domain or whose identifier is not the hash of domain and path"
         ))
     }
     let journals = archive.notes.filter { if case .listJournalRead = $0 { true } else { false } }
@@ -179,7 +179,8 @@ struct BackupVerifier {
   /// What can be said of an encrypted list of files: like every file of such a backup it is whole blocks.
   private mutating func checkSealedList(_ reason: String) {
     if let count = archive.listByteCount, count == 0 || !count.isMultiple(of: 16) {
-      let fact = "an encrypted file consists of blocks of 16 bytes, but this one has \(Amounts.count(count, "byte"))"
+      let fact =
+        "an encrypted file consists of blocks of 16 bytes, but this one has \(HumanReadable.count(count, "byte"))"
       findings.add(
         .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: count, fact))
       findings.conclude(.database, "\(archive.layout.listName) cannot be read")
@@ -204,7 +205,7 @@ struct BackupVerifier {
     checkHardwareLayers()
     let fault = checkRecords()
     findings.conclude(
-      .keybag, fault ?? "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them checked")
+      .keybag, fault ?? "\(HumanReadable.count(archive.keybag.classKeys.count, "class key")), none of them checked")
   }
 
   /// Checks the keybag for faults that can be found without a key: a field that is missing, duplicated, or of the wrong

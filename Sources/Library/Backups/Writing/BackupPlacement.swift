@@ -73,7 +73,7 @@ package struct BackupPlacement: Sendable {
   package func explain(_ failure: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
     guard failure.code == .writing else { return failure }
     let (path, errno) = (quotedPath(path), failure.errno)
-    let needed = byteCount.map { " (needs \(Amounts.grouped($0)) bytes)" } ?? ""
+    let needed = byteCount.map { " (needs \(HumanReadable.grouped($0)) bytes)" } ?? ""
     return switch errno {
     case .noSpace: KeyhaulError(.noSpace, "no space left on \(path)\(needed)", errno: errno)
     case .diskQuotaExceeded: KeyhaulError(.noSpace, "the quota is used up on \(path)\(needed)", errno: errno)
@@ -93,10 +93,10 @@ package struct BackupPlacement: Sendable {
   }
 }
 
-extension PlacePath {
+extension DestinationPath {
   /// Whether a file in a backup's directory is what writing its manifest, or its seal, was ended at.
   package static func isTemporaryPart(_ name: String) -> Bool {
-    [StoredPart.manifest, .seal].contains { PlacePath($0.path)?.isTemporarySibling(name) == true }
+    [StoredPart.manifest, .seal].contains { DestinationPath($0.path)?.isTemporarySibling(name) == true }
   }
 }
 
@@ -111,7 +111,7 @@ extension BackupPlacement {
   ///
   /// - Parameter access: The owner and permissions to keep from the files of the replaced backup.
   package func placeDirectory(
-    _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: KeptAccess = .none
+    _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: PreservedAccess = .none
   ) throws(KeyhaulError) -> Placed {
     do throws(KeyhaulError) {
       let target = try resolve(path, calling: backup.directoryName)
@@ -148,7 +148,7 @@ extension BackupPlacement {
 
   /// Refuses what a backup may not take the place of.
   private func require(
-    _ occupant: Occupant, of place: PlacePath, replace: Bool, in parent: borrowing Descriptor
+    _ occupant: Occupant, of place: DestinationPath, replace: Bool, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
     switch occupant {
     case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(place.name)) already contains a backup")
@@ -162,20 +162,20 @@ extension BackupPlacement {
   /// The directory itself, or the one for this device in it, where it holds other things.
   private func resolve(
     _ path: String, calling directoryName: String?
-  ) throws(KeyhaulError) -> (place: PlacePath, path: String, occupant: Occupant) {
-    if let place = PlacePath(path) {
+  ) throws(KeyhaulError) -> (place: DestinationPath, path: String, occupant: Occupant) {
+    if let place = DestinationPath(path) {
       let occupant = try occupant(of: place)
       if occupant != .otherDirectory { return (place, path, occupant) }
     }
     guard let directoryName else { throw KeyhaulError(.occupied, "\(quoted(path)) contains other files") }
     let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
-    guard let place = PlacePath(inner), place.name == directoryName else {
+    guard let place = DestinationPath(inner), place.name == directoryName else {
       throw KeyhaulError(.occupied, "\(quoted(directoryName)) is not a valid folder name")
     }
     return (place, inner, try occupant(of: place))
   }
 
-  private func occupant(of place: PlacePath) throws(KeyhaulError) -> Occupant {
+  private func occupant(of place: DestinationPath) throws(KeyhaulError) -> Occupant {
     let parent = try opening(place.parent)
     do throws(Errno) {
       guard let status = try system.status(of: place.name.systemName, in: parent) else { return .nothing }
@@ -190,7 +190,7 @@ extension BackupPlacement {
 
   /// What is not part of the backup that is replaced would be gone with it.
   private func requireNothingElse(
-    in place: PlacePath, _ parent: borrowing Descriptor
+    in place: DestinationPath, _ parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
     let foreign = try systemCall { () throws(Errno) in
       try system.foreignFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
@@ -201,7 +201,7 @@ extension BackupPlacement {
 
   /// A directory of the user's stays as open to others as it was, though another directory takes its place.
   private func keepPermissions(
-    of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor, for sink: DirectorySink
+    of place: DestinationPath, _ occupant: Occupant, in parent: borrowing OwnedFileDescriptor, for sink: DirectorySink
   ) throws(KeyhaulError) {
     guard occupant == .emptyDirectory || occupant == .backup else { return }
     try systemCall { () throws(Errno) in
@@ -212,7 +212,7 @@ extension BackupPlacement {
 
   /// Returns the directory of the replaced backup; `nil` if there is none.
   private func replacedFiles(
-    of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor
+    of place: DestinationPath, _ occupant: Occupant, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> DirectoryHandle? {
     guard occupant == .backup else { return nil }
     return DirectoryHandle(
@@ -220,7 +220,7 @@ extension BackupPlacement {
   }
 
   private func fill(
-    _ name: String, in parent: borrowing Descriptor, with backup: OutgoingBackup, _ replaced: ReplacedFiles?
+    _ name: String, in parent: borrowing OwnedFileDescriptor, with backup: OutgoingBackup, _ replaced: ReplacedFiles?
   ) throws(KeyhaulError) -> DirectorySink {
     let sink = try systemCall { () throws(Errno) in
       try system.makeDirectory(name, in: parent)
@@ -235,7 +235,7 @@ extension BackupPlacement {
 
   /// - Returns: The name under which a replaced backup could not be removed.
   private func install(
-    _ temporary: String, as place: PlacePath, in parent: borrowing Descriptor, over occupant: Occupant
+    _ temporary: String, as place: DestinationPath, in parent: borrowing OwnedFileDescriptor, over occupant: Occupant
   ) throws(KeyhaulError) -> String? {
     guard occupant == .backup else {
       // Renaming a directory over an empty one replaces it in one step.
@@ -257,7 +257,7 @@ extension BackupPlacement {
 
   /// For file systems that cannot exchange two names: old away, new in; the old one comes back where that fails.
   private func installInTwoSteps(
-    _ temporary: String, as place: PlacePath, in parent: borrowing Descriptor
+    _ temporary: String, as place: DestinationPath, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> String? {
     let old = place.sibling("old")
     do throws(Errno) {
@@ -280,7 +280,7 @@ extension BackupPlacement {
   }
 
   /// Removes a backup that another has replaced, but for one in which something was put while that was written.
-  private func discard(replaced name: String, in parent: borrowing Descriptor) -> Bool {
+  private func discard(replaced name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
     let foreign = try? system.foreignFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
     // It was looked through before. Where that fails now, the backup that was to go still goes.
@@ -295,7 +295,7 @@ extension BackupPlacement {
 
   /// Removes what a replaced backup holds, its manifest last: for as long as anything else of it is there, what that is
   /// can be told, should this run be killed.
-  private func removePayloadsFirst(of name: String, in parent: borrowing Descriptor) throws(Errno) {
+  private func removePayloadsFirst(of name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let directory = try system.openDirectory(name.systemName, in: parent)
     // Others see that a run is still at work on it.
     _ = system.claim(directory)
@@ -309,7 +309,7 @@ extension BackupPlacement {
   /// Writes one file beside its target, checks and syncs it, and renames it there.
   package func placeFile(
     _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool,
-    keeping access: KeptAccess = .none
+    keeping access: PreservedAccess = .none
   ) throws(KeyhaulError) -> Placed {
     try placeFile(
       at: path, byteCount: backup.byteCount, replace: replace, keeping: access, check: backup.check
@@ -321,16 +321,16 @@ extension BackupPlacement {
   ///   - check: Looks at the finished file, by its path, before it gets its name.
   ///   - fill: Writes the bytes; returns how many.
   package func placeFile(
-    at path: String, byteCount: Int64, replace: Bool, keeping access: KeptAccess = .none,
+    at path: String, byteCount: Int64, replace: Bool, keeping access: PreservedAccess = .none,
     check: (String) throws(KeyhaulError) -> Void = { _ in },
     fill: (FileDescriptor) throws(KeyhaulError) -> Int64
   ) throws(KeyhaulError) -> Placed {
-    guard let place = PlacePath(path) else {
+    guard let place = DestinationPath(path) else {
       throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
     }
     var replacement = FileReplacement(place, system)
     replacement.target = replace ? .file : .nothing
-    replacement.keptAccess = access
+    replacement.preservedAccess = access
     do throws(KeyhaulError) {
       let written = try replacement.write(
         explaining: { explain($0, at: place) },
@@ -353,14 +353,16 @@ extension BackupPlacement {
 
   /// Looks whether a file could be placed, as far as that shows before anything is written.
   func requireFile(at path: String, replace: Bool) throws(KeyhaulError) {
-    guard let place = PlacePath(path) else { throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name") }
+    guard let place = DestinationPath(path) else {
+      throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
+    }
     let parent = try opening(place.parent)
     let status = try systemCall { () throws(Errno) in try system.status(of: place.name.systemName, in: parent) }
     guard let kind = status?.kind, kind != .file || !replace else { return }
     throw explain(.occupied(kind), at: place)
   }
 
-  private func explain(_ refusal: FileReplacement.Refusal, at place: PlacePath) -> KeyhaulError {
+  private func explain(_ refusal: FileReplacement.Refusal, at place: DestinationPath) -> KeyhaulError {
     switch refusal {
     case .system(let reason): .writing(reason)
     case .occupied(.file): KeyhaulError(.occupied, "\(quoted(place.name)) already exists")
@@ -370,12 +372,12 @@ extension BackupPlacement {
     }
   }
 
-  package func opening(_ parent: String) throws(KeyhaulError) -> Descriptor {
+  package func opening(_ parent: String) throws(KeyhaulError) -> OwnedFileDescriptor {
     try systemCall { () throws(Errno) in try system.openDirectory(parent) }
   }
 
   /// The new backup stands by now. That its name is on the disk as well can only be asked for.
-  package func keepsNames(of parent: borrowing Descriptor) -> Bool {
+  package func keepsNames(of parent: borrowing OwnedFileDescriptor) -> Bool {
     do throws(Errno) {
       try system.syncDirectory(parent)
       return true
@@ -389,15 +391,15 @@ extension BackupPlacement {
   }
 
   /// Sweeps what stands beside a backup's directory, of which only a file is written.
-  package func sweepLeftovers(besideDirectory path: String) {
-    guard let place = PlacePath(path), let parent = try? system.openDirectory(place.parent) else { return }
+  package func removeLeftovers(besideDirectory path: String) {
+    guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
     sweepDirectories(of: place, in: parent)
   }
 
   /// Removes the directories that runs which were killed left beside this target, but for those that hold anything else
   /// than files of a backup: somebody may have put it there.
-  package func sweepDirectories(of place: PlacePath, in parent: borrowing Descriptor) {
-    system.sweepLeftovers(of: place, .directory, in: parent) { name, parent in
+  package func sweepDirectories(of place: DestinationPath, in parent: borrowing OwnedFileDescriptor) {
+    system.removeLeftovers(of: place, .directory, in: parent) { name, parent in
       do throws(Errno) {
         return try !system.foreignFiles(in: try system.openDirectory(name, in: parent), atMost: 1).isEmpty
       } catch {

@@ -4,31 +4,33 @@ import SystemPackage
 /// The files of the replaced backup, whose owner and permissions the new files keep.
 struct ReplacedFiles {
   private let directory: DirectoryHandle
-  private let access: KeptAccess
+  private let access: PreservedAccess
 
-  init(_ directory: DirectoryHandle, _ access: KeptAccess) {
+  init(_ directory: DirectoryHandle, _ access: PreservedAccess) {
     self.directory = directory
     self.access = access
   }
 
   /// - Parameter path: The path of the new file in its backup. A file that the replaced backup did not have is treated
   ///   like its manifest.
-  func keepAccess(for file: borrowing Descriptor, at path: String, _ system: FileSystem) throws(Errno) {
+  func preserveAccess(for file: borrowing OwnedFileDescriptor, at path: String, _ system: FileSystem) throws(Errno) {
     var former = try system.status(of: path.systemName, in: directory.descriptor)
     if former == nil {
       former = try system.status(of: StoredPart.manifest.path.systemName, in: directory.descriptor)
     }
     guard let status = former, status.kind == .file else { return }
-    try system.keepAccess(of: status, for: file, access)
+    try system.preserveAccess(of: status, for: file, access)
   }
 
   /// - Parameter name: The name of the new directory in its backup; `nil` for the backup's own directory.
-  func keepAccess(forDirectory file: borrowing Descriptor, named name: String?, _ system: FileSystem) throws(Errno) {
+  func preserveAccess(forDirectory file: borrowing OwnedFileDescriptor, named name: String?, _ system: FileSystem)
+    throws(Errno)
+  {
     var former: FileStatus?
     if let name { former = try system.status(of: name.systemName, in: directory.descriptor) }
     if former == nil { former = try system.status(of: directory.descriptor.raw) }
     guard let status = former, status.kind == .directory else { return }
-    try system.keepAccess(of: status, for: file, access)
+    try system.preserveAccess(of: status, for: file, access)
   }
 }
 
@@ -36,17 +38,17 @@ struct ReplacedFiles {
 final class DirectorySink: StoredFileSink {
   private let system: FileSystem
   /// Claimed for as long as this lives.
-  private let directory: Descriptor
+  private let directory: OwnedFileDescriptor
   private let replaced: ReplacedFiles?
   private var innerDirectories: Set<String> = []
-  private var file: Descriptor?
+  private var file: OwnedFileDescriptor?
   private var path = ""
   private var expectedByteCount: Int64 = 0
 
   /// - Parameters:
   ///   - directory: A new, empty directory.
   ///   - replaced: The files whose owner and permissions the new files keep; `nil` to give only this user access.
-  init(_ directory: consuming Descriptor, replacing replaced: ReplacedFiles? = nil, system: FileSystem) {
+  init(_ directory: consuming OwnedFileDescriptor, replacing replaced: ReplacedFiles? = nil, system: FileSystem) {
     self.directory = directory
     self.replaced = replaced
     self.system = system
@@ -67,13 +69,13 @@ final class DirectorySink: StoredFileSink {
     expectedByteCount = byteCount
   }
 
-  private func create(_ path: String) throws(Errno) -> Descriptor {
+  private func create(_ path: String) throws(Errno) -> OwnedFileDescriptor {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try system.createFile(path, in: directory) }
     return try system.createFile(names[1], in: try innerDirectory(names[0]))
   }
 
-  private func innerDirectory(_ name: String) throws(Errno) -> Descriptor {
+  private func innerDirectory(_ name: String) throws(Errno) -> OwnedFileDescriptor {
     if innerDirectories.insert(name).inserted { try system.makeDirectory(name, in: directory) }
     return try system.openDirectory(name.systemName, in: directory)
   }
@@ -101,7 +103,7 @@ final class DirectorySink: StoredFileSink {
   }
 
   private func link(
-    _ path: String, from other: DirectoryHandle, as name: String, in directory: borrowing Descriptor
+    _ path: String, from other: DirectoryHandle, as name: String, in directory: borrowing OwnedFileDescriptor
   ) throws(Errno) -> Bool {
     do throws(Errno) {
       try system.linkFile(path, in: other.descriptor, as: name, in: directory)
@@ -125,8 +127,8 @@ final class DirectorySink: StoredFileSink {
   func end() throws(KeyhaulError) {
     guard let file = file.take() else { return }
     do throws(Errno) {
-      try replaced?.keepAccess(for: file, at: path, system)
-      try system.seal(file, byteCount: expectedByteCount)
+      try replaced?.preserveAccess(for: file, at: path, system)
+      try system.finalize(file, expectedByteCount: expectedByteCount)
     } catch {
       throw .writing(error)
     }
@@ -136,10 +138,10 @@ final class DirectorySink: StoredFileSink {
   func finish() throws(Errno) {
     for name in innerDirectories.sorted() {
       let inner = try system.openDirectory(name.systemName, in: directory)
-      try replaced?.keepAccess(forDirectory: inner, named: name, system)
+      try replaced?.preserveAccess(forDirectory: inner, named: name, system)
       try system.syncDirectory(inner)
     }
-    try replaced?.keepAccess(forDirectory: directory, named: nil, system)
+    try replaced?.preserveAccess(forDirectory: directory, named: nil, system)
     try system.syncDirectory(directory)
   }
 }

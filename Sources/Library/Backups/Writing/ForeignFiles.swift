@@ -19,7 +19,7 @@ extension BackupDirectory {
       return try system.foreignFiles(in: try system.openDirectory(path), atMost: limit)
     } catch {
       throw KeyhaulError(
-        error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)", errno: error)
+        error.isNotFound ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)", errno: error)
     }
   }
 }
@@ -27,7 +27,7 @@ extension BackupDirectory {
 extension FileSystem {
   /// As `BackupDirectory.foreignFiles`, of a directory that is open.
   func foreignFiles(
-    in directory: borrowing Descriptor, atMost limit: Int
+    in directory: borrowing OwnedFileDescriptor, atMost limit: Int
   ) throws(Errno) -> [String] {
     var foreign: [String] = []
     for entry in try names(in: directory) {
@@ -52,7 +52,7 @@ extension FileSystem {
   /// what is left of a manifest of ours that was being written.
   package static func isSystemClutter(_ name: String) -> Bool {
     [".DS_Store", "Manifest.db-shm", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
-      || PlacePath.isTemporaryPart(name)
+      || DestinationPath.isTemporaryPart(name)
   }
 }
 
@@ -85,7 +85,7 @@ package struct BackupLeftover: Sendable, Hashable {
   package static func all(beside path: String) -> [BackupLeftover] { all(beside: path, system: .real) }
 
   static func all(beside path: String, system: FileSystem) -> [BackupLeftover] {
-    guard let place = PlacePath(path) else { return [] }
+    guard let place = DestinationPath(path) else { return [] }
     var found: [BackupLeftover] = []
     do throws(Errno) {
       let parent = try system.openDirectory(place.parent)

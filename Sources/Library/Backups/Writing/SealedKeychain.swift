@@ -113,7 +113,7 @@ package final class SealedItemSpool {
     let end = start + blob.count + (persistentReference?.count ?? 0)
     guard end <= maximumByteCount else {
       throw KeyhaulError(
-        .unwritable, "the keychain's items have more than \(Amounts.grouped(Int64(maximumByteCount))) bytes")
+        .unwritable, "the keychain's items have more than \(HumanReadable.grouped(Int64(maximumByteCount))) bytes")
     }
     pending += blob
     if let persistentReference { pending += persistentReference }

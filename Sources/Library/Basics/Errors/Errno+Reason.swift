@@ -11,7 +11,7 @@ extension Errno {
   }
 
   /// Whether no file has the name.
-  package var isAbsence: Bool { self == .noSuchFileOrDirectory || self == .notDirectory }
+  package var isNotFound: Bool { self == .noSuchFileOrDirectory || self == .notDirectory }
 
   /// Whether no space is left: the disk is full, or the user's quota is used up.
   package var isDiskFull: Bool { self == .noSpace || self == .diskQuotaExceeded }

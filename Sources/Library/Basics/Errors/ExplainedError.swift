@@ -7,13 +7,13 @@ public protocol ExplainedError: Error, Sendable, CustomStringConvertible {
   /// The specific reason, with its location: "none of 11 class keys unwraps with it".
   var reason: String { get }
   /// Whether the error occurred before or after the change was committed.
-  var stage: ChangeStage { get }
+  var stage: CommitStage { get }
 }
 
 /// Whether an error occurred before or after a change was committed.
 ///
 /// An error after the commit undoes nothing, so a caller that receives one must not repeat the change.
-public enum ChangeStage: String, Sendable, CaseIterable {
+public enum CommitStage: String, Sendable, CaseIterable {
   /// No part of the change was made, or no change was intended.
   case beforeCommit
   /// The change was made and is permanent.
@@ -29,7 +29,7 @@ extension ExplainedError {
   public var advice: String { meaning.advice }
 
   /// Before the commit, unless the error's type overrides this.
-  public var stage: ChangeStage { .beforeCommit }
+  public var stage: CommitStage { .beforeCommit }
 
   public var description: String { "\(summary): \(reason)" }
 }
@@ -121,7 +121,7 @@ extension Remedy: ExpressibleByStringInterpolation {
 }
 
 /// Formats numbers, durations and lists for people.
-package enum Amounts {
+package enum HumanReadable {
   /// Returns a number with its digits grouped: "41,208".
   package static func grouped(_ number: some BinaryInteger) -> String {
     let digits = String(number.magnitude)

@@ -37,12 +37,12 @@ public struct KeyhaulError: ExplainedError {
     let meaning: ErrorMeaning
     let reason: String
     let subject: String?
-    let stage: ChangeStage
+    let stage: CommitStage
     let errno: Errno?
     let underlying: (any ExplainedError)?
 
     init(
-      _ code: Code, _ meaning: ErrorMeaning, _ reason: String, subject: String?, stage: ChangeStage, errno: Errno?,
+      _ code: Code, _ meaning: ErrorMeaning, _ reason: String, subject: String?, stage: CommitStage, errno: Errno?,
       underlying: (any ExplainedError)?
     ) {
       self.code = code
@@ -69,7 +69,7 @@ public struct KeyhaulError: ExplainedError {
   ///   - stage: Whether the change was already made when the error happened.
   package init(
     _ code: Code, _ reason: String, subject: String? = nil, meaning: ErrorMeaning? = nil, errno: Errno? = nil,
-    underlying: (any ExplainedError)? = nil, stage: ChangeStage = .beforeCommit
+    underlying: (any ExplainedError)? = nil, stage: CommitStage = .beforeCommit
   ) {
     facts = Facts(
       code, meaning ?? code.meaning, reason, subject: subject, stage: stage, errno: errno, underlying: underlying)
@@ -93,7 +93,7 @@ public struct KeyhaulError: ExplainedError {
   /// The name or path of the device or file that the error is about; `nil` if the caller knows it.
   public var subject: String? { facts.subject }
   /// Whether the change was already made when the error happened.
-  public var stage: ChangeStage { facts.stage }
+  public var stage: CommitStage { facts.stage }
   /// The error of a format, a rule or the cryptography that caused this error; `nil` if there is none.
   public var underlying: (any ExplainedError)? { facts.underlying }
   /// The reason of the system call that failed; `nil` if none did.
@@ -104,7 +104,7 @@ public struct KeyhaulError: ExplainedError {
 
   /// Returns the error with some of its facts replaced; `nil` keeps a fact.
   package func with(
-    reason: String? = nil, subject: String? = nil, meaning: ErrorMeaning? = nil, stage: ChangeStage? = nil
+    reason: String? = nil, subject: String? = nil, meaning: ErrorMeaning? = nil, stage: CommitStage? = nil
   ) -> KeyhaulError {
     KeyhaulError(
       code, reason ?? self.reason, subject: subject ?? self.subject, meaning: meaning ?? self.meaning, errno: errno,

@@ -9,9 +9,9 @@ package import SystemPackage
 package struct FileLock: ~Copyable, Sendable {
   package enum Kind { case shared, exclusive }
 
-  package let file: Descriptor
+  package let file: OwnedFileDescriptor
 
-  fileprivate init(_ file: consuming Descriptor) { self.file = file }
+  fileprivate init(_ file: consuming OwnedFileDescriptor) { self.file = file }
 
   deinit { SystemCalls.unlock(file.raw) }
 
@@ -37,7 +37,7 @@ package struct FileLock: ~Copyable, Sendable {
   }
 
   /// Returns whether the locked file contains exactly these bytes.
-  package borrowing func holds(_ bytes: [UInt8], _ system: FileSystem) throws(Errno) -> Bool {
+  package borrowing func contains(_ bytes: [UInt8], _ system: FileSystem) throws(Errno) -> Bool {
     // One more byte shows whether the file is longer.
     var found = [UInt8](repeating: 0, count: bytes.count + 1)
     let raw = file.raw
@@ -55,7 +55,7 @@ extension FileSystem {
   ///   - file: The open file; closed if it is not locked.
   ///   - kind: Whether other processes may also lock the file.
   /// - Returns: The lock, or `nil` if another process has a conflicting one.
-  package func lock(_ file: consuming Descriptor, _ kind: FileLock.Kind) throws(Errno) -> FileLock? {
+  package func lock(_ file: consuming OwnedFileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> FileLock? {
     guard try isLocked(file.raw, kind) else { return nil }
     return FileLock(file)
   }
@@ -63,10 +63,10 @@ extension FileSystem {
   /// Marks a file or directory as being written, until the descriptor is closed.
   ///
   /// - Returns: Whether no other process has marked it; always `false` on a file system without locks.
-  package func claim(_ file: borrowing Descriptor) -> Bool { (try? isLocked(file.raw, .exclusive)) == true }
+  package func claim(_ file: borrowing OwnedFileDescriptor) -> Bool { (try? isLocked(file.raw, .exclusive)) == true }
 
   /// Removes the mark of `claim(_:)`, even if a starting child process has a copy of the descriptor.
-  package func unclaim(_ file: borrowing Descriptor) { SystemCalls.unlock(file.raw) }
+  package func unclaim(_ file: borrowing OwnedFileDescriptor) { SystemCalls.unlock(file.raw) }
 
   private func isLocked(_ file: FileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> Bool {
     do throws(Errno) {
@@ -79,8 +79,8 @@ extension FileSystem {
   }
 
   /// Opens a file that exists only to be locked, and creates it for its owner alone if it does not exist.
-  package func openLockFile(_ path: String) throws(Errno) -> Descriptor {
-    Descriptor(
+  package func openLockFile(_ path: String) throws(Errno) -> OwnedFileDescriptor {
+    OwnedFileDescriptor(
       try perform(.lock) { _ in
         try SystemCalls.open(
           path, in: SystemCalls.workingDirectory, .readWrite, [.create, .noFollow, .closeOnExec, .nonBlocking],
@@ -118,11 +118,11 @@ extension FileSystem {
     guard let found = try status(of: path, followsLink: true), found.kind == .file || found.kind == .directory else {
       return .unavailable
     }
-    let file: Descriptor
+    let file: OwnedFileDescriptor
     do throws(Errno) {
       file = try openForReading(path)
     } catch {
-      guard error == .permissionDenied || error.isAbsence else { throw error }
+      guard error == .permissionDenied || error.isNotFound else { throw error }
       return .unavailable
     }
     do throws(Errno) {

@@ -1,7 +1,7 @@
 package import SystemPackage
 
 /// The owner and permissions that a new file keeps from the file it replaces.
-package enum KeptAccess: Sendable {
+package enum PreservedAccess: Sendable {
   /// Neither. Only the file's creator has access.
   case none
   /// The owner and group, with access for the owner only: for a file with more unencrypted content than the old one.
@@ -37,13 +37,13 @@ package struct FileReplacement: Sendable {
 
   package var target = Target.file
   /// The owner and permissions that the new file keeps from the replaced file.
-  package var keptAccess = KeptAccess.none
+  package var preservedAccess = PreservedAccess.none
   /// A fixed name for the temporary file, instead of a random one. An existing entry with this name is removed first.
   package var temporaryName: String?
   private let system: FileSystem
-  private let place: PlacePath
+  private let place: DestinationPath
 
-  package init(_ place: PlacePath, _ system: FileSystem) {
+  package init(_ place: DestinationPath, _ system: FileSystem) {
     self.place = place
     self.system = system
   }
@@ -61,8 +61,8 @@ package struct FileReplacement: Sendable {
     fill: (FileDescriptor) throws(Failure) -> Int64
   ) throws(Failure) -> Written {
     let parent = try calling(explain) { () throws(Errno) in try system.openDirectory(place.parent) }
-    let replaced = try standing(in: parent, explain)
-    if temporaryName == nil { system.sweepLeftovers(of: place, .file, in: parent) }
+    let replaced = try existingStatus(in: parent, explain)
+    if temporaryName == nil { system.removeLeftovers(of: place, .file, in: parent) }
     let temporary = temporaryName ?? place.sibling("tmp")
     do throws(Failure) {
       let file = try make(temporary, in: parent, explain)
@@ -71,8 +71,8 @@ package struct FileReplacement: Sendable {
       _ = system.claim(claimed)
       let count = try fill(file.raw)
       do throws(Errno) {
-        if let replaced { try system.keepAccess(of: replaced, for: file, keptAccess) }
-        try system.seal(file, byteCount: count)
+        if let replaced { try system.preserveAccess(of: replaced, for: file, preservedAccess) }
+        try system.finalize(file, expectedByteCount: count)
       } catch {
         throw explain(.system(error))
       }
@@ -87,7 +87,7 @@ package struct FileReplacement: Sendable {
   }
 
   private func install<Failure: Error>(
-    _ temporary: String, in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
+    _ temporary: String, in parent: borrowing OwnedFileDescriptor, _ explain: (Refusal) -> Failure
   ) throws(Failure) {
     do throws(Errno) {
       switch target {
@@ -101,7 +101,7 @@ package struct FileReplacement: Sendable {
   }
 
   /// Returns the reason why the disk did not confirm the new name, which is in effect already, or `nil`.
-  private func nameFailure(of parent: borrowing Descriptor) -> Errno? {
+  private func nameFailure(of parent: borrowing OwnedFileDescriptor) -> Errno? {
     do throws(Errno) {
       try system.syncDirectory(parent)
       return nil
@@ -111,8 +111,8 @@ package struct FileReplacement: Sendable {
   }
 
   /// Returns the status of the file to be replaced, or `nil` if there is no such file.
-  private func standing<Failure: Error>(
-    in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
+  private func existingStatus<Failure: Error>(
+    in parent: borrowing OwnedFileDescriptor, _ explain: (Refusal) -> Failure
   ) throws(Failure) -> FileStatus? {
     if target == .anything { return nil }
     let status = try calling(explain) { () throws(Errno) in
@@ -124,10 +124,10 @@ package struct FileReplacement: Sendable {
   }
 
   private func make<Failure: Error>(
-    _ name: String, in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
-  ) throws(Failure) -> Descriptor {
+    _ name: String, in parent: borrowing OwnedFileDescriptor, _ explain: (Refusal) -> Failure
+  ) throws(Failure) -> OwnedFileDescriptor {
     try calling(explain) { () throws(Errno) in
-      temporaryName == nil ? try system.createFile(name, in: parent) : try system.createFileAnew(name, in: parent)
+      temporaryName == nil ? try system.createFile(name, in: parent) : try system.recreateFile(name, in: parent)
     }
   }
 
@@ -141,19 +141,23 @@ package struct FileReplacement: Sendable {
 extension FileSystem {
   /// Creates a synced file with these bytes, accessible to its owner alone regardless of the umask. Replaces an
   /// existing file.
-  package func createFile(_ name: String, in parent: borrowing Descriptor, bytes: [UInt8]) throws(Errno) {
-    let file = try createFileAnew(name, in: parent)
+  package func createFile(_ name: String, in parent: borrowing OwnedFileDescriptor, bytes: [UInt8]) throws(Errno) {
+    let file = try recreateFile(name, in: parent)
     try writeAll(bytes, to: file.raw)
-    try seal(file, byteCount: Int64(bytes.count))
+    try finalize(file, expectedByteCount: Int64(bytes.count))
   }
 
-  fileprivate func createFileAnew(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
-    let file = try creatingAnew(name, in: parent)
+  fileprivate func recreateFile(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno)
+    -> OwnedFileDescriptor
+  {
+    let file = try createReplacing(name, in: parent)
     try setPermissions(0o600, of: file)
     return file
   }
 
-  private func creatingAnew(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
+  private func createReplacing(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno)
+    -> OwnedFileDescriptor
+  {
     do throws(Errno) {
       return try createFile(name, in: parent)
     } catch {

@@ -103,7 +103,7 @@ extension FileSystem.Name {
 }
 
 /// An open file or directory that is closed when the value is destroyed.
-package struct Descriptor: ~Copyable, Sendable {
+package struct OwnedFileDescriptor: ~Copyable, Sendable {
   /// The descriptor, valid only while its owner exists.
   package let raw: FileDescriptor
 

@@ -4,7 +4,7 @@ package import SystemPackage
 extension FileSystem {
   /// Moves an entry to another directory of the same file system; an existing entry with the new name is replaced.
   package func rename(
-    _ old: String, in parent: borrowing Descriptor, to new: String, in other: borrowing Descriptor
+    _ old: String, in parent: borrowing OwnedFileDescriptor, to new: String, in other: borrowing OwnedFileDescriptor
   ) throws(Errno) {
     let (from, to) = (parent.raw, other.raw)
     try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, in: from, to: new, in: to) }
@@ -18,20 +18,20 @@ extension FileSystem {
   ///   - new: The name of the link.
   ///   - other: The directory of the link.
   package func linkFile(
-    _ path: String, in parent: borrowing Descriptor, as new: String, in other: borrowing Descriptor
+    _ path: String, in parent: borrowing OwnedFileDescriptor, as new: String, in other: borrowing OwnedFileDescriptor
   ) throws(Errno) {
     let (from, to) = (parent.raw, other.raw)
     try perform(.link, omitted: ()) { _ in try SystemCalls.linkFile(path, in: from, to: new, in: to) }
   }
 
   /// Creates a symbolic link, which must not exist yet. Its target is not checked.
-  package func makeLink(to target: String, _ name: String, in parent: borrowing Descriptor) throws(Errno) {
+  package func makeLink(to target: String, _ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     try perform(.create, omitted: ()) { _ in try SystemCalls.makeLink(target, name, in: raw) }
   }
 
   /// Returns the target of a symbolic link, or `nil` if it is not UTF-8.
-  package func linkTarget(of name: String, in parent: borrowing Descriptor) throws(Errno) -> String? {
+  package func linkTarget(of name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) -> String? {
     let raw = parent.raw
     var buffer = [CChar](repeating: 0, count: 4_096)
     let count = try perform(.read) { _ in
@@ -41,7 +41,9 @@ extension FileSystem {
   }
 
   /// Opens a subdirectory, and creates it for its owner alone if it does not exist. A link is not followed.
-  package func openOrMakeDirectory(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
+  package func openOrMakeDirectory(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno)
+    -> OwnedFileDescriptor
+  {
     do throws(Errno) {
       try makeDirectory(name, in: parent)
     } catch {
@@ -51,14 +53,14 @@ extension FileSystem {
   }
 
   /// Sets the modification time of a file or directory, in seconds since 1970.
-  package func setModificationTime(_ seconds: Int64, of file: borrowing Descriptor) throws(Errno) {
+  package func setModificationTime(_ seconds: Int64, of file: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = file.raw
     try perform(.permissions, omitted: ()) { _ in try SystemCalls.setModificationTime(seconds, of: raw) }
   }
 
   /// Sets the modification time of a symbolic link; does nothing if the file system does not store times of links.
   package func setModificationTime(
-    _ seconds: Int64, ofLink name: String, in parent: borrowing Descriptor
+    _ seconds: Int64, ofLink name: String, in parent: borrowing OwnedFileDescriptor
   ) throws(Errno) {
     let raw = parent.raw
     do throws(Errno) {
@@ -71,7 +73,7 @@ extension FileSystem {
   }
 
   /// Returns the number of bytes that can still be written to a directory's file system.
-  package func freeByteCount(in directory: borrowing Descriptor) throws(Errno) -> Int64 {
+  package func freeByteCount(in directory: borrowing OwnedFileDescriptor) throws(Errno) -> Int64 {
     let raw = directory.raw
     return try perform(.status) { _ in try SystemCalls.freeByteCount(of: raw) }
   }
@@ -83,7 +85,7 @@ extension FileSystem {
   }
 
   /// Returns the status of the entry `name`, or `nil` if there is none. A symbolic link is not followed.
-  package func status(of name: Name, in parent: borrowing Descriptor) throws(Errno) -> FileStatus? {
+  package func status(of name: Name, in parent: borrowing OwnedFileDescriptor) throws(Errno) -> FileStatus? {
     let raw = parent.raw
     do throws(Errno) {
       return FileStatus(
@@ -105,7 +107,7 @@ extension FileSystem {
       return FileStatus(
         try perform(.status) { _ in try Stat(path, followTargetSymlink: followsLink, retryOnInterrupt: false) })
     } catch {
-      guard error.isAbsence else { throw error }
+      guard error.isNotFound else { throw error }
       return nil
     }
   }
@@ -116,7 +118,7 @@ extension FileSystem {
   }
 
   /// Sets the permissions of a newly created file or directory, which only its owner could access.
-  package func setPermissions(_ permissions: UInt32, of made: borrowing Descriptor) throws(Errno) {
+  package func setPermissions(_ permissions: UInt32, of made: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = made.raw
     try perform(.permissions, omitted: ()) { _ in
       try SystemCalls.setPermissions(CInterop.Mode(truncatingIfNeeded: permissions), of: raw)
@@ -132,7 +134,7 @@ extension FileSystem {
   }
 
   /// Changes the owner and group of a newly created file or directory, if the system allows it.
-  package func transferOwnership(_ file: borrowing Descriptor, to status: FileStatus) {
+  package func transferOwnership(_ file: borrowing OwnedFileDescriptor, to status: FileStatus) {
     let raw = file.raw
     do throws(Errno) {
       try perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(status.owner, status.group, of: raw) }
@@ -146,8 +148,8 @@ extension FileSystem {
   ///
   /// If the group cannot be set, the current group gets only the permissions that everybody has, so nobody gains
   /// access.
-  package func keepAccess(
-    of replaced: FileStatus, for file: borrowing Descriptor, _ kept: KeptAccess
+  package func preserveAccess(
+    of replaced: FileStatus, for file: borrowing OwnedFileDescriptor, _ kept: PreservedAccess
   ) throws(Errno) {
     guard kept != .none else { return }
     var made = try status(of: file.raw)
@@ -180,7 +182,8 @@ extension FileSystem {
   ///   - body: Called with an entry and its directory.
   /// - Throws: The system's error if the directory cannot be listed.
   package func forEachLeftover(
-    of place: PlacePath, in parent: borrowing Descriptor, _ body: (Leftover, borrowing Descriptor) -> Void
+    of place: DestinationPath, in parent: borrowing OwnedFileDescriptor,
+    _ body: (Leftover, borrowing OwnedFileDescriptor) -> Void
   ) throws(Errno) {
     for bytes in try names(in: parent) {
       guard let name = bytes.validText, place.isSibling(name), let file = try? openForReading(name, in: parent),
@@ -199,9 +202,9 @@ extension FileSystem {
   ///   - kind: The kind of entry to remove.
   ///   - parent: The directory of the destination.
   ///   - keeping: Returns whether to keep an entry because another process may have put something into it.
-  package func sweepLeftovers(
-    of place: PlacePath, _ kind: FileStatus.Kind, in parent: borrowing Descriptor,
-    keeping: (_ name: Name, borrowing Descriptor) -> Bool = { _, _ in false }
+  package func removeLeftovers(
+    of place: DestinationPath, _ kind: FileStatus.Kind, in parent: borrowing OwnedFileDescriptor,
+    keeping: (_ name: Name, borrowing OwnedFileDescriptor) -> Bool = { _, _ in false }
   ) {
     try? forEachLeftover(of: place, in: parent) { leftover, parent in
       guard place.isTemporarySibling(leftover.name), leftover.status.kind == kind,
@@ -218,7 +221,8 @@ extension FileSystem {
     do throws(Errno) {
       try makeDirectory(path)
     } catch {
-      guard error == .noSuchFileOrDirectory, let parent = PlacePath(path)?.parent, parent.utf8.count < path.utf8.count
+      guard error == .noSuchFileOrDirectory, let parent = DestinationPath(path)?.parent,
+        parent.utf8.count < path.utf8.count
       else { throw error }
       try makeDirectories(parent)
       try makeDirectory(path)

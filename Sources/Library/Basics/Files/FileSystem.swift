@@ -15,7 +15,7 @@ package struct FileSystem: Sendable {
   }
 
   /// A failure that a test injects into a call.
-  package enum Fault: Sendable, Hashable {
+  package enum InjectedFault: Sendable, Hashable {
     /// The call fails for this reason and has no effect.
     case failure(Errno)
     /// A read or write handles only the first half of its bytes.
@@ -26,13 +26,13 @@ package struct FileSystem: Sendable {
   }
 
   /// Called before each call; `nil` lets the call through.
-  private let intercept: (@Sendable (Call) -> Fault?)?
+  private let intercept: (@Sendable (Call) -> InjectedFault?)?
 
   package static let real = FileSystem(intercept: nil)
 
-  package init(faults: @escaping @Sendable (Call) -> Fault?) { self.init(intercept: faults) }
+  package init(faults: @escaping @Sendable (Call) -> InjectedFault?) { self.init(intercept: faults) }
 
-  private init(intercept: (@Sendable (Call) -> Fault?)?) { self.intercept = intercept }
+  private init(intercept: (@Sendable (Call) -> InjectedFault?)?) { self.intercept = intercept }
 
   /// Makes a call, and repeats it while signals interrupt it.
   ///
@@ -76,25 +76,29 @@ package struct FileSystem: Sendable {
 
 extension FileSystem {
   /// Opens a directory at a path from the user; follows links.
-  package func openDirectory(_ path: String) throws(Errno) -> Descriptor {
-    Descriptor(
+  package func openDirectory(_ path: String) throws(Errno) -> OwnedFileDescriptor {
+    OwnedFileDescriptor(
       try perform(.open) { _ in
         try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec], retryOnInterrupt: false)
       })
   }
 
-  package func openDirectory(_ name: Name, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
+  package func openDirectory(_ name: Name, in parent: borrowing OwnedFileDescriptor) throws(Errno)
+    -> OwnedFileDescriptor
+  {
     let raw = parent.raw
-    return Descriptor(
+    return OwnedFileDescriptor(
       try perform(.open) { _ in
         try SystemCalls.open(name, in: raw, .readOnly, [.directory, .noFollow, .closeOnExec])
       })
   }
 
   /// Opens the directory that a link leads to, inside a directory from the user.
-  package func openLinkedDirectory(_ name: Name, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
+  package func openLinkedDirectory(_ name: Name, in parent: borrowing OwnedFileDescriptor) throws(Errno)
+    -> OwnedFileDescriptor
+  {
     let raw = parent.raw
-    return Descriptor(
+    return OwnedFileDescriptor(
       try perform(.open) { _ in try SystemCalls.open(name, in: raw, .readOnly, [.directory, .closeOnExec]) })
   }
 
@@ -104,20 +108,22 @@ extension FileSystem {
   /// Opens a file from the user for reading; follows links. A terminal does not become this process's controlling
   /// terminal.
   package func openForReading(_ path: String, _ missingWriter: MissingWriter = .returnsAtOnce) throws(Errno)
-    -> Descriptor
+    -> OwnedFileDescriptor
   {
     let waiting: FileDescriptor.OpenOptions = missingWriter == .waits ? [] : .nonBlocking
-    return Descriptor(
+    return OwnedFileDescriptor(
       try perform(.open) { _ in
         try FileDescriptor.open(
-          path, .readOnly, options: [waiting, .closeOnExec, SystemCalls.noTerminal], retryOnInterrupt: false)
+          path, .readOnly, options: [waiting, .closeOnExec, SystemCalls.noControllingTerminal], retryOnInterrupt: false)
       })
   }
 
   /// Opens an entry of a directory for reading. Fails with ELOOP for a link. Does not wait if a pipe has no writer.
-  package func openForReading(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
+  package func openForReading(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno)
+    -> OwnedFileDescriptor
+  {
     let raw = parent.raw
-    return Descriptor(
+    return OwnedFileDescriptor(
       try perform(.open) { _ in
         try SystemCalls.open(name, in: raw, .readOnly, [.nonBlocking, .noFollow, .closeOnExec])
       })
@@ -125,8 +131,8 @@ extension FileSystem {
 
   /// Opens one of Keyhaul's own files for reading by its full path, with the same restrictions as an entry of a
   /// directory.
-  package func openOwnFile(_ path: String) throws(Errno) -> Descriptor {
-    Descriptor(
+  package func openOwnFile(_ path: String) throws(Errno) -> OwnedFileDescriptor {
+    OwnedFileDescriptor(
       try perform(.open) { _ in
         try FileDescriptor.open(
           path, .readOnly, options: [.nonBlocking, .noFollow, .closeOnExec], retryOnInterrupt: false)
@@ -134,9 +140,10 @@ extension FileSystem {
   }
 
   /// Creates a file that does not exist yet, for its owner alone.
-  package func createFile(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
+  package func createFile(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) -> OwnedFileDescriptor
+  {
     let raw = parent.raw
-    return Descriptor(
+    return OwnedFileDescriptor(
       try perform(.create) { _ in
         try SystemCalls.open(
           name, in: raw, .writeOnly, [.create, .exclusiveCreate, .noFollow, .closeOnExec], permissions: 0o600)
@@ -144,8 +151,8 @@ extension FileSystem {
   }
 
   /// Creates a file that does not exist yet at a path, for its owner alone.
-  package func createFile(_ path: String) throws(Errno) -> Descriptor {
-    Descriptor(
+  package func createFile(_ path: String) throws(Errno) -> OwnedFileDescriptor {
+    OwnedFileDescriptor(
       try perform(.create) { _ in
         try SystemCalls.open(
           path, in: SystemCalls.workingDirectory, .writeOnly, [.create, .exclusiveCreate, .noFollow, .closeOnExec],
@@ -155,20 +162,20 @@ extension FileSystem {
 
   /// Opens a file from the user for reading, and for appending at its current end. If there is no file, creates one
   /// that only its owner can access. Fails with ELOOP for a link. Does not wait if a pipe has no writer.
-  package func openForAppending(_ path: String) throws(Errno) -> Descriptor {
-    Descriptor(
+  package func openForAppending(_ path: String) throws(Errno) -> OwnedFileDescriptor {
+    OwnedFileDescriptor(
       try perform(.create) { _ in
         try FileDescriptor.open(
           path, .readWrite,
-          options: [.create, .append, .nonBlocking, .noFollow, .closeOnExec, SystemCalls.noTerminal],
+          options: [.create, .append, .nonBlocking, .noFollow, .closeOnExec, SystemCalls.noControllingTerminal],
           permissions: [.ownerReadWrite], retryOnInterrupt: false)
       })
   }
 
   /// Creates a file for its owner alone and unlinks it immediately.
-  package func createNamelessFile(in directory: String) throws(Errno) -> Descriptor {
+  package func createUnlinkedFile(in directory: String) throws(Errno) -> OwnedFileDescriptor {
     var name: [CChar] = []
-    let file = Descriptor(
+    let file = OwnedFileDescriptor(
       try perform(.create) { _ in
         // An interrupted call has used up its pattern.
         name = Array("\(directory)/keyhaul-XXXXXX".utf8CString)
@@ -179,7 +186,7 @@ extension FileSystem {
       try SystemCalls.remove(name, in: SystemCalls.workingDirectory, isDirectory: false)
     }
     // A child process would otherwise inherit the descriptor.
-    try perform(.open, omitted: ()) { _ in try SystemCalls.keepFromChildren(raw) }
+    try perform(.open, omitted: ()) { _ in try SystemCalls.setCloseOnExec(raw) }
     return file
   }
 }
@@ -233,13 +240,13 @@ extension FileSystem {
   }
 
   /// Syncs a file's content to the disk.
-  package func sync(_ file: borrowing Descriptor) throws(Errno) {
+  package func sync(_ file: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = file.raw
     try perform(.sync, omitted: ()) { _ in try SystemCalls.synchronize(raw) }
   }
 
   /// Syncs a directory's entries to the disk; does nothing if the file system does not support it.
-  package func syncDirectory(_ directory: borrowing Descriptor) throws(Errno) {
+  package func syncDirectory(_ directory: borrowing OwnedFileDescriptor) throws(Errno) {
     do throws(Errno) {
       try sync(directory)
     } catch {
@@ -249,19 +256,19 @@ extension FileSystem {
 
   /// Syncs all data that was passed to a directory's file system: one wait for many files, whereas `sync` waits for
   /// each.
-  package func syncFileSystem(of directory: borrowing Descriptor) throws(Errno) {
+  package func syncFileSystem(of directory: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = directory.raw
     try perform(.syncFileSystem, omitted: ()) { _ in try SystemCalls.synchronizeFileSystem(raw) }
   }
 
   /// Prepares the written content of a file or directory for `syncFileSystem(of:)`.
-  package func handToDisk(_ file: borrowing Descriptor) throws(Errno) {
+  package func startWriteback(_ file: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = file.raw
-    try perform(.sync, omitted: ()) { _ in try SystemCalls.handToDisk(raw) }
+    try perform(.sync, omitted: ()) { _ in try SystemCalls.startWriteback(raw) }
   }
 
   /// Checks that a written file has the expected size, syncs it, and closes it.
-  package func seal(_ file: consuming Descriptor, byteCount: Int64) throws(Errno) {
+  package func finalize(_ file: consuming OwnedFileDescriptor, expectedByteCount byteCount: Int64) throws(Errno) {
     guard try status(of: file.raw).byteCount == byteCount else { throw .ioError }
     try sync(file)
     try file.close(self)
@@ -269,7 +276,7 @@ extension FileSystem {
 }
 
 extension FileSystem {
-  package func rename(_ old: String, to new: String, in parent: borrowing Descriptor) throws(Errno) {
+  package func rename(_ old: String, to new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, to: new, in: raw) }
   }
@@ -278,7 +285,7 @@ extension FileSystem {
   ///
   /// - Throws: `.fileExists` if the name exists. On a file system without such a rename, the name is checked first, and
   ///   a name that appears between the two calls is replaced.
-  package func renameToNew(_ old: String, _ new: String, in parent: borrowing Descriptor) throws(Errno) {
+  package func renameToNew(_ old: String, _ new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     do throws(Errno) {
       try perform(.rename, omitted: ()) { _ in try SystemCalls.renameToNew(old, new, in: raw) }
@@ -297,12 +304,12 @@ extension FileSystem {
   }
 
   /// Exchanges two names in one step, if the file system supports it.
-  package func exchange(_ first: String, _ second: String, in parent: borrowing Descriptor) throws(Errno) {
+  package func exchange(_ first: String, _ second: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     try perform(.exchange, omitted: ()) { _ in try SystemCalls.exchange(first, second, in: raw) }
   }
 
-  package func makeDirectory(_ name: String, in parent: borrowing Descriptor) throws(Errno) {
+  package func makeDirectory(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     try perform(.makeDirectory, omitted: ()) { _ in try SystemCalls.makeDirectory(name, in: raw, permissions: 0o700) }
   }
@@ -315,7 +322,7 @@ extension FileSystem {
     try setPermissions(0o700, of: path)
   }
 
-  package func remove(_ name: Name, in parent: borrowing Descriptor, isDirectory: Bool) throws(Errno) {
+  package func remove(_ name: Name, in parent: borrowing OwnedFileDescriptor, isDirectory: Bool) throws(Errno) {
     let raw = parent.raw
     try perform(.remove, omitted: ()) { _ in try SystemCalls.remove(name, in: raw, isDirectory: isDirectory) }
   }
@@ -332,7 +339,7 @@ extension FileSystem {
   }
 
   /// Returns the names in a directory, without `.` and `..`, in no particular order.
-  package func names(in directory: borrowing Descriptor) throws(Errno) -> [Name] {
+  package func names(in directory: borrowing OwnedFileDescriptor) throws(Errno) -> [Name] {
     let raw = directory.raw
     let copy = try perform(.list) { _ in
       try SystemCalls.open(".", in: raw, .readOnly, [.directory, .closeOnExec])
@@ -341,11 +348,11 @@ extension FileSystem {
   }
 
   /// Removes a file, or a directory with everything in it, without following links. Does nothing if it does not exist.
-  package func removeTree(_ name: Name, in parent: borrowing Descriptor) throws(Errno) {
+  package func removeTree(_ name: Name, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     try removeTree(name, in: parent, depth: 0)
   }
 
-  private func removeTree(_ name: Name, in parent: borrowing Descriptor, depth: Int) throws(Errno) {
+  private func removeTree(_ name: Name, in parent: borrowing OwnedFileDescriptor, depth: Int) throws(Errno) {
     guard let status = try status(of: name, in: parent) else { return }
     guard status.kind == .directory else { return try remove(name, in: parent, isDirectory: false) }
     guard depth < Self.maximumTreeDepth else { throw .tooManySymbolicLinkLevels }
@@ -363,7 +370,7 @@ extension FileSystem {
   ///
   /// - Returns: Whether nothing is left.
   @discardableResult
-  package func discardTree(_ name: String, in parent: borrowing Descriptor) -> Bool {
+  package func discardTree(_ name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
     for _ in 0..<2 {
       do throws(Errno) {
         try removeTree(name.systemName, in: parent)

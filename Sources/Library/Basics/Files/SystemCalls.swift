@@ -18,7 +18,7 @@ enum SystemCalls {
   static let workingDirectory = FileDescriptor(rawValue: AT_FDCWD)
 
   /// Prevents an opened terminal from becoming this process's controlling terminal.
-  static let noTerminal = FileDescriptor.OpenOptions(rawValue: O_NOCTTY)
+  static let noControllingTerminal = FileDescriptor.OpenOptions(rawValue: O_NOCTTY)
 
   static func open(
     _ name: Name, in directory: FileDescriptor, _ mode: FileDescriptor.AccessMode,
@@ -36,7 +36,7 @@ enum SystemCalls {
   }
 
   /// Closes a descriptor in the programs that this process starts.
-  static func keepFromChildren(_ file: FileDescriptor) throws(Errno) {
+  static func setCloseOnExec(_ file: FileDescriptor) throws(Errno) {
     _ = try checked(fcntl(file.rawValue, F_SETFD, FD_CLOEXEC))
   }
 
@@ -148,7 +148,7 @@ enum SystemCalls {
 
   /// Prepares a file for `synchronizeFileSystem(_:)`: on Apple's systems, moves its data from the system's cache to the
   /// disk's.
-  static func handToDisk(_ file: FileDescriptor) throws(Errno) {
+  static func startWriteback(_ file: FileDescriptor) throws(Errno) {
     #if canImport(Darwin)
       _ = try checked(fsync(file.rawValue))
     #endif

@@ -1,5 +1,5 @@
 /// A reason why bytes cannot be read as JSON.
-package struct JSONFault: Error, Equatable {
+package struct JSONParseError: Error, Equatable {
   package let reason: String
   /// The number of bytes before the error, or `nil` if it is not known.
   package var offset: Int?
@@ -23,7 +23,7 @@ package struct JSONFault: Error, Equatable {
 }
 
 /// A step from an array or object to one of its values.
-package enum JSONStep: Equatable, Sendable {
+package enum JSONPathComponent: Equatable, Sendable {
   case member(String)
   case element(Int)
 }
@@ -44,14 +44,14 @@ extension JSONValue {
   ///     stay in memory. For very long arrays.
   /// - Throws: The reason, with its offset, if the bytes are not JSON or exceed a limit.
   package init(
-    parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount, rereading member: String? = nil
-  ) throws(JSONFault) {
-    guard bytes.withUnsafeBytes({ UTF8Scalars.isValid($0) }) else { throw JSONFault(reason: "it is not JSON") }
+    parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount, decodingLazily member: String? = nil
+  ) throws(JSONParseError) {
+    guard bytes.withUnsafeBytes({ UTF8Scalars.isValid($0) }) else { throw JSONParseError(reason: "it is not JSON") }
     var parser = JSONParser(bytes: bytes, remaining: limit, reread: member)
-    do throws(JSONFault) {
+    do throws(JSONParseError) {
       self = try parser.document()
     } catch {
-      throw JSONFault(reason: error.reason, offset: parser.position, isOverLimit: error.isOverLimit)
+      throw JSONParseError(reason: error.reason, offset: parser.position, isOverLimit: error.isOverLimit)
     }
   }
 
@@ -59,9 +59,9 @@ extension JSONValue {
   ///
   /// - Parameter path: The path from the document's root value to the value.
   /// - Returns: The line, or `nil` if there is no value at `path` or the bytes are not a JSON document.
-  package static func line(of path: [JSONStep], in bytes: [UInt8]) -> Int? {
-    var parser = JSONParser(bytes: bytes, remaining: maximumValueCount, sought: path)
-    do throws(JSONFault) { _ = try parser.document() } catch { return nil }
+  package static func line(of path: [JSONPathComponent], in bytes: [UInt8]) -> Int? {
+    var parser = JSONParser(bytes: bytes, remaining: maximumValueCount, target: path)
+    do throws(JSONParseError) { _ = try parser.document() } catch { return nil }
     return parser.found.map { line(of: $0, in: bytes) }
   }
 
@@ -76,17 +76,17 @@ private struct JSONParser {
   var remaining: Int
   var position = 0
   /// The path of the value whose offset is wanted.
-  var sought: [JSONStep] = []
-  /// The number of components of `sought` that lead to the current value.
-  var stepsTaken = 0
+  var target: [JSONPathComponent] = []
+  /// The number of components of `target` that lead to the current value.
+  var matchedCount = 0
   /// The offset of the wanted value, or of its name if it is a member.
   var found: Int?
   /// The member of the root object whose elements are parsed on each access.
   var reread: String?
 
-  private static let malformed = JSONFault(reason: "it is not JSON")
+  private static let malformed = JSONParseError(reason: "it is not JSON")
 
-  mutating func document() throws(JSONFault) -> JSONValue {
+  mutating func document() throws(JSONParseError) -> JSONValue {
     position = UTF8Scalars.byteOrderMarkCount(of: bytes)
     skipBlanks()
     let value = try value(depth: 0)
@@ -97,23 +97,25 @@ private struct JSONParser {
 
   private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-  private mutating func take(_ byte: UInt8) -> Bool {
+  private mutating func consume(_ byte: UInt8) -> Bool {
     guard next == byte else { return false }
     position += 1
     return true
   }
 
-  private mutating func expect(_ byte: UInt8) throws(JSONFault) {
-    guard take(byte) else { throw Self.malformed }
+  private mutating func expect(_ byte: UInt8) throws(JSONParseError) {
+    guard consume(byte) else { throw Self.malformed }
   }
 
   private mutating func skipBlanks() {
     while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
   }
 
-  private mutating func value(depth: Int, isReread: Bool = false) throws(JSONFault) -> JSONValue {
+  private mutating func value(depth: Int, isReread: Bool = false) throws(JSONParseError) -> JSONValue {
     remaining -= 1
-    guard remaining >= 0 else { throw JSONFault(reason: "it has more values than Keyhaul reads", isOverLimit: true) }
+    guard remaining >= 0 else {
+      throw JSONParseError(reason: "it has more values than Keyhaul reads", isOverLimit: true)
+    }
     switch next {
     case UInt8(ascii: "\""): return .string(try string())
     case UInt8(ascii: "{"): return try object(depth: depth + 1)
@@ -131,83 +133,85 @@ private struct JSONParser {
   ///   - step: The path component of the value.
   ///   - start: The offset of the value.
   ///   - depth: The depth of the array or object, at least 1.
-  private mutating func enter(_ step: @autoclosure () -> JSONStep, at start: Int, depth: Int) {
-    guard found == nil, stepsTaken == depth - 1, stepsTaken < sought.count, sought[stepsTaken] == step() else { return }
-    stepsTaken = depth
-    if stepsTaken == sought.count { found = start }
+  private mutating func beginValue(_ step: @autoclosure () -> JSONPathComponent, at start: Int, depth: Int) {
+    guard found == nil, matchedCount == depth - 1, matchedCount < target.count, target[matchedCount] == step() else {
+      return
+    }
+    matchedCount = depth
+    if matchedCount == target.count { found = start }
   }
 
   /// Records the end of a value in an array or object.
-  private mutating func leave(depth: Int) { stepsTaken = min(stepsTaken, depth - 1) }
+  private mutating func endValue(depth: Int) { matchedCount = min(matchedCount, depth - 1) }
 
-  private func check(_ depth: Int) throws(JSONFault) {
+  private func check(_ depth: Int) throws(JSONParseError) {
     guard depth <= JSONValue.maximumDepth else {
-      throw JSONFault(reason: "it is nested more than \(JSONValue.maximumDepth) deep", isOverLimit: true)
+      throw JSONParseError(reason: "it is nested more than \(JSONValue.maximumDepth) deep", isOverLimit: true)
     }
   }
 
-  private mutating func array(depth: Int) throws(JSONFault) -> JSONValue {
+  private mutating func array(depth: Int) throws(JSONParseError) -> JSONValue {
     var elements: [JSONValue] = []
     try forEachElement(depth: depth) { element, _ in elements.append(element) }
     return .array(elements)
   }
 
-  private mutating func rereadArray(depth: Int) throws(JSONFault) -> JSONValue {
+  private mutating func rereadArray(depth: Int) throws(JSONParseError) -> JSONValue {
     var starts: [Int] = []
     try forEachElement(depth: depth) { starts.append($1) }
     return .elements(count: starts.count) { [bytes, starts] index in
       var parser = JSONParser(bytes: bytes, remaining: .max, position: starts[index])
       // The same bytes were parsed before.
-      do throws(JSONFault) { return try parser.value(depth: depth) } catch { return .null }
+      do throws(JSONParseError) { return try parser.value(depth: depth) } catch { return .null }
     }
   }
 
   /// Parses an array and calls a closure with each element and its offset.
-  private mutating func forEachElement(depth: Int, _ body: (JSONValue, Int) -> Void) throws(JSONFault) {
+  private mutating func forEachElement(depth: Int, _ body: (JSONValue, Int) -> Void) throws(JSONParseError) {
     try check(depth)
     try expect(UInt8(ascii: "["))
     skipBlanks()
-    if take(UInt8(ascii: "]")) { return }
+    if consume(UInt8(ascii: "]")) { return }
     for index in 0... {
       skipBlanks()
       let start = position
-      enter(.element(index), at: start, depth: depth)
+      beginValue(.element(index), at: start, depth: depth)
       body(try value(depth: depth), start)
-      leave(depth: depth)
+      endValue(depth: depth)
       skipBlanks()
-      if take(UInt8(ascii: "]")) { return }
+      if consume(UInt8(ascii: "]")) { return }
       try expect(UInt8(ascii: ","))
     }
   }
 
-  private mutating func object(depth: Int) throws(JSONFault) -> JSONValue {
+  private mutating func object(depth: Int) throws(JSONParseError) -> JSONValue {
     try check(depth)
     try expect(UInt8(ascii: "{"))
     skipBlanks()
     var fields: [(String, JSONValue)] = []
     var names: Set<String> = []
-    if take(UInt8(ascii: "}")) { return .object(fields) }
+    if consume(UInt8(ascii: "}")) { return .object(fields) }
     while true {
       skipBlanks()
       let start = position
       let name = try string()
       guard names.insert(name).inserted else {
-        throw JSONFault(
+        throw JSONParseError(
           reason: "an object in it has two members with the same name")
       }
       skipBlanks()
       try expect(UInt8(ascii: ":"))
       skipBlanks()
-      enter(.member(name), at: start, depth: depth)
+      beginValue(.member(name), at: start, depth: depth)
       fields.append((name, try value(depth: depth, isReread: depth == 1 && name == reread)))
-      leave(depth: depth)
+      endValue(depth: depth)
       skipBlanks()
-      if take(UInt8(ascii: "}")) { return .object(fields) }
+      if consume(UInt8(ascii: "}")) { return .object(fields) }
       try expect(UInt8(ascii: ","))
     }
   }
 
-  private mutating func word(_ word: String, _ value: JSONValue) throws(JSONFault) -> JSONValue {
+  private mutating func word(_ word: String, _ value: JSONValue) throws(JSONParseError) -> JSONValue {
     guard bytes[position...].starts(with: word.utf8) else { throw Self.malformed }
     position += word.utf8.count
     return value
@@ -221,35 +225,37 @@ private struct JSONParser {
     return position - start
   }
 
-  private mutating func number() throws(JSONFault) -> JSONValue {
+  private mutating func number() throws(JSONParseError) -> JSONValue {
     let start = position
-    _ = take(UInt8(ascii: "-"))
+    _ = consume(UInt8(ascii: "-"))
     let beginsWithZero = next == UInt8(ascii: "0")
     let wholeDigits = digits()
     guard wholeDigits > 0, !beginsWithZero || wholeDigits == 1 else { throw Self.malformed }
     var isWhole = true
-    if take(UInt8(ascii: ".")) {
+    if consume(UInt8(ascii: ".")) {
       isWhole = false
       guard digits() > 0 else { throw Self.malformed }
     }
-    if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+    if consume(UInt8(ascii: "e")) || consume(UInt8(ascii: "E")) {
       isWhole = false
-      if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+      if !consume(UInt8(ascii: "+")) { _ = consume(UInt8(ascii: "-")) }
       guard digits() > 0 else { throw Self.malformed }
     }
     let text = String(decoding: bytes[start..<position], as: UTF8.self)
     if isWhole, let integer = Int64(text) { return .integer(integer) }
-    guard let number = Double(text), number.isFinite else { throw JSONFault(reason: "a number in it is out of range") }
+    guard let number = Double(text), number.isFinite else {
+      throw JSONParseError(reason: "a number in it is out of range")
+    }
     return .number(number)
   }
 
   // MARK: Strings
 
-  private mutating func string() throws(JSONFault) -> String {
+  private mutating func string() throws(JSONParseError) -> String {
     try expect(UInt8(ascii: "\""))
     let start = position
     while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
-    if take(UInt8(ascii: "\"")) { return String(decoding: bytes[start..<position - 1], as: UTF8.self) }
+    if consume(UInt8(ascii: "\"")) { return String(decoding: bytes[start..<position - 1], as: UTF8.self) }
     var text = Array(bytes[start..<position])
     while true {
       guard let byte = next, byte >= 0x20 else { throw Self.malformed }
@@ -262,7 +268,7 @@ private struct JSONParser {
     }
   }
 
-  private mutating func escape() throws(JSONFault) -> Unicode.Scalar {
+  private mutating func escape() throws(JSONParseError) -> Unicode.Scalar {
     guard let byte = next else { throw Self.malformed }
     position += 1
     switch byte {
@@ -280,10 +286,10 @@ private struct JSONParser {
   }
 
   /// Parses four digits, or the eight digits of a surrogate pair.
-  private mutating func codePoint() throws(JSONFault) -> Unicode.Scalar {
+  private mutating func codePoint() throws(JSONParseError) -> Unicode.Scalar {
     let first = try fourDigits()
     if let scalar = Unicode.Scalar(first) { return scalar }
-    guard (0xD800..<0xDC00).contains(first), take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else {
+    guard (0xD800..<0xDC00).contains(first), consume(UInt8(ascii: "\\")), consume(UInt8(ascii: "u")) else {
       throw Self.malformed
     }
     let second = try fourDigits()
@@ -293,7 +299,7 @@ private struct JSONParser {
     return scalar
   }
 
-  private mutating func fourDigits() throws(JSONFault) -> UInt32 {
+  private mutating func fourDigits() throws(JSONParseError) -> UInt32 {
     var value: UInt32 = 0
     for _ in 0..<4 {
       guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { throw Self.malformed }

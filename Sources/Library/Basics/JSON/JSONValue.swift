@@ -7,14 +7,14 @@ package enum JSONValue: Sendable {
   case number(Double)
   case string(String)
   /// A secret that is written as a string from memory that is wiped. Parsing never creates this case.
-  case sensitive(SensitiveBytes, SensitiveForm)
+  case sensitive(SensitiveBytes, SensitiveEncoding)
   case array([JSONValue])
   /// An array whose elements are created one by one, on each access.
   case elements(count: Int, @Sendable (Int) -> JSONValue)
   case object([(String, JSONValue)])
 
   /// The text form of secret bytes in a string.
-  package enum SensitiveForm: Sendable {
+  package enum SensitiveEncoding: Sendable {
     /// The bytes as UTF-8; invalid bytes are replaced.
     case text
     case base64
@@ -217,7 +217,7 @@ extension JSONValue {
     buffer.append(UInt8(ascii: "\""))
   }
 
-  private static func write(_ bytes: SensitiveBytes, _ form: SensitiveForm, to buffer: inout SensitiveBuffer) {
+  private static func write(_ bytes: SensitiveBytes, _ form: SensitiveEncoding, to buffer: inout SensitiveBuffer) {
     buffer.append(UInt8(ascii: "\""))
     bytes.withBytes { bytes in
       switch form {

@@ -6,20 +6,20 @@
 package final class SecretArena: Sendable {
   /// For passwords and keys. The limit of locked memory is small, and these are more important than the secret of one
   /// item.
-  package static let keys = SecretArena(mayLock: SecretPages.lockLimit)
+  package static let keys = SecretArena(lockLimit: SecretPages.lockLimit)
   /// For the secrets of items, and data derived from them.
-  package static let items = SecretArena(mayLock: SecretPages.lockLimit / 2)
+  package static let items = SecretArena(lockLimit: SecretPages.lockLimit / 2)
 
   private let state: Locked<State>
 
   /// Creates an arena.
   ///
   /// - Parameter limit: The most bytes to lock.
-  init(mayLock limit: Int) { state = Locked(State(lockLimit: limit)) }
+  init(lockLimit limit: Int) { state = Locked(State(lockLimit: limit)) }
 
   /// Returns zeroed memory. Its address is not `nil`, even if `count` is 0.
   package func allocate(_ count: Int) -> UnsafeMutableRawBufferPointer {
-    let address = state.withLock { state in state.take(SlotSize(holding: count)) }
+    let address = state.withLock { state in state.allocate(SlotSize(holding: count)) }
     return UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(bitPattern: address), count: count)
   }
 
@@ -29,7 +29,7 @@ package final class SecretArena: Sendable {
     wipe(buffer)
     let address = UInt(bitPattern: start)
     let size = SlotSize(holding: buffer.count)
-    state.withLock { state in state.giveBack(address, size) }
+    state.withLock { state in state.free(address, size) }
   }
 
   /// The number of bytes in pages, and how many of them are locked against swapping.
@@ -48,18 +48,18 @@ package final class SecretArena: Sendable {
     let lockLimit: Int
     var mappedByteCount = 0
     var lockedByteCount = 0
-    private var free = [UInt](repeating: 0, count: SlotSize.smallClassCount)
+    private var freeSmall = [UInt](repeating: 0, count: SlotSize.smallClassCount)
     private var freeLarge: [Int: [UInt]] = [:]
     private var next: UInt = 0
     private var end: UInt = 0
 
     init(lockLimit: Int) { self.lockLimit = lockLimit }
 
-    mutating func take(_ size: SlotSize) -> UInt {
-      guard let number = size.smallClass else { return takeLarge(size.byteCount) }
-      let slot = free[number]
+    mutating func allocate(_ size: SlotSize) -> UInt {
+      guard let number = size.smallClass else { return allocateLarge(size.byteCount) }
+      let slot = freeSmall[number]
       if slot != 0, let pointer = UnsafeMutableRawPointer(bitPattern: slot) {
-        free[number] = pointer.load(as: UInt.self)
+        freeSmall[number] = pointer.load(as: UInt.self)
         pointer.storeBytes(of: 0, as: UInt.self)
         return slot
       }
@@ -72,17 +72,17 @@ package final class SecretArena: Sendable {
       return next
     }
 
-    mutating func giveBack(_ slot: UInt, _ size: SlotSize) {
+    mutating func free(_ slot: UInt, _ size: SlotSize) {
       guard let number = size.smallClass else {
         freeLarge[size.byteCount, default: []].append(slot)
         SecretPages.returnMemory(of: slot, size.byteCount)
         return
       }
-      UnsafeMutableRawPointer(bitPattern: slot)?.storeBytes(of: free[number], as: UInt.self)
-      free[number] = slot
+      UnsafeMutableRawPointer(bitPattern: slot)?.storeBytes(of: freeSmall[number], as: UInt.self)
+      freeSmall[number] = slot
     }
 
-    private mutating func takeLarge(_ byteCount: Int) -> UInt {
+    private mutating func allocateLarge(_ byteCount: Int) -> UInt {
       if let slot = freeLarge[byteCount]?.popLast() {
         SecretPages.use(slot)
         return slot
@@ -92,8 +92,8 @@ package final class SecretArena: Sendable {
 
     private mutating func map(_ byteCount: Int) -> UInt {
       let all = byteCount + SecretPages.headerByteCount
-      let mayLock = byteCount < SecretPages.byteCount && lockedByteCount + all <= lockLimit
-      let pages = SecretPages.map(all, locked: mayLock)
+      let shouldLock = byteCount < SecretPages.byteCount && lockedByteCount + all <= lockLimit
+      let pages = SecretPages.map(all, locked: shouldLock)
       mappedByteCount += all
       if pages.isLocked { lockedByteCount += all }
       return pages.content

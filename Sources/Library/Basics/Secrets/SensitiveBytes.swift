@@ -3,7 +3,7 @@
 /// Shared by reference, so that items can be passed around without copying their secrets, and overwritten when the last
 /// reference is released. Keys and passwords use the noncopyable `Secret` instead.
 public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomReflectable {
-  private let memory: WipedMemory
+  private let memory: SecureMemory
 
   /// The number of bytes, which is not treated as a secret.
   public var count: Int { memory.count }
@@ -14,7 +14,7 @@ public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomRefl
   public init<Failure: Error>(
     count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    memory = try WipedMemory(count: count, in: .items, filledBy: body)
+    memory = try SecureMemory(count: count, in: .items, filledBy: body)
   }
 
   /// Creates a copy of bytes. The caller remains responsible for wiping the original.

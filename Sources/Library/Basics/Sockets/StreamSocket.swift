@@ -13,18 +13,18 @@ package import SystemPackage
 ///
 /// A single thread reads; any thread may write or shut down.
 package final class StreamSocket: Sendable {
-  private let descriptor: Descriptor
+  private let descriptor: OwnedFileDescriptor
 
-  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+  init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 
   /// Connects to a port of 127.0.0.1.
   package convenience init(loopbackPort port: UInt16) throws(Errno) {
-    self.init(Descriptor(FileDescriptor(rawValue: try checked(keyhaul_connect_loopback(port)))))
+    self.init(OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_connect_loopback(port)))))
   }
 
   /// Connects to a socket at a path.
   package convenience init(path: String) throws(Errno) {
-    self.init(Descriptor(FileDescriptor(rawValue: try checked(keyhaul_connect_path(path)))))
+    self.init(OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_connect_path(path)))))
   }
 
   /// Reads the bytes that are there, or waits for the first of them.
@@ -72,7 +72,7 @@ package final class StreamSocket: Sendable {
 
 /// A socket that waits for connections on this machine alone: a loopback address, or a path for its owner.
 package final class ListeningSocket: Sendable {
-  private let descriptor: Descriptor
+  private let descriptor: OwnedFileDescriptor
   /// The port of a loopback address; `nil` if the socket is at a path.
   package let port: UInt16?
   /// The path from the root; `nil` if the address is a loopback address.
@@ -86,7 +86,7 @@ package final class ListeningSocket: Sendable {
   /// - Parameter port: The port, or 0 for a free one.
   package init(loopbackPort port: UInt16, version6: Bool = false) throws(Errno) {
     var chosen = port
-    descriptor = Descriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_loopback(version6, &chosen))))
+    descriptor = OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_loopback(version6, &chosen))))
     self.port = chosen
     path = nil
   }
@@ -96,7 +96,7 @@ package final class ListeningSocket: Sendable {
   /// - Throws: `.addressInUse` if anything is at the path.
   package init(path: String) throws(Errno) {
     let absolute = path.hasPrefix("/") ? path : try SystemCalls.workingDirectoryPath() + "/" + path
-    descriptor = Descriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_path(path))))
+    descriptor = OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_path(path))))
     port = nil
     self.path = absolute
   }
@@ -108,7 +108,7 @@ package final class ListeningSocket: Sendable {
     guard try isReadable(descriptor.raw, within: limit) else { return nil }
     do throws(Errno) {
       let accepted = try checked(keyhaul_accept(descriptor.raw.rawValue, Self.writeSeconds))
-      return StreamSocket(Descriptor(FileDescriptor(rawValue: accepted)))
+      return StreamSocket(OwnedFileDescriptor(FileDescriptor(rawValue: accepted)))
     } catch {
       // A peer may go away before it is accepted. The listener is still sound.
       if error == .connectionAbort || error == .interrupted || error == .wouldBlock { return nil }

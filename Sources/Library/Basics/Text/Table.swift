@@ -22,7 +22,7 @@ package struct Table {
   package let columns: [Column]
   private var rows: [[String]] = []
   /// The rows before `rows` that are created on each access, and their number.
-  private let made: (count: Int, row: (Int) -> [String])
+  private let generated: (count: Int, row: (Int) -> [String])
 
   package init(_ columns: [Column]) { self.init(columns, count: 0) { _ in [] } }
 
@@ -34,7 +34,7 @@ package struct Table {
   ///   - row: Returns the cells of a row, as for `add(_:)`. Called several times for each row.
   package init(_ columns: [Column], count: Int, row: @escaping (Int) -> [String]) {
     self.columns = columns
-    made = (count, row)
+    generated = (count, row)
   }
 
   /// Appends a row. Missing cells are empty; surplus cells are ignored.
@@ -43,12 +43,12 @@ package struct Table {
   /// Returns whether all cells fit without being cut.
   package func fits(_ style: TextStyle) -> Bool { Self.total(widths(style)) <= style.width }
 
-  private var rowCount: Int { made.count + rows.count }
+  private var rowCount: Int { generated.count + rows.count }
 
   /// Returns the cells of a row, created again on each access so that they are not all in memory next to the lines.
   private func cells(_ position: Int, _ style: TextStyle) -> [String] {
-    let cells = position < made.count ? made.row(position) : rows[position - made.count]
-    return columns.indices.map { $0 < cells.count ? style.adapted(HostileText.shown(cells[$0])) : "" }
+    let cells = position < generated.count ? generated.row(position) : rows[position - generated.count]
+    return columns.indices.map { $0 < cells.count ? style.adapted(UntrustedText.escaped(cells[$0])) : "" }
   }
 
   private static func total(_ widths: [Int]) -> Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
@@ -68,7 +68,7 @@ package struct Table {
   package func lines(style: TextStyle) -> [String] { lines(style, widths(style)) }
 
   /// Returns the heading and the rows, or those of another table if a cell would have to be cut.
-  package func lines(style: TextStyle, orWhereTooWide other: () -> Table) -> [String] {
+  package func lines(style: TextStyle, fallback other: () -> Table) -> [String] {
     let widths = widths(style)
     return Self.total(widths) <= style.width ? lines(style, widths) : other().lines(style: style)
   }

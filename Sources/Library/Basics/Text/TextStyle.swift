@@ -29,7 +29,7 @@ package struct TextStyle: Equatable, Sendable {
       if scalar.isASCII {
         result.unicodeScalars.append(scalar)
       } else {
-        result += Self.spelledInASCII[scalar] ?? HostileText.escape(scalar)
+        result += Self.spelledInASCII[scalar] ?? UntrustedText.escape(scalar)
       }
     }
     return result

@@ -96,21 +96,21 @@ extension DisplayWidth {
 extension TextStyle {
   /// Returns a name from a file, escaped and cut to the width of a line or table column. A name may be a megabyte long
   /// and appear in every row.
-  package func shownName(_ name: String) -> String {
-    adapted(HostileText.shown(name, columns: max(width, Table.minimumColumnWidth), ellipsis: ellipsis))
+  package func escapedName(_ name: String) -> String {
+    adapted(UntrustedText.escaped(name, columns: max(width, Table.minimumColumnWidth), ellipsis: ellipsis))
   }
 }
 
-extension HostileText {
+extension UntrustedText {
   /// Returns the start of a name for an error's text, which is escaped when it is displayed.
   package static func shortened(_ text: String, columns: Int) -> String {
     DisplayWidth.cut(String(text.unicodeScalars.prefix(columns * 8)), columns: columns, ellipsis: "…")
   }
 
   /// Returns a name, escaped and cut to a number of columns.
-  package static func shown(_ text: String, columns: Int, ellipsis: String = "…") -> String {
+  package static func escaped(_ text: String, columns: Int, ellipsis: String = "…") -> String {
     // A name may be a megabyte long, so only the part that can be visible is processed.
     let start = String(text.unicodeScalars.prefix(columns * 8 + 8))
-    return DisplayWidth.cut(shown(start), columns: columns, ellipsis: ellipsis)
+    return DisplayWidth.cut(escaped(start), columns: columns, ellipsis: ellipsis)
   }
 }

@@ -9,10 +9,10 @@ package enum ParallelMap {
 
   /// The number of elements for each job that may be ahead of delivery, so that a slow element does not stop the
   /// others.
-  package static let leadOfJob = 4
+  package static let maximumLeadPerJob = 4
 
   /// The time to wait for a result before `shouldContinue` is called again, in seconds.
-  private static let patience = 0.05
+  private static let waitInterval = 0.05
 
   /// Processes each element that `next` returns, at most `jobs` at once, and delivers the results in order.
   ///
@@ -34,13 +34,13 @@ package enum ParallelMap {
   ///   delivered, and none after it.
   @discardableResult
   package static func run<Input: Sendable, Output: Sendable, Failure: Error>(
-    jobs: Int, startThread: WorkThread.Starter = WorkThread.start, next: () throws(Failure) -> Input?,
+    jobs: Int, startThread: SecureThread.Starter = SecureThread.start, next: () throws(Failure) -> Input?,
     shouldContinue: () -> Bool = { true },
     work: @escaping @Sendable (Input) throws(Failure) -> Output, deliver: (Output) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
     guard jobs > 1, !isJob else {
       while shouldContinue(), let input = try next() {
-        let output = try alone { () throws(Failure) in try work(input) }
+        let output = try runAsJob { () throws(Failure) in try work(input) }
         guard shouldContinue() else { return false }
         try deliver(output)
       }
@@ -50,7 +50,7 @@ package enum ParallelMap {
     defer { pool.finish() }
     var (given, delivered, started, isAtEnd) = (0, 0, 0, false)
     while shouldContinue() {
-      if !isAtEnd, given - delivered < jobs * leadOfJob {
+      if !isAtEnd, given - delivered < jobs * maximumLeadPerJob {
         if let input = try next() {
           pool.add(input, at: given)
           given += 1
@@ -61,9 +61,9 @@ package enum ParallelMap {
         }
       }
       if isAtEnd, delivered == given { return true }
-      let mustWait = isAtEnd || given - delivered == jobs * leadOfJob
-      if mustWait, started == 0 { alone { pool.workOnce() } }
-      if let result = pool.result(at: delivered, waitingFor: mustWait ? patience : 0) {
+      let mustWait = isAtEnd || given - delivered == jobs * maximumLeadPerJob
+      if mustWait, started == 0 { runAsJob { pool.workOnce() } }
+      if let result = pool.result(at: delivered, waitingFor: mustWait ? waitInterval : 0) {
         let output = try result.get()
         guard shouldContinue() else { return false }
         delivered += 1
@@ -82,7 +82,7 @@ package enum ParallelMap {
   }
 
   /// Runs work as a job on the caller's thread.
-  private static func alone<Output, Failure: Error>(_ work: () throws(Failure) -> Output) throws(Failure) -> Output {
+  private static func runAsJob<Output, Failure: Error>(_ work: () throws(Failure) -> Output) throws(Failure) -> Output {
     let wasJob = isJob
     isJob = true
     defer { isJob = wasJob }
@@ -103,7 +103,7 @@ package enum ParallelMap {
     /// Starts a job.
     ///
     /// - Returns: `false` if no thread can be started for the job.
-    func startJob(_ startThread: WorkThread.Starter) -> Bool {
+    func startJob(_ startThread: SecureThread.Starter) -> Bool {
       locked { jobCount += 1 }
       let isRunning = startThread { [self] in
         isJob = true

@@ -67,7 +67,7 @@ struct BackupUpload {
     try link.remove(["\(root)/\(Self.snapshot)"], progress: 98)
     try send(&status, "finished", progress: 100)
     content.recordBackup(at: date)
-    device.note("backup finished, \(Amounts.bytes(byteCount))")
+    device.note("backup finished, \(HumanReadable.bytes(byteCount))")
   }
 
   /// The files of the backup: its payloads, its two manifests, and the bytes of its status. What the computer itself writes

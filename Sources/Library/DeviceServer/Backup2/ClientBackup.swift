@@ -180,7 +180,7 @@ struct ClientBackup {
       }
       try hand(file, of: backup, source, to: "\(directory)/\(parts.last ?? "")", folder)
     }
-    device.note("unpacked \(Amounts.count(files.count, "file"))")
+    device.note("unpacked \(HumanReadable.count(files.count, "file"))")
   }
 
   private func extract(

@@ -48,7 +48,7 @@ struct DeviceContent {
     }
     let report = prepared.report
     device.note(
-      "backing up \(report.exportedCount) of \(Amounts.count(report.total, "item")), "
+      "backing up \(report.exportedCount) of \(HumanReadable.count(report.total, "item")), "
         + (prepared.contents.isEncrypted ? "encrypted" : "without a password"))
     return prepared.contents.date
   }
@@ -115,14 +115,14 @@ struct DeviceContent {
   private func note(_ plan: MigrationPlan) {
     let summary = plan.summary
     var parts = [
-      "restored \(summary.migrates) of \(Amounts.count(summary.total, "item"))", "removed \(summary.removed)",
+      "restored \(summary.migrates) of \(HumanReadable.count(summary.total, "item"))", "removed \(summary.removed)",
     ]
     if summary.staysBehind > 0 { parts.append("\(summary.staysBehind) stay behind") }
     if summary.unreadable > 0 { parts.append("\(summary.unreadable) unreadable") }
     device.note(parts.joined(separator: ", "))
     for reason in Reason.allCases {
       guard let count = summary.byReason[reason], count > 0 else { continue }
-      device.note("  \(Amounts.count(count, "item")): \(reason.rawValue)")
+      device.note("  \(HumanReadable.count(count, "item")): \(reason.rawValue)")
     }
   }
 

@@ -22,7 +22,7 @@ extension DeviceLink {
   /// A file to be sent.
   package struct OutgoingFile {
     /// The name that a client shows.
-    let shownName: String
+    let escapedName: String
     /// The path in the client's folder.
     let path: String
     let byteCount: Int64
@@ -31,7 +31,7 @@ extension DeviceLink {
 
     /// A file whose bytes are in memory.
     package init(_ bytes: [UInt8], shownAs name: String, to path: String) {
-      shownName = name
+      escapedName = name
       self.path = path
       byteCount = Int64(bytes.count)
       forEachPortion = { (body) throws(BackupServiceError) in
@@ -45,7 +45,7 @@ extension DeviceLink {
 
     /// A file of this machine.
     init(_ file: StagedFile, shownAs name: String, to path: String) {
-      shownName = name
+      escapedName = name
       self.path = path
       byteCount = file.byteCount
       forEachPortion = { (body) throws(BackupServiceError) in try file.forEachPortion(portionByteCount, body) }
@@ -58,7 +58,7 @@ extension DeviceLink {
     try send("DLMessageUploadFiles", [.dictionary([:]), .real(progress), .integer(total)])
     for file in files {
       // The start of a file leaves in one write with its names: small packets would wait for each other.
-      var pending = Self.lengthAndBytes(Array(file.shownName.utf8)) + Self.lengthAndBytes(Array(file.path.utf8))
+      var pending = Self.lengthAndBytes(Array(file.escapedName.utf8)) + Self.lengthAndBytes(Array(file.path.utf8))
       try file.forEachPortion { (portion) throws(BackupServiceError) in
         pending += Self.block(.data, portion)
         if pending.count >= Self.portionByteCount {

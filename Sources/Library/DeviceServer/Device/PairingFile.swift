@@ -19,7 +19,7 @@ struct PairingFile: Sendable {
   private static let keySizeInBits = 2048
 
   /// Creates a file without pairings, and a new key.
-  init() throws(MaterialError) {
+  init() throws(CertificateError) {
     let key = try KeyMaterial.generateRSA(sizeInBits: Self.keySizeInBits)
     (privateKey, publicKey) = (key.externalRepresentation, key.publicKey)
   }

@@ -77,7 +77,7 @@ package final class ServedDevice: Sendable {
     do throws(KeyhaulError) { bytes = try claim.pairings() } catch { throw failure(error) }
     if let bytes, let file = PairingFile(bytes) { return file }
     if bytes != nil { note("its pairings cannot be read; every computer has to pair again") }
-    do throws(MaterialError) {
+    do throws(CertificateError) {
       let file = try PairingFile()
       try? write(file)
       return file

@@ -23,7 +23,7 @@ package final class DeviceServer: Sendable {
   private let host: MultiplexerHost
   private let listener: Listener
   private let log: @Sendable (String) -> Void
-  private let startThread: WorkThread.Starter
+  private let startThread: SecureThread.Starter
   private let state = Locked(State())
 
   /// The value of `USBMUXD_SOCKET_ADDRESS` with which clients find the devices.
@@ -37,7 +37,8 @@ package final class DeviceServer: Sendable {
   ///   - startThread: Starts threads; tests pass functions that refuse.
   ///   - log: Takes lines of the log.
   package init(
-    _ devices: [ServedDevice], at address: ListenAddress, startThread: @escaping WorkThread.Starter = WorkThread.start,
+    _ devices: [ServedDevice], at address: ListenAddress,
+    startThread: @escaping SecureThread.Starter = SecureThread.start,
     log: @escaping @Sendable (String) -> Void
   ) throws(ListenError) {
     self.devices = devices

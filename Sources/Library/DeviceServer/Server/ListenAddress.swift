@@ -29,11 +29,11 @@ package enum ListenAddress: Sendable, Hashable {
 
   /// Whether a path is the system's own usbmuxd, under whatever name of its directory.
   package static func isSystemSocket(_ path: String) -> Bool {
-    guard let place = PlacePath(path) else { return false }
+    guard let place = DestinationPath(path) else { return false }
     let system = FileSystem.real
     for other in systemPaths {
       if path == other { return true }
-      guard let known = PlacePath(other), place.name == known.name,
+      guard let known = DestinationPath(other), place.name == known.name,
         let mine = try? system.status(of: place.parent, followsLink: true),
         let its = try? system.status(of: known.parent, followsLink: true)
       else { continue }

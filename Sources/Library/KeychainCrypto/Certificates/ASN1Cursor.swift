@@ -44,24 +44,26 @@ struct ASN1Cursor {
   var nextTag: Tag? { rest.first.map(Tag.init(rawValue:)) }
 
   /// Reads an element.
-  mutating func next(_ what: @autoclosure () -> String) throws(MaterialError) -> Element {
-    guard rest.count >= 2 else { throw MaterialError(.malformed, "it ends before \(what())") }
+  mutating func next(_ what: @autoclosure () -> String) throws(CertificateError) -> Element {
+    guard rest.count >= 2 else { throw CertificateError(.malformed, "it ends before \(what())") }
     let tag = Tag(rawValue: rest[0])
-    guard tag.rawValue & 0x1F != 0x1F else { throw MaterialError(.malformed, "\(what()) has a tag of several bytes") }
+    guard tag.rawValue & 0x1F != 0x1F else {
+      throw CertificateError(.malformed, "\(what()) has a tag of several bytes")
+    }
     var headerCount = 2
     var count = Int(rest[1])
     if count >= 0x80 {
       let digitCount = count & 0x7F
       guard (1...4).contains(digitCount), rest.count >= 2 + digitCount else {
-        throw MaterialError(.malformed, "\(what()) has an impossible length")
+        throw CertificateError(.malformed, "\(what()) has an impossible length")
       }
       headerCount += digitCount
       count = rest[2..<headerCount].reduce(0) { $0 << 8 | Int($1) }
       guard count >= 0x80, rest[2] != 0 else {
-        throw MaterialError(.malformed, "\(what()) has a length that is not in its shortest form")
+        throw CertificateError(.malformed, "\(what()) has a length that is not in its shortest form")
       }
     }
-    guard count <= rest.count - headerCount else { throw MaterialError(.malformed, "\(what()) is cut short") }
+    guard count <= rest.count - headerCount else { throw CertificateError(.malformed, "\(what()) is cut short") }
     let end = headerCount + count
     defer { rest = UnsafeRawBufferPointer(rebasing: rest[end...]) }
     return Element(
@@ -70,44 +72,46 @@ struct ASN1Cursor {
   }
 
   /// Reads an element that must have the given tag.
-  mutating func next(_ tag: Tag, _ what: @autoclosure () -> String) throws(MaterialError) -> Element {
+  mutating func next(_ tag: Tag, _ what: @autoclosure () -> String) throws(CertificateError) -> Element {
     let element = try next(what())
-    guard element.tag == tag else { throw MaterialError(.malformed, "\(what()) has another type") }
+    guard element.tag == tag else { throw CertificateError(.malformed, "\(what()) has another type") }
     return element
   }
 
   /// Reads the next element if it has the given tag; otherwise returns `nil` and skips nothing.
-  mutating func nextIfPresent(_ tag: Tag, _ what: @autoclosure () -> String) throws(MaterialError) -> Element? {
+  mutating func nextIfPresent(_ tag: Tag, _ what: @autoclosure () -> String) throws(CertificateError) -> Element? {
     nextTag == tag ? try next(what()) : nil
   }
 
   /// Reads a nonnegative integer and returns its bytes, the most significant first, without a leading zero; none for 0.
-  mutating func nextUnsigned(_ what: @autoclosure () -> String) throws(MaterialError) -> UnsafeRawBufferPointer {
+  mutating func nextUnsigned(_ what: @autoclosure () -> String) throws(CertificateError) -> UnsafeRawBufferPointer {
     let contents = try next(.integer, what()).contents
     guard let first = contents.first, first < 0x80 else {
-      throw MaterialError(.malformed, "\(what()) is negative or empty")
+      throw CertificateError(.malformed, "\(what()) is negative or empty")
     }
     guard first == 0 else { return contents }
     guard contents.count == 1 || contents[1] >= 0x80 else {
-      throw MaterialError(.malformed, "\(what()) is not in its shortest form")
+      throw CertificateError(.malformed, "\(what()) is not in its shortest form")
     }
     return UnsafeRawBufferPointer(rebasing: contents[1...])
   }
 
   /// Reads a bit string of whole bytes and returns its contents.
-  mutating func nextBitString(_ what: @autoclosure () -> String) throws(MaterialError) -> UnsafeRawBufferPointer {
+  mutating func nextBitString(_ what: @autoclosure () -> String) throws(CertificateError) -> UnsafeRawBufferPointer {
     try Self.wholeBytes(of: next(.bitString, what()), what())
   }
 
   static func wholeBytes(
     of element: Element, _ what: @autoclosure () -> String
-  ) throws(MaterialError) -> UnsafeRawBufferPointer {
-    guard element.contents.first == 0 else { throw MaterialError(.malformed, "\(what()) is not made of whole bytes") }
+  ) throws(CertificateError) -> UnsafeRawBufferPointer {
+    guard element.contents.first == 0 else {
+      throw CertificateError(.malformed, "\(what()) is not made of whole bytes")
+    }
     return UnsafeRawBufferPointer(rebasing: element.contents[1...])
   }
 
-  func checkEnd(_ what: @autoclosure () -> String) throws(MaterialError) {
-    guard isAtEnd else { throw MaterialError(.malformed, "\(rest.count) bytes follow \(what())") }
+  func checkEnd(_ what: @autoclosure () -> String) throws(CertificateError) {
+    guard isAtEnd else { throw CertificateError(.malformed, "\(rest.count) bytes follow \(what())") }
   }
 }
 

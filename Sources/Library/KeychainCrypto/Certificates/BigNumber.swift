@@ -5,13 +5,13 @@ internal import COpenSSL
 struct BigNumber: ~Copyable {
   fileprivate let handle: OpaquePointer
 
-  private init(adopting handle: OpaquePointer?) throws(MaterialError) {
+  private init(adopting handle: OpaquePointer?) throws(CertificateError) {
     guard let handle else { throw .openSSL("BN_new") }
     self.handle = handle
   }
 
   /// Creates a number from bytes, the most significant first. The caller limits their number.
-  init(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+  init(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) {
     guard let count = Int32(exactly: bytes.count) else { throw .openSSL("a number of \(bytes.count) bytes") }
     try self.init(adopting: BN_bin2bn(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count, nil))
   }
@@ -29,13 +29,13 @@ struct BigNumber: ~Copyable {
   borrowing func isLess(than other: borrowing BigNumber) -> Bool { BN_cmp(handle, other.handle) < 0 }
 
   /// Returns the number minus one. The number must not be zero.
-  borrowing func minusOne() throws(MaterialError) -> BigNumber {
+  borrowing func minusOne() throws(CertificateError) -> BigNumber {
     let result = try BigNumber(adopting: BN_dup(handle))
     guard BN_sub_word(result.handle, 1) == 1 else { throw .openSSL("BN_sub_word") }
     return result
   }
 
-  borrowing func times(_ other: borrowing BigNumber) throws(MaterialError) -> BigNumber {
+  borrowing func times(_ other: borrowing BigNumber) throws(CertificateError) -> BigNumber {
     let scratch = try Scratch()
     let result = try BigNumber(adopting: BN_new())
     guard BN_mul(result.handle, handle, other.handle, scratch.handle) == 1 else { throw .openSSL("BN_mul") }
@@ -43,7 +43,7 @@ struct BigNumber: ~Copyable {
   }
 
   /// Returns the remainder of a division by `modulus`, which must not be zero.
-  borrowing func modulo(_ modulus: borrowing BigNumber) throws(MaterialError) -> BigNumber {
+  borrowing func modulo(_ modulus: borrowing BigNumber) throws(CertificateError) -> BigNumber {
     let scratch = try Scratch()
     let result = try BigNumber(adopting: BN_new())
     guard BN_nnmod(result.handle, handle, modulus.handle, scratch.handle) == 1 else { throw .openSSL("BN_nnmod") }
@@ -54,7 +54,7 @@ struct BigNumber: ~Copyable {
   private struct Scratch: ~Copyable {
     let handle: OpaquePointer
 
-    init() throws(MaterialError) {
+    init() throws(CertificateError) {
       guard let handle = BN_CTX_secure_new() else { throw .openSSL("BN_CTX_secure_new") }
       self.handle = handle
     }

@@ -13,7 +13,7 @@ struct DistinguishedName {
   /// Reads a name.
   ///
   /// - Parameter name: The DER of a Name.
-  init(_ name: UnsafeRawBufferPointer) throws(MaterialError) {
+  init(_ name: UnsafeRawBufferPointer) throws(CertificateError) {
     var outer = ASN1Cursor(name)
     var names = try outer.next(.sequence, "a name").cursor
     try outer.checkEnd("a name")
@@ -21,7 +21,7 @@ struct DistinguishedName {
     var texts: [(attribute: Attribute, text: String)] = []
     while !names.isAtEnd {
       var set = try names.next(.set, "a part of a name").cursor
-      guard !set.isAtEnd else { throw MaterialError(.malformed, "a part of a name is empty") }
+      guard !set.isAtEnd else { throw CertificateError(.malformed, "a part of a name is empty") }
       var members: [UInt8] = []
       while !set.isAtEnd {
         var pair = try set.next(.sequence, "an attribute of a name").cursor

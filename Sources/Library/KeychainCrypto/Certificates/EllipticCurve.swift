@@ -40,12 +40,12 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   /// Creates a curve from the parameters of an EC key.
   ///
   /// - Parameter element: The parameters. Only the name of a curve is supported, not explicit parameters.
-  init(_ element: ASN1Cursor.Element) throws(MaterialError) {
+  init(_ element: ASN1Cursor.Element) throws(CertificateError) {
     guard element.tag == .objectIdentifier else {
-      throw MaterialError(.unsupported, "the key spells out its curve instead of naming it")
+      throw CertificateError(.unsupported, "the key spells out its curve instead of naming it")
     }
     guard let curve = Self.allCases.first(where: { element.contents.elementsEqual($0.identifier) }) else {
-      throw MaterialError(.unsupported, "the key is not on P-256, P-384 or P-521")
+      throw CertificateError(.unsupported, "the key is not on P-256, P-384 or P-521")
     }
     self = curve
   }
@@ -54,27 +54,27 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   ///
   /// - Parameter encoded: The point as 04‖X‖Y, or as 02 or 03 and X (SEC 1, 2.3.3).
   /// - Throws: `.malformed` if the bytes are not a point on the curve.
-  func point(_ encoded: UnsafeRawBufferPointer) throws(MaterialError) -> [UInt8] {
+  func point(_ encoded: UnsafeRawBufferPointer) throws(CertificateError) -> [UInt8] {
     let group = try Group(self)
     let point = try Point(group)
     let bytes = encoded.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard let form = encoded.first, [0x02, 0x03, 0x04].contains(form),
       EC_POINT_oct2point(group.handle, point.handle, bytes, encoded.count, nil) == 1,
       EC_POINT_is_at_infinity(group.handle, point.handle) == 0
-    else { throw MaterialError(.malformed, "its public key is not a point on P-\(rawValue)") }
+    else { throw CertificateError(.malformed, "its public key is not a point on P-\(rawValue)") }
     return try point.uncompressed(self, group)
   }
 
   /// Returns the public key of a private number.
   ///
   /// - Throws: `.malformed` if the number is 0 or not less than the curve's order.
-  func publicKey(of number: UnsafeRawBufferPointer) throws(MaterialError) -> [UInt8] {
+  func publicKey(of number: UnsafeRawBufferPointer) throws(CertificateError) -> [UInt8] {
     let group = try Group(self)
     let point = try Point(group)
     let factor = try BigNumber(number)
     let isInRange = factor.withHandle { BN_cmp($0, EC_GROUP_get0_order(group.handle)) < 0 }
     guard isInRange, !factor.isZero else {
-      throw MaterialError(.malformed, "its private number is not below the order of P-\(rawValue)")
+      throw CertificateError(.malformed, "its private number is not below the order of P-\(rawValue)")
     }
     let status = factor.withHandle { EC_POINT_mul(group.handle, point.handle, $0, nil, nil, nil) }
     guard status == 1 else { throw .openSSL("EC_POINT_mul") }
@@ -84,7 +84,7 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   private struct Group: ~Copyable {
     let handle: OpaquePointer
 
-    init(_ curve: EllipticCurve) throws(MaterialError) {
+    init(_ curve: EllipticCurve) throws(CertificateError) {
       guard let handle = EC_GROUP_new_by_curve_name(curve.number) else { throw .openSSL("EC_GROUP_new_by_curve_name") }
       self.handle = handle
     }
@@ -95,7 +95,7 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   private struct Point: ~Copyable {
     let handle: OpaquePointer
 
-    init(_ group: borrowing Group) throws(MaterialError) {
+    init(_ group: borrowing Group) throws(CertificateError) {
       guard let handle = EC_POINT_new(group.handle) else { throw .openSSL("EC_POINT_new") }
       self.handle = handle
     }
@@ -104,7 +104,7 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
 
     borrowing func uncompressed(
       _ curve: EllipticCurve, _ group: borrowing Group
-    ) throws(MaterialError) -> [UInt8] {
+    ) throws(CertificateError) -> [UInt8] {
       var bytes = [UInt8](repeating: 0, count: curve.pointSize)
       let count = EC_POINT_point2oct(
         group.handle, handle, POINT_CONVERSION_UNCOMPRESSED, &bytes, bytes.count, nil)

@@ -9,9 +9,9 @@ extension KeyMaterial {
   /// be a public key of P-384 or a private key of P-256; the one whose point is on its curve is used.
   /// - Throws: `.encrypted` for an encrypted key; `.unexpectedKind` if the file does not contain exactly one key;
   ///   `.unsupported`, `.mismatch`, `.malformed` or `.overLimit` for a bad key.
-  package init(parsing bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+  package init(parsing bytes: UnsafeRawBufferPointer) throws(CertificateError) {
     guard bytes.count <= Self.maximumByteCount else {
-      throw MaterialError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
+      throw CertificateError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
     if bytes.first == 0x04, let raw = try Self.point(bytes) {
       self = raw
@@ -20,27 +20,27 @@ extension KeyMaterial {
     } else if let text = try PEM(bytes) {
       self = try Self.onlyKey(of: text)
     } else {
-      throw MaterialError(.malformed, "it is not PEM, DER or a curve point")
+      throw CertificateError(.malformed, "it is not PEM, DER or a curve point")
     }
   }
 
   /// Reads a key from bytes that are wiped by their last owner: PEM, DER, or as a keychain stores it.
   ///
   /// - Throws: `.malformed`, `.encrypted`, `.unexpectedKind`, `.unsupported`, `.overLimit` or `.mismatch`.
-  package init(parsing bytes: SensitiveBytes) throws(MaterialError) {
-    self = try bytes.withBytes { (buffer) throws(MaterialError) in try KeyMaterial(parsing: buffer) }
+  package init(parsing bytes: SensitiveBytes) throws(CertificateError) {
+    self = try bytes.withBytes { (buffer) throws(CertificateError) in try KeyMaterial(parsing: buffer) }
   }
 
   /// Reads a key of a known type as a keychain stores it.
   ///
   /// - Throws: `.malformed` if the bytes are not such a key; `.unsupported`, `.mismatch` or `.overLimit`.
   package init(
-    externalRepresentation bytes: UnsafeRawBufferPointer, keyType: KeyType, half: Half
-  ) throws(MaterialError) {
+    externalRepresentation bytes: UnsafeRawBufferPointer, keyType: KeyType, role: Role
+  ) throws(CertificateError) {
     guard bytes.count <= Self.maximumByteCount else {
-      throw MaterialError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
+      throw CertificateError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
-    switch (keyType, half) {
+    switch (keyType, role) {
     case (.rsa, .publicKey): try self.init(RSAKey(publicKey: bytes))
     case (.rsa, .privateKey): try self.init(RSAKey(privateKey: bytes))
     case (.ellipticCurve, .publicKey):
@@ -56,16 +56,16 @@ extension KeyMaterial {
     }
   }
 
-  private static func unknownSize(_ count: Int) -> MaterialError {
-    MaterialError(.malformed, "\(count) bytes is not the size of a P-256, P-384 or P-521 key")
+  private static func unknownSize(_ count: Int) -> CertificateError {
+    CertificateError(.malformed, "\(count) bytes is not the size of a P-256, P-384 or P-521 key")
   }
 
   // MARK: 04‖X‖Y(‖K)
 
-  private static func point(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) -> KeyMaterial? {
-    var fault: MaterialError?
+  private static func point(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial? {
+    var fault: CertificateError?
     for curve in EllipticCurve.allCases {
-      do throws(MaterialError) {
+      do throws(CertificateError) {
         if bytes.count == curve.pointSize { return try KeyMaterial(curve, point: bytes) }
         if bytes.count == curve.pointSize + curve.coordinateSize { return try pair(curve, bytes) }
       } catch {
@@ -82,7 +82,7 @@ extension KeyMaterial {
   /// - Parameter bytes: 04‖X‖Y‖K, with the sizes of the curve.
   private static func pair(
     _ curve: EllipticCurve, _ bytes: UnsafeRawBufferPointer
-  ) throws(MaterialError) -> KeyMaterial {
+  ) throws(CertificateError) -> KeyMaterial {
     let point = UnsafeRawBufferPointer(rebasing: bytes[..<curve.pointSize])
     let number = UnsafeRawBufferPointer(rebasing: bytes[curve.pointSize...])
     return try KeyMaterial(curve, number: number, points: [point])
@@ -90,24 +90,26 @@ extension KeyMaterial {
 
   // MARK: PEM
 
-  private static func onlyKey(of text: PEM) throws(MaterialError) -> KeyMaterial {
+  private static func onlyKey(of text: PEM) throws(CertificateError) -> KeyMaterial {
     let others: Set = ["EC PARAMETERS", "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"]
     let blocks = text.blocks.filter { !others.contains($0.label) }
     guard let block = blocks.first else {
-      throw MaterialError(.unexpectedKind, "it contains \"\(text.blocks[0].label)\" in PEM, not a key")
+      throw CertificateError(.unexpectedKind, "it contains \"\(text.blocks[0].label)\" in PEM, not a key")
     }
-    guard blocks.count == 1 else { throw MaterialError(.unexpectedKind, "it contains \(blocks.count) keys, not one") }
+    guard blocks.count == 1 else {
+      throw CertificateError(.unexpectedKind, "it contains \(blocks.count) keys, not one")
+    }
     guard !block.isEncrypted, block.label != "ENCRYPTED PRIVATE KEY" else {
-      throw MaterialError(.encrypted, "its PEM block says so")
+      throw CertificateError(.encrypted, "its PEM block says so")
     }
-    return try block.contents.withBytes { (bytes) throws(MaterialError) in
+    return try block.contents.withBytes { (bytes) throws(CertificateError) in
       switch block.label {
       case "RSA PRIVATE KEY": try KeyMaterial(RSAKey(privateKey: bytes))
       case "RSA PUBLIC KEY": try KeyMaterial(RSAKey(publicKey: bytes))
       case "EC PRIVATE KEY": try namedCurveKey(bytes)
       case "PRIVATE KEY": try privateKeyInfo(bytes)
       case "PUBLIC KEY": try publicKeyInfo(bytes)
-      default: throw MaterialError(.unsupported, "its PEM block is labeled \"\(block.label)\"")
+      default: throw CertificateError(.unsupported, "its PEM block is labeled \"\(block.label)\"")
       }
     }
   }
@@ -115,7 +117,7 @@ extension KeyMaterial {
   // MARK: DER
 
   /// Reads a DER key, whose structure the types of its first members identify.
-  private static func structure(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) -> KeyMaterial {
+  private static func structure(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the key").cursor
     try outer.checkEnd("the key")
@@ -127,16 +129,16 @@ extension KeyMaterial {
     case (.integer, .octetString): return try namedCurveKey(bytes)
     case (.integer, .sequence):
       guard first.contents.elementsEqual([3]) else { return try privateKeyInfo(bytes) }
-      throw MaterialError(.unsupported, "it is a PKCS#12 bundle")
+      throw CertificateError(.unsupported, "it is a PKCS#12 bundle")
     case (.sequence, .bitString): return try publicKeyInfo(bytes)
-    case (.sequence, .octetString): throw MaterialError(.encrypted, "it is an EncryptedPrivateKeyInfo of PKCS#8")
-    case (.sequence, .sequence): throw MaterialError(.unexpectedKind, "it is a certificate or a request for one")
-    default: throw MaterialError(.malformed, "it is not PKCS#1, SEC 1, PKCS#8 or SubjectPublicKeyInfo")
+    case (.sequence, .octetString): throw CertificateError(.encrypted, "it is an EncryptedPrivateKeyInfo of PKCS#8")
+    case (.sequence, .sequence): throw CertificateError(.unexpectedKind, "it is a certificate or a request for one")
+    default: throw CertificateError(.malformed, "it is not PKCS#1, SEC 1, PKCS#8 or SubjectPublicKeyInfo")
     }
   }
 
   /// Reads a SubjectPublicKeyInfo (RFC 5280, 4.1.2.7).
-  static func publicKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) -> KeyMaterial {
+  static func publicKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the public key").cursor
     try outer.checkEnd("the public key")
@@ -150,26 +152,26 @@ extension KeyMaterial {
   }
 
   /// Reads PKCS#8, with or without a public key (RFC 5958).
-  private static func privateKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) -> KeyMaterial {
+  private static func privateKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the private key").cursor
     try outer.checkEnd("the private key")
     guard try members.nextUnsigned("the version").allSatisfy({ $0 <= 1 }) else {
-      throw MaterialError(.unsupported, "its PKCS#8 version is not known")
+      throw CertificateError(.unsupported, "its PKCS#8 version is not known")
     }
     let algorithm = try AlgorithmIdentifier(&members)
     let inner = try members.next(.octetString, "the private key").contents
     _ = try members.nextIfPresent(.explicit(0), "the attributes")
     let publicKey = try members.nextIfPresent(.implicit(1), "the public key")
     try members.checkEnd("the private key")
-    let given = try publicKey.map { (element) throws(MaterialError) in
+    let given = try publicKey.map { (element) throws(CertificateError) in
       try ASN1Cursor.wholeBytes(of: element, "the public key")
     }
     switch algorithm {
     case .rsa:
       let key = try KeyMaterial(RSAKey(privateKey: inner))
       if let given, !given.elementsEqual(key.publicKey) {
-        throw MaterialError(.mismatch, "the public key does not match the private key")
+        throw CertificateError(.mismatch, "the public key does not match the private key")
       }
       return key
     case .ellipticCurve(let curve): return try namedCurveKey(inner, on: curve, given.map { [$0] } ?? [])
@@ -179,28 +181,28 @@ extension KeyMaterial {
   /// Reads an ECPrivateKey of SEC 1 (RFC 5915).
   private static func namedCurveKey(
     _ bytes: UnsafeRawBufferPointer, on outerCurve: EllipticCurve? = nil, _ points: [UnsafeRawBufferPointer] = []
-  ) throws(MaterialError) -> KeyMaterial {
+  ) throws(CertificateError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the private key").cursor
     try outer.checkEnd("the private key")
     guard try members.nextUnsigned("the version").elementsEqual([1]) else {
-      throw MaterialError(.unsupported, "its SEC 1 version is not known")
+      throw CertificateError(.unsupported, "its SEC 1 version is not known")
     }
     let number = try members.next(.octetString, "the private number").contents
     let parameters = try members.nextIfPresent(.explicit(0), "the curve")
     let publicKey = try members.nextIfPresent(.explicit(1), "the public key")
     try members.checkEnd("the private key")
-    let namedCurve = try parameters.map { (element) throws(MaterialError) in
+    let namedCurve = try parameters.map { (element) throws(CertificateError) in
       var cursor = element.cursor
       let curve = try EllipticCurve(cursor.next("the curve"))
       try cursor.checkEnd("the curve")
       return curve
     }
     guard let curve = outerCurve ?? namedCurve else {
-      throw MaterialError(.malformed, "the key does not name its curve")
+      throw CertificateError(.malformed, "the key does not name its curve")
     }
-    guard namedCurve ?? curve == curve else { throw MaterialError(.mismatch, "the key names two curves") }
-    let given = try publicKey.map { (element) throws(MaterialError) in
+    guard namedCurve ?? curve == curve else { throw CertificateError(.mismatch, "the key names two curves") }
+    let given = try publicKey.map { (element) throws(CertificateError) in
       var cursor = element.cursor
       let point = try cursor.nextBitString("the public key")
       try cursor.checkEnd("the public key")
@@ -217,7 +219,7 @@ extension KeyMaterial {
     static let rsaEncryption: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
     static let ecPublicKey: [UInt8] = [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]
 
-    init(_ members: inout ASN1Cursor) throws(MaterialError) {
+    init(_ members: inout ASN1Cursor) throws(CertificateError) {
       var cursor = try members.next(.sequence, "the algorithm").cursor
       let identifier = try cursor.next(.objectIdentifier, "the algorithm").contents
       if identifier.elementsEqual(Self.rsaEncryption) {
@@ -226,7 +228,7 @@ extension KeyMaterial {
       } else if identifier.elementsEqual(Self.ecPublicKey) {
         self = .ellipticCurve(try EllipticCurve(cursor.next("the curve")))
       } else {
-        throw MaterialError(.unsupported, "the key's algorithm is not RSA or ECDSA")
+        throw CertificateError(.unsupported, "the key's algorithm is not RSA or ECDSA")
       }
       try cursor.checkEnd("the algorithm")
     }
@@ -239,8 +241,8 @@ extension KeyMaterial {
   ///
   /// - Throws: `.failed` if OpenSSL rejects the key.
   package var pem: SensitiveBytes {
-    get throws(MaterialError) {
-      switch half {
+    get throws(CertificateError) {
+      switch role {
       case .publicKey: return publicKeyInfo.withRawBytes { PEM.encode("PUBLIC KEY", $0) }
       case .privateKey:
         return try withPrivateKeyInfo { (bytes) in PEM.encode("PRIVATE KEY", bytes) }
@@ -268,7 +270,7 @@ extension KeyMaterial {
   /// Calls a closure with the DER of the PKCS#8 structure, which is then overwritten.
   private func withPrivateKeyInfo<Result>(
     _ body: (UnsafeRawBufferPointer) -> Result
-  ) throws(MaterialError) -> Result {
+  ) throws(CertificateError) -> Result {
     let key = try KeyHandle(self)
     guard let info = EVP_PKEY2PKCS8(key.handle) else { throw .openSSL("EVP_PKEY2PKCS8") }
     defer { PKCS8_PRIV_KEY_INFO_free(info) }
@@ -299,7 +301,7 @@ extension KeyMaterial {
   }
 }
 
-extension CertificateFacts {
+extension CertificateAttributes {
   /// The certificate in PEM for other programs.
   package var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
 }
@@ -311,22 +313,22 @@ struct KeyHandle: ~Copyable {
   /// Creates OpenSSL's form of a key.
   ///
   /// - Throws: `.failed` if OpenSSL rejects the key.
-  init(_ key: KeyMaterial) throws(MaterialError) {
-    switch key.half {
+  init(_ key: KeyMaterial) throws(CertificateError) {
+    switch key.role {
     case .publicKey:
-      handle = try key.publicKeyInfo.withRawBytes { (bytes) throws(MaterialError) in
+      handle = try key.publicKeyInfo.withRawBytes { (bytes) throws(CertificateError) in
         var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         return try Self.checked(d2i_PUBKEY(nil, &position, bytes.count), "d2i_PUBKEY")
       }
     case .privateKey:
-      handle = try key.privateKeyStructure.withBytes { (bytes) throws(MaterialError) in
+      handle = try key.privateKeyStructure.withBytes { (bytes) throws(CertificateError) in
         var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         return try Self.checked(d2i_AutoPrivateKey(nil, &position, bytes.count), "d2i_AutoPrivateKey")
       }
     }
   }
 
-  private static func checked(_ handle: OpaquePointer?, _ call: String) throws(MaterialError) -> OpaquePointer {
+  private static func checked(_ handle: OpaquePointer?, _ call: String) throws(CertificateError) -> OpaquePointer {
     guard let handle else {
       ERR_clear_error()
       throw .openSSL(call)
@@ -382,13 +384,13 @@ struct PEM {
   /// Parses the PEM blocks of a text.
   ///
   /// - Returns: `nil` if the text contains no block.
-  init?(_ text: UnsafeRawBufferPointer) throws(MaterialError) {
+  init?(_ text: UnsafeRawBufferPointer) throws(CertificateError) {
     var blocks: [Block] = []
     var lines = Lines(rest: text)
     while let line = lines.next() {
       guard let label = Self.label(of: line, after: Self.begin) else { continue }
       guard blocks.count < Self.maximumBlockCount else {
-        throw MaterialError(.overLimit, "it has more than \(Self.maximumBlockCount) PEM blocks")
+        throw CertificateError(.overLimit, "it has more than \(Self.maximumBlockCount) PEM blocks")
       }
       blocks.append(try Self.block(label, &lines))
     }
@@ -396,12 +398,12 @@ struct PEM {
     self.blocks = blocks
   }
 
-  private static func block(_ label: String, _ lines: inout Lines) throws(MaterialError) -> Block {
+  private static func block(_ label: String, _ lines: inout Lines) throws(CertificateError) -> Block {
     var isEncrypted = false
     var body: [UnsafeRawBufferPointer] = []
     while let line = lines.next() {
       if let closing = Self.label(of: line, after: end) {
-        guard closing == label else { throw MaterialError(.malformed, "a PEM block ends with a different label") }
+        guard closing == label else { throw CertificateError(.malformed, "a PEM block ends with a different label") }
         return Block(label: label, isEncrypted: isEncrypted, contents: try Base64.decode(body))
       }
       // A header contains a colon; base64 never does.
@@ -411,7 +413,7 @@ struct PEM {
       }
       if line.starts(with: "Proc-Type:".utf8), line.suffix(9).elementsEqual("ENCRYPTED".utf8) { isEncrypted = true }
     }
-    throw MaterialError(.malformed, "a PEM block has no end")
+    throw CertificateError(.malformed, "a PEM block has no end")
   }
 
   /// Returns the label in a line, or `nil` if the line is not a marker: labels have upper-case letters, digits and
@@ -444,7 +446,7 @@ struct PEM {
 
 /// Decodes base64 (RFC 4648) into memory that is wiped. Padding is required, and unused bits must be zero.
 private enum Base64 {
-  static func decode(_ lines: [UnsafeRawBufferPointer]) throws(MaterialError) -> SensitiveBytes {
+  static func decode(_ lines: [UnsafeRawBufferPointer]) throws(CertificateError) -> SensitiveBytes {
     let digitCount = lines.reduce(0) { $0 + $1.count }
     guard digitCount > 0, digitCount.isMultiple(of: 4) else { throw damaged }
     let padding = lines.reversed().lazy.flatMap { $0.reversed() }.prefix { $0 == UInt8(ascii: "=") }.reduce(0) {
@@ -452,7 +454,7 @@ private enum Base64 {
       sum + 1
     }
     guard padding <= 2 else { throw damaged }
-    return try SensitiveBytes(count: digitCount / 4 * 3 - padding) { (target) throws(MaterialError) in
+    return try SensitiveBytes(count: digitCount / 4 * 3 - padding) { (target) throws(CertificateError) in
       var (bits, bitCount, offset, read): (UInt32, Int, Int, Int) = (0, 0, 0, 0)
       for byte in lines.lazy.joined() where read < digitCount - padding {
         guard let digit = value(of: byte) else { throw damaged }
@@ -468,7 +470,7 @@ private enum Base64 {
     }
   }
 
-  private static var damaged: MaterialError { MaterialError(.malformed, "the base64 of a PEM block is damaged") }
+  private static var damaged: CertificateError { CertificateError(.malformed, "the base64 of a PEM block is damaged") }
 
   private static func value(of byte: UInt8) -> UInt8? {
     switch byte {

@@ -32,7 +32,7 @@ package struct KeyMaterial: Sendable {
   }
 
   /// The values of `kSecAttrKeyClass` for the keys of a pair.
-  package enum Half: Int64, Sendable, CaseIterable {
+  package enum Role: Int64, Sendable, CaseIterable {
     /// `kSecAttrKeyClassPublic`.
     case publicKey = 0
     /// `kSecAttrKeyClassPrivate`.
@@ -42,7 +42,7 @@ package struct KeyMaterial: Sendable {
   /// The algorithm.
   package let algorithm: Algorithm
   /// Whether this is the public or the private key of the pair.
-  package let half: Half
+  package let role: Role
   /// The bytes that the keychain stores; secret for a private key.
   package let externalRepresentation: SensitiveBytes
   /// The DER of an RSAPublicKey, or 04‖X‖Y.
@@ -56,19 +56,19 @@ package struct KeyMaterial: Sendable {
   package static let maximumByteCount = 65_536
 
   private init(
-    _ algorithm: Algorithm, _ half: Half, publicKey: [UInt8], sizeInBits: Int, representation: SensitiveBytes
-  ) throws(MaterialError) {
+    _ algorithm: Algorithm, _ role: Role, publicKey: [UInt8], sizeInBits: Int, representation: SensitiveBytes
+  ) throws(CertificateError) {
     self.algorithm = algorithm
-    self.half = half
+    self.role = role
     self.publicKey = publicKey
     self.sizeInBits = sizeInBits
     externalRepresentation = representation
     do throws(DataProtectionError) { applicationLabel = try Digest.sha1(publicKey) } catch {
-      throw MaterialError(error)
+      throw CertificateError(error)
     }
   }
 
-  init(_ key: RSAKey) throws(MaterialError) {
+  init(_ key: RSAKey) throws(CertificateError) {
     try self.init(
       .rsa, key.privateKey == nil ? .publicKey : .privateKey, publicKey: key.publicKey, sizeInBits: key.sizeInBits,
       representation: key.privateKey ?? SensitiveBytes(copying: key.publicKey))
@@ -79,7 +79,7 @@ package struct KeyMaterial: Sendable {
   /// - Parameters:
   ///   - curve: The curve.
   ///   - point: The point in any encoding.
-  init(_ curve: EllipticCurve, point: UnsafeRawBufferPointer) throws(MaterialError) {
+  init(_ curve: EllipticCurve, point: UnsafeRawBufferPointer) throws(CertificateError) {
     let publicKey = try curve.point(point)
     try self.init(
       .ellipticCurve(curve), .publicKey, publicKey: publicKey, sizeInBits: curve.sizeInBits,
@@ -94,15 +94,16 @@ package struct KeyMaterial: Sendable {
   ///   - points: Encodings of the public key from the same file; all must match the number.
   init(
     _ curve: EllipticCurve, number: UnsafeRawBufferPointer, points: [UnsafeRawBufferPointer]
-  ) throws(MaterialError) {
+  ) throws(CertificateError) {
     let size = curve.coordinateSize
     guard number.count <= size else {
-      throw MaterialError(.malformed, "the private number has \(number.count) bytes; P-\(curve.rawValue) uses \(size)")
+      throw CertificateError(
+        .malformed, "the private number has \(number.count) bytes; P-\(curve.rawValue) uses \(size)")
     }
     let publicKey = try curve.publicKey(of: number)
     for point in points {
       guard try curve.point(point) == publicKey else {
-        throw MaterialError(.mismatch, "the public key does not match the private number")
+        throw CertificateError(.mismatch, "the public key does not match the private number")
       }
     }
     let representation = SensitiveBytes(count: publicKey.count + size) { target in
@@ -115,9 +116,9 @@ package struct KeyMaterial: Sendable {
   }
 
   /// The public key of the pair.
-  package var publicHalf: KeyMaterial {
-    get throws(MaterialError) {
-      guard half == .privateKey else { return self }
+  package var publicMaterial: KeyMaterial {
+    get throws(CertificateError) {
+      guard role == .privateKey else { return self }
       return try KeyMaterial(
         algorithm, .publicKey, publicKey: publicKey, sizeInBits: sizeInBits,
         representation: SensitiveBytes(copying: publicKey))
@@ -135,7 +136,7 @@ extension KeyMaterial {
   /// - Throws: `.failed` if no random bytes are available.
   package static func generate(
     on curve: EllipticCurve, random: some RandomSource = SystemRandomSource()
-  ) throws(MaterialError) -> KeyMaterial {
+  ) throws(CertificateError) -> KeyMaterial {
     let size = curve.coordinateSize
     let mask = UInt8(truncatingIfNeeded: 0xFF >> (8 * size - curve.sizeInBits))
     // A random number of the curve's size reaches the order at most once in four thousand million times.
@@ -147,26 +148,27 @@ extension KeyMaterial {
           buffer[0] &= mask
         }
       } catch {
-        throw MaterialError(error)
+        throw CertificateError(error)
       }
-      do throws(MaterialError) {
-        return try number.withBytes { (bytes) throws(MaterialError) in
+      do throws(CertificateError) {
+        return try number.withBytes { (bytes) throws(CertificateError) in
           try KeyMaterial(curve, number: bytes, points: [])
         }
       } catch {
         guard error.code == .malformed else { throw error }
       }
     }
-    throw MaterialError(.failed, "the source of randomness returned no number below the order of P-\(curve.rawValue)")
+    throw CertificateError(
+      .failed, "the source of randomness returned no number below the order of P-\(curve.rawValue)")
   }
 
   /// Generates a private RSA key with the exponent 65537. OpenSSL's own generator draws the primes.
   ///
   /// - Throws: `.overLimit` if the size is not in `generatedRSASizes` or not a multiple of 8.
-  package static func generateRSA(sizeInBits: Int) throws(MaterialError) -> KeyMaterial {
+  package static func generateRSA(sizeInBits: Int) throws(CertificateError) -> KeyMaterial {
     guard generatedRSASizes.contains(sizeInBits), sizeInBits.isMultiple(of: 8), let size = Int32(exactly: sizeInBits)
     else {
-      throw MaterialError(
+      throw CertificateError(
         .overLimit,
         "an RSA key cannot have \(sizeInBits) bits, only a multiple of 8 from \(generatedRSASizes.lowerBound) to "
           + "\(generatedRSASizes.upperBound) bits")

@@ -6,10 +6,10 @@ extension KeychainItem {
   /// the subject's summary as the label. The caller sets the access group, protection and dates.
   ///
   /// Source: Apple `SecCertificate.c` (`SecCertificateCopyAttributeDictionary`), `SecItem.m` (the label).
-  package init(_ certificate: CertificateFacts) {
+  package init(_ certificate: CertificateAttributes) {
     self.init(kind: .certificate)
     self[.certificateType] = .integer(Int64(certificate.version))
-    self[.certificateEncoding] = .integer(CertificateFacts.encodingDER)
+    self[.certificateEncoding] = .integer(CertificateAttributes.encodingDER)
     self[.subject] = .data(certificate.subject)
     self[.issuer] = .data(certificate.issuer)
     self[.serialNumber] = .data(certificate.serialNumber)
@@ -26,11 +26,11 @@ extension KeychainItem {
   /// Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`).
   package init(_ key: KeyMaterial) {
     self.init(kind: .key)
-    let isPrivate = key.half == .privateKey
+    let isPrivate = key.role == .privateKey
     let whenPrivate: PropertyValue = .integer(isPrivate ? 1 : 0)
     let whenPublic: PropertyValue = .integer(isPrivate ? 0 : 1)
     attributes = [
-      .keyClass: .integer(key.half.rawValue), .applicationLabel: .data(key.applicationLabel),
+      .keyClass: .integer(key.role.rawValue), .applicationLabel: .data(key.applicationLabel),
       .type: .integer(key.algorithm.keyType.rawValue), .keySizeInBits: .integer(Int64(key.sizeInBits)),
       .effectiveKeySize: .integer(Int64(key.sizeInBits)), .isPermanent: .integer(1), .isPrivate: whenPrivate,
       .isModifiable: .integer(1), .isSensitive: .integer(0), .wasAlwaysSensitive: .integer(0),
@@ -51,7 +51,7 @@ extension KeychainItem {
   }
 }
 
-extension CertificateFacts {
+extension CertificateAttributes {
   /// `CSSM_CERT_ENCODING_DER`, the value of `kSecAttrCertificateEncoding`.
   static let encodingDER: Int64 = 3
 }

@@ -17,7 +17,7 @@ struct RSAKey {
   /// Reads a public key.
   ///
   /// - Parameter bytes: The DER of an RSAPublicKey.
-  init(publicKey bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+  init(publicKey bytes: UnsafeRawBufferPointer) throws(CertificateError) {
     var numbers = try Self.numbers(in: bytes, "an RSA public key")
     sizeInBits = try Self.publicNumbers(&numbers).sizeInBits
     try numbers.checkEnd("the exponent")
@@ -29,10 +29,10 @@ struct RSAKey {
   ///
   /// - Parameter bytes: The DER of an RSAPrivateKey with two primes.
   /// - Throws: `.mismatch` if its numbers do not match each other; `.unsupported` for more than two primes.
-  init(privateKey bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+  init(privateKey bytes: UnsafeRawBufferPointer) throws(CertificateError) {
     var numbers = try Self.numbers(in: bytes, "an RSA private key")
     guard try numbers.nextUnsigned("the version").allSatisfy({ $0 == 0 }) else {
-      throw MaterialError(.unsupported, "the RSA key has more than two primes")
+      throw CertificateError(.unsupported, "the RSA key has more than two primes")
     }
     let (modulus, exponent, size) = try Self.publicNumbers(&numbers)
     try Self.checkPrivateNumbers(&numbers, modulus: modulus.contents, exponent: exponent.contents)
@@ -43,7 +43,7 @@ struct RSAKey {
 
   private static func numbers(
     in bytes: UnsafeRawBufferPointer, _ what: String
-  ) throws(MaterialError) -> ASN1Cursor {
+  ) throws(CertificateError) -> ASN1Cursor {
     var outer = ASN1Cursor(bytes)
     let sequence = try outer.next(.sequence, what)
     try outer.checkEnd(what)
@@ -54,7 +54,7 @@ struct RSAKey {
 
   /// Reads the modulus and the exponent: sizes within limits, both odd, the exponent at least 3 and less than the
   /// modulus.
-  private static func publicNumbers(_ numbers: inout ASN1Cursor) throws(MaterialError) -> PublicNumbers {
+  private static func publicNumbers(_ numbers: inout ASN1Cursor) throws(CertificateError) -> PublicNumbers {
     var again = numbers
     let modulus = try numbers.next(.integer, "the modulus")
     let exponent = try numbers.next(.integer, "the exponent")
@@ -62,14 +62,14 @@ struct RSAKey {
     let exponentDigits = try again.nextUnsigned("the exponent")
     let sizeInBits = modulusDigits.count * 8
     guard (minimumModulusBitCount...maximumModulusBitCount).contains(sizeInBits) else {
-      throw MaterialError(
+      throw CertificateError(
         .overLimit,
         "the RSA key has \(sizeInBits) bits; \(minimumModulusBitCount) to \(maximumModulusBitCount) are accepted")
     }
     let n = try BigNumber(modulusDigits)
     let e = try BigNumber(exponentDigits)
     guard n.isOdd, e.isOdd, !e.isOne, e.isLess(than: n) else {
-      throw MaterialError(.malformed, "the modulus and the exponent do not form an RSA key")
+      throw CertificateError(.malformed, "the modulus and the exponent do not form an RSA key")
     }
     return (modulus, exponent, sizeInBits)
   }
@@ -78,11 +78,11 @@ struct RSAKey {
   /// p.
   private static func checkPrivateNumbers(
     _ numbers: inout ASN1Cursor, modulus: UnsafeRawBufferPointer, exponent: UnsafeRawBufferPointer
-  ) throws(MaterialError) {
+  ) throws(CertificateError) {
     let n = try BigNumber(modulus)
     let e = try BigNumber(exponent)
     // No number may be longer than the modulus, which limits the work.
-    func next(_ what: String) throws(MaterialError) -> BigNumber {
+    func next(_ what: String) throws(CertificateError) -> BigNumber {
       let digits = try numbers.nextUnsigned(what)
       guard digits.count <= modulus.count else { throw mismatch }
       return try BigNumber(digits)
@@ -103,7 +103,7 @@ struct RSAKey {
     else { throw mismatch }
   }
 
-  private static var mismatch: MaterialError {
-    MaterialError(.mismatch, "the numbers of the RSA private key contradict each other")
+  private static var mismatch: CertificateError {
+    CertificateError(.mismatch, "the numbers of the RSA private key contradict each other")
   }
 }

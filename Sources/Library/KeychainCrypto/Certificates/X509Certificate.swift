@@ -13,15 +13,15 @@ struct X509Certificate: ~Copyable {
   /// Parses a certificate.
   ///
   /// - Parameter der: A certificate with nothing after it.
-  init(der: UnsafeRawBufferPointer) throws(MaterialError) {
+  init(der: UnsafeRawBufferPointer) throws(CertificateError) {
     var position = der.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard let start = position, let handle = d2i_X509(nil, &position, der.count) else {
       ERR_clear_error()
-      throw MaterialError(.malformed, "OpenSSL finds no certificate in it")
+      throw CertificateError(.malformed, "OpenSSL finds no certificate in it")
     }
     guard position == start + der.count else {
       X509_free(handle)
-      throw MaterialError(.malformed, "bytes follow the certificate")
+      throw CertificateError(.malformed, "bytes follow the certificate")
     }
     self.handle = handle
   }
@@ -32,25 +32,25 @@ struct X509Certificate: ~Copyable {
   var version: Int { X509_get_version(handle) + 1 }
 
   /// Returns the DER of the certificate.
-  func der() throws(MaterialError) -> [UInt8] { try encoded("the certificate") { i2d_X509(handle, $0) } }
+  func der() throws(CertificateError) -> [UInt8] { try encoded("the certificate") { i2d_X509(handle, $0) } }
 
   /// Returns the DER of the subject's Name.
-  func subject() throws(MaterialError) -> [UInt8] {
+  func subject() throws(CertificateError) -> [UInt8] {
     try encoded("the subject") { i2d_X509_NAME(X509_get_subject_name(handle), $0) }
   }
 
   /// Returns the DER of the issuer's Name.
-  func issuer() throws(MaterialError) -> [UInt8] {
+  func issuer() throws(CertificateError) -> [UInt8] {
     try encoded("the issuer") { i2d_X509_NAME(X509_get_issuer_name(handle), $0) }
   }
 
   /// Returns the DER of the serial number, an INTEGER.
-  func serialNumber() throws(MaterialError) -> [UInt8] {
+  func serialNumber() throws(CertificateError) -> [UInt8] {
     try encoded("the serial number") { i2d_ASN1_INTEGER(X509_get0_serialNumber(handle), $0) }
   }
 
   /// Returns the DER of the SubjectPublicKeyInfo.
-  func publicKeyInfo() throws(MaterialError) -> [UInt8] {
+  func publicKeyInfo() throws(CertificateError) -> [UInt8] {
     try encoded("the public key") { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(handle), $0) }
   }
 
@@ -79,7 +79,7 @@ struct X509Certificate: ~Copyable {
   /// Returns the output of one of OpenSSL's encoders, which is called first for its length.
   private func encoded(
     _ what: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
-  ) throws(MaterialError) -> [UInt8] {
+  ) throws(CertificateError) -> [UInt8] {
     guard let count = Int(exactly: write(nil)), count > 0 else { throw .openSSL("to write \(what)") }
     let written = [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
       buffer.initialize(repeating: 0)

@@ -78,7 +78,7 @@ package struct OpenedDatabaseItem: Sendable {
   /// The decrypted parts of an item.
   package enum Content: Sendable {
     /// No part could be decrypted.
-    case shut
+    case undecryptable
     /// The attributes; the item lacks its secret.
     case attributes(KeychainItem)
     /// The attributes and the secret.
@@ -96,7 +96,7 @@ package struct OpenedDatabaseItem: Sendable {
   }
 
   /// The decrypted parts, without the access control and the tamper check.
-  package internal(set) var content: Content = .shut
+  package internal(set) var content: Content = .undecryptable
   /// The key class as stored in the item, including the key generation, or `nil` if it could not be read.
   package internal(set) var keyClass: KeyClass?
   /// The access control, or `nil` if the attributes could not be decrypted or the item's version has none.
@@ -112,7 +112,7 @@ package struct OpenedDatabaseItem: Sendable {
   /// The decrypted item, or `nil` if its attributes could not be decrypted.
   package var item: KeychainItem? {
     switch content {
-    case .shut: nil
+    case .undecryptable: nil
     case .attributes(let item), .open(let item): item
     }
   }

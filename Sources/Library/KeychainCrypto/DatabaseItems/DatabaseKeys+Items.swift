@@ -50,7 +50,7 @@ extension DatabaseKeys {
   ) throws(DataProtectionError) -> OpenedDatabaseItem {
     var opened = OpenedDatabaseItem()
     opened.keyClass = blob.keyClass
-    do throws(DatabaseItemStop) {
+    do throws(DatabaseItemError) {
       let (item, store) = try attributes(of: blob, kind: kind, into: &opened)
       opened.content = .attributes(item)
       let whole = try secret(of: blob, given: secretKey, into: item, store, &opened)
@@ -72,9 +72,9 @@ extension DatabaseKeys {
 
   private func attributes(
     of blob: DatabaseItemBlob, kind: ItemKind, into opened: inout OpenedDatabaseItem
-  ) throws(DatabaseItemStop) -> (KeychainItem, SimulatorKeyStore?) {
+  ) throws(DatabaseItemError) -> (KeychainItem, SimulatorKeyStore?) {
     guard blob.attributes.tamperCheck.hasSameBytes(as: blob.secret.tamperCheck) else {
-      throw DatabaseItemStop(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
+      throw DatabaseItemError(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
     }
     let classKey = try metadataKey(of: blob.keyClass.withoutGeneration)
     let keyBox = try formatted(.metadataKeyBox) { () throws(FormatError) in
@@ -105,10 +105,10 @@ extension DatabaseKeys {
 
   private func check(
     _ inner: PropertyValue?, _ outer: String, at place: DatabaseItemFault.Place
-  ) throws(DatabaseItemStop) {
-    guard let inner = inner?.stringValue else { throw DatabaseItemStop(.tamper, place, "it has no tamper check") }
+  ) throws(DatabaseItemError) {
+    guard let inner = inner?.stringValue else { throw DatabaseItemError(.tamper, place, "it has no tamper check") }
     guard inner.hasSameBytes(as: outer) else {
-      throw DatabaseItemStop(.tamper, place, "its tamper check differs from the outer one")
+      throw DatabaseItemError(.tamper, place, "its tamper check differs from the outer one")
     }
   }
 
@@ -117,11 +117,11 @@ extension DatabaseKeys {
   private func secret(
     of blob: DatabaseItemBlob, given: SensitiveBytes?, into item: KeychainItem, _ store: SimulatorKeyStore?,
     _ opened: inout OpenedDatabaseItem
-  ) throws(DatabaseItemStop) -> KeychainItem {
+  ) throws(DatabaseItemError) -> KeychainItem {
     let unwrapped: UnwrappedKey
     if let given {
       guard given.count == Self.keyByteCount else {
-        throw DatabaseItemStop(.malformed, .secretKey, "the key has \(given.count) bytes, not \(Self.keyByteCount)")
+        throw DatabaseItemError(.malformed, .secretKey, "the key has \(given.count) bytes, not \(Self.keyByteCount)")
       }
       unwrapped = UnwrappedKey(key: given.withBytes { Secret(copying: $0) }, store: nil)
     } else {
@@ -131,7 +131,7 @@ extension DatabaseKeys {
     let box = try formatted(.secretBox) { () throws(FormatError) in try ArchivedBox(archive: blob.secret.box) }
     let padded = try open(box, key: unwrapped.key, at: .secretBox)
     guard let count = padded.withBytes(Self.countWithoutPadding) else {
-      throw DatabaseItemStop(.malformed, .padding, "its last byte is not a valid padding length")
+      throw DatabaseItemError(.malformed, .padding, "its last byte is not a valid padding length")
     }
     let found = try formatted(.secretDictionary) { () throws(FormatError) in
       try padded.withBytes { (bytes) throws(FormatError) in
@@ -141,7 +141,7 @@ extension DatabaseKeys {
     }
     try check(found[.tamperCheck], blob.secret.tamperCheck, at: .secretTamperCheck)
     guard found.attributes.count == 1 else {
-      throw DatabaseItemStop(.malformed, .secretDictionary, "it contains something that is not a secret of its kind")
+      throw DatabaseItemError(.malformed, .secretDictionary, "it contains something that is not a secret of its kind")
     }
     var whole = item
     whole.secrets = found.secrets
@@ -161,19 +161,19 @@ extension DatabaseKeys {
 
   private func checkClasses(
     _ blob: DatabaseItemBlob, _ item: KeychainItem, _ accessControl: ItemAccessControl?
-  ) throws(DatabaseItemStop) {
+  ) throws(DatabaseItemError) {
     let named = ProtectionClass(keyClass: blob.keyClass)
     // The access control of a token's item contains its class in another form.
     let controlled = accessControl?.protectionCode.map(ProtectionClass.init(rawValue:)) ?? named
     guard let named, item.protection == named, controlled == named else {
-      throw DatabaseItemStop(.malformed, .classes, "its class, its pdmn and its access control disagree")
+      throw DatabaseItemError(.malformed, .classes, "its class, its pdmn and its access control disagree")
     }
   }
 
   /// Returns the digest, or `nil` if DER cannot represent a value of the item, which never happens for an item that was
   /// read.
-  private func computedDigest(of item: KeychainItem) throws(DatabaseItemStop) -> [UInt8]? {
-    do throws(ItemSealError) {
+  private func computedDigest(of item: KeychainItem) throws(DatabaseItemError) -> [UInt8]? {
+    do throws(ItemCryptoError) {
       return try item.digest()
     } catch {
       if case .failed(let failure) = error.fault { throw .failed(failure) }
@@ -187,9 +187,9 @@ extension DatabaseKeys {
   /// Decrypts an item of version 2 or 3; versions 4 to 6 are reported as unsupported instead of damaged.
   func openOlder(_ bytes: [UInt8], version: UInt32, kind: ItemKind) throws(DataProtectionError) -> OpenedDatabaseItem {
     var opened = OpenedDatabaseItem()
-    do throws(DatabaseItemStop) {
+    do throws(DatabaseItemError) {
       if version == AccessControlBlob.version, (try? AccessControlBlob(parsing: bytes)) != nil {
-        throw DatabaseItemStop(.accessControl, .secretKey, "only the item's own device can decrypt it")
+        throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can decrypt it")
       }
       let blob: ItemBlob
       do throws(FormatError) {
@@ -211,25 +211,25 @@ extension DatabaseKeys {
 
   private func item(
     in blob: ItemBlob, kind: ItemKind, _ opened: inout OpenedDatabaseItem
-  ) throws(DatabaseItemStop) -> KeychainItem {
+  ) throws(DatabaseItemError) -> KeychainItem {
     let keyClass = blob.keyClass.withoutGeneration
     guard let named = ProtectionClass(keyClass: keyClass) else {
-      throw DatabaseItemStop(.malformed, .messages, "its class \(blob.keyClass.rawValue) is not a protection class")
+      throw DatabaseItemError(.malformed, .messages, "its class \(blob.keyClass.rawValue) is not a protection class")
     }
     let unwrapped = try unwrap(SensitiveBytes(copying: blob.wrappedKey), keyClass: keyClass, at: .secretKey)
     let sealed = Sealed(ciphertext: blob.ciphertext, tag: blob.tag)
     let plaintext: SensitiveBytes?
     do throws(DataProtectionError) {
-      plaintext = try withWorkspace { (workspace) throws(DataProtectionError) in
-        guard blob.hasStaticIV else { return try workspace.olderItems.openWithEmptyNonce(sealed, key: unwrapped.key) }
-        return try workspace.olderItems.openWithNonce(
-          ItemForm.staticNonce, header: blob.authenticatedHeader, sealed, key: unwrapped.key)
+      plaintext = try withCipher { (cipher) throws(DataProtectionError) in
+        guard blob.hasStaticIV else { return try cipher.olderItems.openWithEmptyNonce(sealed, key: unwrapped.key) }
+        return try cipher.olderItems.openWithNonce(
+          ItemEncryptionMode.staticNonce, header: blob.authenticatedHeader, sealed, key: unwrapped.key)
       }
     } catch {
       throw .failed(error)
     }
     guard let plaintext else {
-      throw DatabaseItemStop(.tagMismatch, .secretBox, "its authentication tag does not match its bytes")
+      throw DatabaseItemError(.tagMismatch, .secretBox, "its authentication tag does not match its bytes")
     }
     let item = try formatted(.secretDictionary) { () throws(FormatError) in
       switch blob.version {
@@ -238,7 +238,7 @@ extension DatabaseKeys {
       }
     }
     guard item.protection == named else {
-      throw DatabaseItemStop(.malformed, .classes, "its pdmn does not name its class, \(keyClass.rawValue)")
+      throw DatabaseItemError(.malformed, .classes, "its pdmn does not name its class, \(keyClass.rawValue)")
     }
     if unwrapped.store != nil, blob.keyClass.generation != 0 { opened.findings.insert(.generationInSimulator) }
     return item
@@ -246,7 +246,7 @@ extension DatabaseKeys {
 }
 
 /// The random values of an encrypted database item.
-struct DatabaseItemMaterial: ~Copyable {
+struct DatabaseItemRandomValues: ~Copyable {
   let attributesKey: Secret
   let secretKey: Secret
   /// The nonces of the boxes of the attributes' key, of the attributes and of the secret, 32 bytes each.
@@ -296,12 +296,12 @@ extension DatabaseKeys {
   package func seal(
     _ item: KeychainItem, accessControl: ItemAccessControl? = nil, version: DatabaseItemBlob.Version = .v8,
     wrapping: DatabaseKeyWrapping, random: some RandomSource = SystemRandomSource()
-  ) throws(ItemSealError) -> DatabaseItemBlob {
-    let material: DatabaseItemMaterial
+  ) throws(ItemCryptoError) -> DatabaseItemBlob {
+    let material: DatabaseItemRandomValues
     do throws(DataProtectionError) {
-      material = try DatabaseItemMaterial(from: random)
+      material = try DatabaseItemRandomValues(from: random)
     } catch {
-      throw ItemSealError(.failed(error))
+      throw ItemCryptoError(.failed(error))
     }
     return try seal(item, accessControl: accessControl, version: version, wrapping: wrapping, material)
   }
@@ -311,13 +311,13 @@ extension DatabaseKeys {
   /// - Parameter generation: The key generation of the key store's class number.
   func seal(
     _ item: KeychainItem, accessControl: ItemAccessControl?, version: DatabaseItemBlob.Version,
-    wrapping: DatabaseKeyWrapping, generation: UInt32 = 0, _ material: borrowing DatabaseItemMaterial
-  ) throws(ItemSealError) -> DatabaseItemBlob {
-    guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
+    wrapping: DatabaseKeyWrapping, generation: UInt32 = 0, _ material: borrowing DatabaseItemRandomValues
+  ) throws(ItemCryptoError) -> DatabaseItemBlob {
+    guard let protection = item.protection else { throw ItemCryptoError(.malformed(.noProtection)) }
     let keyClass = protection.keyClass
     let control = accessControl ?? ItemAccessControl(protection: protection)
     guard control.protectionCode.map({ $0 == protection.rawValue }) ?? true else {
-      throw ItemSealError(
+      throw ItemCryptoError(
         .malformed(FormatError(.accessControl, .unencodable, "its class differs from the item's")),
         keyClass: keyClass)
     }
@@ -345,7 +345,7 @@ extension DatabaseKeys {
           secret: .init(box: secretBox, keyWrap: wrap, tamperCheck: material.tamperCheck))
       }
     } catch {
-      throw ItemSealError(error, keyClass: keyClass)
+      throw ItemCryptoError(error, keyClass: keyClass)
     }
   }
 
@@ -354,11 +354,11 @@ extension DatabaseKeys {
   /// - Throws: `.noClassKey` if the key of the class is missing.
   package func wrap(
     _ key: borrowing Secret, for protection: ProtectionClass, _ wrapping: DatabaseKeyWrapping
-  ) throws(ItemSealError) -> SensitiveBytes {
+  ) throws(ItemCryptoError) -> SensitiveBytes {
     do throws(ItemFault) {
       return try wrap(key, keyClass: protection.keyClass, wrapping)
     } catch {
-      throw ItemSealError(error, keyClass: protection.keyClass)
+      throw ItemCryptoError(error, keyClass: protection.keyClass)
     }
   }
 
@@ -378,7 +378,7 @@ extension DatabaseKeys {
   }
 
   private func sealingKey(of keyClass: KeyClass) throws(ItemFault) -> Secret {
-    do throws(DatabaseItemStop) {
+    do throws(DatabaseItemError) {
       return try metadataKey(of: keyClass).key.copy()
     } catch {
       switch error {
@@ -393,8 +393,8 @@ extension DatabaseKeys {
   ) throws(ItemFault) -> [UInt8] {
     let sealed: Sealed
     do throws(DataProtectionError) {
-      sealed = try withWorkspace { (workspace) throws(DataProtectionError) in
-        try workspace.seal(plaintext, key: key, nonce: nonce)
+      sealed = try withCipher { (cipher) throws(DataProtectionError) in
+        try cipher.seal(plaintext, key: key, nonce: nonce)
       }
     } catch {
       throw .failed(error)
@@ -417,16 +417,16 @@ extension DatabaseKeys {
 /// The ciphers of the boxes of database items: AES-256-GCM with a nonce of 32 bytes and no additional data.
 ///
 /// Not to be used from two threads at once: `DatabaseKeys` protects it with a lock.
-struct BoxWorkspace: ~Copyable {
+struct DatabaseItemCipher: ~Copyable {
   private let encryption: CipherContext
   private let decryption: CipherContext
   /// The cipher for items of earlier versions in the same tables.
-  let olderItems: SealingWorkspace
+  let olderItems: ItemCipher
 
   init() throws(DataProtectionError) {
     let encryption = try CipherContext(.aes256GCM, .encrypt)
     let decryption = try CipherContext(.aes256GCM, .decrypt)
-    let olderItems = try SealingWorkspace()
+    let olderItems = try ItemCipher()
     self.encryption = encryption
     self.decryption = decryption
     self.olderItems = olderItems

@@ -9,12 +9,12 @@ package final class DatabaseKeys: Sendable {
   /// The key of a class for decrypting the keys of attributes.
   enum MetadataKey: Sendable {
     case wrapped(SensitiveBytes)
-    case unwrapped(ClassKeys.HeldKey)
+    case unwrapped(ClassKeys.WrappingKey)
   }
 
   let metadataKeys: [KeyClass: MetadataKey]
-  let classKeys: [KeyClass: ClassKeys.HeldKey]
-  private let workspace: Locked<BoxWorkspace>
+  let classKeys: [KeyClass: ClassKeys.WrappingKey]
+  private let cipher: Locked<DatabaseItemCipher>
 
   /// The size of a class or item key, in bytes.
   static let keyByteCount = 32
@@ -30,36 +30,36 @@ package final class DatabaseKeys: Sendable {
     wrappedMetadataKeys: [KeyClass: SensitiveBytes] = [:], metadataKeys: [KeyClass: SensitiveBytes] = [:],
     classKeys: [KeyClass: SensitiveBytes] = [:]
   ) throws(DataProtectionError) {
-    func held(_ keys: [KeyClass: SensitiveBytes]) throws(DataProtectionError) -> [KeyClass: ClassKeys.HeldKey] {
-      var held: [KeyClass: ClassKeys.HeldKey] = [:]
+    func held(_ keys: [KeyClass: SensitiveBytes]) throws(DataProtectionError) -> [KeyClass: ClassKeys.WrappingKey] {
+      var held: [KeyClass: ClassKeys.WrappingKey] = [:]
       for (keyClass, key) in keys {
         guard key.count == Self.keyByteCount else {
           throw DataProtectionError(
             .malformed, "the key of class \(keyClass.rawValue) has \(key.count) bytes, not \(Self.keyByteCount)")
         }
-        held[keyClass] = ClassKeys.HeldKey(key.withBytes { Secret(copying: $0) })
+        held[keyClass] = ClassKeys.WrappingKey(key.withBytes { Secret(copying: $0) })
       }
       return held
     }
     let all = wrappedMetadataKeys.filter { !$0.value.isEmpty }.mapValues(MetadataKey.wrapped)
     let unwrapped = try held(metadataKeys).mapValues(MetadataKey.unwrapped)
     let ofClasses = try held(classKeys)
-    let workspace = try BoxWorkspace()
+    let cipher = try DatabaseItemCipher()
     self.metadataKeys = all.merging(unwrapped) { _, unwrapped in unwrapped }
     self.classKeys = ofClasses
-    self.workspace = Locked(workspace)
+    self.cipher = Locked(cipher)
   }
 
   /// Calls a closure with the ciphers, one caller at a time.
-  func withWorkspace<Result: ~Copyable, Failure: Error>(
-    _ body: (borrowing BoxWorkspace) throws(Failure) -> sending Result
+  func withCipher<Result: ~Copyable, Failure: Error>(
+    _ body: (borrowing DatabaseItemCipher) throws(Failure) -> sending Result
   ) throws(Failure) -> Result {
-    try workspace.withLock { (workspace) throws(Failure) in try body(workspace) }
+    try cipher.withLock { (cipher) throws(Failure) in try body(cipher) }
   }
 }
 
 /// An error in decrypting an item, caused by the item or not.
-enum DatabaseItemStop: Error {
+enum DatabaseItemError: Error {
   case fault(DatabaseItemFault)
   case failed(DataProtectionError)
 
@@ -71,14 +71,14 @@ enum DatabaseItemStop: Error {
 /// Calls a closure and reports a format error as an error of the item in this step.
 func formatted<Result>(
   _ place: DatabaseItemFault.Place, _ body: () throws(FormatError) -> Result
-) throws(DatabaseItemStop) -> Result {
+) throws(DatabaseItemError) -> Result {
   do throws(FormatError) { return try body() } catch { throw .fault(DatabaseItemFault(error, place)) }
 }
 
 /// Calls a closure and reports an error of OpenSSL as one that is not caused by the item.
 func computed<Result: ~Copyable>(
   _ body: () throws(DataProtectionError) -> Result
-) throws(DatabaseItemStop) -> Result {
+) throws(DatabaseItemError) -> Result {
   do throws(DataProtectionError) { return try body() } catch { throw .failed(error) }
 }
 
@@ -92,10 +92,10 @@ extension DatabaseKeys {
   private static let shortestWrap = 24
 
   /// Returns the key of a class for decrypting the keys of attributes.
-  func metadataKey(of keyClass: KeyClass) throws(DatabaseItemStop) -> UnwrappedKey {
+  func metadataKey(of keyClass: KeyClass) throws(DatabaseItemError) -> UnwrappedKey {
     switch metadataKeys[keyClass] {
     case nil:
-      throw DatabaseItemStop(
+      throw DatabaseItemError(
         .noClassKey, .metadataClassKey, "there is no key for attributes of class \(keyClass.rawValue)")
     case .unwrapped(let held): return UnwrappedKey(key: held.secret.copy(), store: nil)
     case .wrapped(let wrapped): return try unwrap(wrapped, keyClass: keyClass, at: .metadataClassKey)
@@ -103,9 +103,9 @@ extension DatabaseKeys {
   }
 
   /// Returns the key for decrypting an item's secret.
-  func secretKey(of blob: DatabaseItemBlob) throws(DatabaseItemStop) -> UnwrappedKey {
+  func secretKey(of blob: DatabaseItemBlob) throws(DatabaseItemError) -> UnwrappedKey {
     guard let wrap = blob.secret.keyWrap else {
-      throw DatabaseItemStop(.noClassKey, .secretKey, "the key of the secret is missing")
+      throw DatabaseItemError(.noClassKey, .secretKey, "the key of the secret is missing")
     }
     let isPersona =
       wrap.wrappedKey.count != Self.keyByteCount + SimulatorKeyStore.padByteCount
@@ -116,7 +116,7 @@ extension DatabaseKeys {
         try wrap.wrappedKey.withBytes { (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }
       }
       guard let sealed = parts.dictionaryValue?["d1"]?.dataValue, let key = parts.dictionaryValue?["d2"]?.dataValue
-      else { throw DatabaseItemStop(.malformed, .secretKey, "a persona's key is not a dictionary with d1 and d2") }
+      else { throw DatabaseItemError(.malformed, .secretKey, "a persona's key is not a dictionary with d1 and d2") }
       return UnwrappedKey(key: try open(sealed, underReference: key), store: nil)
     case (ItemKeyWrap.classWrap, nil):
       return try unwrap(wrap.wrappedKey, keyClass: blob.keyClass.withoutGeneration, at: .secretKey)
@@ -124,7 +124,7 @@ extension DatabaseKeys {
       let sealed = wrap.wrappedKey.withBytes { Array($0) }
       return UnwrappedKey(key: try open(sealed, underReference: key), store: nil)
     default:
-      throw DatabaseItemStop(
+      throw DatabaseItemError(
         .malformed, .secretKey,
         "a wrap of type \(wrap.type) \(wrap.referenceKey == nil ? "without" : "with") a reference key")
     }
@@ -132,36 +132,36 @@ extension DatabaseKeys {
 
   /// Decrypts a key with a reference key. Only the key store that created it can do that; the mock key store's key is
   /// public.
-  private func open(_ sealed: [UInt8], underReference reference: [UInt8]) throws(DatabaseItemStop) -> Secret {
-    guard StandInReferenceKey.matches(reference) else {
-      throw DatabaseItemStop(.accessControl, .secretKey, "only the item's own device can unwrap its key")
+  private func open(_ sealed: [UInt8], underReference reference: [UInt8]) throws(DatabaseItemError) -> Secret {
+    guard MockReferenceKey.matches(reference) else {
+      throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can unwrap its key")
     }
     let box = try formatted(.secretKey) { () throws(FormatError) in try ArchivedBox(archive: sealed) }
-    return try key(in: box, under: Secret(copying: StandInReferenceKey.key), at: .secretKey)
+    return try key(in: box, under: Secret(copying: MockReferenceKey.key), at: .secretKey)
   }
 
   /// Returns the key of 32 bytes in a box.
   func key(
     in box: ArchivedBox, under key: borrowing Secret, at place: DatabaseItemFault.Place
-  ) throws(DatabaseItemStop) -> Secret {
+  ) throws(DatabaseItemError) -> Secret {
     let plaintext = try open(box, key: key, at: place)
     guard plaintext.count == Self.keyByteCount else {
-      throw DatabaseItemStop(.malformed, place, "it holds \(plaintext.count) bytes; a key has \(Self.keyByteCount)")
+      throw DatabaseItemError(.malformed, place, "it holds \(plaintext.count) bytes; a key has \(Self.keyByteCount)")
     }
     return plaintext.withBytes { Secret(copying: $0) }
   }
 
   func open(
     _ box: ArchivedBox, key: borrowing Secret, at place: DatabaseItemFault.Place
-  ) throws(DatabaseItemStop) -> SensitiveBytes {
+  ) throws(DatabaseItemError) -> SensitiveBytes {
     let plaintext: SensitiveBytes?
     do throws(DataProtectionError) {
-      plaintext = try withWorkspace { (workspace) throws(DataProtectionError) in try workspace.open(box, key: key) }
+      plaintext = try withCipher { (cipher) throws(DataProtectionError) in try cipher.open(box, key: key) }
     } catch {
       throw .failed(error)
     }
     guard let plaintext else {
-      throw DatabaseItemStop(.tagMismatch, place, "its authentication tag does not match its bytes")
+      throw DatabaseItemError(.tagMismatch, place, "its authentication tag does not match its bytes")
     }
     return plaintext
   }
@@ -169,22 +169,22 @@ extension DatabaseKeys {
   /// Unwraps a key that a Simulator or a class key has wrapped.
   func unwrap(
     _ wrapped: SensitiveBytes, keyClass: KeyClass, at place: DatabaseItemFault.Place
-  ) throws(DatabaseItemStop) -> UnwrappedKey {
+  ) throws(DatabaseItemError) -> UnwrappedKey {
     guard wrapped.count >= Self.shortestWrap else {
-      throw DatabaseItemStop(.malformed, place, "a wrapped key has \(wrapped.count) bytes")
+      throw DatabaseItemError(.malformed, place, "a wrapped key has \(wrapped.count) bytes")
     }
     let store = SimulatorKeyStore.of(wrapped)
     let byteCount = wrapped.count - SimulatorKeyStore.padByteCount
     let hasKey = store != nil || classKeys[keyClass] != nil
     guard !hasKey || byteCount == Self.keyByteCount else {
-      throw DatabaseItemStop(.malformed, place, "a wrapped key has \(wrapped.count) bytes, not 40")
+      throw DatabaseItemError(.malformed, place, "a wrapped key has \(wrapped.count) bytes, not 40")
     }
     if let store {
       let key = wrapped.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(byteCount))) }
       return UnwrappedKey(key: key, store: store)
     }
     guard let held = classKeys[keyClass] else {
-      throw DatabaseItemStop(
+      throw DatabaseItemError(
         .noClassKey, place, "the key is wrapped by a device, and the key of class \(keyClass.rawValue) is missing")
     }
     let key: Secret?
@@ -194,7 +194,7 @@ extension DatabaseKeys {
       throw .failed(error)
     }
     guard let key else {
-      throw DatabaseItemStop(.tagMismatch, place, "the key of class \(keyClass.rawValue) does not unwrap it")
+      throw DatabaseItemError(.tagMismatch, place, "the key of class \(keyClass.rawValue) does not unwrap it")
     }
     return UnwrappedKey(key: key, store: nil)
   }

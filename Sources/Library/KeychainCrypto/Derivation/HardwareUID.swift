@@ -57,10 +57,10 @@ package struct HardwareUID: ~Copyable, Sendable {
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
   package borrowing func passcodeKey(
-    passcode: borrowing Secret, salt: [UInt8], rounds: UInt32, acceptingAtMost limit: Int = RoundLimit.standard,
+    passcode: borrowing Secret, salt: [UInt8], rounds: UInt32, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {
-    try RoundLimit.check([rounds], acceptingAtMost: limit)
+    try IterationLimit.check([rounds], acceptingAtMost: limit)
     let start = try PBKDF2.sha1(password: passcode, salt: salt, rounds: 1, count: PasscodeTangle.blockSize)
     let context = try CipherContext(.aes256CBC, .encrypt)
     try key.withBytes { (bytes) throws(DataProtectionError) in

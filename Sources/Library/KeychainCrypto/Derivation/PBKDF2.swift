@@ -221,7 +221,7 @@ extension PasswordDerivation.Parameters {
 }
 
 /// The limits on the iterations that a file may require.
-public enum RoundLimit {
+public enum IterationLimit {
   /// The default for the most iterations to accept, `ITER` and `DPIC` together. Real backups require 10,010,000.
   public static let standard = 20_000_000
   /// The multiple of the usual number of iterations up to which the user is not asked.
@@ -236,7 +236,7 @@ public enum RoundLimit {
     guard total <= UInt64(max(0, limit)) else {
       throw DataProtectionError(
         .roundsOverLimit,
-        "it asks for \(Amounts.grouped(total)) iterations, over the limit of \(Amounts.grouped(limit)); a real backup "
+        "it asks for \(HumanReadable.grouped(total)) iterations, over the limit of \(HumanReadable.grouped(limit)); a real backup "
           + "asks for 10,010,000"
       )
     }

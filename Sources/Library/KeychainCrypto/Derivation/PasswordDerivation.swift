@@ -40,8 +40,8 @@ public enum PasswordDerivation {
     /// Throws if the derivation requires too many iterations, or none; costs no time.
     ///
     /// - Throws: `.roundsOverLimit`; `.damagedKeybag` for a step without iterations.
-    package func check(acceptingAtMost limit: Int = RoundLimit.standard) throws(DataProtectionError) {
-      try RoundLimit.check([iterations] + (first.map { [$0.iterations] } ?? []), acceptingAtMost: limit)
+    package func check(acceptingAtMost limit: Int = IterationLimit.standard) throws(DataProtectionError) {
+      try IterationLimit.check([iterations] + (first.map { [$0.iterations] } ?? []), acceptingAtMost: limit)
     }
   }
 
@@ -61,7 +61,7 @@ public enum PasswordDerivation {
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
   package static func passcodeKey(
-    password: borrowing Secret, parameters: Parameters, acceptingAtMost limit: Int = RoundLimit.standard,
+    password: borrowing Secret, parameters: Parameters, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {
     try parameters.check(acceptingAtMost: limit)

@@ -18,8 +18,8 @@ extension ClassKeys {
   /// Encrypts an item for its own protection class together with its constraints, as in a device's database.
   package func sealAccessControlled(
     _ item: KeychainItem, constraints: PropertyDictionary, random: some RandomSource = SystemRandomSource()
-  ) throws(ItemSealError) -> AccessControlBlob {
-    guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
+  ) throws(ItemCryptoError) -> AccessControlBlob {
+    guard let protection = item.protection else { throw ItemCryptoError(.malformed(.noProtection)) }
     do throws(ItemFault) {
       let key = try itemKey(from: random)
       let wrappedKey = try wrap(key, keyClass: protection.keyClass, random: random)
@@ -37,7 +37,7 @@ extension ClassKeys {
       let header = try blob(Sealed(ciphertext: [], tag: noTag)).authenticatedHeader
       return try blob(try seal(plaintext, header: header, key: key))
     } catch {
-      throw ItemSealError(error, keyClass: protection.keyClass)
+      throw ItemCryptoError(error, keyClass: protection.keyClass)
     }
   }
 
@@ -47,9 +47,9 @@ extension ClassKeys {
   ///   changed.
   package func open(
     _ blob: AccessControlBlob, kind: ItemKind
-  ) throws(ItemSealError) -> AccessControlledItem {
+  ) throws(ItemCryptoError) -> AccessControlledItem {
     guard let protection = ProtectionClass(rawValue: blob.protection) else {
-      throw ItemSealError(.malformed(FormatError(.itemBlob, .malformed, "its protection is not a protection class")))
+      throw ItemCryptoError(.malformed(FormatError(.itemBlob, .malformed, "its protection is not a protection class")))
     }
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: protection.keyClass)
@@ -65,7 +65,7 @@ extension ClassKeys {
       }
       return AccessControlledItem(item: item, constraints: reference.constraints)
     } catch {
-      throw ItemSealError(error, keyClass: protection.keyClass)
+      throw ItemCryptoError(error, keyClass: protection.keyClass)
     }
   }
 }
@@ -76,7 +76,7 @@ func formatted<Result>(_ body: () throws(FormatError) -> Result) throws(ItemFaul
 }
 
 /// The two modes of encrypting a keychain item.
-package enum ItemForm: Sendable, Hashable {
+package enum ItemEncryptionMode: Sendable, Hashable {
   /// The mode of backups: an IV of length zero, without additional data.
   case backup
   /// The mode of a device's database: a fixed IV, with the blob's header as additional data.

@@ -5,14 +5,14 @@ extension ClassKeys {
   /// Decrypts an item's blob and returns its plaintext, a property list (v2) or a DER dictionary (v3).
   package func open(
     _ blob: ItemBlob, numbering: ClassNumbering = .exact
-  ) throws(ItemSealError) -> SensitiveBytes {
+  ) throws(ItemCryptoError) -> SensitiveBytes {
     let keyClass = numbering.keyClass(of: blob.keyClass)
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: keyClass)
       let header = blob.hasStaticIV ? blob.authenticatedHeader : nil
       return try open(Sealed(ciphertext: blob.ciphertext, tag: blob.tag), header: header, key: key)
     } catch {
-      throw ItemSealError(error, keyClass: keyClass)
+      throw ItemCryptoError(error, keyClass: keyClass)
     }
   }
 
@@ -22,14 +22,14 @@ extension ClassKeys {
   ///   class, as in Apple's importer; otherwise the errors of decryption.
   package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
-  ) throws(ItemSealError) -> KeychainItem {
+  ) throws(ItemCryptoError) -> KeychainItem {
     try open(blob, kind: kind, numbering: numbering, packs: true)
   }
 
   /// Decrypts an item and optionally packs it (`KeychainItem.pack()`), because it stays in memory.
   package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact, packs: Bool
-  ) throws(ItemSealError) -> KeychainItem {
+  ) throws(ItemCryptoError) -> KeychainItem {
     try Self.item(
       in: try open(blob, numbering: numbering), blob.version, kind: kind,
       keyClass: numbering.keyClass(of: blob.keyClass), packs: packs)
@@ -39,7 +39,7 @@ extension ClassKeys {
   package static func item(
     in plaintext: SensitiveBytes, _ version: ItemBlob.Version = .v3, kind: ItemKind, keyClass: KeyClass,
     packs: Bool = true
-  ) throws(ItemSealError) -> KeychainItem {
+  ) throws(ItemCryptoError) -> KeychainItem {
     do throws(FormatError) {
       let item = try plaintext.withBytes { (bytes) throws(FormatError) in
         switch version {
@@ -52,22 +52,22 @@ extension ClassKeys {
       }
       return item
     } catch {
-      throw ItemSealError(.malformed(error), keyClass: keyClass)
+      throw ItemCryptoError(.malformed(error), keyClass: keyClass)
     }
   }
 
   /// Reads a blob and decrypts the item in it.
   package func open(
     blob bytes: [UInt8], kind: ItemKind, numbering: ClassNumbering = .exact
-  ) throws(ItemSealError) -> KeychainItem {
+  ) throws(ItemCryptoError) -> KeychainItem {
     let blob: ItemBlob
     do throws(FormatError) {
       blob = try ItemBlob(parsing: bytes)
     } catch {
       if error.code == .unsupportedVersion, let number = ItemBlob.versionNumber(of: bytes) {
-        throw ItemSealError(.unsupportedVersion(number))
+        throw ItemCryptoError(.unsupportedVersion(number))
       }
-      throw ItemSealError(.malformed(error))
+      throw ItemCryptoError(.malformed(error))
     }
     return try open(blob, kind: kind, numbering: numbering)
   }
@@ -76,8 +76,8 @@ extension ClassKeys {
   ///
   /// - Throws: `.malformed` for an item without a protection class or with a value that DER cannot represent.
   package func seal(
-    _ item: KeychainItem, as form: ItemForm, random: some RandomSource = SystemRandomSource()
-  ) throws(ItemSealError) -> ItemBlob {
+    _ item: KeychainItem, as form: ItemEncryptionMode, random: some RandomSource = SystemRandomSource()
+  ) throws(ItemCryptoError) -> ItemBlob {
     let (plaintext, keyClass) = try Self.plaintext(of: item)
     return try seal(plaintext, keyClass: keyClass, as: form, random: random)
   }
@@ -87,7 +87,7 @@ extension ClassKeys {
   /// - Throws: The errors of `seal`, also if the key of the item's class is not available.
   package func plaintextToSeal(
     of item: KeychainItem
-  ) throws(ItemSealError) -> (plaintext: SensitiveBytes, keyClass: KeyClass) {
+  ) throws(ItemCryptoError) -> (plaintext: SensitiveBytes, keyClass: KeyClass) {
     let (plaintext, _) = try Self.plaintext(of: item)
     return (plaintext, try classToSeal(for: item))
   }
@@ -96,26 +96,26 @@ extension ClassKeys {
   ///
   /// - Throws: The errors of `seal` for an item without a protection class, or if the key of its class is not
   ///   available.
-  package func classToSeal(for item: KeychainItem) throws(ItemSealError) -> KeyClass {
-    guard let keyClass = item.protection?.keyClass else { throw ItemSealError(.malformed(.noProtection)) }
-    do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemSealError(error, keyClass: keyClass) }
+  package func classToSeal(for item: KeychainItem) throws(ItemCryptoError) -> KeyClass {
+    guard let keyClass = item.protection?.keyClass else { throw ItemCryptoError(.malformed(.noProtection)) }
+    do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemCryptoError(error, keyClass: keyClass) }
     return keyClass
   }
 
-  private static func plaintext(of item: KeychainItem) throws(ItemSealError) -> (SensitiveBytes, KeyClass) {
-    guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
+  private static func plaintext(of item: KeychainItem) throws(ItemCryptoError) -> (SensitiveBytes, KeyClass) {
+    guard let protection = item.protection else { throw ItemCryptoError(.malformed(.noProtection)) }
     do throws(FormatError) {
       return (try item.derDictionary(), protection.keyClass)
     } catch {
-      throw ItemSealError(.malformed(error), keyClass: protection.keyClass)
+      throw ItemCryptoError(.malformed(error), keyClass: protection.keyClass)
     }
   }
 
   /// Encrypts the DER dictionary of an item (version 3).
   package func seal(
-    _ plaintext: SensitiveBytes, keyClass: KeyClass, as form: ItemForm,
+    _ plaintext: SensitiveBytes, keyClass: KeyClass, as form: ItemEncryptionMode,
     random: some RandomSource = SystemRandomSource()
-  ) throws(ItemSealError) -> ItemBlob {
+  ) throws(ItemCryptoError) -> ItemBlob {
     do throws(ItemFault) {
       let key = try itemKey(from: random)
       let wrappedKey = try wrap(key, keyClass: keyClass, random: random)
@@ -135,7 +135,7 @@ extension ClassKeys {
         throw .malformed(error)
       }
     } catch {
-      throw ItemSealError(error, keyClass: keyClass)
+      throw ItemCryptoError(error, keyClass: keyClass)
     }
   }
 
@@ -154,9 +154,9 @@ extension ClassKeys {
   ) throws(ItemFault) -> SensitiveBytes {
     let plaintext: SensitiveBytes?
     do throws(DataProtectionError) {
-      plaintext = try withWorkspace { (workspace) throws(DataProtectionError) in
-        guard let header else { return try workspace.openWithEmptyNonce(sealed, key: key) }
-        return try workspace.openWithNonce(ItemForm.staticNonce, header: header, sealed, key: key)
+      plaintext = try withCipher { (cipher) throws(DataProtectionError) in
+        guard let header else { return try cipher.openWithEmptyNonce(sealed, key: key) }
+        return try cipher.openWithNonce(ItemEncryptionMode.staticNonce, header: header, sealed, key: key)
       }
     } catch {
       throw .failed(error)
@@ -170,9 +170,9 @@ extension ClassKeys {
     _ plaintext: SensitiveBytes, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> Sealed {
     do throws(DataProtectionError) {
-      return try withWorkspace { (workspace) throws(DataProtectionError) in
-        guard let header else { return try workspace.sealWithEmptyNonce(plaintext, key: key) }
-        return try workspace.sealWithNonce(ItemForm.staticNonce, header: header, plaintext, key: key)
+      return try withCipher { (cipher) throws(DataProtectionError) in
+        guard let header else { return try cipher.sealWithEmptyNonce(plaintext, key: key) }
+        return try cipher.sealWithNonce(ItemEncryptionMode.staticNonce, header: header, plaintext, key: key)
       }
     } catch {
       throw .failed(error)
@@ -190,7 +190,7 @@ extension ClassKeys {
   /// Decrypts the secret of an iOS 4 item. Only its padding shows whether the result is right.
   ///
   /// - Throws: `.malformed` if the padding is invalid because the item is damaged or the key is wrong.
-  package func openSecret(of blob: LegacyItemBlob) throws(ItemSealError) -> SensitiveBytes {
+  package func openSecret(of blob: LegacyItemBlob) throws(ItemCryptoError) -> SensitiveBytes {
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: blob.keyClass)
       let plain = try decrypted(blob.ciphertext, key: key)
@@ -205,7 +205,7 @@ extension ClassKeys {
       }
       return plain.withBytes { SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0.dropLast(padding))) }
     } catch {
-      throw ItemSealError(error, keyClass: blob.keyClass)
+      throw ItemCryptoError(error, keyClass: blob.keyClass)
     }
   }
 

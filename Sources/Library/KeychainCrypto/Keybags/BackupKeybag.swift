@@ -19,7 +19,7 @@ public enum BackupKeybag {
   /// The PBKDF2-HMAC-SHA1 iterations (`ITER`) of every real backup.
   package static let lastRounds: UInt32 = 10_000
   /// The most iterations of a new keybag: the readers' standard limit minus `lastRounds`.
-  package static let maximumRounds = RoundLimit.standard - Int(lastRounds)
+  package static let maximumRounds = IterationLimit.standard - Int(lastRounds)
   static let saltSize = 20
 
   /// Creates a keybag with new class keys.
@@ -49,13 +49,14 @@ public enum BackupKeybag {
         salt: salt, iterations: lastRounds, first: .init(salt: secondRound.salt, iterations: secondRound.rounds))
       let key = try PasswordDerivation.passcodeKey(password: password, parameters: parameters, progress: progress)
       return try assemble(
-        recipes(hasPassword: true), uuid: uuid, salt: salt, secondRound: secondRound, passcodeKey: key,
+        wrapPolicies(hasPassword: true), uuid: uuid, salt: salt, secondRound: secondRound, passcodeKey: key,
         deviceKey: deviceKey, random: random)
     case .none:
       let parameters = PasswordDerivation.Parameters(salt: salt, iterations: lastRounds)
       let key = try PasswordDerivation.passcodeKey(password: .empty, parameters: parameters)
       return try assemble(
-        recipes(hasPassword: false), uuid: uuid, salt: salt, secondRound: nil, passcodeKey: key, deviceKey: deviceKey,
+        wrapPolicies(hasPassword: false), uuid: uuid, salt: salt, secondRound: nil, passcodeKey: key,
+        deviceKey: deviceKey,
         random: random)
     }
   }
@@ -76,7 +77,7 @@ public enum BackupKeybag {
   ///   `.unsupported` for an empty new password or a number of iterations that readers reject.
   package static func rewrap(
     _ keybag: Keybag, from old: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
-    acceptingAtMost limit: Int = RoundLimit.standard, random: some RandomSource = SystemRandomSource(),
+    acceptingAtMost limit: Int = IterationLimit.standard, random: some RandomSource = SystemRandomSource(),
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
     try check(new)
@@ -89,13 +90,13 @@ public enum BackupKeybag {
   /// Returns the keybag with a new password, given the derived key of the old one.
   package static func rewrap(
     _ keybag: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
-    acceptingAtMost limit: Int = RoundLimit.standard, random: some RandomSource = SystemRandomSource(),
+    acceptingAtMost limit: Int = IterationLimit.standard, random: some RandomSource = SystemRandomSource(),
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
     try check(new)
     return try rewrap(
       try resalted(keybag, rounds: rounds, random: random), fromPasscodeKey: oldKey, to: new,
-      acceptingAtMost: limit, remembering: DerivedKeys(), progress: progress)
+      acceptingAtMost: limit, remembering: DerivedKeyCache(), progress: progress)
   }
 
   /// Returns the keybag with new salts, for deriving the new password's key. Its class keys are still wrapped with the
@@ -123,34 +124,34 @@ public enum BackupKeybag {
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   package static func rewrap(
     _ resalted: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret,
-    acceptingAtMost limit: Int, remembering keys: DerivedKeys, progress: PasswordDerivation.Progress
+    acceptingAtMost limit: Int, remembering keys: DerivedKeyCache, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag {
     try check(new)
     var result = resalted
-    _ = try resalted.openClassKeys(passcodeKey: oldKey.copy(), deviceKey: nil, wrong: .wrongPassword)
+    _ = try resalted.unwrapClassKeys(passcodeKey: oldKey.copy(), deviceKey: nil, wrong: .wrongPassword)
     let newKey = try resalted.passcodeKey(
-      password: new, in: .asGiven, acceptingAtMost: limit, remembering: keys, progress: progress)
+      password: new, in: .asTyped, acceptingAtMost: limit, remembering: keys, progress: progress)
     try result.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPassword)
     return result
   }
 
   /// Returns the wraps of classes 11 to 1, in the order of real backups.
-  static func recipes(hasPassword: Bool) -> [ClassKeyRecipe] {
+  static func wrapPolicies(hasPassword: Bool) -> [ClassKeyWrapPolicy] {
     let deviceWrapped = hardwareClasses(hasPassword: hasPassword)
     return (UInt32(1)...11).reversed().map { number in
       let keyClass = KeyClass(rawValue: number)
-      return ClassKeyRecipe(
+      return ClassKeyWrapPolicy(
         keyClass: keyClass, wrap: deviceWrapped.contains(keyClass) ? [.device, .password] : .password)
     }
   }
 
   private static func assemble(
-    _ recipes: [ClassKeyRecipe], uuid: [UInt8], salt: [UInt8], secondRound: Keybag.SecondRound?,
+    _ policies: [ClassKeyWrapPolicy], uuid: [UInt8], salt: [UInt8], secondRound: Keybag.SecondRound?,
     passcodeKey: consuming Secret, deviceKey: DeviceKey, random: some RandomSource
   ) throws(DataProtectionError) -> UnlockedKeybag {
     var records: [Keybag.ClassKey] = []
-    for recipe in recipes {
-      records.append(try recipe.makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random))
+    for policy in policies {
+      records.append(try policy.makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random))
     }
     let keybag = try Keybag.building { () throws(FormatError) in
       try Keybag(
@@ -169,7 +170,8 @@ public enum BackupKeybag {
   static func checked(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
     guard (1...maximumRounds).contains(rounds), let count = UInt32(exactly: rounds) else {
       throw DataProtectionError(
-        .unsupported, "\(Amounts.grouped(rounds)) iterations; Keyhaul reads 1 to \(Amounts.grouped(maximumRounds))")
+        .unsupported,
+        "\(HumanReadable.grouped(rounds)) iterations; Keyhaul reads 1 to \(HumanReadable.grouped(maximumRounds))")
     }
     return count
   }
@@ -208,7 +210,7 @@ extension BackupKeybag {
 
   /// Returns the classes of an encrypted backup that have a device wrap although no device adds one. Their items would
   /// seem to be bound to a device and to stay behind.
-  package static func classesWithNeedlessHardware(of keybag: Keybag) -> [KeyClass] {
+  package static func classesWithUnexpectedDeviceWrap(in keybag: Keybag) -> [KeyClass] {
     let bound = hardwareClasses(hasPassword: true)
     return classes(of: keybag) { record, keyClass in
       (1...11).contains(keyClass.rawValue) && !bound.contains(keyClass) && record.wrap == [.device, .password]
@@ -241,7 +243,7 @@ extension BackupKeybag {
 
 extension DataProtectionError {
   static func hardwareLayerMissing(_ classes: [KeyClass]) -> DataProtectionError {
-    let names = Amounts.list(classes.map { String($0.rawValue) })
+    let names = HumanReadable.list(classes.map { String($0.rawValue) })
     return DataProtectionError(
       .hardwareLayerMissing,
       classes.count == 1
@@ -273,7 +275,7 @@ extension BackupKeybag {
   /// - Throws: `.damagedKeybag` if a class key cannot be unwrapped with that key; `.keyUnavailable` if a public key
   ///   shows that the device key is wrong; `.hardwareLayerMissing` for a keybag that no device wrote, which a password
   ///   would hide; `.unsupported` for an empty password or a number of iterations that readers reject.
-  package static func protect(
+  package static func addingPassword(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
     deviceKey: DeviceKey, rounds: Int?,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
@@ -308,12 +310,12 @@ extension BackupKeybag {
   ///
   /// - Parameters:
   ///   - keybag: The current keybag of the backup.
-  ///   - oldKey: The key of the password, from `Keybag.fittingKey`.
+  ///   - oldKey: The key of the password, from `Keybag.matchedPasscodeKey`.
   ///   - deviceKey: The hardware key of the source device.
   ///   - random: The source of salts and of the keybag's identifier.
   /// - Throws: `.wrongPassword`; `.damagedKeybag` if a class key cannot be unwrapped; `.hardwareLayerMissing` if a
   ///   this-device-only class lacks its device wrap, so that anyone could decrypt its items without a password.
-  package static func unprotect(
+  package static func removingPassword(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: DeviceKey,
     random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> Keybag {
@@ -336,7 +338,7 @@ extension BackupKeybag {
 }
 
 /// The wrap of one class in a new keybag.
-struct ClassKeyRecipe: Sendable, Equatable {
+struct ClassKeyWrapPolicy: Sendable, Equatable {
   var keyClass: KeyClass
   var wrap: Keybag.WrapFlags
 
@@ -367,7 +369,7 @@ extension Keybag {
     _ old: borrowing Secret, with new: borrowing Secret, wrong code: DataProtectionError.Code,
     changing: (inout ClassKey, consuming Secret) throws(DataProtectionError) -> Secret = { _, inner in inner }
   ) throws(DataProtectionError) {
-    let opened = try openClassKeys(passcodeKey: old.copy(), deviceKey: nil, wrong: code)
+    let opened = try unwrapClassKeys(passcodeKey: old.copy(), deviceKey: nil, wrong: code)
     if let report = opened.damageReport { throw DataProtectionError(.damagedKeybag, report) }
     for index in classKeys.indices where classKeys[index].isPasswordWrapped {
       guard let wrapped = classKeys[index].wrappedKey, let inner = try KeyWrap.unwrap(wrapped, with: old) else {
@@ -385,7 +387,7 @@ extension Keybag {
 }
 
 /// A number of iterations far above that of real keybags, although it may be within the limit.
-package struct UnusualRounds: Sendable, Equatable {
+package struct ExcessiveIterationCount: Sendable, Equatable {
   /// The iterations that the keybag requires.
   package let rounds: UInt32
   /// The iterations of real keybags.
@@ -396,9 +398,9 @@ package struct UnusualRounds: Sendable, Equatable {
 
   /// Creates a value if the number is excessive.
   ///
-  /// - Returns: `nil` if the number is at most `RoundLimit.usualMultiple` times the usual one.
+  /// - Returns: `nil` if the number is at most `IterationLimit.usualMultiple` times the usual one.
   init?(_ rounds: UInt32, usual: UInt32) {
-    guard UInt64(rounds) > UInt64(usual) * UInt64(RoundLimit.usualMultiple) else { return nil }
+    guard UInt64(rounds) > UInt64(usual) * UInt64(IterationLimit.usualMultiple) else { return nil }
     self.rounds = rounds
     self.usual = usual
   }
@@ -406,7 +408,7 @@ package struct UnusualRounds: Sendable, Equatable {
 
 /// A number of iterations that differs from that of real keybags. The keybag was changed, so that no password works any
 /// more, or was created to be unlocked quickly.
-package struct OddRounds: Sendable, Equatable {
+package struct NonstandardIterationCount: Sendable, Equatable {
   /// The iterations that the keybag requires; 0 if it lacks the slow step.
   package let rounds: UInt32
   /// The iterations of real keybags.
@@ -418,22 +420,22 @@ extension PasswordDerivation.Parameters {
   ///
   /// - Parameter isTwofold: Whether the source device derives in two steps: since iOS 10.2, the first version with an
   ///   encrypted manifest.
-  package func oddRounds(isTwofold: Bool) -> OddRounds? {
+  package func nonstandardIterations(isTwofold: Bool) -> NonstandardIterationCount? {
     let standard = UInt32(BackupKeybag.standardRounds)
     if isTwofold || first != nil, first?.iterations != standard {
-      return OddRounds(rounds: first?.iterations ?? 0, usual: standard)
+      return NonstandardIterationCount(rounds: first?.iterations ?? 0, usual: standard)
     }
     guard iterations != BackupKeybag.lastRounds else { return nil }
-    return OddRounds(rounds: iterations, usual: BackupKeybag.lastRounds)
+    return NonstandardIterationCount(rounds: iterations, usual: BackupKeybag.lastRounds)
   }
 
   /// The number of iterations that is furthest above that of real keybags, which is 10,000 in the last or only step and
   /// 10,000,000 in the first of two, or `nil` if none is more than five times that.
   ///
   /// Source: the sources of `BackupKeybag.standardRounds` and `BackupKeybag.lastRounds`.
-  package var unusualRounds: UnusualRounds? {
-    let last = UnusualRounds(iterations, usual: BackupKeybag.lastRounds)
-    let first = first.flatMap { UnusualRounds($0.iterations, usual: UInt32(BackupKeybag.standardRounds)) }
+  package var excessiveIterations: ExcessiveIterationCount? {
+    let last = ExcessiveIterationCount(iterations, usual: BackupKeybag.lastRounds)
+    let first = first.flatMap { ExcessiveIterationCount($0.iterations, usual: UInt32(BackupKeybag.standardRounds)) }
     guard let last, let first else { return last ?? first }
     return first.multiple > last.multiple ? first : last
   }

@@ -15,16 +15,16 @@ public final class ClassKeys: Sendable {
   package let unwrappedCount: Int
   /// The key of the records in an iOS 10.0 manifest, from `BackupArchive.recordKey`, or `nil` if the backup is not from
   /// iOS 10.0.
-  package let recordKey: RecordKey?
+  package let recordKey: ManifestRecordKey?
 
   let entries: [KeyClass: Entry]
   /// The ciphers, created on first use.
-  private let workspace = Locked<SealingWorkspace?>(nil)
+  private let cipher = Locked<ItemCipher?>(nil)
 
   /// A class of the keybag.
   struct Entry: Sendable {
     var availability: ClassKeyAvailability
-    var key: HeldKey?
+    var key: WrappingKey?
     /// The public key, or `nil` if the class key is an AES key.
     var publicKey: [UInt8]?
     /// The problem with the record, without bytes of a key, or `nil`.
@@ -32,7 +32,7 @@ public final class ClassKeys: Sendable {
   }
 
   /// A class key in a box for collections, wiped with its last reference.
-  final class HeldKey: Sendable {
+  final class WrappingKey: Sendable {
     let secret: Secret
     /// The cipher for unwrapping, created on first use, because a few class keys unwrap the keys of thousands of items.
     private let unwrapping = Locked<CipherContext?>(nil)
@@ -53,7 +53,7 @@ public final class ClassKeys: Sendable {
 
   init(
     keybagUUID: [UInt8], entries: [KeyClass: Entry], wrappedCount: Int, unwrappedCount: Int,
-    recordKey: RecordKey? = nil
+    recordKey: ManifestRecordKey? = nil
   ) {
     self.keybagUUID = keybagUUID
     self.entries = entries
@@ -66,9 +66,9 @@ public final class ClassKeys: Sendable {
   package func sharing() -> ClassKeys { with(entries, recordKey) }
 
   /// Returns the same keys for an iOS 10.0 backup, whose manifest has encrypted records.
-  package func with(recordKey: RecordKey?) -> ClassKeys { with(entries, recordKey) }
+  package func with(recordKey: ManifestRecordKey?) -> ClassKeys { with(entries, recordKey) }
 
-  private func with(_ entries: [KeyClass: Entry], _ recordKey: RecordKey?) -> ClassKeys {
+  private func with(_ entries: [KeyClass: Entry], _ recordKey: ManifestRecordKey?) -> ClassKeys {
     ClassKeys(
       keybagUUID: keybagUUID, entries: entries, wrappedCount: wrappedCount, unwrappedCount: unwrappedCount,
       recordKey: recordKey)
@@ -116,12 +116,12 @@ public final class ClassKeys: Sendable {
   }
 
   /// Calls a closure with the ciphers, one caller at a time.
-  func withWorkspace<Result: ~Copyable>(
-    _ body: (borrowing SealingWorkspace) throws(DataProtectionError) -> sending Result
+  func withCipher<Result: ~Copyable>(
+    _ body: (borrowing ItemCipher) throws(DataProtectionError) -> sending Result
   ) throws(DataProtectionError) -> Result {
-    try workspace.withLock { (kept) throws(DataProtectionError) in
-      let ready: SealingWorkspace
-      if let workspace = kept.take() { ready = workspace } else { ready = try SealingWorkspace() }
+    try cipher.withLock { (kept) throws(DataProtectionError) in
+      let ready: ItemCipher
+      if let cipher = kept.take() { ready = cipher } else { ready = try ItemCipher() }
       let result = try body(ready)
       kept = consume ready
       return result
@@ -194,7 +194,7 @@ extension ClassKeys {
         throw .memory
       }
       var entry = Entry(availability: availability)
-      if record[5] == 1 { entry.key = HeldKey(Secret(copying: UnsafeRawBufferPointer(rebasing: record[8..<40]))) }
+      if record[5] == 1 { entry.key = WrappingKey(Secret(copying: UnsafeRawBufferPointer(rebasing: record[8..<40]))) }
       if record[6] == 1 { entry.publicKey = Array(record[40..<72]) }
       entries[keyClass] = entry
     }
@@ -235,8 +235,8 @@ extension ClassKeys {
     let entry = try usableEntry(keyClass)
     do throws(DataProtectionError) {
       if let publicKey = entry.publicKey { return try Curve25519Wrap.wrap(key, to: publicKey, random: random) }
-      return try withWorkspace { (workspace) throws(DataProtectionError) in
-        try workspace.wrap(key, with: entry.held.secret)
+      return try withCipher { (cipher) throws(DataProtectionError) in
+        try cipher.wrap(key, with: entry.held.secret)
       }
     } catch {
       throw .failed(error)
@@ -251,7 +251,7 @@ extension ClassKeys {
   /// - Throws: The errors of `wrap` if the key of a class is not available.
   func requireKey(of keyClass: KeyClass) throws(ItemFault) { _ = try usableEntry(keyClass) }
 
-  private func usableEntry(_ keyClass: KeyClass) throws(ItemFault) -> (held: HeldKey, publicKey: [UInt8]?) {
+  private func usableEntry(_ keyClass: KeyClass) throws(ItemFault) -> (held: WrappingKey, publicKey: [UInt8]?) {
     guard let entry = entries[keyClass] else { throw .noClassKey }
     guard let held = entry.key else {
       switch entry.availability {

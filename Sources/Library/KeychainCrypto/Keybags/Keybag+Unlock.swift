@@ -16,7 +16,7 @@ extension Keybag {
   ///
   /// Source: Apple Platform Security, "Keybags for Data Protection"; iphone-dataprotection, `keystore/keybag.py`.
   public func unlock(
-    password: borrowing Secret?, deviceKey: DeviceKey?, acceptingAtMost limit: Int = RoundLimit.standard,
+    password: borrowing Secret?, deviceKey: DeviceKey?, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> ClassKeys {
     switch password {
@@ -33,7 +33,7 @@ extension Keybag {
   ///
   /// - Throws: The errors of `unlock` except `.wrongPassword`, because nothing is unwrapped.
   package func passcodeKey(
-    password: borrowing Secret, acceptingAtMost limit: Int = RoundLimit.standard,
+    password: borrowing Secret, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {
     let parameters = try derivationParameters()
@@ -45,39 +45,39 @@ extension Keybag {
   }
 
   /// A passcode key that unlocks the keybag, with the form of the password from which it was derived.
-  package struct FittingKey: ~Copyable {
+  package struct MatchedPasscodeKey: ~Copyable {
     /// The passcode key, 32 bytes.
     package let passcodeKey: Secret
     /// The matching form of the password, usually the one that was typed.
-    package let form: PasswordForm
+    package let form: PasswordNormalization
   }
 
   /// Derives the key of the password as it was typed, and if it does not match, of its other forms: without a byte
   /// order mark, and in other Unicode forms if it is not ASCII.
   ///
   /// - Throws: The errors of `unlock`; `.wrongPassword` if no form matches. Each form costs a derivation.
-  package func fittingKey(
-    password: borrowing Secret, acceptingAtMost limit: Int = RoundLimit.standard,
+  package func matchedPasscodeKey(
+    password: borrowing Secret, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(DataProtectionError) -> FittingKey {
-    try fittingKey(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
+  ) throws(DataProtectionError) -> MatchedPasscodeKey {
+    try matchedPasscodeKey(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
   }
 
   /// Derives the key of the matching form of the password, but no key that is cached already.
   ///
   /// - Parameter keys: The cached keys of this password, to which new ones are added.
-  package func fittingKey(
-    password: borrowing Secret, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+  package func matchedPasscodeKey(
+    password: borrowing Secret, acceptingAtMost limit: Int, remembering keys: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
-  ) throws(DataProtectionError) -> FittingKey {
+  ) throws(DataProtectionError) -> MatchedPasscodeKey {
     var first: DataProtectionError?
-    for form in PasswordForm.allCases {
-      guard let text = form == .asGiven ? password.copy() : password.inForm(form) else { continue }
+    for form in PasswordNormalization.allCases {
+      guard let text = form == .asTyped ? password.copy() : password.normalized(form) else { continue }
       let key = try passcodeKey(
         password: text, in: form, acceptingAtMost: limit, remembering: keys, progress: progress)
       do throws(DataProtectionError) {
         _ = try unlock(passcodeKey: key.copy(), deviceKey: nil)
-        return FittingKey(passcodeKey: key, form: form)
+        return MatchedPasscodeKey(passcodeKey: key, form: form)
       } catch {
         guard error.code == .wrongPassword else { throw error }
         first = first ?? error
@@ -87,7 +87,8 @@ extension Keybag {
   }
 
   func passcodeKey(
-    password: borrowing Secret, in form: PasswordForm, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    password: borrowing Secret, in form: PasswordNormalization, acceptingAtMost limit: Int,
+    remembering keys: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {
     guard let keys else { return try passcodeKey(password: password, acceptingAtMost: limit, progress: progress) }
@@ -108,7 +109,7 @@ extension Keybag {
   public func unlock(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?
   ) throws(DataProtectionError) -> ClassKeys {
-    try openClassKeys(passcodeKey: passcodeKey, deviceKey: deviceKey, wrong: .wrongPassword)
+    try unwrapClassKeys(passcodeKey: passcodeKey, deviceKey: deviceKey, wrong: .wrongPassword)
   }
 
   /// Returns the derivation parameters in the header. There are two steps if both `DPIC` and `DPSL` are present.
@@ -122,7 +123,7 @@ extension Keybag {
   }
 
   /// Unwraps every class key. `code` is the error if none can be unwrapped.
-  func openClassKeys(
+  func unwrapClassKeys(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?, wrong code: DataProtectionError.Code
   ) throws(DataProtectionError) -> ClassKeys {
     guard let uuid else { throw DataProtectionError(.missingField, "it has no UUID of 16 bytes") }

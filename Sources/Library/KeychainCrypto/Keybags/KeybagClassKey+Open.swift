@@ -103,6 +103,6 @@ extension ClassKeys.Entry {
       return
     }
     self.availability = availability
-    self.key = ClassKeys.HeldKey(key)
+    self.key = ClassKeys.WrappingKey(key)
   }
 }

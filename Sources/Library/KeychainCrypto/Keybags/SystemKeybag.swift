@@ -45,15 +45,15 @@ package struct SystemKeybag: Sendable, Equatable {
     passcode: borrowing Secret, hardware: borrowing HardwareUID, rounds: UInt32 = standardRounds,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedSystemKeybag {
-    try refuseZeros(passcode)
+    try rejectAllZeros(passcode)
     let deviceKey = try hardware.deviceKey()
     let uuid = try random.bytes(16)
     let salt = try random.bytes(20)
     let passcodeKey = try hardware.passcodeKey(passcode: passcode, salt: salt, rounds: rounds, progress: progress)
     let hmacKey = try KeybagSignature.makeWrappedKey(deviceKey: deviceKey, random: random)
     var records: [Keybag.ClassKey] = []
-    for recipe in recipes(hasPasscode: !passcode.isEmpty) {
-      records.append(try recipe.makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random))
+    for policy in wrapPolicies(hasPasscode: !passcode.isEmpty) {
+      records.append(try policy.makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random))
     }
     let keybag = try Keybag.building { () throws(FormatError) in
       try Keybag(
@@ -74,13 +74,13 @@ package struct SystemKeybag: Sendable, Equatable {
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.wrongPasscode`; `.damagedKeybag` if the signature is not from this hardware.
   package func unlock(
-    passcode: borrowing Secret, hardware: borrowing HardwareUID, acceptingAtMost limit: Int = RoundLimit.standard,
+    passcode: borrowing Secret, hardware: borrowing HardwareUID, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
     let passcodeKey = try verifiedPasscodeKey(
       passcode, hardware, deviceKey, acceptingAtMost: limit, progress: progress)
-    return try keybag.openClassKeys(
+    return try keybag.unwrapClassKeys(
       passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
 
@@ -89,7 +89,7 @@ package struct SystemKeybag: Sendable, Equatable {
   package func unlockBeforeFirstUnlock(hardware: borrowing HardwareUID) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
-    return try keybag.openClassKeys(passcodeKey: nil, deviceKey: consume deviceKey, wrong: .wrongPasscode)
+    return try keybag.unwrapClassKeys(passcodeKey: nil, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
 
   /// Returns the keybag with another passcode and a new salt. The class keys stay the same, with one exception: setting
@@ -105,10 +105,10 @@ package struct SystemKeybag: Sendable, Equatable {
     from old: borrowing Secret, to new: borrowing Secret, hardware: borrowing HardwareUID,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedSystemKeybag {
-    try Self.refuseZeros(new)
+    try Self.rejectAllZeros(new)
     let deviceKey = try hardware.deviceKey()
     let oldKey = try verifiedPasscodeKey(
-      old, hardware, deviceKey, acceptingAtMost: RoundLimit.standard, progress: progress)
+      old, hardware, deviceKey, acceptingAtMost: IterationLimit.standard, progress: progress)
     var changed = keybag
     let salt = try random.bytes(20)
     changed.salt = salt
@@ -119,19 +119,19 @@ package struct SystemKeybag: Sendable, Equatable {
     if new.isEmpty {
       changed.classKeys.removeAll { $0.keyClass == passcodeClass }
     } else if changed.classKey(passcodeClass) == nil {
-      let recipe = ClassKeyRecipe(keyClass: passcodeClass, wrap: [.device, .password])
-      changed.classKeys.append(try recipe.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
+      let policy = ClassKeyWrapPolicy(keyClass: passcodeClass, wrap: [.device, .password])
+      changed.classKeys.append(try policy.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
     }
     let bag = try SystemKeybag(changed, deviceKey: deviceKey)
-    let classKeys = try bag.keybag.openClassKeys(
+    let classKeys = try bag.keybag.unwrapClassKeys(
       passcodeKey: consume newKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
     return UnlockedSystemKeybag(keybag: bag, classKeys: classKeys)
   }
 
-  static func recipes(hasPasscode: Bool) -> [ClassKeyRecipe] {
+  static func wrapPolicies(hasPasscode: Bool) -> [ClassKeyWrapPolicy] {
     let hardwareAlone: Set<UInt32> = [4, 8, 11]
     return (UInt32(1)...(hasPasscode ? 12 : 11)).map { number in
-      ClassKeyRecipe(
+      ClassKeyWrapPolicy(
         keyClass: KeyClass(rawValue: number), wrap: hardwareAlone.contains(number) ? .device : [.device, .password])
     }
   }
@@ -148,7 +148,7 @@ package struct SystemKeybag: Sendable, Equatable {
   }
 
   /// Rejects a passcode of NUL bytes, which derives the same key as none and would protect nothing.
-  private static func refuseZeros(_ passcode: borrowing Secret) throws(DataProtectionError) {
+  private static func rejectAllZeros(_ passcode: borrowing Secret) throws(DataProtectionError) {
     guard passcode.isEmpty || !passcode.isAllZero else {
       throw DataProtectionError(.unsupported, "a passcode of NUL bytes gives no protection")
     }

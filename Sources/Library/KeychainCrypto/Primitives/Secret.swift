@@ -7,7 +7,7 @@ internal import KeychainFormats
 /// It has one owner, cannot be copied or printed, is accessible only in a closure, and is overwritten when it is
 /// destroyed.
 public struct Secret: ~Copyable, Sendable {
-  private let memory: WipedMemory
+  private let memory: SecureMemory
 
   /// The number of bytes, which is not treated as a secret.
   public var count: Int { memory.count }
@@ -18,7 +18,7 @@ public struct Secret: ~Copyable, Sendable {
   public init<Failure: Error>(
     count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    memory = try WipedMemory(count: count, in: .keys, filledBy: body)
+    memory = try SecureMemory(count: count, in: .keys, filledBy: body)
   }
 
   /// Creates a copy of bytes. The caller remains responsible for overwriting the original.
@@ -62,6 +62,13 @@ public struct Secret: ~Copyable, Sendable {
 }
 
 /// A secret that several owners share by reference.
+package final class SecretBox: Sendable {
+  package let secret: Secret
+
+  package init(_ secret: consuming Secret) { self.secret = secret }
+}
+
+/// Compares bytes in a time that does not depend on the position of the first difference.
 func constantTimeEquals(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
   guard left.count == right.count else { return false }
   guard let first = left.baseAddress, let second = right.baseAddress, left.count > 0 else { return true }

@@ -58,7 +58,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     }
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
       var reader = KeychainFileReader(
-        of: bytes, builder: BinaryPlistBuilder(try BinaryPlistReader(buffer, limits: limits), limits: limits))
+        of: bytes, builder: BinaryPlistDecoder(try BinaryPlistReader(buffer, limits: limits), limits: limits))
       return try reader.file(acceptingAtMost: limit)
     }
   }
@@ -66,9 +66,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// Indexes a binary file that is not in memory: its entries have offsets, but no bytes.
   ///
   /// - Throws: The errors of reading a file in memory. `PagedBytes` reports read errors.
-  package init(placesIn pages: PagedBytes, limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
+  package init(indexing pages: PagedBytes, limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     let document = try BinaryPlistReader(PropertyListBytes(pages), limits: limits)
-    var reader = KeychainFileReader(of: [], builder: BinaryPlistBuilder(document, limits: limits))
+    var reader = KeychainFileReader(of: [], builder: BinaryPlistDecoder(document, limits: limits))
     self = try reader.file(acceptingAtMost: Self.maximumEntryCount)
   }
 
@@ -76,7 +76,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   private init(fromXML bytes: [UInt8], limits: BinaryPlist.Limits) throws(FormatError) {
     self = try Self(parsing: try BinaryPlist.encode(try XMLPlist.decode(bytes)), limits: limits)
     isXML = true
-    for index in entries.indices { entries[index].losePlace() }
+    for index in entries.indices { entries[index].clearOffset() }
   }
 
   /// Returns the file as a binary property list. Kinds without items have no key.
@@ -98,13 +98,13 @@ public struct KeychainBackupFile: Sendable, Hashable {
   private struct KeychainFileReader {
     /// The document's bytes.
     private let bytes: [UInt8]
-    private var builder: BinaryPlistBuilder
+    private var builder: BinaryPlistDecoder
     /// The number of bytes that further entries may have, each counted separately.
     private var remainingBytes: Int
 
     private var document: BinaryPlistReader { builder.document }
 
-    init(of bytes: [UInt8], builder: BinaryPlistBuilder) {
+    init(of bytes: [UInt8], builder: BinaryPlistDecoder) {
       self.bytes = bytes
       self.builder = builder
       remainingBytes = builder.document.bytes.count + sharedByteAllowance
@@ -282,7 +282,7 @@ extension KeychainBackupFile {
     package var blobOffset: Int? { place == .max ? nil : Int(place) }
 
     /// Removes the offset, which has no meaning in the original file.
-    mutating func losePlace() { place = .max }
+    mutating func clearOffset() { place = .max }
   }
 }
 

@@ -41,12 +41,12 @@ package struct KeychainFileWriter {
       for entry in file.entries where entry.kind == kind {
         if items.isEmpty { keys.append(writer.write(kind.rawValue)) }
         items.append(Self.write(try bytes(entry), with: &writer))
-        try writer.give(atLeast: Self.portionByteCount, to: sink)
+        try writer.flush(atLeast: Self.portionByteCount, to: sink)
       }
       if !items.isEmpty { values.append(writer.writeArray(of: items)) }
     }
     try writer.finish(root: writer.writeDictionary(of: keys, values), atLeast: Self.portionByteCount, to: sink)
-    try writer.give(to: sink)
+    try writer.flush(to: sink)
   }
 
   private static func write(_ entry: KeychainBackupFile.Entry, with writer: inout BinaryPlistWriter) -> Int {

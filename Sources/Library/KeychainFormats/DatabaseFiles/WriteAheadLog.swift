@@ -27,7 +27,7 @@ package struct WriteAheadLog {
     guard magic & ~1 == 0x377f_0682, bytes.bigEndian(at: 4) == 3_007_000,
       let size = Int(exactly: bytes.bigEndian(at: 8)), DatabasePage.isByteCount(size)
     else { return nil }
-    var sum = LogSum(isBigEndian: magic & 1 == 1)
+    var sum = WALChecksum(isBigEndian: magic & 1 == 1)
     sum.add(bytes, 0..<24)
     guard sum.first == bytes.bigEndian(at: 24), sum.second == bytes.bigEndian(at: 28) else { return nil }
     pageByteCount = size
@@ -35,7 +35,7 @@ package struct WriteAheadLog {
     var pending: [Int: Int] = [:]
     var lastPageCount = 0
     var countedFrames = 0
-    var breaksOff = false
+    var isTruncated = false
     var frame = 0
     let frameByteCount = Self.frameHeaderByteCount + size
     let frameCount = (bytes.count - Self.headerByteCount) / frameByteCount
@@ -44,12 +44,12 @@ package struct WriteAheadLog {
       let page = Int(bytes.bigEndian(at: start))
       let count = Int(bytes.bigEndian(at: start + 4))
       guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]) else { break }
-      breaksOff = page <= 0
-      guard !breaksOff else { break }
+      isTruncated = page <= 0
+      guard !isTruncated else { break }
       sum.add(bytes, start..<start + 8)
       sum.add(bytes, start + Self.frameHeaderByteCount..<start + frameByteCount)
-      breaksOff = sum.first != bytes.bigEndian(at: start + 16) || sum.second != bytes.bigEndian(at: start + 20)
-      guard !breaksOff else { break }
+      isTruncated = sum.first != bytes.bigEndian(at: start + 16) || sum.second != bytes.bigEndian(at: start + 20)
+      guard !isTruncated else { break }
       pending[page] = start + Self.frameHeaderByteCount
       frame += 1
       if count > 0 {
@@ -66,12 +66,12 @@ package struct WriteAheadLog {
     // An incomplete frame at the end matters only if all frames before it are valid.
     let end = Self.headerByteCount + frameCount * frameByteCount
     let hasPart = frame == frameCount && bytes.count > end
-    isCutShort = breaksOff || hasPart || frame > countedFrames
+    isCutShort = isTruncated || hasPart || frame > countedFrames
   }
 }
 
 /// The running checksum of a log.
-private struct LogSum {
+private struct WALChecksum {
   let isBigEndian: Bool
   private(set) var first: UInt32 = 0
   private(set) var second: UInt32 = 0

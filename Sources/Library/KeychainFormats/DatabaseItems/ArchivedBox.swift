@@ -90,7 +90,7 @@ package struct ArchivedBox: Sendable, Hashable {
       "$version": .integer(Self.version), "$objects": .array(objects), "$archiver": .string(Self.archiver),
       "$top": .dictionary(["root": .uid(1)]),
     ]
-    var writer = UnsharedPlistWriter()
+    var writer = KeyedArchiveWriter()
     return try writer.encode(.dictionary(root))
   }
 }

@@ -54,7 +54,7 @@ package struct ItemKeyWrap: Sendable {
 /// The reference key of the mock key store in Apple's tests and in Simulators, whose key is public.
 ///
 /// Source: Apple `mockaks.m` and its messages; never seen in the bytes of a real database.
-package enum StandInReferenceKey {
+package enum MockReferenceKey {
   /// The only key: 31 digits and a NUL.
   package static let key = Array("1234567890123456789012345678901".utf8) + [0]
 

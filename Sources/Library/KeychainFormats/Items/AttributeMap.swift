@@ -18,7 +18,7 @@ package struct AttributeMap<Value: AttributeMapValue> {
   @usableFromInline private(set) var places: [AttributeCode: Int]?
 
   /// The most codes for a linear search, more than any kind of item has. A crafted item may have thousands.
-  private static var longestWalk: Int { 48 }
+  private static var maximumLinearSearchCount: Int { 48 }
 
   /// Creates an empty map.
   package init() {}
@@ -84,7 +84,7 @@ package struct AttributeMap<Value: AttributeMapValue> {
   }
 
   /// Returns whether both maps store the same packed bytes under the same codes.
-  func isKeptAlike(_ other: Self) -> Bool { packed != nil && codes == other.codes && packed == other.packed }
+  func hasSamePackedValues(as other: Self) -> Bool { packed != nil && codes == other.codes && packed == other.packed }
 
   @inlinable func place(of code: AttributeCode) -> Int? {
     if let places { return places[code] }
@@ -113,7 +113,7 @@ package struct AttributeMap<Value: AttributeMapValue> {
       codes.append(code)
       values.append(value)
     }
-    guard places == nil, codes.count > Self.longestWalk else { return }
+    guard places == nil, codes.count > Self.maximumLinearSearchCount else { return }
     places = Dictionary(uniqueKeysWithValues: zip(codes, codes.indices))
   }
 
@@ -185,7 +185,7 @@ private let lastCodes = Locked<[ItemKind: [AttributeCode]]>([:])
 
 extension AttributeMap {
   /// Shares the storage of the codes with the previous item of the same kind if they are equal, as they mostly are.
-  mutating func shareCodes(amongItemsOf kind: ItemKind) {
+  mutating func internCodes(for kind: ItemKind) {
     guard places == nil else { return }
     let own = codes
     codes = lastCodes.withLock { last in
@@ -196,13 +196,13 @@ extension AttributeMap {
   }
 
   /// Shares the storage of known codes if they are equal.
-  mutating func shareCodes(_ known: [AttributeCode]) { if codes == known { codes = known } }
+  mutating func internCodes(_ known: [AttributeCode]) { if codes == known { codes = known } }
 }
 
 /// A type that an `AttributeMap` can contain.
 package protocol AttributeMapValue {
   /// A representation of several values that takes less memory than an array.
-  associatedtype Packed: PackedAttributeValues = NeverPacked<Self> where Packed.Value == Self
+  associatedtype Packed: PackedAttributeValues = UnpackedStorage<Self> where Packed.Value == Self
 }
 
 /// A compact representation of several values. Each value is created when it is accessed.
@@ -220,7 +220,7 @@ package protocol PackedAttributeValues: Sendable, Equatable {
 }
 
 /// The packed representation of types that are never packed. It has no instances.
-package enum NeverPacked<Value>: PackedAttributeValues {
+package enum UnpackedStorage<Value>: PackedAttributeValues {
   /// Always returns `nil`.
   package init?(_ values: [Value]) { nil }
 
@@ -229,11 +229,11 @@ package enum NeverPacked<Value>: PackedAttributeValues {
 
 extension SensitiveBytes: AttributeMapValue {
   /// A single secret is stored without an array.
-  package typealias Packed = LoneSensitiveBytes
+  package typealias Packed = SingleSecretStorage
 }
 
 /// Storage for a single secret, as most items have: an array for it would take as much memory as the secret.
-package struct LoneSensitiveBytes: PackedAttributeValues {
+package struct SingleSecretStorage: PackedAttributeValues {
   private let secret: SensitiveBytes
 
   /// Stores a single secret; `nil` if there is not exactly one.

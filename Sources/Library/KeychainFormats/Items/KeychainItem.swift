@@ -25,8 +25,8 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
 
   /// Returns whether both items were read from the same bytes, attribute for attribute; `false` is possible for equal
   /// items.
-  package func wasReadAlike(_ other: KeychainItem) -> Bool {
-    kind == other.kind && attributes.isKeptAlike(other.attributes) && secrets.keys == other.secrets.keys
+  package func hasSamePackedContent(as other: KeychainItem) -> Bool {
+    kind == other.kind && attributes.hasSamePackedValues(as: other.attributes) && secrets.keys == other.secrets.keys
       && zip(secrets, other.secrets).allSatisfy { $0.value.constantTimeEquals($1.value) }
   }
 
@@ -131,8 +131,8 @@ extension KeychainItem {
       }
     }
     if packs { pack() }
-    attributes.shareCodes(amongItemsOf: kind)
-    secrets.shareCodes(Self.usualSecretCodes)
+    attributes.internCodes(for: kind)
+    secrets.internCodes(Self.usualSecretCodes)
   }
 
   /// Reads a decrypted item of blob version 3 from bytes that are wiped by their last owner.
@@ -153,7 +153,7 @@ extension KeychainItem {
     case DERPropertyList.Tag.data, DERPropertyList.Tag.string:
       var contents = value.contents
       let range = try contents.take(contents.remaining, "the secret")
-      return SensitiveBytes(copying: contents.lend(range))
+      return SensitiveBytes(copying: contents.bytes(in: range))
     case DERPropertyList.Tag.null:
       return nil
     default:
@@ -218,7 +218,7 @@ extension KeychainItem {
 
   /// Whether encoding and decoding the item certainly gives the same item, in any order; `false` means that it cannot
   /// tell.
-  package var certainlySurvivesEncoding: Bool {
+  package var roundTripsExactly: Bool {
     // An encoding of this size cannot contain more values than the decoder accepts.
     isPacked && secrets.keys.allSatisfy { $0.isSecret(in: kind) }
       && certainlyEncodes(within: DERPropertyList.maximumValueCount)
@@ -362,7 +362,7 @@ extension KeychainItem {
   /// Reads an item directly into its packed form, or returns `nil` if only `init(derDictionary:)` can read it or report
   /// its error.
   package init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
-    var all = PlainDER(bytes)
+    var all = CanonicalDERReader(bytes)
     guard let dictionary = all.next(), dictionary.tag == DERPropertyList.Tag.dictionary, all.rest.isEmpty else {
       return nil
     }
@@ -370,11 +370,11 @@ extension KeychainItem {
     // stack.
     let maximumCount = 42
     var secrets: AttributeMap<SensitiveBytes> = [:]
-    let attributes = withUnsafeTemporaryAllocation(of: PlainDER.Element.self, capacity: maximumCount) {
+    let attributes = withUnsafeTemporaryAllocation(of: CanonicalDERReader.Element.self, capacity: maximumCount) {
       elements -> AttributeMap<PropertyValue>? in
       var codes: [AttributeCode] = []
       codes.reserveCapacity(maximumCount / 2)
-      var pairs = PlainDER(dictionary.contents)
+      var pairs = CanonicalDERReader(dictionary.contents)
       while !pairs.rest.isEmpty {
         guard let (key, value) = pairs.nextPair(), let code = AttributeCode(utf8: key) else { return nil }
         if code.isSecret(in: kind) {
@@ -392,8 +392,8 @@ extension KeychainItem {
     guard let attributes else { return nil }
     self.init(kind: kind, attributes: attributes, secrets: secrets)
     self.secrets.pack()
-    self.attributes.shareCodes(amongItemsOf: kind)
-    self.secrets.shareCodes(Self.usualSecretCodes)
+    self.attributes.internCodes(for: kind)
+    self.secrets.internCodes(Self.usualSecretCodes)
   }
 }
 
@@ -404,7 +404,7 @@ extension KeychainItem {
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   package init(plistDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
     let document = try BinaryPlistReader(bytes, limits: .item)
-    var builder = BinaryPlistBuilder(document, limits: .item)
+    var builder = BinaryPlistDecoder(document, limits: .item)
     guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
       throw document.malformed("an item that is not a dictionary", try document.offset(ofObject: document.rootIndex))
     }

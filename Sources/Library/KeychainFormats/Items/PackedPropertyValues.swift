@@ -33,7 +33,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
   }
 
   /// Packs values from their DER; `nil` if a value is not encoded as devices encode it.
-  init?(_ elements: UnsafeBufferPointer<PlainDER.Element>) {
+  init?(_ elements: UnsafeBufferPointer<CanonicalDERReader.Element>) {
     self.init(
       count: elements.count, form: { Self.form(of: elements[$0]) }, write: { Self.write(elements[$0], as: $1, to: $2) })
   }
@@ -125,7 +125,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
     return (.dateText, said)
   }
 
-  private static func form(of element: PlainDER.Element) -> (tag: Tag, byteCount: Int)? {
+  private static func form(of element: CanonicalDERReader.Element) -> (tag: Tag, byteCount: Int)? {
     let contents = element.contents
     switch element.tag {
     case DERPropertyList.Tag.boolean:
@@ -146,7 +146,9 @@ package struct PackedPropertyValues: PackedAttributeValues {
     }
   }
 
-  private static func write(_ element: PlainDER.Element, as tag: Tag, to target: UnsafeMutableRawBufferPointer) {
+  private static func write(
+    _ element: CanonicalDERReader.Element, as tag: Tag, to target: UnsafeMutableRawBufferPointer
+  ) {
     switch tag {
     case .integer: for place in target.indices { target[place] = element.contents[target.count - 1 - place] }
     case .identifier: UUIDText.write(uppercase: element.contents, to: target)

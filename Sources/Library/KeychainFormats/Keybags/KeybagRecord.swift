@@ -93,8 +93,8 @@ extension Keybag {
           let end = Int64(cursor.offset) + Int64(length)
           throw FormatError(
             .keybag, .truncated,
-            "it ends at byte \(Amounts.grouped(bytes.count)), but \(tag) should end at byte "
-              + "\(Amounts.grouped(end)): its length is \(Amounts.bytes(length))", offset: cursor.offset)
+            "it ends at byte \(HumanReadable.grouped(bytes.count)), but \(tag) should end at byte "
+              + "\(HumanReadable.grouped(end)): its length is \(HumanReadable.bytes(length))", offset: cursor.offset)
         }
         records.append(Record(tag, try cursor.takeBytes(count, "\(tag)")))
       }

@@ -45,7 +45,7 @@ package enum BinaryPlist {
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion`, or `.overLimit` for one of `limits`.
   package static func decode(_ bytes: [UInt8], limits: Limits = .standard) throws(FormatError) -> PropertyValue {
     try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
-      var builder = BinaryPlistBuilder(try BinaryPlistReader(buffer, limits: limits), limits: limits)
+      var builder = BinaryPlistDecoder(try BinaryPlistReader(buffer, limits: limits), limits: limits)
       return try builder.value(at: builder.document.rootIndex)
     }
   }
@@ -71,7 +71,7 @@ package enum BinaryPlist {
     let (value, malformedTexts) = try bytes.withRawBytes {
       (buffer: UnsafeRawBufferPointer) throws(FormatError) -> (PropertyValue, MalformedTexts?) in
       let document = try BinaryPlistReader(buffer, limits: limits)
-      var builder = BinaryPlistBuilder(document, limits: limits, keeping: MalformedTexts())
+      var builder = BinaryPlistDecoder(document, limits: limits, keeping: MalformedTexts())
       return (try builder.value(at: document.rootIndex), builder.malformedTexts)
     }
     var changed = value

@@ -286,7 +286,7 @@ package final class PagedBytes {
 /// Converts objects of a binary property list to values, within limits and without following cycles.
 ///
 /// Texts and data are created once for each object, no matter how many references there are.
-struct BinaryPlistBuilder {
+struct BinaryPlistDecoder {
   let document: BinaryPlistReader
   private let maximumDepth: Int
   private var remainingValues: Int
@@ -416,7 +416,7 @@ struct BinaryPlistBuilder {
   }
 
   private mutating func inside<Result>(
-    _ index: Int, _ body: (inout BinaryPlistBuilder) throws(FormatError) -> Result
+    _ index: Int, _ body: (inout BinaryPlistDecoder) throws(FormatError) -> Result
   ) throws(FormatError) -> Result {
     if path.contains(index) {
       throw document.malformed("a container that contains itself", try document.offset(ofObject: index))

@@ -1,7 +1,7 @@
 import Basics
 
 /// A text that is compared by its bytes; `String` also treats composed and decomposed letters as equal.
-private struct ExactText: Hashable {
+private struct BytewiseString: Hashable {
   package let text: String
 
   static func == (left: Self, right: Self) -> Bool { left.text.hasSameBytes(as: right.text) }
@@ -17,7 +17,7 @@ struct BinaryPlistWriter {
   private var takenByteCount = 0
   private var offsets: [Int] = []
   /// The index of each text's object; negative until it is written.
-  private var texts: [ExactText: Int] = [:]
+  private var texts: [BytewiseString: Int] = [:]
   private var referenceWidth = 1
   private var dataByteCount = 0
   /// The malformed texts to write, by their placeholders.
@@ -44,7 +44,7 @@ struct BinaryPlistWriter {
     offsets.reserveCapacity(count)
   }
 
-  /// Writes the table and the trailer after the objects, and outputs bytes like `give(atLeast:to:)`.
+  /// Writes the table and the trailer after the objects, and outputs bytes like `flush(atLeast:to:)`.
   mutating func finish<Failure: Error>(
     root: Int, atLeast count: Int, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -52,14 +52,14 @@ struct BinaryPlistWriter {
     let offsetWidth = Self.width(of: UInt64(tableOffset))
     for offset in offsets {
       append(UInt64(offset), width: offsetWidth)
-      try give(atLeast: count, to: sink)
+      try flush(atLeast: count, to: sink)
     }
     bytes += [0, 0, 0, 0, 0, 0, UInt8(offsetWidth), UInt8(referenceWidth)]
     for number in [offsets.count, root, tableOffset] { append(UInt64(number), width: 8) }
   }
 
   /// Outputs the bytes that were written since the last call, if there are at least `count`.
-  mutating func give<Failure: Error>(
+  mutating func flush<Failure: Error>(
     atLeast count: Int = 0, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     guard bytes.count >= count else { return }
@@ -71,7 +71,9 @@ struct BinaryPlistWriter {
   /// Counts the objects of a text.
   ///
   /// - Returns: 1, or 0 for a text that was counted before, because it is only one object.
-  mutating func count(_ text: String) -> Int { texts.updateValue(-1, forKey: ExactText(text: text)) == nil ? 1 : 0 }
+  mutating func count(_ text: String) -> Int {
+    texts.updateValue(-1, forKey: BytewiseString(text: text)) == nil ? 1 : 0
+  }
 
   private mutating func count(_ value: PropertyValue, depth: Int) throws(FormatError) -> Int {
     func checkDepth() throws(FormatError) {
@@ -145,7 +147,7 @@ struct BinaryPlistWriter {
   }
 
   mutating func write(_ text: String) -> Int {
-    if let index = texts[ExactText(text: text)], index >= 0 { return index }
+    if let index = texts[BytewiseString(text: text)], index >= 0 { return index }
     let stored = malformedTexts.isEmpty ? nil : malformedTexts[text]
     let index = begin { writer in
       if let stored {
@@ -159,7 +161,7 @@ struct BinaryPlistWriter {
         for unit in text.utf16 { writer.append(UInt64(unit), width: 2) }
       }
     }
-    texts[ExactText(text: text)] = index
+    texts[BytewiseString(text: text)] = index
     return index
   }
 

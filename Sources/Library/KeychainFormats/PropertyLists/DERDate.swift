@@ -19,14 +19,14 @@ package enum DERDate {
   }
 
   /// Returns the GeneralizedTime text of a date, or `nil` if it is not a number or outside the years 0 to 9999.
-  package static func text(of date: KeychainDate) -> String? {
+  package static func format(_ date: KeychainDate) -> String? {
     encode(date).map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// Returns the date of a GeneralizedTime text, which it keeps.
   ///
   /// - Throws: `.malformed` for another text or a date that does not exist.
-  package static func date(of text: String) throws(FormatError) -> KeychainDate {
+  package static func parse(_ text: String) throws(FormatError) -> KeychainDate {
     do throws(Fault) {
       return try Array(text.utf8).span.bytes.withUnsafeBytes(decode)
     } catch {

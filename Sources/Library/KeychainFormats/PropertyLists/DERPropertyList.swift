@@ -242,8 +242,8 @@ struct DERDecoder {
     guard digits.count <= 4 else {
       throw FormatError(cursor.format, .malformed, "a length of \(digits.count) bytes", offset: offset)
     }
-    let length = cursor.lend(digits).reduce(0) { $0 << 8 | Int($1) }
-    guard length >= 0x80, cursor.lend(digits).first != 0 else {
+    let length = cursor.bytes(in: digits).reduce(0) { $0 << 8 | Int($1) }
+    guard length >= 0x80, cursor.bytes(in: digits).first != 0 else {
       throw FormatError(cursor.format, .malformed, "a length that is not in its shortest form", offset: offset)
     }
     return length

@@ -26,7 +26,7 @@ struct ByteCursor {
   var remaining: Int { end - offset }
   var isAtEnd: Bool { offset == end }
   /// All remaining bytes, not copied.
-  var rest: UnsafeRawBufferPointer { lend(offset..<end) }
+  var rest: UnsafeRawBufferPointer { bytes(in: offset..<end) }
 
   /// Skips `count` bytes and returns their range.
   mutating func take(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> Range<Int> {
@@ -65,10 +65,10 @@ struct ByteCursor {
   }
 
   /// Returns a copy of the bytes in a range from `take`.
-  func copy(_ range: Range<Int>) -> [UInt8] { Array(lend(range)) }
+  func copy(_ range: Range<Int>) -> [UInt8] { Array(bytes(in: range)) }
 
   /// Returns the bytes in a range from `take`, not copied.
-  func lend(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[range]) }
+  func bytes(in range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[range]) }
 }
 
 extension [UInt8] {

@@ -69,7 +69,7 @@ package struct FormatError: ExplainedError, Equatable {
   package init(_ format: Format, _ code: Code, _ reason: String, offset: Int? = nil) {
     self.format = format
     self.code = code
-    self.reason = offset.map { "\(reason), at byte \(Amounts.grouped($0))" } ?? reason
+    self.reason = offset.map { "\(reason), at byte \(HumanReadable.grouped($0))" } ?? reason
     self.offset = offset
   }
 

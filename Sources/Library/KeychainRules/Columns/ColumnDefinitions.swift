@@ -38,7 +38,7 @@ package enum ColumnDefinitions {
 
 extension AttributeDefinition {
   /// Whether the column stores the attribute's own bytes, not text, a number, a hash or the encrypted item.
-  package var holdsDataInColumn: Bool {
+  package var storesDataInColumn: Bool {
     guard !flags.contains(.hashedColumn) else { return false }
     return switch kind {
     case .blob, .data, .sha1, .uuid, .primaryKey, .accessControl: true

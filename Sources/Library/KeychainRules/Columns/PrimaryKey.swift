@@ -27,7 +27,7 @@ package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
     var encoding: [UInt8] = []
     encoding.reserveCapacity(columns.reduce(0) { $0 + 2 + $1.keyByteCount })
     for (definition, value) in zip(definitions, columns) {
-      let isEmptyData = definition.holdsDataInColumn && value.isEmptyTextOrBlob
+      let isEmptyData = definition.storesDataInColumn && value.isEmptyTextOrBlob
       switch isEmptyData ? .data([]) : value {
       case .null: Self.append(0, [], to: &encoding)
       case .integer(let value): Self.append(1, UInt64(bitPattern: value), to: &encoding)

@@ -4,7 +4,7 @@ package import KeychainFormats
 /// Decides which of two items with the same primary key stays.
 package enum ImportConflict {
   /// The seconds by which an imported item is dated after the row that it replaces, if its own date is not later.
-  static let makeYoungerSeconds = 0.001
+  static let tieBreakInterval = 0.001
 
   /// Decides between an item of a backup and the row with the same primary key.
   ///
@@ -68,7 +68,7 @@ package enum ImportConflict {
     guard case .replaces = outcome else { return existing }
     guard let existing else { return incoming }
     if let incoming, incoming > existing { return incoming }
-    return existing.makingYounger()
+    return existing.advancedByTieBreak()
   }
 }
 
@@ -164,7 +164,7 @@ extension ImportResolution {
   }
 
   /// Returns whether the existing row stays unchanged, to the last byte.
-  package func leaves(_ existing: KeychainItem?, meeting incoming: IncomingItem) -> Bool {
+  package func leavesUnchanged(_ existing: KeychainItem?, whenImporting incoming: IncomingItem) -> Bool {
     switch outcome {
     case .keepsExisting, .identical: existing != nil && keptItem(incoming: incoming, existing: existing) == nil
     case .insertsNew, .replaces, .blocked: false

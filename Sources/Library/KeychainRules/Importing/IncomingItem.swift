@@ -46,10 +46,10 @@ package struct IncomingItem: Sendable {
   package init(
     again item: KeychainItem, persistentReference reference: [UInt8]?
   ) throws(KeychainRuleError) {
-    self.item = try Keyed.settled(Keyed.withoutAccessControl(item), reference: reference)
+    self.item = try Keyed.normalized(Keyed.withoutAccessControl(item), reference: reference)
   }
 
-  fileprivate init(settled item: KeychainItem) { self.item = item }
+  fileprivate init(normalized item: KeychainItem) { self.item = item }
 
   /// An item with the primary key of the row that it may conflict with.
   package struct Keyed: Sendable {
@@ -61,12 +61,12 @@ package struct IncomingItem: Sendable {
 
     /// Creates an item of a backup, under the same conditions as `IncomingItem.init(_:persistentReference:)`.
     package init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
-      try self.init(settling: Self.withoutAccessControl(item), reference: reference)
+      try self.init(normalizing: Self.withoutAccessControl(item), reference: reference)
     }
 
     /// Creates an item of this device that was set aside, under the same conditions as `IncomingItem.init(preserved:)`.
     package init(preserved item: KeychainItem) throws(KeychainRuleError) {
-      try self.init(settling: item, reference: nil)
+      try self.init(normalizing: item, reference: nil)
     }
   }
 
@@ -79,13 +79,13 @@ package struct IncomingItem: Sendable {
 }
 
 extension IncomingItem.Keyed {
-  private init(settling item: KeychainItem, reference: [UInt8]?) throws(KeychainRuleError) {
-    let settled = try Self.settled(item, reference: reference)
+  private init(normalizing item: KeychainItem, reference: [UInt8]?) throws(KeychainRuleError) {
+    let normalized = try Self.normalized(item, reference: reference)
     primaryKey = try Self.malformed { () throws(KeychainRuleError) in
-      try Self.checkStorable(settled)
-      return try PrimaryKey(of: settled)
+      try Self.validate(normalized)
+      return try PrimaryKey(of: normalized)
     }
-    incoming = IncomingItem(settled: settled)
+    incoming = IncomingItem(normalized: normalized)
   }
 
   fileprivate static func withoutAccessControl(_ item: KeychainItem) -> KeychainItem {
@@ -96,30 +96,30 @@ extension IncomingItem.Keyed {
   }
 
   /// Returns an item as it is stored if nothing conflicts with it; the same storage if nothing changes.
-  fileprivate static func settled(
+  fileprivate static func normalized(
     _ item: KeychainItem, reference: [UInt8]?
   ) throws(KeychainRuleError) -> KeychainItem {
     try malformed { () throws(KeychainRuleError) in
-      var settled = item
-      settled.unpack()
+      var normalized = item
+      normalized.unpack()
       // With any other value it would be neither an item that a search finds nor a deletion.
-      if let mark = settled[.tombstone], mark != .null, ![0, 1].contains(mark.integerValue) {
+      if let mark = normalized[.tombstone], mark != .null, ![0, 1].contains(mark.integerValue) {
         throw KeychainRuleError(.decode, "its tombstone flag (tomb) is not 0 or 1")
       }
-      var isChanged = try settled.convertAttributes()
+      var isChanged = try normalized.convertAttributes()
       func set(_ code: AttributeCode, _ value: PropertyValue?) {
-        guard settled[code] != value else { return }
-        settled[code] = value
+        guard normalized[code] != value else { return }
+        normalized[code] = value
         isChanged = true
       }
-      guard settled.accessGroup != nil else { throw KeychainRuleError(.decode, "the item has no access group") }
-      guard settled.protection != nil else { throw KeychainRuleError(.decode, "the item has no protection class") }
-      if settled[.multiUser] != .data(IncomingItem.systemKeychainUser) { set(.multiUser, .data([])) }
-      set(.persistentReference, persistentReference(beside: reference, inside: settled).map { .data($0) })
-      if SyncInference.appliesTo(settled) { set(.synchronizable, .integer(1)) }
+      guard normalized.accessGroup != nil else { throw KeychainRuleError(.decode, "the item has no access group") }
+      guard normalized.protection != nil else { throw KeychainRuleError(.decode, "the item has no protection class") }
+      if normalized[.multiUser] != .data(IncomingItem.systemKeychainUser) { set(.multiUser, .data([])) }
+      set(.persistentReference, persistentReference(beside: reference, inside: normalized).map { .data($0) })
+      if SyncInference.appliesTo(normalized) { set(.synchronizable, .integer(1)) }
       // An unchanged item keeps its storage, and a changed one stays packed if it was.
-      if isChanged, item.isPacked { settled.pack() }
-      return isChanged ? settled : item
+      if isChanged, item.isPacked { normalized.pack() }
+      return isChanged ? normalized : item
     }
   }
 
@@ -138,7 +138,7 @@ extension IncomingItem.Keyed {
   /// restore.
   ///
   /// The attributes are converted already. An infinite date, which no column can store, has no encoding.
-  private static func checkStorable(_ item: KeychainItem) throws(KeychainRuleError) {
+  private static func validate(_ item: KeychainItem) throws(KeychainRuleError) {
     var plain = item
     if plain[.accessControl] != nil { plain[.accessControl] = nil }
     guard !plain.certainlyEncodes(within: IncomingItem.maximumByteCount) else { return }

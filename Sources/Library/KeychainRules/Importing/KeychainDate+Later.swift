@@ -3,13 +3,13 @@ import KeychainFormats
 
 extension KeychainDate {
   /// Returns the smallest later date that Apple's code gives to a replacement.
-  package func makingYounger() -> KeychainDate {
-    adding(seconds: ImportConflict.makeYoungerSeconds)
+  package func advancedByTieBreak() -> KeychainDate {
+    adding(seconds: ImportConflict.tieBreakInterval)
   }
 
   /// Returns this date, or one just after `other` if this date is not later.
   package func later(than other: KeychainDate?) -> KeychainDate {
     guard let other, self <= other else { return self }
-    return other.makingYounger()
+    return other.advancedByTieBreak()
   }
 }

@@ -43,7 +43,7 @@ package struct ItemChanges: Sendable {
     guard changed.accessGroup != nil, changed.protection != nil else {
       throw KeychainRuleError(.parameter, "an item needs an access group and a known protection class")
     }
-    try NewItem.refuseGuardedSynchronization(of: changed)
+    try NewItemDefaults.rejectSynchronizedAccessControl(in: changed)
     changed[.modificationDate] = .date(now.later(than: item.modificationDate))
     return changed
   }
@@ -58,15 +58,15 @@ package struct ItemChanges: Sendable {
 
 extension ItemChanges {
   /// Returns whether the changes leave all attributes of an item as they are, apart from its date.
-  package func attributesChangeNothing(of item: KeychainItem) -> Bool {
+  package func attributesAreNoOp(for item: KeychainItem) -> Bool {
     guard let now = item.modificationDate, var changed = try? applied(to: item, now: now) else { return false }
     changed[.modificationDate] = item[.modificationDate]
     return changed.attributes == item.attributes
   }
 
   /// Returns whether the changes leave all attributes and secrets of an item as they are, apart from its date.
-  package func changeNothing(of item: KeychainItem) -> Bool {
-    attributesChangeNothing(of: item)
+  package func isNoOp(for item: KeychainItem) -> Bool {
+    attributesAreNoOp(for: item)
       && secrets.allSatisfy { code, secret in item.secrets[code].map { secret.constantTimeEquals($0) } ?? false }
   }
 }

@@ -80,12 +80,12 @@ package enum SystemBoundItems {
   ///
   /// A numeric `sysb` decides alone: 0 means not bound, any other number bound. Otherwise an item without a string
   /// access group is not bound, and one with a sharing group is.
-  package static func contain(_ item: KeychainItem, onSharedIPad: Bool = false) -> Bool {
+  package static func contains(_ item: KeychainItem, isSharedIPad: Bool = false) -> Bool {
     if let mark = item[.systemBound]?.integerValue { return mark != 0 }
     guard let group = item.accessGroup else { return false }
     if item.isSharedCopy { return true }
     // Almost every item is in a group that no row lists.
     guard namedGroups.contains(group) else { return false }
-    return (onSharedIPad ? everywhere + sharedIPad : everywhere).contains { $0.matches(item) }
+    return (isSharedIPad ? everywhere + sharedIPad : everywhere).contains { $0.matches(item) }
   }
 }

@@ -32,7 +32,7 @@ package enum Tombstone {
   /// - Parameters:
   ///   - item: The deleted item.
   ///   - now: The current date; the tombstone is dated after the item in any case.
-  package static func of(_ item: KeychainItem, now: KeychainDate) -> KeychainItem {
+  package static func make(for item: KeychainItem, at now: KeychainDate) -> KeychainItem {
     var tombstone = KeychainItem(kind: item.kind)
     for definition in ColumnDefinitions.primaryKey(of: item.kind) {
       tombstone[definition.code] = item[definition.code]

@@ -48,7 +48,7 @@ extension Reason {
   /// Whether the user has to act: sign in again, move what the item protects, or find another copy of the backup.
   ///
   /// Other items are recreated by the device, return with an account, or were deleted before.
-  public var asksForAction: Bool {
+  public var requiresAction: Bool {
     switch self {
     case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .needsAuthentication, .noClassKey,
       .tagMismatch, .malformed, .unsupportedVersion:

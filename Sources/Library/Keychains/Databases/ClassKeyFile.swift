@@ -19,7 +19,8 @@ package enum ClassKeyFile {
       guard bytes.count <= maximumByteCount else {
         throw KeyhaulError(
           .databaseOverLimit,
-          "it has \(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(maximumByteCount))")
+          "it has \(HumanReadable.bytes(bytes.count)); Keyhaul reads at most \(HumanReadable.grouped(maximumByteCount))"
+        )
       }
       var scanner = KeyScanner(bytes: bytes)
       return try scanner.object()

@@ -26,7 +26,8 @@ extension KeychainDump {
   package init(parsing bytes: [UInt8], acceptingAtMost limit: Int) throws(KeyhaulError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw KeyhaulError(
-        .dumpOverLimit, "\(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(Self.maximumByteCount))"
+        .dumpOverLimit,
+        "\(HumanReadable.bytes(bytes.count)); Keyhaul reads at most \(HumanReadable.grouped(Self.maximumByteCount))"
       )
     }
     if Self.isJSON(bytes) {
@@ -46,7 +47,7 @@ extension KeychainDump {
 
   private static func fromJSON(_ bytes: [UInt8], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     let root: JSONValue
-    do throws(JSONFault) {
+    do throws(JSONParseError) {
       root = try JSONValue(parsing: bytes)
     } catch {
       throw KeyhaulError(

@@ -283,7 +283,7 @@ package final class SimulatorKeychain {
       values.append((definition.code, try column(item[definition.code], definition)))
     }
     let version: DatabaseItemBlob.Version = schema.major >= 12 ? .v8 : .v7
-    do throws(ItemSealError) {
+    do throws(ItemCryptoError) {
       var sealed = item
       let control = try Self.accessControl(of: &sealed, protection)
       let blob = try keys.seal(
@@ -298,13 +298,13 @@ package final class SimulatorKeychain {
   /// Columns that are not made of the attribute of their name.
   private static let writtenApart: Set<AttributeCode> = ["rowid", "data", "sha1", .appClip]
 
-  private static func bytes(of blob: DatabaseItemBlob) throws(ItemSealError) -> [UInt8] {
-    do throws(FormatError) { return try blob.serialized() } catch { throw ItemSealError(.malformed(error)) }
+  private static func bytes(of blob: DatabaseItemBlob) throws(ItemCryptoError) -> [UInt8] {
+    do throws(FormatError) { return try blob.serialized() } catch { throw ItemCryptoError(.malformed(error)) }
   }
 
   private static func accessControl(
     of item: inout KeychainItem, _ protection: ProtectionClass
-  ) throws(ItemSealError) -> ItemAccessControl? {
+  ) throws(ItemCryptoError) -> ItemAccessControl? {
     guard let constraints = item[.accessControl]?.dictionaryValue else { return nil }
     item[.accessControl] = nil
     do throws(FormatError) {
@@ -312,7 +312,7 @@ package final class SimulatorKeychain {
         "prot": .string(protection.rawValue), "acl": .dictionary(constraints),
       ])
     } catch {
-      throw ItemSealError(.malformed(error))
+      throw ItemCryptoError(.malformed(error))
     }
   }
 
@@ -354,7 +354,7 @@ extension SimulatorKeychain {
     _ key: SensitiveBytes, for protection: ProtectionClass
   ) throws(KeyhaulError) -> SensitiveBytes {
     let secret = key.withBytes { Secret(copying: $0) }
-    do throws(ItemSealError) {
+    do throws(ItemCryptoError) {
       return try keys.wrap(secret, for: protection, .simulator(store))
     } catch {
       throw KeyhaulError(.databaseFailed, error.reason)

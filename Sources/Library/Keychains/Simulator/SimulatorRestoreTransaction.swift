@@ -67,7 +67,7 @@ package final class SimulatorRestoreTransaction {
   package func importItem(_ incoming: IncomingItem) throws(KeyhaulError) -> ImportResolution {
     let key = try Self.byRule { () throws(KeychainRuleError) in try PrimaryKey(of: incoming.item) }
     let item = try Self.byRule { () throws(KeychainRuleError) in
-      try NewItem.identified(incoming.item, random: random)
+      try NewItemDefaults.identified(incoming.item, random: random)
     }
     let met = present[key]
     let resolution = try Self.byRule { () throws(KeychainRuleError) in

@@ -42,7 +42,7 @@ extension KeychainStore {
         for item in items {
           try transaction.requireGoingOn()
           let modified = item.modificationDate ?? .reference
-          var prepared = try byRule(try NewItem.prepared(item, now: modified, random: random))
+          var prepared = try byRule(try NewItemDefaults.prepared(item, now: modified, random: random))
           prepared[.creationDate] = .date(item.creationDate ?? modified)
           if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
           let row = try WritableRow(sealing: prepared, keys: keys, random: random)

@@ -306,7 +306,7 @@ extension KeychainTransaction {
   fileprivate func addRow(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeyhaulError) -> WritableRow {
-    let prepared = try byRule(try NewItem.prepared(item, now: now, random: random))
+    let prepared = try byRule(try NewItemDefaults.prepared(item, now: now, random: random))
     let row = try WritableRow(sealing: prepared, keys: keys, random: random)
     if try insert(row) != nil { return row }
     return try replaceDeadRow(with: row, keys: keys, random: random)
@@ -448,13 +448,13 @@ extension KeychainTransaction {
     var new = step.new
     let moves = try byRule(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
     let leavesTombstone = moves && tombstones.leavesTombstone(of: step.old)
-    if leavesTombstone { new[.uuid] = .string(try byRule(try NewItem.randomUUIDText(random))) }
+    if leavesTombstone { new[.uuid] = .string(try byRule(try NewItemDefaults.randomUUIDText(random))) }
     let row = try WritableRow(sealing: new, keys: keys, random: random)
     if moves { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }
     try overwrite(step.rowID, with: row)
     guard leavesTombstone else { return }
-    var tombstone = Tombstone.of(step.old, now: now)
-    tombstone[.persistentReference] = .data(try byRule(try NewItem.randomBytes(random, count: 16)))
+    var tombstone = Tombstone.make(for: step.old, at: now)
+    tombstone[.persistentReference] = .data(try byRule(try NewItemDefaults.randomBytes(random, count: 16)))
     guard try insert(WritableRow(sealing: tombstone, keys: keys, random: random)) != nil else {
       throw KeyhaulError(.storeDamaged, "cannot change the item: another item already has these attributes")
     }
@@ -530,7 +530,7 @@ extension KeychainTransaction {
     guard let item = row.item, tombstones.leavesTombstone(of: item) else {
       return try delete(reference)
     }
-    let tombstone = try WritableRow(sealing: Tombstone.of(item, now: now), keys: keys, random: random)
+    let tombstone = try WritableRow(sealing: Tombstone.make(for: item, at: now), keys: keys, random: random)
     try overwrite(reference.rowID, with: tombstone)
   }
 }

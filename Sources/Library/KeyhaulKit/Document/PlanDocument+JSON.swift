@@ -3,7 +3,7 @@ import KeychainFormats
 import KeychainRules
 
 // The one encoder of a plan's document, and beside it the reader of what it wrote. What the reader leaves over is refused
-// by writing the document again (`JSONNode.requireNothing`), so that no second list of members is kept.
+// by writing the document again (`JSONCursor.requireNothing`), so that no second list of members is kept.
 
 extension PlanDocument {
   /// The document as it is printed and saved, but for its checksum.
@@ -22,7 +22,7 @@ extension PlanDocument {
     return .object(fields)
   }
 
-  init(_ node: JSONNode) throws(JSONNode.Fault) {
+  init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     format = try node.member("format").string()
     made = try node.member("made").string()
     source = try Source(node.member("source"))
@@ -54,7 +54,7 @@ extension PlanDocument.CannotShow {
         + [("reasons", .array(reasons.map { .string($0) }))])
   }
 
-  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+  fileprivate init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     sentence = try node.member("sentence").string()
     guidance = try node.optional("guidance")?.string()
     reasons = []
@@ -71,7 +71,7 @@ extension PlanDocument.Source {
     return .object(fields + [("encrypted", .boolean(encrypted)), ("digest", .string(digest))])
   }
 
-  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+  fileprivate init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     let kindNode = try node.member("kind")
     guard let kind = Kind(rawValue: try kindNode.string()) else { throw kindNode.fault("is not known") }
     self.init(
@@ -91,7 +91,7 @@ extension PlanDocument.Target {
     return isImagined ? target.adding([("imagined", .boolean(true))]) : target
   }
 
-  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+  fileprivate init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     let sameDevice = try node.member("same_device")
     self.init(
       name: try node.member("name").string(),
@@ -116,7 +116,7 @@ extension PlanDocument.Summary {
     .object(counts.sorted { $0.key < $1.key }.map { ($0.key, JSONValue.count($0.value)) })
   }
 
-  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+  fileprivate init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     total = try node.member("total").count(from: 0)
     migrates = try node.member("migrates").count(from: 0)
     staysBehind = try node.member("stays_behind").count(from: 0)
@@ -139,7 +139,7 @@ extension PlanDocument.Identity {
     ]
   }
 
-  init(_ node: JSONNode) throws(JSONNode.Fault) {
+  init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     self.init(kind: try node.member("kind").string())
     label = try node.member("label").optionalString()
     account = try node.member("account").optionalString()
@@ -159,7 +159,7 @@ extension PlanDocument.Item {
     return .object(fields)
   }
 
-  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+  fileprivate init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     index = try node.member("index").count(from: 0)
     identity = try PlanDocument.Identity(node)
     protection = try node.member("protection").optionalString()

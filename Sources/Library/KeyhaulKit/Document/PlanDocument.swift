@@ -320,7 +320,7 @@ extension PlanDocument.Dump {
     ["form": .string(form), "sentence": .string(sentence), "unknown": .array(unknown.map { .string($0) })]
   }
 
-  init(_ node: JSONNode) throws(JSONNode.Fault) {
+  init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     form = try node.member("form").string()
     sentence = try node.member("sentence").string()
     unknown = []
@@ -368,7 +368,7 @@ extension PlanDocument.Finding {
     ]
   }
 
-  init(_ node: JSONNode) throws(JSONNode.Fault) {
+  init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     id = try node.member("id").string()
     place = try node.member("place").string()
     detail = try node.member("detail").string()
@@ -498,7 +498,7 @@ extension PlanDocument.NotInBackup {
     ]
   }
 
-  init(_ node: JSONNode) throws(JSONNode.Fault) {
+  init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     device = try node.member("device").string()
     revision = try node.member("revision").string()
     isProven = try node.member("proven").boolean()

@@ -80,14 +80,14 @@ package struct PlanFile: Sendable {
     } else {
       isAsSaved = false
     }
-    do throws(JSONNode.Fault) {
+    do throws(JSONCursor.Fault) {
       let fields = (value.fields ?? []).filter { $0.0 != "checksum" || checksum == nil }
-      let node = JSONNode(.object(fields), path: "")
+      let node = JSONCursor(.object(fields), path: "")
       document = try PlanDocument(node)
       try node.requireNothing(beyond: document.json)
     } catch {
       if checksum != nil, !isAsSaved { throw .stalePlan(Self.edited) }
-      let place = error.path.isEmpty ? "the document" : HostileText.shown(error.path)
+      let place = error.path.isEmpty ? "the document" : UntrustedText.escaped(error.path)
       throw .malformedPlan("\(place) \(error.reason)")
     }
     hasChecksum = checksum != nil
@@ -129,7 +129,7 @@ extension KeyhaulError {
   static func otherPlanFormat(_ format: String) -> KeyhaulError {
     KeyhaulError(
       .otherPlanFormat, .refused, "the plan has a different format",
-      reason: "its format is \(HostileText.shown(format)); Keyhaul reads "
+      reason: "its format is \(UntrustedText.escaped(format)); Keyhaul reads "
         + "\(PlanDocument.formatName)", advice: "plan again")
   }
 }

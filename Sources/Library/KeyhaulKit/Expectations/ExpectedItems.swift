@@ -134,13 +134,13 @@ struct ExpectedOutcomes {
 extension KeyhaulError {
   fileprivate static var tooManyComparisons: KeyhaulError {
     tooMuchWork(
-      "its stars ask for more than \(Amounts.grouped(ExpectedItems.maximumComparisonCount)) comparisons with items",
+      "its stars ask for more than \(HumanReadable.grouped(ExpectedItems.maximumComparisonCount)) comparisons with items",
       advice: "fewer expectations with a star, or one more member without a star in each")
   }
 
   fileprivate static var tooManyMisses: KeyhaulError {
     tooMuchWork(
-      "more than \(Amounts.grouped(ExpectedItems.maximumMissCount)) results are not as expected",
+      "more than \(HumanReadable.grouped(ExpectedItems.maximumMissCount)) results are not as expected",
       advice: "fewer expectations that mean the same items")
   }
 

@@ -30,7 +30,7 @@ package struct PlanExpectations: Sendable {
   /// - Throws: `.malformedExpectations` with the place, and the word that was probably meant.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let value: JSONValue
-    do throws(JSONFault) {
+    do throws(JSONParseError) {
       value = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount)
     } catch {
       throw .malformedExpectations(error.reason + (error.place(in: bytes).map { " (\($0))" } ?? ""))
@@ -39,7 +39,7 @@ package struct PlanExpectations: Sendable {
     try list.allow(["format", "expectations"])
     let format = try list.needed("format").string()
     guard format == Self.formatName else {
-      throw list.fault("its format is \(HostileText.quoted(format)); Keyhaul reads \(Self.formatName)", at: "format")
+      throw list.fault("its format is \(UntrustedText.quoted(format)); Keyhaul reads \(Self.formatName)", at: "format")
     }
     let elements = try list.needed("expectations").array()
     guard !elements.isEmpty else {
@@ -48,7 +48,7 @@ package struct PlanExpectations: Sendable {
     }
     var expectations: [PlanExpectation] = []
     for (index, element) in elements.enumerated() {
-      let path: [JSONStep] = [.member("expectations"), .element(index)]
+      let path: [JSONPathComponent] = [.member("expectations"), .element(index)]
       expectations.append(try PlanExpectation(ExpectationMembers(element, path, in: bytes)))
     }
     self.expectations = expectations
@@ -84,11 +84,11 @@ extension PlanExpectation {
 private struct ExpectationMembers {
   private let fields: [(String, JSONValue)]
   /// The steps to the object from the list.
-  private let path: [JSONStep]
+  private let path: [JSONPathComponent]
   /// The list as it was read.
   private let bytes: [UInt8]
 
-  init(_ value: JSONValue, _ path: [JSONStep], in bytes: [UInt8]) throws(KeyhaulError) {
+  init(_ value: JSONValue, _ path: [JSONPathComponent], in bytes: [UInt8]) throws(KeyhaulError) {
     (self.fields, self.path, self.bytes) = (value.fields ?? [], path, bytes)
     guard value.fields != nil else { throw fault("it should be an object, not \(value.typeName)") }
   }
@@ -108,9 +108,9 @@ private struct ExpectationMembers {
   private func unknown(
     _ word: String, at member: String, _ finding: String, _ hint: String? = nil, among known: [String]
   ) -> KeyhaulError {
-    let finding = "\(HostileText.quoted(word)) \(finding)"
+    let finding = "\(UntrustedText.quoted(word)) \(finding)"
     guard let near = EditDistance.nearest(to: word, among: known) else {
-      return fault("\(finding); \(hint ?? "known are \(Amounts.list(known))")", at: member)
+      return fault("\(finding); \(hint ?? "known are \(HumanReadable.list(known))")", at: member)
     }
     return fault("\(finding); \"\(near)\" is similar", at: member, near: near)
   }

@@ -137,12 +137,12 @@ package enum BackupExporter {
         let item = ExportReport.Item(
           identity: ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup),
           protection: row.summary.protection, rowID: row.summary.reference.rowID, isSynchronizable: nil,
-          holdsEnclaveKey: nil)
+          containsSecureEnclaveKey: nil)
         report.leftOut.append(item.leftOut(because: Reason(fault), fault.reasonText))
       case .item(let item):
         let entry = ExportReport.Item(
           identity: ItemIdentity(item), protection: item.protection, rowID: row.summary.reference.rowID,
-          isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
+          isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
         let candidate = ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
           deviceSyncs: deviceSyncs)
@@ -158,11 +158,11 @@ package enum BackupExporter {
     ) {
       guard spoolFailure == nil else { return }
       let item = candidate.item
-      if let reason = ExportRules.reasonToLeaveOut(candidate) {
+      if let reason = ExportExclusions.exclusionReason(for: candidate) {
         report.leftOut.append(entry.leftOut(because: reason))
         return
       }
-      do throws(ItemSealError) {
+      do throws(ItemCryptoError) {
         let reference = try? PersistentReference.uuid(item.kind, reference).serialized()
         switch form {
         case .sealed(let spool, let isListed):
@@ -196,10 +196,10 @@ extension BackupExporter.Export {
   /// What comes out of an item's blob. Where that is certainly the item itself, nothing is written and read for it.
   private mutating func opening(
     of item: KeychainItem, sealing keys: ClassKeys
-  ) throws(ItemSealError) -> (KeyClass, ArchivedItem.Opening) {
-    if item.certainlySurvivesEncoding { return (try keys.classToSeal(for: item), .opened(known.shared(item))) }
+  ) throws(ItemCryptoError) -> (KeyClass, ArchivedItem.Opening) {
+    if item.roundTripsExactly { return (try keys.classToSeal(for: item), .opened(known.shared(item))) }
     let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
-    do throws(ItemSealError) {
+    do throws(ItemCryptoError) {
       return (keyClass, .opened(known.shared(try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass))))
     } catch {
       do throws(KeyhaulError) {
@@ -254,7 +254,7 @@ struct KnownContents {
   /// - Returns: The item as it is held already, where it is among those that come next; otherwise itself.
   mutating func shared(_ item: KeychainItem) -> KeychainItem {
     for place in next..<min(next + Self.longestGap, items.count) {
-      guard let known = items[place].item, known.wasReadAlike(item) else { continue }
+      guard let known = items[place].item, known.hasSamePackedContent(as: item) else { continue }
       next = place + 1
       return known
     }

@@ -46,21 +46,21 @@ package struct ExportReport: Sendable {
     /// Whether it is marked to synchronize; `nil` if its row does not open.
     package let isSynchronizable: Bool?
     /// Whether its value has the form of a key of the Secure Enclave; `nil` if its row does not open.
-    package let holdsEnclaveKey: Bool?
+    package let containsSecureEnclaveKey: Bool?
 
     /// Returns the decision to leave the item on the device.
     func leftOut(because reason: Reason, _ detail: String? = nil) -> MigrationPlan.Decision {
       MigrationPlan.Decision(
         index: Int(rowID), identity: identity, protection: protection,
         outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason), detail: detail,
-        isSynchronizable: isSynchronizable, holdsEnclaveKey: holdsEnclaveKey)
+        isSynchronizable: isSynchronizable, containsSecureEnclaveKey: containsSecureEnclaveKey)
     }
 
     /// The same with its names taken from an item that is held as long as this is.
     func sharing(_ item: KeychainItem) -> Item {
       Item(
         identity: .sharing(item), protection: protection, rowID: rowID,
-        isSynchronizable: isSynchronizable, holdsEnclaveKey: holdsEnclaveKey)
+        isSynchronizable: isSynchronizable, containsSecureEnclaveKey: containsSecureEnclaveKey)
     }
   }
 

@@ -149,7 +149,7 @@ public final class BackupForecast: Sendable {
       guard let protection = archived.protection, seen.insert(protection.keyClass).inserted else { continue }
       var item = KeychainItem(kind: .genericPassword)
       item.protection = protection
-      do throws(ItemSealError) {
+      do throws(ItemCryptoError) {
         let blob = try keys.seal(item, as: .backup, random: random)
         entries.append(.init(kind: item.kind, blob: blob.serialized()))
       } catch {
@@ -197,7 +197,7 @@ public final class BackupForecast: Sendable {
     for use: ArchiveUse
   ) throws(KeyhaulError) -> MigrationPlan {
     let items = try items(openedWith: deviceKey)
-    let surroundings = RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword)
+    let surroundings = RestoreContext(targetSyncs: targetSyncs, backupHasPassword: hasPassword)
     func plan(_ settling: SettledItems) -> MigrationPlan {
       MigrationPlanner.plan(
         items, onto: rows, policy: policy, surroundings: surroundings, settling: settling,
@@ -207,8 +207,8 @@ public final class BackupForecast: Sendable {
   }
 
   /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.
-  func holdsEnclaveKey(at position: Int) -> Bool? {
-    exported.indices.contains(position) ? exported[position].holdsEnclaveKey : nil
+  func containsSecureEnclaveKey(at position: Int) -> Bool? {
+    exported.indices.contains(position) ? exported[position].containsSecureEnclaveKey : nil
   }
 
   /// The decisions of a plan for the items that the backup would hold, their names added, and after them one for each
@@ -228,7 +228,7 @@ public final class BackupForecast: Sendable {
       return decision.naming(
         KnownItem(
           decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
-          holdsEnclaveKey: item.holdsEnclaveKey))
+          containsSecureEnclaveKey: item.containsSecureEnclaveKey))
     }
     guard keepsPlaces else { return plan.showing(named + staying) }
     return plan.showing((named + staying).sorted { $0.index < $1.index })
@@ -282,13 +282,13 @@ extension BackupExporter.Export {
     guard let item = dumped.item else {
       let entry = ExportReport.Item(
         identity: ItemIdentity(sealed: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),
-        isSynchronizable: nil, holdsEnclaveKey: nil)
+        isSynchronizable: nil, containsSecureEnclaveKey: nil)
       report.leftOut.append(entry.leftOut(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
       return
     }
     let entry = ExportReport.Item(
       identity: ItemIdentity(item), protection: item.protection, rowID: Int64(dumped.index),
-      isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
+      isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
     guard item.protection != nil else {
       report.leftOut.append(entry.leftOut(because: .malformed, "it has no known protection class"))
       return

@@ -40,7 +40,7 @@ package struct AppShare: Sendable {
   package var losses: [MigrationPlan.Decision] {
     (staysBehind + unreadable).filter { decision in
       guard let reason = decision.outcome.reason else { return false }
-      return reason.asksForAction && reason != .backupNotEncrypted
+      return reason.requiresAction && reason != .backupNotEncrypted
     }
   }
 }

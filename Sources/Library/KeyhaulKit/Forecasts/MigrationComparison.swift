@@ -23,30 +23,30 @@ public struct MigrationComparison: Sendable {
     /// Whether it is marked to synchronize; `nil` if that is sealed.
     package let isSynchronizable: Bool?
     /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
-    package let holdsEnclaveKey: Bool?
+    package let containsSecureEnclaveKey: Bool?
 
     /// Creates an item of which all is known.
     package init(
       index: Int, identity: ItemIdentity, protection: ProtectionClass?, allProspects: RestoreProspects,
-      isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil
+      isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil
     ) {
       self.index = index
       self.identity = identity
       self.protection = protection
       self.allProspects = allProspects
       self.isSynchronizable = isSynchronizable
-      self.holdsEnclaveKey = holdsEnclaveKey
+      self.containsSecureEnclaveKey = containsSecureEnclaveKey
     }
 
     init(_ decision: MigrationPlan.Decision, _ prospects: RestoreProspects) {
       self.init(
         index: decision.index, identity: decision.identity, protection: decision.protection, allProspects: prospects,
-        isSynchronizable: decision.isSynchronizable, holdsEnclaveKey: decision.holdsEnclaveKey)
+        isSynchronizable: decision.isSynchronizable, containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
     }
 
     /// On which ways it comes to another device.
-    package var ways: TransferWays {
-      TransferWays(prospects: allProspects, protection: protection, isSynchronizable: isSynchronizable)
+    package var ways: TransferAssessments {
+      TransferAssessments(prospects: allProspects, protection: protection, isSynchronizable: isSynchronizable)
     }
 
     /// What becomes of the item in one of the four.
@@ -54,7 +54,7 @@ public struct MigrationComparison: Sendable {
 
     /// What is known against its use where one of the four brings it; `nil` if it does not arrive.
     package func warning(in setting: RestoreSetting) -> ArrivalWarning? {
-      guard self[setting] == .arrives, holdsEnclaveKey == true else { return nil }
+      guard self[setting] == .arrives, containsSecureEnclaveKey == true else { return nil }
       return ArrivalWarning(ofEnclaveKeyOnSameDevice: setting.onSameDevice)
     }
 
@@ -104,7 +104,7 @@ public struct MigrationComparison: Sendable {
   }
 
   /// The items counted for one of the ways to another device.
-  public subscript(way: TransferWay) -> [TransferAnswer.Verdict: Int] {
+  public subscript(way: TransferMethod) -> [TransferAssessment.Verdict: Int] {
     items.reduce(into: [:]) { counts, item in counts[item.ways[way].verdict, default: 0] += 1 }
   }
 
@@ -236,7 +236,7 @@ extension MigrationComparison.Advice {
     var parts: [String] = []
     switch (setting.hasPassword, setting.onSameDevice) {
     case (false, false) where gainedByPassword > 0:
-      parts.append("with a password, \(Amounts.count(gainedByPassword, "more item")) would move")
+      parts.append("with a password, \(HumanReadable.count(gainedByPassword, "more item")) would move")
     case (false, false): parts.append("with a password, no more items would move")
     case (true, false): parts.append("with the password, \(arrivals) move, and no more can")
     case (_, true): parts.append("\(arrivals) \(arrivesNow == 1 ? "is" : "are") restored to the source device")
@@ -244,18 +244,19 @@ extension MigrationComparison.Advice {
     switch neverToTarget {
     case 0: parts.append("none of these stays behind")
     default:
-      parts.append("\(Amounts.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") behind in any case")
+      parts.append(
+        "\(HumanReadable.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") behind in any case")
     }
     if !setting.onSameDevice, sameDeviceOnly > 0 {
       let them =
         sameDeviceOnly == neverToTarget
-        ? (neverToTarget == 1 ? "it" : "them") : "\(Amounts.grouped(sameDeviceOnly)) of them"
+        ? (neverToTarget == 1 ? "it" : "them") : "\(HumanReadable.grouped(sameDeviceOnly)) of them"
       parts.append("only the source device can restore \(them)")
     }
-    if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) cannot be read in this copy") }
+    if damaged > 0 { parts.append("\(HumanReadable.grouped(damaged)) cannot be read in this copy") }
     return parts.joined(separator: "; ")
   }
 
   /// "14 of 18 items"
-  private var arrivals: String { "\(Amounts.grouped(arrivesNow)) of \(Amounts.count(total, "item"))" }
+  private var arrivals: String { "\(HumanReadable.grouped(arrivesNow)) of \(HumanReadable.count(total, "item"))" }
 }

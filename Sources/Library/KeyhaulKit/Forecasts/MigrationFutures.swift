@@ -112,7 +112,7 @@ extension Restorer {
     for item in other?.items ?? [] { if let opened = item.item { known[item.index] = KnownItem(opened) } }
     return MigrationPlanner.plan(
       archive.items, onto: [], policy: .replace,
-      surroundings: RestoreSurroundings(backupHasPassword: archive.hasPassword)
+      surroundings: RestoreContext(backupHasPassword: archive.hasPassword)
     ).naming(known)
   }
 }
@@ -235,7 +235,7 @@ extension MigrationFutures {
       MigrationComparison.Item(
         index: item.index, identity: ItemIdentity(redacted: item.identity, "item-", item.index),
         protection: item.protection, allProspects: item.allProspects, isSynchronizable: item.isSynchronizable,
-        holdsEnclaveKey: item.holdsEnclaveKey)
+        containsSecureEnclaveKey: item.containsSecureEnclaveKey)
     }
     return MigrationFutures(
       MigrationComparison(items, current: comparison.current), planForNewDevice: planForNewDevice.redacted,

@@ -61,7 +61,7 @@ package struct StoryFinder {
     try wanted.check(count: archive.items.count, of: name)
     let opened = MigrationPlanner.plan(
       archive.items, onto: [], policy: .merge,
-      surroundings: RestoreSurroundings(backupHasPassword: archive.hasPassword)
+      surroundings: RestoreContext(backupHasPassword: archive.hasPassword)
     ).naming(archive.knownSealed)
     let comparison = MigrationComparison(of: archive, opened)
     var stories: [ItemStory] = []
@@ -159,7 +159,7 @@ package struct StoryFinder {
             index: position, identity: row.identity, protection: row.protection, outcome: $0.outcome, detail: $0.detail)
         },
         onTarget: plan?.decisions[position], item: row.item,
-        holdsEnclaveKey: left?.holdsEnclaveKey ?? forecast.holdsEnclaveKey(at: position))
+        containsSecureEnclaveKey: left?.containsSecureEnclaveKey ?? forecast.containsSecureEnclaveKey(at: position))
     }
   }
 
@@ -250,7 +250,7 @@ package struct ItemStory: Sendable {
   /// Whether it is marked to synchronize; `nil` if that is sealed.
   package let isSynchronizable: Bool?
   /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or could not be opened.
-  package let holdsEnclaveKey: Bool?
+  package let containsSecureEnclaveKey: Bool?
 
   /// Creates a story of one item.
   ///
@@ -262,11 +262,11 @@ package struct ItemStory: Sendable {
   ///   - decision: What becomes of it in this archive or backup.
   ///   - onTarget: What it does on the target.
   ///   - item: The item in clear, as far as it opens, with or without its value.
-  ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave, where that is known apart.
+  ///   - containsSecureEnclaveKey: Whether its value has the form of a key of the Secure Enclave, where that is known apart.
   package init(
     place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: RestoreProspects,
     decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
-    holdsEnclaveKey: Bool? = nil
+    containsSecureEnclaveKey: Bool? = nil
   ) {
     self.place = place
     self.identity = identity
@@ -275,14 +275,15 @@ package struct ItemStory: Sendable {
     self.decision = decision
     self.onTarget = onTarget
     isSynchronizable = item?.isSynchronizable ?? decision?.isSynchronizable
-    self.holdsEnclaveKey =
-      holdsEnclaveKey ?? (item?.secret == nil ? nil : item?.holdsEnclaveKey) ?? decision?.holdsEnclaveKey
+    self.containsSecureEnclaveKey =
+      containsSecureEnclaveKey ?? (item?.secret == nil ? nil : item?.containsSecureEnclaveKey)
+      ?? decision?.containsSecureEnclaveKey
   }
 
   /// On which ways it comes to another device; `nil` of a target's own item, which has no way to go.
-  package var ways: TransferWays? {
+  package var ways: TransferAssessments? {
     guard !prospects.isEmpty else { return nil }
-    return TransferWays(prospects: prospects, protection: protection, isSynchronizable: isSynchronizable)
+    return TransferAssessments(prospects: prospects, protection: protection, isSynchronizable: isSynchronizable)
   }
 
   /// The reason that matters most: why it does not arrive on the target, in this archive, or anywhere.

@@ -29,7 +29,7 @@ public struct Backup: Sendable {
   ///   changing the backup.
   public init(
     path: String, password: borrowing Secret? = nil, maker: VirtualDevice? = nil,
-    acceptingAtMost limit: Int = RoundLimit.standard
+    acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
     try self.init(
       path: path, password: password, deviceKey: try Self.hardwareKey(of: maker), acceptingAtMost: limit)
@@ -119,7 +119,8 @@ extension Backup {
     let prepared = try BackupExporter.prepare(session, password: password, rounds: rounds, listsExported: false)
     let written = try prepared.write(to: .init(path: path))
     return try Backup(
-      path: written.path ?? path, password: password, maker: device, acceptingAtMost: max(rounds, RoundLimit.standard))
+      path: written.path ?? path, password: password, maker: device,
+      acceptingAtMost: max(rounds, IterationLimit.standard))
   }
 
   /// Copies the backup to a folder or a file, byte by byte.
@@ -141,7 +142,7 @@ extension Backup {
   ///   not what its device wrote.
   public func rekey(from old: borrowing Secret, to new: borrowing Secret) throws(KeyhaulError) -> Backup {
     try requireOwnPath()
-    let limit = max(RoundLimit.standard, Int(archive.keybag.iterations ?? 0))
+    let limit = max(IterationLimit.standard, Int(archive.keybag.iterations ?? 0))
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.rewrap(archive.keybag, from: old, to: new, acceptingAtMost: limit)
@@ -168,6 +169,6 @@ extension Backup {
   /// Refuses a link: the new file would replace the link, not the backup.
   private func requireOwnPath() throws(KeyhaulError) {
     guard (try? FileSystem.real.status(of: path, followsLink: false))?.kind == .link else { return }
-    throw KeyhaulError(.unsupported, "\(HostileText.shown(path)) is a symbolic link")
+    throw KeyhaulError(.unsupported, "\(UntrustedText.escaped(path)) is a symbolic link")
   }
 }

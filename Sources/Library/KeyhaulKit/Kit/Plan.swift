@@ -7,7 +7,7 @@ extension MigrationPlan.Decision: CustomStringConvertible {
     let name = [identity.label, identity.account, identity.service, identity.server].lazy.compactMap(\.self)
       .first { !$0.isEmpty }
     let reason = outcome.reason.map { " (\($0.rawValue))" } ?? ""
-    return "\(name.map { HostileText.shown($0) } ?? "item \(index)"): \(outcome.fate.rawValue)\(reason)"
+    return "\(name.map { UntrustedText.escaped($0) } ?? "item \(index)"): \(outcome.fate.rawValue)\(reason)"
   }
 }
 

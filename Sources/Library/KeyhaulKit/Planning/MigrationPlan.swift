@@ -135,13 +135,13 @@ public struct MigrationPlan: Sendable {
     /// Whether it is marked to synchronize; `nil` if that is sealed.
     public let isSynchronizable: Bool?
     /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
-    public let holdsEnclaveKey: Bool?
+    public let containsSecureEnclaveKey: Bool?
 
     /// Creates a decision.
     package init(
       index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?,
       overwrites: OverwrittenItem? = nil, warning: ArrivalWarning? = nil, isSynchronizable: Bool? = nil,
-      holdsEnclaveKey: Bool? = nil
+      containsSecureEnclaveKey: Bool? = nil
     ) {
       self.index = index
       self.identity = identity
@@ -151,14 +151,15 @@ public struct MigrationPlan: Sendable {
       self.overwrites = overwrites
       self.warning = warning
       self.isSynchronizable = isSynchronizable
-      self.holdsEnclaveKey = holdsEnclaveKey
+      self.containsSecureEnclaveKey = containsSecureEnclaveKey
     }
 
     /// Returns the decision with another position.
     func at(_ index: Int) -> Decision {
       Decision(
         index: index, identity: identity, protection: protection, outcome: outcome, detail: detail,
-        overwrites: overwrites, warning: warning, isSynchronizable: isSynchronizable, holdsEnclaveKey: holdsEnclaveKey)
+        overwrites: overwrites, warning: warning, isSynchronizable: isSynchronizable,
+        containsSecureEnclaveKey: containsSecureEnclaveKey)
     }
 
     /// The same decision with what is known of the item besides; its names are taken from there.
@@ -166,7 +167,7 @@ public struct MigrationPlan: Sendable {
       Decision(
         index: index, identity: known.identity, protection: protection, outcome: outcome, detail: detail,
         overwrites: overwrites, warning: warning, isSynchronizable: isSynchronizable ?? known.isSynchronizable,
-        holdsEnclaveKey: holdsEnclaveKey ?? known.holdsEnclaveKey)
+        containsSecureEnclaveKey: containsSecureEnclaveKey ?? known.containsSecureEnclaveKey)
     }
   }
 

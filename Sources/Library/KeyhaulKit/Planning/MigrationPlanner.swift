@@ -17,7 +17,7 @@ package enum MigrationPlanner {
   ///   - surroundings: What the planner knows besides of the target and of the backup.
   package static func plan(
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
-    surroundings: RestoreSurroundings = RestoreSurroundings()
+    surroundings: RestoreContext = RestoreContext()
   ) -> MigrationPlan {
     plan(
       allItems, only: indexes, onto: rows, policy: policy, surroundings: surroundings, settling: SettledItems())
@@ -26,7 +26,7 @@ package enum MigrationPlanner {
   /// The same where what becomes of the items before they meet a target may be known from another plan.
   static func plan(
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
-    surroundings: RestoreSurroundings, settling: SettledItems, holdsImports: Bool = true
+    surroundings: RestoreContext, settling: SettledItems, holdsImports: Bool = true
   ) -> MigrationPlan {
     let hardware = HardwareProof(allItems)
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
@@ -54,7 +54,7 @@ package enum MigrationPlanner {
 
     init(
       of items: [ArchivedItem], onto target: consuming TargetModel, _ hardware: HardwareProof,
-      _ surroundings: RestoreSurroundings, _ settling: SettledItems, holdsImports: Bool
+      _ surroundings: RestoreContext, _ settling: SettledItems, holdsImports: Bool
     ) {
       self.holdsImports = holdsImports
       let isSameDevice = hardware.isSameDevice
@@ -117,8 +117,9 @@ package enum MigrationPlanner {
     return MigrationPlan.Decision(
       index: archived.index, identity: known.identity, protection: archived.protection, outcome: verdict.outcome,
       detail: verdict.detail, overwrites: verdict.overwrites,
-      warning: arrives && known.holdsEnclaveKey == true ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
-      isSynchronizable: known.isSynchronizable, holdsEnclaveKey: known.holdsEnclaveKey)
+      warning: arrives && known.containsSecureEnclaveKey == true
+        ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
+      isSynchronizable: known.isSynchronizable, containsSecureEnclaveKey: known.containsSecureEnclaveKey)
   }
 
   /// The decision about an item that another one has taken the place of since: it does not arrive.
@@ -127,7 +128,8 @@ package enum MigrationPlanner {
   ) -> MigrationPlan.Decision {
     MigrationPlan.Decision(
       index: decision.index, identity: decision.identity, protection: decision.protection, outcome: verdict.outcome,
-      detail: verdict.detail, isSynchronizable: decision.isSynchronizable, holdsEnclaveKey: decision.holdsEnclaveKey)
+      detail: verdict.detail, isSynchronizable: decision.isSynchronizable,
+      containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
   }
 
   private static func malformed(_ archived: ArchivedItem, _ error: KeychainRuleError) -> Verdict {
@@ -151,7 +153,7 @@ package enum MigrationPlanner {
 
   /// Whether an item gets as far as the target's database.
   private static func admission(
-    of archived: ArchivedItem, _ hardware: HardwareProof, _ surroundings: RestoreSurroundings,
+    of archived: ArchivedItem, _ hardware: HardwareProof, _ surroundings: RestoreContext,
     _ settling: SettledItems
   ) -> Admission {
     switch archived.opening {
@@ -169,7 +171,7 @@ package enum MigrationPlanner {
             outcome: .unreadable(.unsupportedVersion),
             detail: joined("version 0, a secret without a name", place(of: archived))))
       }
-      if let reason = RestoreRules.reasonToLeaveOut(item, surroundings) {
+      if let reason = RestoreExclusions.exclusionReason(for: item, in: surroundings) {
         return .refused(Verdict(outcome: .staysBehind(reason), detail: nil))
       }
       do throws(KeychainRuleError) {
@@ -205,7 +207,7 @@ package enum MigrationPlanner {
   }
 
   private static func place(of archived: ArchivedItem) -> String? {
-    archived.blob.map { "\(Amounts.bytes($0.byteCount)) at \(Amounts.grouped($0.offset))" }
+    archived.blob.map { "\(HumanReadable.bytes($0.byteCount)) at \(HumanReadable.grouped($0.offset))" }
   }
 
   private static func joined(_ first: String?, _ second: String?) -> String? {

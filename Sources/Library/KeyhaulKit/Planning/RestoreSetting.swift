@@ -61,7 +61,7 @@ extension ProtectionClass {
   }
 }
 
-extension TransferWays {
+extension TransferAssessments {
   /// The ways of an item of which the four restores are known.
   ///
   /// - Parameters:

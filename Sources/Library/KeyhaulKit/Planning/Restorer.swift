@@ -36,7 +36,7 @@ public enum Restorer {
     try archive.require(use)
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try target.rows(), policy: policy,
-      surroundings: RestoreSurroundings(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
+      surroundings: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
       settling: SettledItems(), holdsImports: use == .restoring
     ).naming(archive.knownSealed)
   }

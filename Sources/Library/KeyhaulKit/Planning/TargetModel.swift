@@ -135,7 +135,8 @@ struct TargetModel {
     let change = Self.change(resolution.outcome, rival)
     return Step(
       planned: MigrationPlan.PlannedImport(
-        origin: origin, outcome: resolution.outcome, writes: !resolution.leaves(slot?.item, meeting: incoming)),
+        origin: origin, outcome: resolution.outcome,
+        writes: !resolution.leavesUnchanged(slot?.item, whenImporting: incoming)),
       change: change,
       detail: Self.detail(resolution.outcome, incoming, slot?.places.first.map { coming[$0].index }, rival),
       overwrites: change == .replaces ? rival.flatMap { Self.overwritten($0, by: incoming) } : nil,
@@ -308,9 +309,9 @@ package struct TargetRow: Sendable {
   /// - Parameters:
   ///   - row: A row as the store gives it. A locked one is judged by its columns, which are not authenticated; a plan
   ///     may be made of it, a restore asks for the device to be unlocked.
-  ///   - onSharedIPad: Whether the device is a Shared iPad, which has more system-bound items.
+  ///   - isSharedIPad: Whether the device is a Shared iPad, which has more system-bound items.
   /// - Throws: `.notAvailable` where a digest cannot be computed.
-  package init(_ row: KeychainRow, onSharedIPad: Bool = false) throws(KeyhaulError) {
+  package init(_ row: KeychainRow, isSharedIPad: Bool = false) throws(KeyhaulError) {
     let summary = row.summary
     let existing: ExistingRow
     if let fault = row.fault, !fault.isPermanent {
@@ -327,7 +328,7 @@ package struct TargetRow: Sendable {
         ?? ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup),
       existing: existing, item: row.item, isRemovedByReplace: summary.isRemovedByRestore,
       isSystemBound: summary.multiUser.isEmpty
-        && row.item.map { SystemBoundItems.contain($0, onSharedIPad: onSharedIPad) }
+        && row.item.map { SystemBoundItems.contains($0, isSharedIPad: isSharedIPad) }
           ?? (row.fault?.isPermanent == false && SystemBoundItems.groups.contains(summary.accessGroup)),
       isTombstone: row.item?.isTombstone ?? summary.isTombstone)
   }

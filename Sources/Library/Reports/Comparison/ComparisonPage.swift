@@ -68,7 +68,7 @@ public struct ComparisonPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Compared \(DateWords.words(document.made)). \(isOfBackup ? "Backup" : "Device") ")
+          page.words("Compared \(LongDateFormat.dateAndTime(document.made)). \(isOfBackup ? "Backup" : "Device") ")
           page.element("code", document.source.digest)
           page.words(".")
         }
@@ -86,7 +86,7 @@ public struct ComparisonPage: HTMLPage {
         page.words(isOfBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(document.source.name) }
         page.words(
-          ", \(Amounts.count(comparison.items.count, "item")), \(document.source.encrypted ? "with" : "without") a password"
+          ", \(HumanReadable.count(comparison.items.count, "item")), \(document.source.encrypted ? "with" : "without") a password"
             + (isOfBackup ? ". To " : ", as a backup made now would contain them. To "))
         page.element("strong") { $0.name(document.target.name) }
         page.words(current.onSameDevice ? ", the source device." : ", another device.")
@@ -170,7 +170,7 @@ extension PageTable {
   init(_ page: ComparisonPage) {
     let count = page.comparison.items.count
     self.init(
-      title: count == 1 ? "The item" : "All \(Amounts.grouped(count)) items", resultTitle: "Moves to",
+      title: count == 1 ? "The item" : "All \(HumanReadable.grouped(count)) items", resultTitle: "Moves to",
       rows: page.comparison.items.map { Row($0, page) },
       filters: [(.moves, "any device"), (.stays, "the source device or none"), (.lost, "unreadable")])
   }
@@ -225,7 +225,7 @@ struct WaysTable {
   init(_ comparison: MigrationComparison) { self.comparison = comparison }
 
   func write(to markup: inout Markup) {
-    let verdicts = TransferAnswer.Verdict.allCases
+    let verdicts = TransferAssessment.Verdict.allCases
     markup.newLine()
     markup.element("section") { markup in
       markup.element("h2", "Ways to transfer items to another device")
@@ -237,21 +237,21 @@ struct WaysTable {
           }
         }
         markup.element("tbody") { markup in
-          for way in TransferWay.allCases {
+          for way in TransferMethod.allCases {
             markup.element("tr") { markup in
               markup.element("th", ["scope": "row"], way.words.prefix(1).uppercased() + way.words.dropFirst())
               for verdict in verdicts {
-                markup.element("td", Amounts.grouped(comparison[way][verdict, default: 0]))
+                markup.element("td", HumanReadable.grouped(comparison[way][verdict, default: 0]))
               }
             }
           }
         }
       }
-      markup.element("p", ["class": "muted"], TransferWay.explanation.rule + " " + TransferWay.explanation.effect)
+      markup.element("p", ["class": "muted"], TransferMethod.explanation.rule + " " + TransferMethod.explanation.effect)
     }
   }
 
-  private static func title(_ verdict: TransferAnswer.Verdict) -> String {
+  private static func title(_ verdict: TransferAssessment.Verdict) -> String {
     switch verdict {
     case .yes: "Arrive"
     case .no: "Stay behind"

@@ -65,7 +65,7 @@ public struct DifferencePage: HTMLPage {
       page.words(", made by ")
       page.name(device)
     }
-    page.words(side.hasKeychain ? ": \(Amounts.count(side.itemCount, "item"))." : ": it has no keychain.")
+    page.words(side.hasKeychain ? ": \(HumanReadable.count(side.itemCount, "item"))." : ": it has no keychain.")
   }
 
   private var tiles: Tiles {
@@ -112,7 +112,7 @@ public struct DifferencePage: HTMLPage {
 
   private func table(_ title: String, _ rows: [PageTable.Row]) -> PageTable {
     PageTable(
-      title: "\(title) (\(Amounts.grouped(rows.count)))", resultTitle: "What differs", rows: rows,
+      title: "\(title) (\(HumanReadable.grouped(rows.count)))", resultTitle: "What differs", rows: rows,
       isOpen: rows.count <= PageTable.rowsInPart)
   }
 
@@ -125,7 +125,7 @@ public struct DifferencePage: HTMLPage {
       style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
       app: Self.app(of: side.identity), protection: side.protection,
       result: distinctions.isEmpty ? words : "\(words): \(distinctions.joined(separator: ", "))",
-      detail: side.modified.map(DateWords.day))
+      detail: side.modified.map(LongDateFormat.day))
   }
 
   /// The most Unicode scalars of a name or a value beside an item.
@@ -135,7 +135,7 @@ public struct DifferencePage: HTMLPage {
     PageTable.Row(
       style: .stays, symbol: "~", item: ItemWords(change.after, index: change.indexAfter), kind: change.after.kind,
       app: Self.app(of: change.after), protection: change.protection, result: change.words,
-      detail: change.modifiedAfter.map(DateWords.day))
+      detail: change.modifiedAfter.map(LongDateFormat.day))
   }
 
   /// As the access group says it: neither side has a list of apps that both share.
@@ -155,7 +155,7 @@ public struct DifferencePage: HTMLPage {
       page.element("article", ["class": sealed.damaged > 0 ? "card lost" : "card stays"]) { page in
         page.element("p", ["class": "count"]) { page in
           if sealed.possiblePairs > 0 { page.words("at least ") }
-          page.element("b", Amounts.count(sealed.total, "item"))
+          page.element("b", HumanReadable.count(sealed.total, "item"))
         }
         page.element("h3", "They are encrypted on one side or on both")
         let places = [
@@ -164,13 +164,14 @@ public struct DifferencePage: HTMLPage {
           (sealed.openInSecond, Self.opening(sealed.openInSecond, in: second)),
           (sealed.onlyInFirst, "only in \(Markup.shortened(first.name))"),
           (sealed.onlyInSecond, "only in \(Markup.shortened(second.name))"),
-        ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
+        ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
         let damage =
           (sealed.possiblePairs == 0 ? "" : " It is not known which of them match.")
-          + (sealed.damaged == 0 ? "" : " \(Amounts.grouped(sealed.damaged)) of them cannot be read because of damage.")
+          + (sealed.damaged == 0
+            ? "" : " \(HumanReadable.grouped(sealed.damaged)) of them cannot be read because of damage.")
         page.element(
           "p",
-          "\(Amounts.list(places)). It is not known whether their contents differ, so they count neither as equal nor "
+          "\(HumanReadable.list(places)). It is not known whether their contents differ, so they count neither as equal nor "
             + "as changed.\(damage)")
         guard sealed.placeCount > sealed.damaged else { return }
         page.element("p", ["class": "do"]) { page in
@@ -206,7 +207,7 @@ public struct DifferencePage: HTMLPage {
           guard !items.isEmpty else { continue }
           page.element("article", ["class": "card"]) { page in
             page.element("p", ["class": "count"]) { page in
-              page.element("b", Amounts.count(items.count, "item"))
+              page.element("b", HumanReadable.count(items.count, "item"))
               page.element("code", reason.rawValue)
             }
             let headline = reason.explanation.headline
@@ -263,7 +264,7 @@ extension DifferencePage {
     }
 
     /// In a command.
-    var word: String { ShellWord.typed(argument, else: kind == .device ? "DEVICE" : "ARCHIVE") }
+    var word: String { ShellQuoting.argument(argument, placeholder: kind == .device ? "DEVICE" : "ARCHIVE") }
   }
 }
 
@@ -276,10 +277,11 @@ extension DifferencePage {
     ].filter { $0.0 > 0 }
     let same = difference.sameCount
     guard let first = parts.first else { return verdictWithoutNames + doubt + "." }
-    let words = parts.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
+    let words = parts.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
     // The first number says of what.
-    let head = "\(Amounts.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
-    let rest = same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(Amounts.grouped(same)) are the same"
+    let head = "\(HumanReadable.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
+    let rest =
+      same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(HumanReadable.grouped(same)) are the same"
     return ([head] + words.dropFirst()).joined(separator: ", ") + "; " + rest + doubt + "."
   }
 
@@ -288,20 +290,21 @@ extension DifferencePage {
     let same = difference.sameCount
     if minimumUnnamedCount > 0 {
       return
-        "At least \(Amounts.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), "
+        "At least \(HumanReadable.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), "
         + "but it is not known which"
     }
     if difference.sealed.total > 0 {
       return same == 0
-        ? "None of the items can be compared" : "All comparable items are the same: \(Amounts.count(same, "item"))"
+        ? "None of the items can be compared"
+        : "All comparable items are the same: \(HumanReadable.count(same, "item"))"
     }
     return same == 0
-      ? "There is nothing to compare" : "Nothing differs: \(Amounts.count(same, "item")) on both sides"
+      ? "There is nothing to compare" : "Nothing differs: \(HumanReadable.count(same, "item")) on both sides"
   }
 
   /// "; 2 may be sealed on the other side"
   private var doubt: String {
-    doubtfulCount == 0 ? "" : "; \(Amounts.grouped(doubtfulCount)) may be encrypted on the other side"
+    doubtfulCount == 0 ? "" : "; \(HumanReadable.grouped(doubtfulCount)) may be encrypted on the other side"
   }
 
   /// Items of one side that may be among the other's sealed ones.
@@ -366,8 +369,9 @@ extension KeychainDifference.SealedCounts {
   /// "4 of the same are sealed, and stored alike byte for byte."; `nil` if none are.
   package var alikeSentence: String? {
     guard alike > 0 else { return nil }
-    let damage = damagedAlike == 0 ? "" : "; \(Amounts.grouped(damagedAlike)) cannot be read on either side"
-    return "\(Amounts.grouped(alike)) of the same items \(alike == 1 ? "is" : "are") encrypted and stored identically, "
+    let damage = damagedAlike == 0 ? "" : "; \(HumanReadable.grouped(damagedAlike)) cannot be read on either side"
+    return
+      "\(HumanReadable.grouped(alike)) of the same items \(alike == 1 ? "is" : "are") encrypted and stored identically, "
       + "byte for byte\(damage)."
   }
 }

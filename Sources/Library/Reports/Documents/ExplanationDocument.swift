@@ -4,7 +4,7 @@ extension Explanation {
   /// What becomes of an item.
   package static let fates = [ItemFate.migrates, .staysBehind, .absent, .unreadable].map(\.explanation)
   /// What is not the fate of one item: the ways to another device.
-  package static let ways = [TransferWay.explanation]
+  package static let ways = [TransferMethod.explanation]
   /// Why an item stays behind, cannot be read, or changes on the target: every word that a report can show.
   package static let terms = ReportTerm.allCases.map(\.explanation)
 

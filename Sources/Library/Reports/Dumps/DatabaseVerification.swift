@@ -98,7 +98,7 @@ package struct DatabaseVerification {
       id: .tables, outcome: missing.isEmpty ? .right : .wrong,
       detail: missing.isEmpty
         ? "all four item tables are present"
-        : Amounts.list(missing.map(\.rawValue)) + (missing.count == 1 ? " is" : " are") + " missing or unreadable"
+        : HumanReadable.list(missing.map(\.rawValue)) + (missing.count == 1 ? " is" : " are") + " missing or unreadable"
     )
   }
 
@@ -118,12 +118,12 @@ package struct DatabaseVerification {
     }
     let bound = rows.count { $0.opened.verdict == .accessControl }
     let parts = [
-      "\(Amounts.grouped(rows.count { $0.opened.verdict == .open })) of \(Amounts.grouped(rows.count)) can be "
+      "\(HumanReadable.grouped(rows.count { $0.opened.verdict == .open })) of \(HumanReadable.grouped(rows.count)) can be "
         + "decrypted",
-      damaged.isEmpty ? nil : "\(Amounts.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
+      damaged.isEmpty ? nil : "\(HumanReadable.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
       unopened.isEmpty
-        ? nil : "\(Amounts.grouped(unopened.count)) \(unopened.count == 1 ? "has" : "have") no key here",
-      bound == 0 ? nil : "\(Amounts.grouped(bound)) can be decrypted only on their device",
+        ? nil : "\(HumanReadable.grouped(unopened.count)) \(unopened.count == 1 ? "has" : "have") no key here",
+      bound == 0 ? nil : "\(HumanReadable.grouped(bound)) can be decrypted only on their device",
     ].compactMap(\.self)
     return Check(
       id: .items, outcome: damaged.isEmpty ? (unopened.isEmpty ? .right : .unchecked) : .wrong,
@@ -172,7 +172,7 @@ package struct DatabaseVerification {
 
   /// "12 of 13"
   private static func fitting(_ count: Int, of all: Int) -> String {
-    "\(Amounts.grouped(count)) of \(Amounts.grouped(all))"
+    "\(HumanReadable.grouped(count)) of \(HumanReadable.grouped(all))"
   }
 
   // MARK: Text
@@ -203,21 +203,23 @@ package struct DatabaseVerification {
       for fault in shown {
         let text =
           "\(fault.row.kind.rawValue) row \(fault.row.number): "
-          + HostileText.shown(fault.detail, keepingEscapes: true)
+          + UntrustedText.escaped(fault.detail, keepingEscapes: true)
         lines += WordWrap.labeled(space, style.adapted(text), columns: style.width).map { Line(text: $0) }
       }
       let rest = check.faults.count - shown.count
-      if rest > 0 { lines.append(Line(text: "\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more (-v lists all)")) }
+      if rest > 0 {
+        lines.append(Line(text: "\(space)\(style.ellipsis) \(HumanReadable.grouped(rest)) more (-v lists all)"))
+      }
     }
     return lines
-      + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
+      + WordWrap.lines(of: style.adapted(UntrustedText.escaped(conclusion)), columns: style.width).map {
         Line(text: $0, color: isDamaged ? .red : nil)
       }
   }
 
   /// What is wrong, in a word each: for the error of a result that is not text.
   package var loss: String {
-    Amounts.list(checks.filter { $0.outcome == .wrong }.map(\.id.rawValue))
+    HumanReadable.list(checks.filter { $0.outcome == .wrong }.map(\.id.rawValue))
   }
 
   private var conclusion: String {

@@ -21,14 +21,14 @@ package struct DumpStatement {
   /// All of it about a move, as lines.
   func moveLines(style: TextStyle) -> [String] {
     ([sentence] + unknown + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
-      WordWrap.lines(of: style.adapted(HostileText.shown(sentence, keepingEscapes: true)), columns: style.width)
+      WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence, keepingEscapes: true)), columns: style.width)
     }
   }
 
   /// That it is a dump, and what was passed over, as lines.
   package func lines(style: TextStyle) -> [String] {
     ([sentence] + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
-      WordWrap.lines(of: style.adapted(HostileText.shown(sentence, keepingEscapes: true)), columns: style.width)
+      WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence, keepingEscapes: true)), columns: style.width)
     }
   }
 
@@ -55,7 +55,7 @@ package struct DumpStatement {
   private var databaseRemarks: [String] {
     guard let facts = dump.database else { return [] }
     let versions = facts.versionCounts.sorted { $0.key < $1.key }.map { version, count in
-      "\(Amounts.count(count, "row")) of version \(version)"
+      "\(HumanReadable.count(count, "row")) of version \(version)"
     }
     let log =
       switch facts.log {
@@ -79,9 +79,9 @@ package struct DumpStatement {
     let missing =
       facts.missingTables.isEmpty
       ? nil
-      : "It has no readable \(Amounts.list(facts.missingTables.map(\.rawValue), conjunction: "or")) table: "
+      : "It has no readable \(HumanReadable.list(facts.missingTables.map(\.rawValue), conjunction: "or")) table: "
         + "any items stored there are not shown."
-    return [schema + (versions.isEmpty ? "" : ", with \(Amounts.list(versions))") + ".", log, missing].compactMap(
+    return [schema + (versions.isEmpty ? "" : ", with \(HumanReadable.list(versions))") + ".", log, missing].compactMap(
       \.self)
   }
 
@@ -92,16 +92,16 @@ package struct DumpStatement {
     let parts = KeychainDump.SkippedEntry.allCases.compactMap { why -> String? in
       guard let count = dump.skipped[why] else { return nil }
       let names = why == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
-      return Amounts.count(count, why.noun, plural: why.plural) + names
+      return HumanReadable.count(count, why.noun, plural: why.plural) + names
     }
     let (are, were) = (dump.items.count == 1 ? "is an item" : "are items", dump.skippedCount == 1 ? "was" : "were")
     return
-      "Of \(Amounts.count(dump.entryCount, "entry", plural: "entries")), \(Amounts.grouped(dump.items.count)) \(are); "
-      + "the rest \(were) skipped: \(Amounts.list(parts))."
+      "Of \(HumanReadable.count(dump.entryCount, "entry", plural: "entries")), \(HumanReadable.grouped(dump.items.count)) \(are); "
+      + "the rest \(were) skipped: \(HumanReadable.list(parts))."
   }
 
   private var tableNames: String {
-    dump.unknownTables.map { HostileText.quoted($0) }.joined(separator: ", ")
+    dump.unknownTables.map { UntrustedText.quoted($0) }.joined(separator: ", ")
   }
 
   /// What else is not as a keychain has it, one sentence each.
@@ -112,7 +112,7 @@ package struct DumpStatement {
     let nameless = items.count { $0.item != nil && $0.protection == nil }
     let rendered = items.count(where: \.isSecretRendered)
     func line(_ count: Int, _ one: String, _ several: String) -> String? {
-      count == 0 ? nil : "\(Amounts.count(count, "item")) \(count == 1 ? one : several)."
+      count == 0 ? nil : "\(HumanReadable.count(count, "item")) \(count == 1 ? one : several)."
     }
     return databaseRemarks
       + [
@@ -144,18 +144,18 @@ package struct DumpStatement {
             + "differ in them.",
         dump.repeatedKeyCount == 0
           ? nil
-          : "\(Amounts.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "occurs" : "occur") twice "
+          : "\(HumanReadable.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "occurs" : "occur") twice "
             + "in one entry; the first was used.",
       ].compactMap(\.self)
   }
 
   /// "1 of class dku without the secret and the attributes (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
   private var shutList: String {
-    Amounts.list(
+    HumanReadable.list(
       dump.shutCounts.map { shut in
         let name = shut.protection.map { "class \($0.rawValue)" } ?? "no known class"
         let what = shut.hasAttributes ? "without the secret" : "without the secret and the attributes"
-        return "\(Amounts.grouped(shut.itemCount)) of \(name) \(what) (\(shut.reason.rawValue))"
+        return "\(HumanReadable.grouped(shut.itemCount)) of \(name) \(what) (\(shut.reason.rawValue))"
       })
   }
 
@@ -172,13 +172,13 @@ package struct DumpStatement {
     let marks =
       tombstones == 0
       ? nil
-      : "\(Amounts.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
+      : "\(HumanReadable.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
         + "because it is not known whether the device synchronizes."
     let lacking = dump.shutCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
     let taken =
       lacking == 0
       ? nil
-      : "\(Amounts.count(lacking, "item")) whose secret cannot be decrypted here \(lacking == 1 ? "counts" : "count") "
+      : "\(HumanReadable.count(lacking, "item")) whose secret cannot be decrypted here \(lacking == 1 ? "counts" : "count") "
         + "as readable on the device, which has its own keys."
     return [
       "The items' source device is not known. Keyhaul assumes that the target is another device. If it is the same "

@@ -168,7 +168,7 @@ extension Flow.Origin {
     switch self {
     case .app(let app): [app.words]
     case .system: [AppName.applesWords]
-    case .otherApps(let count): ["\(Amounts.grouped(count)) other apps"]
+    case .otherApps(let count): ["\(HumanReadable.grouped(count)) other apps"]
     case .noApp: ["of no named app"]
     case .sealed: ["app unknown", "(encrypted)"]
     case .kind(let kind): [kind.noun + "s"]

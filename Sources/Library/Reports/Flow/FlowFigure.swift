@@ -48,7 +48,7 @@ struct FlowFigure {
 
   private var caption: String {
     let count = flow.streams.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
-    let what = count == 1 ? "the item goes" : "the \(Amounts.grouped(count)) items go"
+    let what = count == 1 ? "the item goes" : "the \(HumanReadable.grouped(count)) items go"
     return "Where \(what), by \(flow.axis.words)"
   }
 
@@ -56,7 +56,7 @@ struct FlowFigure {
   private var description: String {
     let parts = flow.streams.map { stream in
       let origin = stream.origin.lines.map { Markup.shortened($0) }.joined(separator: ", ")
-      return "\(origin): \(Amounts.count(stream.count, "item")) "
+      return "\(origin): \(HumanReadable.count(stream.count, "item")) "
         + words(for: stream.end, isSingle: stream.count == 1).map { Markup.shortened($0.text) }.joined(separator: " ")
     }
     return parts.joined(separator: "; ") + "."
@@ -82,7 +82,7 @@ struct FlowFigure {
       page.element("div") { page in
         for (index, line) in lines.enumerated() {
           page.element("p") { page in
-            if index == 0 { page.element("b", Amounts.grouped(count)) }
+            if index == 0 { page.element("b", HumanReadable.grouped(count)) }
             page.element("span") { page in
               if line.isName { page.name(line.text) } else { page.words(line.text) }
             }

@@ -198,7 +198,7 @@ extension FuturesFacts {
   /// "the 18 items in the backup"
   private func all(_ counts: MigrationFutures.Counts) -> String {
     let one = counts.total == 1
-    let items = one ? "the only item" : "the \(Amounts.grouped(counts.total)) items"
+    let items = one ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
     guard isOfBackup else { return "\(items) on \(phone)" }
     guard let maker, !maker.absent.isEmpty else { return "\(items) in the backup" }
     return maker.goneCount == 0 ? "\(items) on \(maker.device)" : "\(items) in the backup and on \(maker.device)"
@@ -215,8 +215,8 @@ extension FuturesFacts {
         ? "\(items.prefix(1).uppercased() + items.dropFirst()) moves to \(newPhone)."
         : "All of \(items) move to \(newPhone)."
     case _:
-      return "Of \(all(counts)), \(Amounts.grouped(moving)) \(moving == 1 ? "moves" : "move") to \(newPhone) and "
-        + "\(Amounts.grouped(lost)) \(lost == 1 ? "does" : "do") not."
+      return "Of \(all(counts)), \(HumanReadable.grouped(moving)) \(moving == 1 ? "moves" : "move") to \(newPhone) and "
+        + "\(HumanReadable.grouped(lost)) \(lost == 1 ? "does" : "do") not."
     }
   }
 
@@ -225,13 +225,14 @@ extension FuturesFacts {
   private func unusable(_ counts: MigrationFutures.Counts) -> String {
     guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
     let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
-    return " \(Amounts.grouped(count)) of the items that move \(verbs.0) the format of \(verbs.1) that only the Secure "
+    return
+      " \(HumanReadable.grouped(count)) of the items that move \(verbs.0) the format of \(verbs.1) that only the Secure "
       + "Enclave of \(phone) can use, and \(verbs.2) unusable on \(newPhone)."
   }
 
   /// "After an erase, 18 of them are restored to old-phone and 4 are not."
   private func `return`(_ counts: MigrationFutures.Counts) -> String {
-    let (arrives, lost) = (Amounts.grouped(counts.arrives), Amounts.grouped(counts.lost))
+    let (arrives, lost) = (HumanReadable.grouped(counts.arrives), HumanReadable.grouped(counts.lost))
     let are = counts.arrives == 1 ? "is" : "are"
     if counts.expected == 0 {
       switch counts.arrives {
@@ -243,7 +244,7 @@ extension FuturesFacts {
         return "After an erase, \(arrives) of them \(are) restored to \(phone)\(rest)."
       }
     }
-    let expected = Amounts.grouped(counts.expected)
+    let expected = HumanReadable.grouped(counts.expected)
     let classes = counts.expected == 1 ? "its class" : "their classes"
     let start =
       counts.arrives == 0
@@ -263,7 +264,7 @@ extension FuturesFacts {
   private var other: String {
     func arrives(_ onSameDevice: Bool) -> String {
       let counts = futures.counts(RestoreSetting(hasPassword: !futures.hasPassword, onSameDevice: onSameDevice))
-      return counts.comesBack == 0 ? "none" : Amounts.grouped(counts.comesBack)
+      return counts.comesBack == 0 ? "none" : HumanReadable.grouped(counts.comesBack)
     }
     let (given, another) = futures.hasPassword ? ("with a", "Without") : ("without a", "With")
     return "This is for a backup \(given) password. \(another) one, \(arrives(false)) move to \(newPhone), and "
@@ -280,13 +281,13 @@ extension FuturesFacts {
     guard needing > 0 else {
       return lost == 0
         ? "Keyhaul decrypted every item. None of them needs a device's hardware key."
-        : "Keyhaul tried to decrypt every item. \(Amounts.grouped(lost)) cannot be read in this copy. None of the "
+        : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lost)) cannot be read in this copy. None of the "
           + "others needs a device's hardware key."
     }
     guard futures.triedHardware, let hardware else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
-        + "\(Amounts.count(needing, "item")) by class, because the hardware key that decrypts "
+        + "\(HumanReadable.count(needing, "item")) by class, because the hardware key that decrypts "
         + "\(needing == 1 ? "it" : "them") is not available."
     }
     return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardware)."

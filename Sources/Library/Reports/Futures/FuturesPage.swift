@@ -35,7 +35,7 @@ public struct FuturesPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("As of \(DateWords.words(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
+          page.words("As of \(LongDateFormat.dateAndTime(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
           page.element("code", facts.source.digest)
           page.words(".")
         }
@@ -63,7 +63,7 @@ public struct FuturesPage: HTMLPage {
 
   /// ", made 20 November 2026 at 18:04 UTC by old-phone"
   private var origin: String {
-    let date = facts.source.made.map { " " + DateWords.words($0) } ?? ""
+    let date = facts.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = facts.source.deviceName.map { " by " + Markup.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
@@ -95,7 +95,7 @@ public struct FuturesPage: HTMLPage {
   /// Items that no reason keeps out: they came later.
   private func own(_ group: FuturesFacts.Group, to page: inout Markup) {
     page.element("article", ["class": "card \(group.style.rawValue)"]) { page in
-      page.element("p", ["class": "count"]) { $0.element("b", Amounts.count(group.items.count, "item")) }
+      page.element("p", ["class": "count"]) { $0.element("b", HumanReadable.count(group.items.count, "item")) }
       page.element("h3", group.title)
       if let fact = group.fact { page.element("p", fact.prefix(1).uppercased() + fact.dropFirst() + ".") }
       if let advice = group.advice {
@@ -115,7 +115,7 @@ extension PageTable {
   fileprivate init(_ page: FuturesPage) {
     let items = page.facts.futures.items
     self.init(
-      title: items.count == 1 ? "The item" : "All \(Amounts.grouped(items.count)) items", resultTitle: "Kept on",
+      title: items.count == 1 ? "The item" : "All \(HumanReadable.grouped(items.count)) items", resultTitle: "Kept on",
       rows: items.map { Row($0, page.facts) },
       filters: [(.moves, "both"), (.stays, "one or none"), (.lost, "unreadable")])
   }
@@ -169,14 +169,14 @@ extension RestoreTable.Cell {
   /// That none stays is said where every item of the device is known.
   fileprivate init(_ counts: MigrationFutures.Counts) {
     self.init(
-      count: counts.comesBack, unit: "of \(Amounts.count(counts.total, "item"))",
+      count: counts.comesBack, unit: "of \(HumanReadable.count(counts.total, "item"))",
       details: ArrivalWarning.counted(counts.byWarning)
         + [
-          counts.expected > 0 ? "\(Amounts.grouped(counts.expected)) of them expected by class" : nil,
+          counts.expected > 0 ? "\(HumanReadable.grouped(counts.expected)) of them expected by class" : nil,
           counts.staysBehind > 0 ? Self.staysBehind(counts.staysBehind) : nil,
           Self.unreadable(counts.unreadable),
-          counts.never.map { "\(Amounts.grouped($0)) never in a backup" } ?? "items never in a backup: not known",
-          counts.since.flatMap { $0 > 0 ? "\(Amounts.grouped($0)) not in this backup" : nil },
+          counts.never.map { "\(HumanReadable.grouped($0)) never in a backup" } ?? "items never in a backup: not known",
+          counts.since.flatMap { $0 > 0 ? "\(HumanReadable.grouped($0)) not in this backup" : nil },
         ].compactMap(\.self))
   }
 }

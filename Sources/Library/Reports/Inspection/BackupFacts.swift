@@ -94,7 +94,7 @@ package struct BackupFacts {
     let present =
       numbers.count == 1
       ? "class \(first)"
-      : isRange ? "classes \(first) to \(last)" : "classes \(Amounts.list(numbers.map { String($0) }))"
+      : isRange ? "classes \(first) to \(last)" : "classes \(HumanReadable.list(numbers.map { String($0) }))"
     var wraps: [(words: String, count: Int)] = []
     for record in records {
       if let place = wraps.firstIndex(where: { $0.words == record.wrapping }) {
@@ -104,7 +104,7 @@ package struct BackupFacts {
       }
     }
     let parts = wraps.enumerated().map { offset, wrap in
-      "\(Amounts.grouped(wrap.count)) \(offset == 0 ? "wrapped " : "")with "
+      "\(HumanReadable.grouped(wrap.count)) \(offset == 0 ? "wrapped " : "")with "
         + wrap.words.replacing("password", with: "the password").replacing("device", with: "the device")
     }
     return "\(present): \(parts.joined(separator: ", "))"

@@ -29,19 +29,19 @@ struct FileSection {
   private func words(_ files: InspectionPage.Files) -> String {
     let listing = files.listing
     let kinds = [
-      Amounts.count(listing.fileCount, "file"),
-      listing.directoryCount > 0 ? Amounts.count(listing.directoryCount, "folder") : nil,
-      listing.linkCount > 0 ? Amounts.count(listing.linkCount, "link") : nil,
+      HumanReadable.count(listing.fileCount, "file"),
+      listing.directoryCount > 0 ? HumanReadable.count(listing.directoryCount, "folder") : nil,
+      listing.linkCount > 0 ? HumanReadable.count(listing.linkCount, "link") : nil,
     ].compactMap(\.self)
-    let domains = Amounts.count(listing.rowCountByDomain.count, "domain")
-    var sentences = "\(facts.layout.words) lists \(Amounts.list(kinds)) in \(domains). "
+    let domains = HumanReadable.count(listing.rowCountByDomain.count, "domain")
+    var sentences = "\(facts.layout.words) lists \(HumanReadable.list(kinds)) in \(domains). "
     switch listing.missingCount {
     case 0: sentences += "None is missing."
     case 1: sentences += "1 of them is listed but not stored."
-    default: sentences += "\(Amounts.grouped(listing.missingCount)) of them are listed but not stored."
+    default: sentences += "\(HumanReadable.grouped(listing.missingCount)) of them are listed but not stored."
     }
     if listing.unreadableRowCount > 0 {
-      sentences += " \(Amounts.count(listing.unreadableRowCount, "entry", plural: "entries")) cannot be read."
+      sentences += " \(HumanReadable.count(listing.unreadableRowCount, "entry", plural: "entries")) cannot be read."
     }
     return sentences
   }
@@ -60,7 +60,7 @@ struct FileSection {
     guard nodes.count > Self.maximumBranchCount else { return }
     let rest = nodes.dropFirst(Self.maximumBranchCount)
     page.element("div") { page in
-      page.words("\(Amounts.grouped(rest.count)) more")
+      page.words("\(HumanReadable.grouped(rest.count)) more")
       amounts(DomainTree.Node(sumOf: rest), to: &page)
     }
   }
@@ -74,10 +74,10 @@ struct FileSection {
     page.words(" ")
     page.element("span") { page in
       if node.missingCount > 0 {
-        page.element("b", ["class": "lost"], "\(Amounts.grouped(node.missingCount)) missing")
+        page.element("b", ["class": "lost"], "\(HumanReadable.grouped(node.missingCount)) missing")
         page.words(" · ")
       }
-      page.words("\(Amounts.count(node.fileCount, "file")), \(Amounts.bytes(node.storedByteCount))")
+      page.words("\(HumanReadable.count(node.fileCount, "file")), \(HumanReadable.bytes(node.storedByteCount))")
     }
   }
 }

@@ -135,7 +135,7 @@ public struct InspectionPage: HTMLPage {
       page.element("p", ["class": "verdict"], verdict)
       page.element("p", ["class": "facts"]) { page in
         page.words("Made ")
-        if let date = facts.made { page.words(DateWords.words(date) + " ") }
+        if let date = facts.made { page.words(LongDateFormat.dateAndTime(date) + " ") }
         page.words("by ")
         page.element("strong") { page in
           if let name = facts.device.name { page.name(name) } else { page.words("an unnamed device") }
@@ -149,7 +149,9 @@ public struct InspectionPage: HTMLPage {
             : isCopyInClear
               ? ", with unencrypted files and password-protected items. "
               : facts.isEncrypted ? ", with a password. " : ", without a password. ")
-        page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
+        page.words(
+          "\(HumanReadable.count(facts.storedFiles.count, "file")), \(HumanReadable.bytes(facts.storedFiles.byteCount))."
+        )
       }
       for line in facts.about {
         page.element("p", ["class": "facts"], Markup.shortened(line, to: Self.maximumAboutLength))
@@ -240,7 +242,8 @@ extension InspectionPage {
       return "The keychain in this backup cannot be read, so its contents are not known."
     }
     guard facts.hasKeychain else { return "This backup contains no keychain." }
-    return reach + (counts.damaged == 0 ? "." : "; \(Amounts.grouped(counts.damaged)) cannot be read in this copy.")
+    return reach
+      + (counts.damaged == 0 ? "." : "; \(HumanReadable.grouped(counts.damaged)) cannot be read in this copy.")
   }
 
   /// Whether nothing of it opens anywhere.
@@ -270,7 +273,7 @@ extension InspectionPage {
         "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
         + maker
     }
-    let total = Amounts.grouped(counts.total)
+    let total = HumanReadable.grouped(counts.total)
     switch (counts.anyDevice, counts.sameDevice) {
     case (0, 0):
       return counts.total == 0
@@ -280,7 +283,8 @@ extension InspectionPage {
       return "This keychain can be restored only to \(maker): all items that can be decrypted are this-device-only"
     case (_, 0): return "With the password, this keychain can move to any device"
     case (_, let bound):
-      return "With the password, this keychain can move to any device; \(Amounts.grouped(bound)) of \(total) items "
+      return
+        "With the password, this keychain can move to any device; \(HumanReadable.grouped(bound)) of \(total) items "
         + "can be restored only to \(maker)"
     }
   }
@@ -320,7 +324,7 @@ extension Keybag.ClassKey {
 extension Keybag {
   /// Rounds of both derivations, the slow one first: "10,000,000 + 10,000 rounds".
   package var roundsWords: String {
-    let rounds = [secondRound?.rounds, iterations].compactMap(\.self).map { Amounts.grouped($0) }
+    let rounds = [secondRound?.rounds, iterations].compactMap(\.self).map { HumanReadable.grouped($0) }
     return rounds.isEmpty ? "no iterations" : "\(rounds.joined(separator: " + ")) iterations"
   }
 }

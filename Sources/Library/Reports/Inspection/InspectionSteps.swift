@@ -4,7 +4,7 @@ extension StepList {
   /// What to do with an archive, by what was found in it.
   init(_ page: InspectionPage) {
     let facts = page.facts
-    let archive = ShellWord.typed(facts.argument, else: "ARCHIVE")
+    let archive = ShellQuoting.argument(facts.argument, placeholder: "ARCHIVE")
     var steps: [Step] = []
     if page.missingCount > 0 || page.counts.damaged > 0 || facts.hiddenKeychain != nil || page.isKeybagUnusable {
       steps.append(
@@ -28,7 +28,7 @@ extension StepList {
         steps: [
           Step(
             words: "Don't trust this backup: use the original from the source device, or make a new one.",
-            commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")])
+            commands: [Commands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")])
         ])
       return
     }
@@ -42,7 +42,7 @@ extension StepList {
       steps.append(
         Step(
           words: "To move the keychain to another device, make a new backup with a password.",
-          commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")]))
+          commands: [Commands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")]))
     }
     if facts.hasKeychain, page.isCopyInClear {
       steps.append(

@@ -40,8 +40,9 @@ struct ItemSection {
 
   /// "18 items: 10 generic passwords, 5 internet passwords, 2 certificates and 1 key."
   private var kinds: String {
-    let parts = ItemKind.allCases.compactMap { kind in counts.byKind[kind].map { Amounts.count($0, kind.noun) } }
-    return parts.isEmpty ? "It has no items." : "\(Amounts.count(counts.total, "item")): \(Amounts.list(parts))."
+    let parts = ItemKind.allCases.compactMap { kind in counts.byKind[kind].map { HumanReadable.count($0, kind.noun) } }
+    return parts.isEmpty
+      ? "It has no items." : "\(HumanReadable.count(counts.total, "item")): \(HumanReadable.list(parts))."
   }
 
   private func classTable(_ markup: inout Markup) {
@@ -59,7 +60,7 @@ struct ItemSection {
           markup.element("tr") { markup in
             markup.element("th", ["scope": "row"], protection?.phrase ?? "class unknown")
             markup.element("td", reach(of: protection))
-            markup.element("td", ["class": "number"], Amounts.grouped(count))
+            markup.element("td", ["class": "number"], HumanReadable.grouped(count))
           }
         }
       }
@@ -77,7 +78,7 @@ struct ItemSection {
 
   private var table: PageTable {
     PageTable(
-      title: counts.total == 1 ? "The item" : "All \(Amounts.grouped(counts.total)) items",
+      title: counts.total == 1 ? "The item" : "All \(HumanReadable.grouped(counts.total)) items",
       resultTitle: "Can be "
         + "restored to",
       rows: (facts.items ?? []).map(row),

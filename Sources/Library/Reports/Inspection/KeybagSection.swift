@@ -16,7 +16,7 @@ struct KeybagSection {
         facts.isEncrypted
         ? "Each guess at the password takes \(keybag.roundsWords)\(time)."
         : "A backup without a password needs no guessing."
-      page.element("p", "\(version), \(Amounts.count(keybag.classKeys.count, "class key")). \(cost)")
+      page.element("p", "\(version), \(HumanReadable.count(keybag.classKeys.count, "class key")). \(cost)")
       guard !keybag.classKeys.isEmpty else { return }
       page.element("details") { page in
         page.element("summary", "The class keys")
@@ -27,9 +27,9 @@ struct KeybagSection {
 
   private var time: String {
     if let measured = facts.measuredUnlock {
-      return ", \(Amounts.estimate(measured).replacing("about ", with: "")) on the machine that made this page"
+      return ", \(HumanReadable.estimate(measured).replacing("about ", with: "")) on the machine that made this page"
     }
-    return facts.unlockTime.map { ", \(Amounts.estimate($0)) on the machine that made this page" } ?? ""
+    return facts.unlockTime.map { ", \(HumanReadable.estimate($0)) on the machine that made this page" } ?? ""
   }
 
   private func table(_ page: inout Markup) {
@@ -77,7 +77,7 @@ struct SealedSection {
             page.element("tr") { page in
               page.element("th", ["scope": "row"], group.reason.rawValue)
               for words in [
-                ItemText.kind(group.kind), ItemText.protection(group.protection), Amounts.grouped(group.count),
+                ItemText.kind(group.kind), ItemText.protection(group.protection), HumanReadable.grouped(group.count),
               ] {
                 page.element("td", words)
               }

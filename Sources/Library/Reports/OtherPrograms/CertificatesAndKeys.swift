@@ -14,15 +14,15 @@ extension ItemExportWriter {
       return counts.leave(item, "a token holds it; the keychain has only a reference")
     }
     guard let secret = item.secret else { return counts.leave(item, "it has no bytes") }
-    do throws(MaterialError) {
-      let block = try secret.withBytes { (bytes) throws(MaterialError) -> SensitiveBytes in
-        guard item.kind == .key else { return try CertificateFacts(der: Array(bytes)).pem }
+    do throws(CertificateError) {
+      let block = try secret.withBytes { (bytes) throws(CertificateError) -> SensitiveBytes in
+        guard item.kind == .key else { return try CertificateAttributes(der: Array(bytes)).pem }
         return try KeyMaterial(of: item, bytes).pem
       }
       appendTitle(of: item)
       block.withBytes { text.append($0) }
       counts.count += 1
-      if item.kind == .key, item.half == .privateKey { counts.secretCount += 1 }
+      if item.kind == .key, item.role == .privateKey { counts.secretCount += 1 }
     } catch {
       counts.leave(item, error.reason)
     }
@@ -47,19 +47,19 @@ extension ItemExportWriter {
 
 extension KeychainItem {
   /// What `kcls` says, as a number or, as some writers have it, in digits.
-  fileprivate var half: KeyMaterial.Half? {
-    Int64(words(.keyClass)).flatMap(KeyMaterial.Half.init(rawValue:))
+  fileprivate var role: KeyMaterial.Role? {
+    Int64(words(.keyClass)).flatMap(KeyMaterial.Role.init(rawValue:))
   }
 }
 
 extension KeyMaterial {
-  fileprivate init(of item: KeychainItem, _ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
-    guard let half = item.half else {
-      throw MaterialError(.unsupported, "it is not the public or private half of a key pair")
+  fileprivate init(of item: KeychainItem, _ bytes: UnsafeRawBufferPointer) throws(CertificateError) {
+    guard let role = item.role else {
+      throw CertificateError(.unsupported, "it is not the public or private half of a key pair")
     }
     guard let type = Int64(item.words(.type)).flatMap(KeyMaterial.KeyType.init(rawValue:)) else {
-      throw MaterialError(.unsupported, "it is not an RSA key or an elliptic-curve key")
+      throw CertificateError(.unsupported, "it is not an RSA key or an elliptic-curve key")
     }
-    try self.init(externalRepresentation: bytes, keyType: type, half: half)
+    try self.init(externalRepresentation: bytes, keyType: type, role: role)
   }
 }

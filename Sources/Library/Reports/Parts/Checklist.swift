@@ -55,7 +55,7 @@ struct Checklist {
         }
         if group.entries.count > Self.maximumEntryCount {
           let rest = group.entries.count - Self.maximumEntryCount
-          page.element("p", ["class": "more"], "\(Amounts.grouped(rest)) more are in the table below.")
+          page.element("p", ["class": "more"], "\(HumanReadable.grouped(rest)) more are in the table below.")
         }
       }
     }
@@ -79,7 +79,7 @@ struct Checklist {
               if index > 0 { page.words(", ") }
               item.write(to: &page)
             }
-            if rest > 0 { page.words(" and \(Amounts.grouped(rest)) more") }
+            if rest > 0 { page.words(" and \(HumanReadable.grouped(rest)) more") }
           }
         }
       }

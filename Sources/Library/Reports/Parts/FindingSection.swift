@@ -46,7 +46,7 @@ struct AbsentSection {
       page.element("h2") { page in
         page.words("On ")
         page.name(maker.device)
-        page.words(" but not in the backup: \(Amounts.count(maker.absent.count, "item"))")
+        page.words(" but not in the backup: \(HumanReadable.count(maker.absent.count, "item"))")
       }
       page.element("p", ["class": "muted"], maker.statement)
       for reason in Reason.allCases {
@@ -65,7 +65,7 @@ struct AbsentSection {
   private static func write(_ items: [MakerItems.Item], to page: inout Markup) {
     guard !items.isEmpty else { return }
     page.element("article", ["class": "card stays"]) { page in
-      page.element("p", ["class": "count"]) { $0.element("b", Amounts.count(items.count, "item")) }
+      page.element("p", ["class": "count"]) { $0.element("b", HumanReadable.count(items.count, "item")) }
       page.element("h3", "Not in this backup, although a new backup would contain \(items.count == 1 ? "it" : "them")")
       page.element("p", ["class": "do"]) { page in
         page.element("strong", "What to do. ")

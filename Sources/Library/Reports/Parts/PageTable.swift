@@ -122,7 +122,7 @@ struct PageTable {
         for choice in group.choices {
           page.element("label", ["for": "show-" + choice.id]) { page in
             page.words(choice.name + " ")
-            page.element("span", Amounts.grouped(choice.count))
+            page.element("span", HumanReadable.grouped(choice.count))
           }
         }
       }
@@ -183,7 +183,7 @@ struct RestoreTable {
 extension RestoreTable.Cell {
   fileprivate func write(to page: inout Markup) {
     page.element("td", ["class": isCurrent ? "current" : "other"]) { page in
-      page.element("b", Amounts.grouped(count))
+      page.element("b", HumanReadable.grouped(count))
       page.words(" \(unit)")
       if !details.isEmpty { page.element("small", details.joined(separator: " · ")) }
     }
@@ -191,11 +191,11 @@ extension RestoreTable.Cell {
 
   /// "4 stay behind"
   static func staysBehind(_ count: Int) -> String {
-    "\(Amounts.grouped(count)) \(count == 1 ? "stays" : "stay") behind"
+    "\(HumanReadable.grouped(count)) \(count == 1 ? "stays" : "stay") behind"
   }
 
   /// "2 cannot be read", and nothing where all can.
   static func unreadable(_ count: Int) -> String? {
-    count > 0 ? "\(Amounts.grouped(count)) cannot be read" : nil
+    count > 0 ? "\(HumanReadable.grouped(count)) cannot be read" : nil
   }
 }

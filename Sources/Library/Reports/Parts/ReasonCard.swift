@@ -36,7 +36,7 @@ struct ReasonCard {
   func write(to page: inout Markup) {
     page.element("article", ["class": "card \(style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { page in
-        page.element("b", Amounts.count(items.count, "item"))
+        page.element("b", HumanReadable.count(items.count, "item"))
         if let place { page.words(place) }
         page.element("code", explanation.id)
       }
@@ -63,14 +63,15 @@ struct ReasonCard {
     NameList(named.prefix(Self.maximumListCount).map(\.words)).write(to: &page)
     if named.count > Self.maximumListCount {
       page.element(
-        "p", ["class": "more"], "\(Amounts.grouped(named.count - Self.maximumListCount)) more are in the table below."
+        "p", ["class": "more"],
+        "\(HumanReadable.grouped(named.count - Self.maximumListCount)) more are in the table below."
       )
     }
     let indexes = sealed.compactMap(\.index)
     guard !indexes.isEmpty else { return }
-    let shown = indexes.prefix(Self.maximumListCount).map { Amounts.grouped($0) }
+    let shown = indexes.prefix(Self.maximumListCount).map { HumanReadable.grouped($0) }
     let rest = indexes.count - shown.count
-    let places = Amounts.list(rest > 0 ? shown + ["\(Amounts.grouped(rest)) more"] : shown)
+    let places = HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown)
     page.element(
       "p", ["class": "more"],
       (indexes.count == 1 ? "Its name is encrypted too: item " : "Their names are encrypted too: items ") + places
@@ -96,7 +97,7 @@ struct NameList {
     NameList(Array(names.prefix(limit))).write(to: &page)
     guard names.count > limit else { return }
     page.element("details") { page in
-      page.element("summary", "\(Amounts.grouped(names.count - limit)) more")
+      page.element("summary", "\(HumanReadable.grouped(names.count - limit)) more")
       NameList(Array(names.dropFirst(limit))).write(to: &page)
     }
   }
@@ -155,9 +156,9 @@ struct CommandWords: Sendable {
   init(_ origin: PlanDocument.Source, isRedacted: Bool, source sourceArgument: String?, target targetArgument: String?)
   {
     let isDevice = origin.kind == .device
-    source = ShellWord.typed(isRedacted ? nil : sourceArgument, else: origin.kind.rawValue.uppercased())
-    target = ShellWord.typed(isRedacted ? nil : targetArgument, else: "TARGET")
-    oldDevice = isDevice ? source : ShellWord.device(named: isRedacted ? nil : origin.deviceName)
+    source = ShellQuoting.argument(isRedacted ? nil : sourceArgument, placeholder: origin.kind.rawValue.uppercased())
+    target = ShellQuoting.argument(isRedacted ? nil : targetArgument, placeholder: "TARGET")
+    oldDevice = isDevice ? source : ShellQuoting.device(named: isRedacted ? nil : origin.deviceName)
     if isDevice, !isRedacted, let device = try? DeviceName(origin.name) {
       newBackup = device.text + ".backup"
     } else {

@@ -68,7 +68,8 @@ struct WipeChecklist {
     if damaged > 0, isOfBackup {
       entries.append(
         .init(
-          words: "Find another copy of the backup, or make a new one: \(Amounts.count(damaged, "item")) cannot be read "
+          words:
+            "Find another copy of the backup, or make a new one: \(HumanReadable.count(damaged, "item")) cannot be read "
             + "in this one."))
     }
     return entries
@@ -108,7 +109,8 @@ struct WipeChecklist {
     let cloud = Checklist.Entry(
       words: "If you use iCloud Keychain, enable it on the new phone and wait until your passwords have arrived.")
     return [cloud]
-      + (shared > 0 ? [.init(words: "Sign in with the account that shares \(Amounts.count(shared, "item")).")] : [])
+      + (shared > 0
+        ? [.init(words: "Sign in with the account that shares \(HumanReadable.count(shared, "item")).")] : [])
   }
 
   private var last: [Checklist.Entry] {
@@ -141,7 +143,7 @@ struct WipeChecklist {
     }
     return ranked.sorted { $0.rank < $1.rank }.map { _, name, losses in
       let named = losses.map { ItemWords($0.identity, index: $0.index) }.filter { !$0.isSealed }
-      let count = Amounts.count(losses.count, "item")
+      let count = HumanReadable.count(losses.count, "item")
       return Checklist.Entry(
         name: name,
         words: (!name.isEmpty ? "" : "\(count) \(losses.count == 1 ? "does" : "do") not name an app. ")

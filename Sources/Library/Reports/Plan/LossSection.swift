@@ -61,7 +61,7 @@ struct LossSection {
       }
       markup.element("article", ["class": "card gone"]) { markup in
         markup.element("p", ["class": "count"]) { markup in
-          markup.element("b", Amounts.count(removed.count, "item"))
+          markup.element("b", HumanReadable.count(removed.count, "item"))
         }
         markup.element("h3", removed.count == 1 ? "It is then lost" : "They are then lost")
         markup.element(

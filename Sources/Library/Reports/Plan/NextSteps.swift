@@ -52,7 +52,7 @@ private struct PlanSteps {
       switch closed {
       case 0: ""
       case 1: " The item that is held back only by the missing password can then move."
-      default: " The \(Amounts.grouped(closed)) items held back only by the missing password can then move."
+      default: " The \(HumanReadable.grouped(closed)) items held back only by the missing password can then move."
       }
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     return .init(
@@ -74,7 +74,8 @@ private struct PlanSteps {
           + "a copy is intact:", commands: [Commands.verify("COPY")])
     }
     return .init(
-      words: "Look for another copy of the backup: \(Amounts.count(lost, "item")) cannot be read in this one. This "
+      words:
+        "Look for another copy of the backup: \(HumanReadable.count(lost, "item")) cannot be read in this one. This "
         + "command shows whether a copy is intact:",
       commands: [Commands.verify("COPY")])
   }
@@ -109,7 +110,7 @@ private struct PlanSteps {
   /// Only for what somebody would miss: what every device makes for itself, or was deleted, keeps no phone.
   var keepingOldDevice: StepList.Step? {
     let missed = counts.byReason.reduce(0) { sum, entry in
-      sum + (entry.key.asksForAction && entry.key != .backupNotEncrypted ? entry.value : 0)
+      sum + (entry.key.requiresAction && entry.key != .backupNotEncrypted ? entry.value : 0)
     }
     guard missed > 0, page.target.sameDevice != true else { return nil }
     return .init(
@@ -142,14 +143,14 @@ struct SignInList {
       list(losses.apps.prefix(Self.maximumListCount), to: &page)
       if losses.apps.count > Self.maximumListCount {
         page.element("details") { page in
-          page.element("summary", Amounts.count(losses.apps.count - Self.maximumListCount, "more app"))
+          page.element("summary", HumanReadable.count(losses.apps.count - Self.maximumListCount, "more app"))
           list(losses.apps.dropFirst(Self.maximumListCount), to: &page)
         }
       }
       let silent = losses.sealedCount + losses.unnamedCount
       if silent > 0 {
         let words = silent == 1 ? "does not name an app" : "do not name an app"
-        page.element("p", ["class": "more"], "\(Amounts.count(silent, "more lost item")) \(words).")
+        page.element("p", ["class": "more"], "\(HumanReadable.count(silent, "more lost item")) \(words).")
       }
     }
   }
@@ -159,7 +160,7 @@ struct SignInList {
       for share in apps {
         page.element("li") { page in
           page.name(share.app.words)
-          page.element("span", ["class": "muted"], " " + Amounts.count(share.losses.count, "item"))
+          page.element("span", ["class": "muted"], " " + HumanReadable.count(share.losses.count, "item"))
         }
       }
     }

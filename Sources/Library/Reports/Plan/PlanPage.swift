@@ -76,7 +76,8 @@ public struct PlanPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Plan made \(DateWords.words(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
+          page.words(
+            "Plan made \(LongDateFormat.dateAndTime(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
           page.element("code", source.digest)
           page.words(", \(Markup.shortened(target.name)) at revision ")
           page.element("code", Markup.shortened(target.revision))
@@ -103,7 +104,7 @@ public struct PlanPage: HTMLPage {
         page.element("strong") { $0.name(target.name) }
         page.words(
           ": \(state), \(target.passcodeSet ? "passcode set" : "no passcode"), "
-            + "\(Amounts.count(target.items, "item")). \(policyWords) Nothing has been changed yet.")
+            + "\(HumanReadable.count(target.items, "item")). \(policyWords) Nothing has been changed yet.")
       }
       if source.kind == .archive {
         page.element("p", ["class": "facts"], UnseenItems.line)
@@ -113,7 +114,7 @@ public struct PlanPage: HTMLPage {
 
   /// ", made 20 November 2026 at 18:04 UTC by old-phone"
   private var origin: String {
-    let date = source.made.map { " " + DateWords.words($0) } ?? ""
+    let date = source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = source.deviceName.map { " by " + Markup.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
@@ -186,7 +187,7 @@ extension PlanPage {
 
   private var removal: String {
     guard counts.removed > 0 else { return "" }
-    let items = Amounts.count(counts.removed, "item")
+    let items = HumanReadable.count(counts.removed, "item")
     let verb = counts.removed == 1 ? "is" : "are"
     if counts.migrates == 0 { return "; a restore would only remove \(items) from it" }
     return counts.staysBehind + counts.unreadable == 0
@@ -197,7 +198,7 @@ extension PlanPage {
   private var place: String { source.kind == .archive ? " in the backup" : "" }
 
   private func arrival(on target: String) -> String {
-    let total = Amounts.grouped(counts.total)
+    let total = HumanReadable.grouped(counts.total)
     switch (counts.migrates, counts.total) {
     case (_, 0): return "There is nothing to move to \(target)"
     case (0, _) where counts.byReason[.backupNotEncrypted] != nil:
@@ -212,10 +213,10 @@ extension PlanPage {
       let verb = counts.migrates == 1 ? (isReturn ? "is restored" : "moves") : isReturn ? "are restored" : "move"
       let rest = [
         counts.staysBehind == 0
-          ? nil : "\(Amounts.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",
-        counts.unreadable == 0 ? nil : "\(Amounts.grouped(counts.unreadable)) cannot be read",
+          ? nil : "\(HumanReadable.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",
+        counts.unreadable == 0 ? nil : "\(HumanReadable.grouped(counts.unreadable)) cannot be read",
       ].compactMap(\.self)
-      return "\(Amounts.grouped(counts.migrates)) of \(total) items \(verb) to \(target); "
+      return "\(HumanReadable.grouped(counts.migrates)) of \(total) items \(verb) to \(target); "
         + rest.joined(separator: ", ")
     }
   }
@@ -226,7 +227,7 @@ extension PageTable {
   init(_ page: PlanPage) {
     let count = page.counts.total
     self.init(
-      title: count == 1 ? "The item" : "All \(Amounts.grouped(count)) items", resultTitle: "What happens",
+      title: count == 1 ? "The item" : "All \(HumanReadable.grouped(count)) items", resultTitle: "What happens",
       rows: page.plan.decisions.map { Row($0, app: page.app(of: $0.identity)) },
       filters: [(.moves, "move"), (.stays, "stay"), (.lost, "unreadable")])
   }

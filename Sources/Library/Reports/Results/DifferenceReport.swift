@@ -39,16 +39,16 @@ package struct DifferenceReport: Report {
     if showsAll { lines += leftOutLines(style) }
     for side in [first, second] { lines += side.statement?.lines(style: style) ?? [] }
     for sentence in sentences + [summary] {
-      lines += WordWrap.lines(of: style.adapted(HostileText.shown(sentence)), columns: style.width)
+      lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence)), columns: style.width)
     }
     return lines
   }
 
   private static func lines(of rows: [Row], style: TextStyle) -> [String] {
     let kindWidth = rows.map { ItemText.kind($0.identity.kind).count }.max() ?? 0
-    let remarks = rows.map { style.adapted(HostileText.shown($0.remark)) }
+    let remarks = rows.map { style.adapted(UntrustedText.escaped($0.remark)) }
     let remarkWidth = remarks.map(DisplayWidth.columns).max() ?? 0
-    let names = rows.map { style.shownName(ItemText.name($0.identity)) }
+    let names = rows.map { style.escapedName(ItemText.name($0.identity)) }
     let widest = names.map(DisplayWidth.columns).max() ?? 0
     let head = 2 + kindWidth + 2
     let half = max(Table.minimumColumnWidth, style.width / 2)
@@ -72,7 +72,7 @@ package struct DifferenceReport: Report {
   private static func row(
     _ symbol: String, _ side: KeychainDifference.Side, _ word: String, _ color: Color
   ) -> Row {
-    let distinctions = side.distinctions.map { HostileText.shortened($0, columns: maximumDistinctionLength) }
+    let distinctions = side.distinctions.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
     let remark = distinctions.isEmpty ? word : "\(word): \(distinctions.joined(separator: ", "))"
     return Row(symbol: symbol, identity: side.identity, remark: remark, color: color)
   }
@@ -81,14 +81,14 @@ package struct DifferenceReport: Report {
 
   /// "secret and label changed on 2026-11-19"
   private static func remark(on change: ItemChange) -> String {
-    change.words + (change.modifiedAfter.map { " on \(TimeText.localDay($0))" } ?? "")
+    change.words + (change.modifiedAfter.map { " on \(LocalTimeFormat.localDay($0))" } ?? "")
   }
 
   private func leftOutLines(_ style: TextStyle) -> [String] {
     [first, second].flatMap { side in
       side.leftOut.flatMap { item in
         let label = "  \(DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11))  "
-        let name = HostileText.shown(ItemText.name(item.identity), columns: 40, ellipsis: style.ellipsis)
+        let name = UntrustedText.escaped(ItemText.name(item.identity), columns: 40, ellipsis: style.ellipsis)
         return WordWrap.labeled(
           label, style.adapted("\(name): \(item.outcome.reason?.rawValue ?? ""), in no backup of \(side.name)"),
           columns: style.width)
@@ -110,7 +110,7 @@ package struct DifferenceReport: Report {
     guard count > 0 else { return nil }
     let (was, its) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
     return
-      "\(Amounts.count(count, "item")) on both sides \(was) compared without \(its), which one side does not show."
+      "\(HumanReadable.count(count, "item")) on both sides \(was) compared without \(its), which one side does not show."
   }
 
   /// Which items may be among the other side's sealed ones.
@@ -127,7 +127,8 @@ package struct DifferenceReport: Report {
   ) -> String? {
     guard !items.isEmpty else { return nil }
     let those = items.count == 1 ? "it is" : "they are"
-    return "\(Amounts.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(other.name): "
+    return
+      "\(HumanReadable.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(other.name): "
       + "it is not known whether \(those) \(word)."
   }
 
@@ -137,7 +138,7 @@ package struct DifferenceReport: Report {
     guard let side = sides.first else { return nil }
     let count = side.leftOut.count
     let (are, them) = count == 1 ? ("is", "it") : ("are", "them")
-    return "\(Amounts.count(count, "item")) of \(side.name) \(are) never in a backup; -v lists \(them)."
+    return "\(HumanReadable.count(count, "item")) of \(side.name) \(are) never in a backup; -v lists \(them)."
   }
 
   private var sealedSentence: String? {
@@ -145,13 +146,13 @@ package struct DifferenceReport: Report {
     guard sealed.total > 0 else { return nil }
     var parts: [String] = []
     if sealed.inBoth > 0 {
-      parts.append("\(Amounts.grouped(sealed.inBoth)) in both")
+      parts.append("\(HumanReadable.grouped(sealed.inBoth)) in both")
       for (count, side) in [(sealed.openInFirst, first), (sealed.openInSecond, second)] where count > 0 {
-        parts.append("\(Amounts.grouped(count)) of them can be decrypted in \(side.name)")
+        parts.append("\(HumanReadable.grouped(count)) of them can be decrypted in \(side.name)")
       }
     }
-    if sealed.onlyInFirst > 0 { parts.append("\(Amounts.grouped(sealed.onlyInFirst)) in \(first.name)") }
-    if sealed.onlyInSecond > 0 { parts.append("\(Amounts.grouped(sealed.onlyInSecond)) in \(second.name)") }
+    if sealed.onlyInFirst > 0 { parts.append("\(HumanReadable.grouped(sealed.onlyInFirst)) in \(first.name)") }
+    if sealed.onlyInSecond > 0 { parts.append("\(HumanReadable.grouped(sealed.onlyInSecond)) in \(second.name)") }
     let bound = sealed.placeCount - sealed.damaged
     var reasons: [String] = []
     if bound > 0 {
@@ -162,12 +163,12 @@ package struct DifferenceReport: Report {
         place
           + (bound == 1
             ? "1 can be decrypted only on the source device"
-            : "\(Amounts.grouped(bound)) can be decrypted only on the source device"))
+            : "\(HumanReadable.grouped(bound)) can be decrypted only on the source device"))
     }
-    if sealed.damaged > 0 { reasons.append("\(Amounts.grouped(sealed.damaged)) cannot be read in this copy") }
+    if sealed.damaged > 0 { reasons.append("\(HumanReadable.grouped(sealed.damaged)) cannot be read in this copy") }
     let least = sealed.possiblePairs > 0 ? "at least " : ""
     let pairs = sealed.possiblePairs > 0 ? "; it is not known which of them match" : ""
-    let head = "\(least)\(Amounts.count(sealed.total, "encrypted item")) could not be compared"
+    let head = "\(least)\(HumanReadable.count(sealed.total, "encrypted item")) could not be compared"
     return "\(head.prefix(1).uppercased())\(head.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
       + "\(reasons.joined(separator: ", "))."
   }
@@ -181,14 +182,14 @@ package struct DifferenceReport: Report {
       (difference.sameCount, "the same"),
     ]
     let unknown = difference.unknownCount
-    let doubt = unknown == 0 ? "" : ", \(Amounts.grouped(unknown)) not comparable"
+    let doubt = unknown == 0 ? "" : ", \(HumanReadable.grouped(unknown)) not comparable"
     if difference.isEmpty, difference.isComplete, unknown == 0, difference.sameCount > 0, first.leftOut.isEmpty,
       second.leftOut.isEmpty
     {
       let same = difference.sameCount
-      return "\(subject): no item differs, \(Amounts.grouped(same)) \(same == 1 ? "is" : "are") the same."
+      return "\(subject): no item differs, \(HumanReadable.grouped(same)) \(same == 1 ? "is" : "are") the same."
     }
-    return "\(subject): \(counts.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
+    return "\(subject): \(counts.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
   }
 
   package var json: JSONValue { DifferenceDocument(first, second, difference, showsUnseen: meetsArchive).json }

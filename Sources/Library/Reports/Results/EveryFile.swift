@@ -37,13 +37,13 @@ struct EveryFile: ReportTail {
     try forEachFile(failure: failure) { (domain, path, file) throws(Failure) in
       if domain != last {
         try body("")
-        try body(style.painted(style.adapted(HostileText.shown(domain)), .bold))
+        try body(style.painted(style.adapted(UntrustedText.escaped(domain)), .bold))
         last = domain
       }
-      let size = stored.lacks(file) ? "missing" : Amounts.grouped(byteCount(of: file))
+      let size = stored.lacks(file) ? "missing" : HumanReadable.grouped(byteCount(of: file))
       try body(
         DisplayWidth.padded(size, columns: Self.sizeColumns, rightAligned: true) + "  "
-          + style.adapted(HostileText.shown(path)))
+          + style.adapted(UntrustedText.escaped(path)))
     }
   }
 

@@ -171,7 +171,7 @@ extension Inspection {
     facts.findings = findings
     facts.sealed = SealedItems(opened).groups
     let about = BackupFacts(archive)
-    facts.about = [about.device, about.making(DateWords.words)]
+    facts.about = [about.device, about.making(LongDateFormat.dateAndTime)]
     facts.maker = maker
     facts.apps = AppDirectory(installed: InstalledApps.names(in: archive))
     if let listing, let tree {
@@ -197,12 +197,12 @@ extension Inspection {
       let app = domain.identifier.flatMap { identifier in
         apps[String(identifier)].flatMap { $0 == identifier ? nil : " (\($0))" }
       }
-      let missing = domain.missingCount == 0 ? "" : ", \(Amounts.grouped(domain.missingCount)) missing"
-      return "\(domain.name)\(app ?? ""): \(Amounts.count(domain.fileCount, "file")), "
-        + "\(Amounts.bytes(domain.storedByteCount))\(missing)"
+      let missing = domain.missingCount == 0 ? "" : ", \(HumanReadable.grouped(domain.missingCount)) missing"
+      return "\(domain.name)\(app ?? ""): \(HumanReadable.count(domain.fileCount, "file")), "
+        + "\(HumanReadable.bytes(domain.storedByteCount))\(missing)"
     }
     let hidden = domains.count - shown.count
-    if hidden > 0 { texts.append("\(style.ellipsis) \(Amounts.grouped(hidden)) more (-v shows all)") }
+    if hidden > 0 { texts.append("\(style.ellipsis) \(HumanReadable.grouped(hidden)) more (-v shows all)") }
     return texts.enumerated().map { ($0.offset == 0 ? "domains" : "", $0.element) }
   }
 
@@ -213,13 +213,13 @@ extension Inspection {
   package var boundText: String? {
     guard let contents, contents.total > 0, unbound == nil else { return nil }
     let maker = archive.device.name ?? "the source device"
-    let total = Amounts.count(contents.total, "item")
+    let total = HumanReadable.count(contents.total, "item")
     if isKeybagUnusable { return "Its keybag is unusable: none of its \(total) can be decrypted, on any device." }
     guard archive.isEncrypted else {
       return contents.secretOnly > 0 ? nil : "No password: its \(total) can be restored only to \(maker)."
     }
     guard contents.thisDeviceOnly * 2 > contents.total else { return nil }
-    let (few, are) = (Amounts.grouped(contents.thisDeviceOnly), contents.thisDeviceOnly == 1 ? "is" : "are")
+    let (few, are) = (HumanReadable.grouped(contents.thisDeviceOnly), contents.thisDeviceOnly == 1 ? "is" : "are")
     return contents.thisDeviceOnly == contents.total
       ? "All of its items (\(few)) \(are) this-device-only: only \(maker) can restore them."
       : "Most of its items (\(few) of \(total)) \(are) this-device-only: only \(maker) can restore them."
@@ -234,10 +234,10 @@ extension Inspection {
       let own = groups.filter { $0.reason == reason }
       guard !own.isEmpty else { return nil }
       let parts = own.map { group in
-        "\(Amounts.grouped(group.count)) \(ItemText.kind(group.kind)) (\(ItemText.protection(group.protection)))"
+        "\(HumanReadable.grouped(group.count)) \(ItemText.kind(group.kind)) (\(ItemText.protection(group.protection)))"
       }
       let count = own.reduce(0) { $0 + $1.count }
-      return "\(Amounts.grouped(count)) \(reason.rawValue): \(parts.joined(separator: ", "))"
+      return "\(HumanReadable.grouped(count)) \(reason.rawValue): \(parts.joined(separator: ", "))"
     }.joined(separator: "; ")
   }
 }
@@ -272,14 +272,14 @@ extension Inspection {
         ? "no Manifest.plist, \(archive.areFilesEncrypted ? "encrypted" : "unencrypted") files"
         : archive.areFilesEncrypted
           ? "encrypted" : archive.isEncrypted ? "unencrypted files, password-protected items" : "no password"
-    let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
+    let size = "\(HumanReadable.count(files.count, "file")), \(HumanReadable.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
-    let shownName = HostileText.shown(name)
-    let isNameWide = DisplayWidth.columns(of: shownName) > Self.labelColumns
+    let escapedName = UntrustedText.escaped(name)
+    let isNameWide = DisplayWidth.columns(of: escapedName) > Self.labelColumns
     let facts = BackupFacts(archive)
     var rows: [(String, String)] = [
-      (isNameWide ? "" : shownName, "\(origin) · \(state) · \(size)"), ("device", facts.device),
-      ("backup", facts.making(TimeText.local)), ("files", filesText),
+      (isNameWide ? "" : escapedName, "\(origin) · \(state) · \(size)"), ("device", facts.device),
+      ("backup", facts.making(LocalTimeFormat.local)), ("files", filesText),
     ]
     rows += domainRows(showsAll, style)
     rows += [
@@ -290,24 +290,25 @@ extension Inspection {
           : archive.isManifestMissing
             ? "missing, like Manifest.plist"
             : "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
-              + "\(Amounts.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
+              + "\(HumanReadable.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
       ),
       ("keychain", keychainText),
     ]
     if let contents { rows.append(("items", itemsText(contents))) }
     rows += findings.map { (Self.findingLabel, $0.description) }
     if let sealedText { rows.append(("encrypted", sealedText)) }
-    var lines = boundText.map { WordWrap.lines(of: style.adapted(HostileText.shown($0)), columns: style.width) } ?? []
+    var lines =
+      boundText.map { WordWrap.lines(of: style.adapted(UntrustedText.escaped($0)), columns: style.width) } ?? []
     // A path is mostly longer than the labels are wide: it stands above them, whole.
-    if isNameWide { lines.append(shownName) }
+    if isNameWide { lines.append(escapedName) }
     lines += rows.flatMap { row in
       WordWrap.labeled(
         DisplayWidth.padded(row.0, columns: Self.labelColumns) + " ",
-        HostileText.shown(row.1, keepingEscapes: row.0 == Self.findingLabel),
+        UntrustedText.escaped(row.1, keepingEscapes: row.0 == Self.findingLabel),
         columns: max(style.width, Self.labelColumns + 40))
     }
     if unreadableCount > 0 {
-      lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
+      lines.append("\(HumanReadable.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
     lines += unseenLines(style, showsAll)
     if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
@@ -323,7 +324,7 @@ extension Inspection {
   /// "made 2026-11-20 18:04 by old-phone (iPhone15,2, iOS 18.1)"
   private var origin: String {
     let device = archive.device
-    let made = archive.date.map { "made \(TimeText.local($0)) by " } ?? "made by "
+    let made = archive.date.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
     let model = [device.productType, device.productVersion.map { "iOS \($0)" }].compactMap(\.self).joined(
       separator: ", ")
     return made + (device.name ?? "an unnamed device") + (model.isEmpty ? "" : " (\(model))")
@@ -335,14 +336,16 @@ extension Inspection {
     guard let listing else {
       return "listed in \(layout), " + (findings.contains { $0.kind == .listUnreadable } ? "unreadable" : "encrypted")
     }
-    var kinds = [Amounts.count(listing.fileCount, "file")]
-    if listing.directoryCount > 0 { kinds.append(Amounts.count(listing.directoryCount, "folder")) }
-    if listing.linkCount > 0 { kinds.append(Amounts.count(listing.linkCount, "link")) }
-    if listing.unreadableRowCount > 0 { kinds.append("\(Amounts.grouped(listing.unreadableRowCount)) unreadable") }
-    let domains = Amounts.count(listing.rowCountByDomain.count, "domain")
+    var kinds = [HumanReadable.count(listing.fileCount, "file")]
+    if listing.directoryCount > 0 { kinds.append(HumanReadable.count(listing.directoryCount, "folder")) }
+    if listing.linkCount > 0 { kinds.append(HumanReadable.count(listing.linkCount, "link")) }
+    if listing.unreadableRowCount > 0 {
+      kinds.append("\(HumanReadable.grouped(listing.unreadableRowCount)) unreadable")
+    }
+    let domains = HumanReadable.count(listing.rowCountByDomain.count, "domain")
     let missing = listing.missingCount
-    let absent = missing == 0 ? "none missing" : "\(Amounts.grouped(missing)) missing"
-    return "listed in \(layout): \(Amounts.list(kinds)) in \(domains), \(absent)"
+    let absent = missing == 0 ? "none missing" : "\(HumanReadable.grouped(missing)) missing"
+    return "listed in \(layout): \(HumanReadable.list(kinds)) in \(domains), \(absent)"
   }
 
   private var keybagKind: String {
@@ -354,9 +357,9 @@ extension Inspection {
   }
 
   package var roundsText: String {
-    let estimate = unlockTime.map { ", \(Amounts.estimate($0)) per guess on this machine" } ?? ""
+    let estimate = unlockTime.map { ", \(HumanReadable.estimate($0)) per guess on this machine" } ?? ""
     let measured = measuredUnlock.map { time in
-      ", unlocked in \(Amounts.estimate(time).replacing("about ", with: "")) on this machine"
+      ", unlocked in \(HumanReadable.estimate(time).replacing("about ", with: "")) on this machine"
     }
     return archive.keybag.roundsWords + (measured ?? estimate)
   }
@@ -403,24 +406,25 @@ extension Inspection {
     let kinds = ItemKind.allCases.compactMap { kind in
       contents.countByKind[kind].map { count in
         switch kind {
-        case .genericPassword, .internetPassword: "\(Amounts.grouped(count)) \(ItemText.kind(kind))"
-        case .certificate, .key: Amounts.count(count, ItemText.kind(kind))
+        case .genericPassword, .internetPassword: "\(HumanReadable.grouped(count)) \(ItemText.kind(kind))"
+        case .certificate, .key: HumanReadable.count(count, ItemText.kind(kind))
         }
       }
     }
     guard !kinds.isEmpty else { return "none" }
     let open = ProtectionClass.allCases.filter { unbound?.contains($0) == true }
     let openCount = open.reduce(0) { $0 + contents.countByProtection[$1, default: 0] }
-    let free = Amounts.grouped(contents.migratable + (archive.isEncrypted ? openCount : 0))
+    let free = HumanReadable.grouped(contents.migratable + (archive.isEncrypted ? openCount : 0))
     var reach =
       isKeybagUnusable
       ? "none can be restored from this copy"
       : archive.isEncrypted
-        ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly - openCount)) this device only"
+        ? "\(free) any device, \(HumanReadable.grouped(contents.thisDeviceOnly - openCount)) this device only"
         : unbound == nil
-          ? "with a password, \(free) could go to any device" : "\(Amounts.grouped(openCount)) that anyone can decrypt"
-    if contents.secretOnly > 0 { reach += ", \(Amounts.grouped(contents.secretOnly)) nowhere" }
-    return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
+          ? "with a password, \(free) could go to any device"
+          : "\(HumanReadable.grouped(openCount)) that anyone can decrypt"
+    if contents.secretOnly > 0 { reach += ", \(HumanReadable.grouped(contents.secretOnly)) nowhere" }
+    return "\(HumanReadable.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
   }
 
   // MARK: The keybag
@@ -448,7 +452,7 @@ extension Inspection {
     if let hidden = opened?.hiddenKeychain {
       return WordWrap.lines(
         of: style.adapted(
-          HostileText.shown("Its keychain cannot be read: \(hidden.fact). Its contents are not known.")),
+          UntrustedText.escaped("Its keychain cannot be read: \(hidden.fact). Its contents are not known.")),
         columns: style.width)
     }
     guard let opened, archive.hasKeychain else { return ["The backup contains no keychain."] }
@@ -469,8 +473,8 @@ extension Inspection {
         + (hasMissing ? [.init("MISSING", rightAligned: true)] : []))
     func row(_ name: String, _ node: DomainTree.Node) {
       table.add([
-        name, Amounts.grouped(node.fileCount), Amounts.grouped(node.storedByteCount),
-        Amounts.grouped(node.missingCount),
+        name, HumanReadable.grouped(node.fileCount), HumanReadable.grouped(node.storedByteCount),
+        HumanReadable.grouped(node.missingCount),
       ])
     }
     func add(_ children: [DomainTree.Node], indent: Int) {
@@ -483,7 +487,8 @@ extension Inspection {
       let rest = children.dropFirst(shown.count)
       if !rest.isEmpty {
         row(
-          "\(space)\(style.ellipsis) \(Amounts.grouped(rest.count)) more (-v shows all)", DomainTree.Node(sumOf: rest))
+          "\(space)\(style.ellipsis) \(HumanReadable.grouped(rest.count)) more (-v shows all)",
+          DomainTree.Node(sumOf: rest))
       }
     }
     add(tree.root.children, indent: 0)

@@ -67,7 +67,7 @@ package struct PlanReport {
     self.target = Target(
       name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
       itemCount: target.items, isImagined: target.isImagined, isSimulator: isSimulator)
-    unlocking = "keyhaul device unlock \(ShellWord.quoted(self.target.name))"
+    unlocking = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
   }
 
   /// The plan as a document. Made again by each call: whoever reads text needs none.
@@ -89,7 +89,7 @@ package struct PlanReport {
     }
     // What has no name while the device is locked has one when it is restored to, which is another plan.
     if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {
-      return "It is only a report: unlock \(HostileText.shown(target.name)) and plan again to carry it out."
+      return "It is only a report: unlock \(UntrustedText.escaped(target.name)) and plan again to carry it out."
     }
     return nil
   }
@@ -123,7 +123,7 @@ package struct PlanReport {
         "\(target.name): "
           + (target.isSimulator
             ? "a Simulator's keychain, " : "\(state), passcode \(target.isPasscodeSet ? "set" : "not set"), ")
-          + Amounts.count(target.itemCount, "item")
+          + HumanReadable.count(target.itemCount, "item")
       ),
       ("  ", target.isImagined ? "no such device exists here; the plan assumes one" : "existing items: \(policy)"),
     ]
@@ -136,14 +136,14 @@ package struct PlanReport {
       parts.append(("  ", "this-device-only items: names decrypted with the hardware key of \(device)"))
     }
     return parts.flatMap { indent, text in
-      WordWrap.labeled(indent, style.adapted(HostileText.shown(text)), columns: style.width)
+      WordWrap.labeled(indent, style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
   }
 
   private var sourceLine: String {
-    let count = Amounts.count(plan.decisions.count, "item")
+    let count = HumanReadable.count(plan.decisions.count, "item")
     guard source.isDevice || source.statement != nil else {
-      let made = source.made.map { "made \(TimeText.local($0)) by " } ?? "made by "
+      let made = source.made.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
       return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
@@ -211,7 +211,7 @@ package struct ExpectationReport: Report {
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = check.cases.flatMap { found in found.misses.map { words.line(of: $0, in: found.setting) } }
     if showsAll { lines += check.cases.filter(\.isMet).map(words.line(ofMet:)) }
-    return lines.map { style.adapted(HostileText.shown($0)) } + report.source.unseenLines(style: style)
+    return lines.map { style.adapted(UntrustedText.escaped($0)) } + report.source.unseenLines(style: style)
       + [words.verdict]
   }
 
@@ -240,8 +240,8 @@ package struct AppReport: Report {
       let counts = [
         (share.migrates.count, "moves", "move"), (share.staysBehind.count, "stays", "stay"),
         (share.unreadable.count, "cannot be read", "cannot be read"),
-      ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-      let name = HostileText.shown(share.app.words, columns: max(20, style.width - 34))
+      ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
+      let name = UntrustedText.escaped(share.app.words, columns: max(20, style.width - 34))
       let heads = WordWrap.labeled(
         style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
       lines += heads.map { style.painted($0, .bold) }

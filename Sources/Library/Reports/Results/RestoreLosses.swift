@@ -13,7 +13,7 @@ package struct RestoreLosses {
     let text = report.text(showsAll: showsAll)
     func group(_ title: String, _ items: ReportItemTable, count: Int) -> [String] {
       guard count > 0 else { return [] }
-      let head = style.adapted(HostileText.shown("\(title) (\(Amounts.grouped(count)))"))
+      let head = style.adapted(UntrustedText.escaped("\(title) (\(HumanReadable.grouped(count)))"))
       return [head] + items.lines(style: style) + [""]
     }
     func overwritten(_ title: String, _ decisions: [MigrationPlan.Decision]) -> [String] {
@@ -29,6 +29,6 @@ package struct RestoreLosses {
         count: report.plan.removed.count)
       + overwritten("Overwritten on \(report.target.name)", words.overwriting.filter { $0.overwrites != .newer })
     return report.heading(style: style) + [""] + losses + text.damageLines(style: style)
-      + WordWrap.lines(of: style.adapted(HostileText.shown(text.summaryLine)), columns: style.width)
+      + WordWrap.lines(of: style.adapted(UntrustedText.escaped(text.summaryLine)), columns: style.width)
   }
 }

@@ -8,11 +8,12 @@ struct StoryText {
 
   func lines(style: TextStyle) -> [String] {
     let title = "\(story.identity.kind.noun) \"\(name)\""
-    var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
+    var lines = WordWrap.lines(of: style.adapted(UntrustedText.escaped(title)), columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], .bold) }
     func add(_ label: String, _ text: String) {
       lines += WordWrap.labeled(
-        "  " + DisplayWidth.padded(label, columns: 10), style.adapted(HostileText.shown(text)), columns: style.width)
+        "  " + DisplayWidth.padded(label, columns: 10), style.adapted(UntrustedText.escaped(text)), columns: style.width
+      )
     }
     if let protection = story.protection {
       add("Class", "\(protection.phrase) (\(protection.rawValue))")
@@ -57,9 +58,9 @@ struct StoryText {
   }
 
   /// Each way to another device in a line.
-  private static func lines(of ways: TransferWays, _ style: TextStyle) -> [String] {
-    let width = TransferWay.allCases.map(\.words.count).max() ?? 0
-    return TransferWay.allCases.enumerated().flatMap { index, way in
+  private static func lines(of ways: TransferAssessments, _ style: TextStyle) -> [String] {
+    let width = TransferMethod.allCases.map(\.words.count).max() ?? 0
+    return TransferMethod.allCases.enumerated().flatMap { index, way in
       WordWrap.labeled(
         DisplayWidth.padded(index == 0 ? "  Moves by" : "", columns: 12)
           + DisplayWidth.padded(way.words, columns: width)
@@ -70,7 +71,7 @@ struct StoryText {
   /// What is known against the use of an item that opens: on the target, or else on another device and on its own.
   private var warnings: [(place: String, ArrivalWarning)] {
     if let onTarget = story.onTarget { return onTarget.warning.map { [("", $0)] } ?? [] }
-    guard story.holdsEnclaveKey == true else { return [] }
+    guard story.containsSecureEnclaveKey == true else { return [] }
     return [("to another device: ", .migratesButUnusable), ("to the same device: ", .useNotKnown)]
   }
 
@@ -180,10 +181,10 @@ package struct StoryReport: Report {
       return Array(texts.joined(separator: [""])) + source.unseenLines(style: style)
     }
     var lines =
-      [style.painted("\(Amounts.count(stories.count, "item")) match:", .bold)]
+      [style.painted("\(HumanReadable.count(stories.count, "item")) match:", .bold)]
       + table(isShort: false).lines(style: style) { table(isShort: true) }
     if stories.count > ReportItemTable.shortGroup {
-      lines.append("\(style.ellipsis) \(Amounts.grouped(stories.count - ReportItemTable.shortGroup)) more")
+      lines.append("\(style.ellipsis) \(HumanReadable.grouped(stories.count - ReportItemTable.shortGroup)) more")
     }
     return lines
       + WordWrap.lines(

@@ -52,7 +52,7 @@ package struct VerificationReport {
     let color: Color? = verification.isFaultless ? nil : .red
     let sentences = [conclusion, deviceKeySentence, sealSentence].compactMap(\.self).joined(separator: " ")
     return lines
-      + WordWrap.lines(of: style.adapted(HostileText.shown(sentences)), columns: style.width).map {
+      + WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentences)), columns: style.width).map {
         Line(text: $0, color: color)
       }
   }
@@ -78,7 +78,7 @@ package struct VerificationReport {
   ) -> [Line] {
     let label = "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(id.rawValue, columns: 13)
     // A name in it is escaped already where an error names it.
-    let shown = HostileText.shown(detail, keepingEscapes: true)
+    let shown = UntrustedText.escaped(detail, keepingEscapes: true)
     return WordWrap.labeled(label, style.adapted(shown), columns: style.width).enumerated().map {
       Line(text: $1, color: $0 == 0 ? color : nil)
     }
@@ -96,15 +96,15 @@ package struct VerificationReport {
     let space = String(repeating: " ", count: Self.indent)
     var lines = shown.flatMap { fault in
       var named = fault
-      named.file = fault.file.map { HostileText.shown($0) }
+      named.file = fault.file.map { UntrustedText.escaped($0) }
       return WordWrap.labeled(
-        space, style.adapted(HostileText.shown(named.placeText, keepingEscapes: true)), columns: style.width)
+        space, style.adapted(UntrustedText.escaped(named.placeText, keepingEscapes: true)), columns: style.width)
     }
     let all = verification.faultCount[check.id, default: 0]
     let rest = all - shown.count - (verification.faults.count { $0.check == check.id } - faults.count)
     if rest > 0, !shown.isEmpty {
       let hint = showsAll ? "" : " (-v names \(all > BackupVerification.maximumFaultCount ? "more" : "all"))"
-      lines.append("\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more\(hint)")
+      lines.append("\(space)\(style.ellipsis) \(HumanReadable.grouped(rest)) more\(hint)")
     }
     return lines.map { Line(text: $0) }
   }
@@ -133,7 +133,7 @@ package struct VerificationReport {
     case .foreign:
       guard unmade.isEmpty else { return asFarAsSeen }
       let count = verification.items?.deviceBound ?? 0
-      let items = "\(Amounts.count(count, "item")) \(count == 1 ? "needs" : "need")"
+      let items = "\(HumanReadable.count(count, "item")) \(count == 1 ? "needs" : "need")"
       return "\(faultless), as far as Keyhaul could check: its \(items) a device's hardware key (\(owner))."
     case .unproven:
       guard unmade.isEmpty else { return asFarAsSeen }
@@ -150,7 +150,7 @@ package struct VerificationReport {
     guard !verification.isQuick else {
       return "\(faultless), as far as Keyhaul can check without the password; \(rest)."
     }
-    return "\(faultless), as far as Keyhaul could check; not checked: \(Amounts.list(unmade.map(\.id.rawValue)))."
+    return "\(faultless), as far as Keyhaul could check; not checked: \(HumanReadable.list(unmade.map(\.id.rawValue)))."
   }
 
   private var rest: String {
@@ -165,11 +165,11 @@ package struct VerificationReport {
   /// ", 264 digests are right and 56 files carry none: a change in them cannot be seen"
   private var unseen: String {
     guard let files = verification.files else { return "" }
-    let right = "\(Amounts.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
+    let right = "\(HumanReadable.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
     let others =
       files.unread > 0
-      ? "\(Amounts.count(files.unproven, "file")) could not be compared with a digest"
-      : files.withoutDigest == 1 ? "1 file has none" : "\(Amounts.grouped(files.withoutDigest)) files have none"
+      ? "\(HumanReadable.count(files.unproven, "file")) could not be compared with a digest"
+      : files.withoutDigest == 1 ? "1 file has none" : "\(HumanReadable.grouped(files.withoutDigest)) files have none"
     return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
@@ -184,7 +184,7 @@ package struct VerificationReport {
       verification.hardware.isDivided
       ? "\(it) cannot be decrypted with the available hardware key"
       : "\(it) \(bound == 1 ? "needs" : "need") a device's hardware key (\(owner))"
-    return "\(Amounts.count(bound, "item")) could not be checked, because \(why)"
+    return "\(HumanReadable.count(bound, "item")) could not be checked, because \(why)"
   }
 
   /// "1 item is lost in this copy and 2 files are missing"
@@ -205,7 +205,7 @@ package struct VerificationReport {
     let unread = propertyLists.compactMap(\.file).filter { !lacksVersion && !lacksManifest || $0 != "Manifest.plist" }
     if lacksManifest { parts.append("its Manifest.plist is missing") }
     if lacksVersion { parts.append("its Manifest.plist does not state its version") }
-    if !unread.isEmpty { parts.append("its \(Amounts.list(unread)) cannot be read") }
+    if !unread.isEmpty { parts.append("its \(HumanReadable.list(unread)) cannot be read") }
     let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if unbound > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
     if !lacksManifest, count[.keybag, default: 0] > unbound { parts.append("its keybag differs from what was written") }
@@ -224,14 +224,14 @@ package struct VerificationReport {
       parts.append("its keychain file differs from what was written")
     }
     if let lost = verification.items?.damaged, lost > 0 {
-      parts.append("\(Amounts.count(lost, "item")) \(lost == 1 ? "is" : "are") lost in this copy")
+      parts.append("\(HumanReadable.count(lost, "item")) \(lost == 1 ? "is" : "are") lost in this copy")
     }
     let missing = verification.missingCount
     let changed = count[.files, default: 0] - missing
-    if changed > 0 { parts.append("\(Amounts.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
-    if missing > 0 { parts.append("\(Amounts.count(missing, "file")) \(missing == 1 ? "is" : "are") missing") }
+    if changed > 0 { parts.append("\(HumanReadable.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
+    if missing > 0 { parts.append("\(HumanReadable.count(missing, "file")) \(missing == 1 ? "is" : "are") missing") }
     if let clause = verification.sealClause { parts.append(clause) }
-    return Amounts.list(parts)
+    return HumanReadable.list(parts)
   }
 
   /// What of a damaged keychain is safe all the same.
@@ -246,7 +246,7 @@ package struct VerificationReport {
         "The item that can be decrypted is", "it"
       )
       : (
-        "The \(Amounts.grouped(items.readable)) items that can be decrypted are", "them"
+        "The \(HumanReadable.grouped(items.readable)) items that can be decrypted are", "them"
       )
     return " \(subject) unchanged: export saves \(verb)."
   }

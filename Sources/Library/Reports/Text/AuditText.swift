@@ -47,22 +47,22 @@ package struct AuditText {
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = WordWrap.lines(
-      of: style.adapted(HostileText.shown("Audit of \(source.name)")), columns: style.width)
+      of: style.adapted(UntrustedText.escaped("Audit of \(source.name)")), columns: style.width)
     lines += [""]
     for group in groups { lines += self.lines(of: group, style, showsAll) }
     let unreadable = audit.unreadable.count
     let summary =
-      "\(Amounts.count(audit.items.count, "item")): \(Amounts.grouped(audit.leaving.count)) leave the device, "
-      + (countsStaying ? "\(Amounts.grouped(audit.staying.count)) never do, " : "")
-      + (unreadable > 0 ? "\(Amounts.grouped(unreadable)) cannot be read here, " : "")
-      + "\(Amounts.grouped(audit.deprecated.count)) have a deprecated class."
+      "\(HumanReadable.count(audit.items.count, "item")): \(HumanReadable.grouped(audit.leaving.count)) leave the device, "
+      + (countsStaying ? "\(HumanReadable.grouped(audit.staying.count)) never do, " : "")
+      + (unreadable > 0 ? "\(HumanReadable.grouped(unreadable)) cannot be read here, " : "")
+      + "\(HumanReadable.grouped(audit.deprecated.count)) have a deprecated class."
     return lines + source.unseenLines(style: style, showsAll: showsAll)
       + WordWrap.lines(of: summary, columns: style.width)
   }
 
   /// The items stand under their classes: in a column of their own, the words of those would cut the names.
   private func lines(of group: Group, _ style: TextStyle, _ showsAll: Bool) -> [String] {
-    let head = "\(group.title) (\(Amounts.grouped(group.items.count)))"
+    let head = "\(group.title) (\(HumanReadable.grouped(group.items.count)))"
     guard !group.items.isEmpty else { return [head, ""] }
     let classes = ProtectionClass.allCases.map(Optional.some) + [nil]
     let ordered = classes.flatMap { protection in group.items.filter { $0.protection == protection } }
@@ -78,7 +78,7 @@ package struct AuditText {
       lines.append(row)
     }
     if shown.count < ordered.count {
-      lines.append("  \(style.ellipsis) \(Amounts.grouped(ordered.count - shown.count)) more (-v shows all)")
+      lines.append("  \(style.ellipsis) \(HumanReadable.grouped(ordered.count - shown.count)) more (-v shows all)")
     }
     return lines + WordWrap.labeled("    ", group.advice, columns: style.width) + [""]
   }

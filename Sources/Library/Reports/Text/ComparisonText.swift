@@ -20,13 +20,13 @@ package struct ComparisonText {
   package func lines(style: TextStyle) -> [String] {
     let advice = comparison.advice.sentence(for: comparison.current)
     var lines = WordWrap.lines(
-      of: style.adapted(HostileText.shown("What if: \(source.name) → \(targetName)")),
+      of: style.adapted(UntrustedText.escaped("What if: \(source.name) → \(targetName)")),
       columns: style.width)
     if let obstacle = source.obstacle {
-      lines += WordWrap.labeled("  ", style.adapted(HostileText.shown(obstacle)), columns: style.width)
+      lines += WordWrap.labeled("  ", style.adapted(UntrustedText.escaped(obstacle)), columns: style.width)
     }
     if !source.isDevice {
-      lines.append("  of the \(Amounts.count(comparison.items.count, "item")) in the backup:")
+      lines.append("  of the \(HumanReadable.count(comparison.items.count, "item")) in the backup:")
     }
     lines += [""] + countLines(style) + ["", "  * what is planned here", ""]
     lines += warnedLines(style)
@@ -40,7 +40,7 @@ package struct ComparisonText {
     if !forever.isEmpty {
       let kinds = Reason.allCases.compactMap { reason -> String? in
         let count = forever.count { $0[comparison.current].reason == reason }
-        return count == 0 ? nil : "\(Amounts.grouped(count)) \(reason.rawValue)"
+        return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(reason.rawValue)"
       }
       lines += WordWrap.labeled("  why: ", kinds.joined(separator: ", "), columns: style.width)
     }
@@ -55,9 +55,9 @@ package struct ComparisonText {
       }
       guard !items.isEmpty else { return [] }
       let names = items.prefix(Self.maximumNameCount).map { ItemText.name($0.identity) }
-      let more = items.count > names.count ? ", and \(Amounts.grouped(items.count - names.count)) more" : ""
+      let more = items.count > names.count ? ", and \(HumanReadable.grouped(items.count - names.count)) more" : ""
       return WordWrap.labeled(
-        "  \(warning.rawValue) (\(Amounts.grouped(items.count))): ",
+        "  \(warning.rawValue) (\(HumanReadable.grouped(items.count))): ",
         style.adapted("\(warning.explanation.headline): \(names.joined(separator: ", "))\(more)"), columns: style.width)
     }
     return lines.isEmpty ? [] : lines + [""]
@@ -95,9 +95,11 @@ package struct ComparisonText {
 
   /// "14 restored, 4 stay behind". That none stays is said of a device alone: a backup does not show all that stays.
   private func text(_ counts: MigrationComparison.Counts) -> String {
-    var text = "\(Amounts.grouped(counts.arrives)) restored"
-    if counts.staysBehind > 0 || source.isDevice { text += ", \(Amounts.grouped(counts.staysBehind)) stay behind" }
-    if counts.unreadable > 0 { text += ", \(Amounts.grouped(counts.unreadable)) damaged" }
+    var text = "\(HumanReadable.grouped(counts.arrives)) restored"
+    if counts.staysBehind > 0 || source.isDevice {
+      text += ", \(HumanReadable.grouped(counts.staysBehind)) stay behind"
+    }
+    if counts.unreadable > 0 { text += ", \(HumanReadable.grouped(counts.unreadable)) damaged" }
     return text
   }
 

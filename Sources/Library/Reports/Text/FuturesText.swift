@@ -14,7 +14,7 @@ package struct FuturesText {
 
   package func lines(style: TextStyle) -> [String] {
     func wrapped(_ text: String, _ label: String = "") -> [String] {
-      WordWrap.labeled(label, style.adapted(HostileText.shown(text)), columns: style.width)
+      WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
     var lines = wrapped("What is lost: \(facts.source.name)") + wrapped(origin, "  ")
     if let obstacle = facts.findings.obstacle { lines += wrapped(obstacle, "  ") }
@@ -37,11 +37,11 @@ package struct FuturesText {
   }
 
   private var origin: String {
-    let count = Amounts.count(facts.futures.comparison.items.count, "item")
+    let count = HumanReadable.count(facts.futures.comparison.items.count, "item")
     guard facts.isOfBackup else {
       return "as backed up now, \(facts.source.encrypted ? "with" : "without") a password · \(count)"
     }
-    let date = facts.source.made.flatMap(Timestamp.date).map { " " + TimeText.local($0) } ?? ""
+    let date = facts.source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
     let device = facts.source.deviceName ?? "the source device"
     return "made\(date) by \(facts.isRedacted ? "the old device" : device) · "
       + "\(facts.protection ?? (facts.source.encrypted ? "encrypted" : "no password")) · \(count)"
@@ -51,11 +51,11 @@ package struct FuturesText {
   private var table: Table {
     let both = [facts.counts(onSameDevice: false), facts.counts(onSameDevice: true)]
     func cells(_ count: (MigrationFutures.Counts) -> Int?) -> [String] {
-      both.map { count($0).map { Amounts.grouped($0) } ?? "not known" }
+      both.map { count($0).map { HumanReadable.grouped($0) } ?? "not known" }
     }
     // A sentence such as "the iPhone that made this backup" is no heading.
     let isNamed = !facts.phone.hasPrefix("the ")
-    let phone = isNamed ? HostileText.shown(facts.phone.uppercased(), columns: 24, ellipsis: "...") : "THE SAME"
+    let phone = isNamed ? UntrustedText.escaped(facts.phone.uppercased(), columns: 24, ellipsis: "...") : "THE SAME"
     var table = Table([
       .init("ITEMS"), .init(facts.newPhone.uppercased(), rightAligned: true),
       .init(phone + ", ERASED", rightAligned: true),
@@ -76,10 +76,12 @@ package struct FuturesText {
   }
 
   private func lines(of group: FuturesFacts.Group, _ style: TextStyle) -> [String] {
-    let head = style.adapted(HostileText.shown("\(group.title) (\(Amounts.grouped(group.items.count)))"))
+    let head = style.adapted(UntrustedText.escaped("\(group.title) (\(HumanReadable.grouped(group.items.count)))"))
     var lines = [head]
     let fact = group.reason.map { "\($0.rawValue): \($0.explanation.headline)" } ?? group.fact
-    if let fact { lines = WordWrap.labeled(head + "  ", style.adapted(HostileText.shown(fact)), columns: style.width) }
+    if let fact {
+      lines = WordWrap.labeled(head + "  ", style.adapted(UntrustedText.escaped(fact)), columns: style.width)
+    }
     if let first = lines.first { lines[0] = style.painted(first, Self.color(of: group.style)) }
     let items = ReportItemTable(
       group.items, showsAll: showsAll,

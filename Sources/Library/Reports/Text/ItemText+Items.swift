@@ -3,7 +3,7 @@ package import KeyhaulKit
 extension ItemText {
   /// "generic password "chat.example · anna"", in one line that is safe to show.
   package static func line(of row: KeychainEntry) -> String {
-    "\(row.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
+    "\(row.kind.noun) \"\(UntrustedText.escaped(name(row.identity), columns: 80))\""
   }
 
   /// What stands above a column of what tells items apart that read the same.
@@ -41,7 +41,7 @@ extension ItemText {
   /// "RSA, 2,048 bits", "P-256"; `nil` if the item says neither its type nor its size.
   private static func material(of item: KeychainItem) -> String? {
     let size = number(.keySizeInBits, of: item).flatMap { $0 > 0 ? $0 : nil }
-    let bits = size.map { "\(Amounts.grouped($0)) bits" }
+    let bits = size.map { "\(HumanReadable.grouped($0)) bits" }
     switch number(.type, of: item).flatMap(KeyMaterial.KeyType.init(rawValue:)) {
     case .rsa: return ["RSA", bits].compactMap(\.self).joined(separator: ", ")
     case .ellipticCurve: return size.map { "P-\($0)" } ?? "elliptic curve"
@@ -51,7 +51,7 @@ extension ItemText {
 
   /// Which half of a pair it is; `nil` if the item doesn't say.
   private static func half(of item: KeychainItem) -> String? {
-    switch number(.keyClass, of: item).flatMap(KeyMaterial.Half.init(rawValue:)) {
+    switch number(.keyClass, of: item).flatMap(KeyMaterial.Role.init(rawValue:)) {
     case .publicKey: "public"
     case .privateKey: "private"
     case nil: nil

@@ -36,7 +36,7 @@ package struct PlanText {
       .lines(style: style)
     lines += source.unseenLines(style: style, showsAll: showsAll)
     if let absence = source.maker?.absence {
-      lines += WordWrap.lines(of: style.adapted(HostileText.shown("\(absence).")), columns: style.width)
+      lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped("\(absence).")), columns: style.width)
     }
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
   }
@@ -89,15 +89,16 @@ package struct PlanText {
       (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaced"),
       (summary.byChange[.identical, default: 0], "already there"),
       (kept, kept == 1 ? "existing item kept" : "existing items kept"),
-    ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
+    ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
     let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
-    let removed = summary.removed == 0 ? "0 removed" : "\(Amounts.grouped(summary.removed)) removed from \(targetName)"
+    let removed =
+      summary.removed == 0 ? "0 removed" : "\(HumanReadable.grouped(summary.removed)) removed from \(targetName)"
     let stays =
       summary.staysBehind == 0 && !source.isDevice
-      ? "" : "\(Amounts.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
+      ? "" : "\(HumanReadable.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
     let warned = Explanation.warned(summary.byWarning)
-    return "\(Amounts.grouped(summary.migrates)) will \(movement)\(detail)\(warned), \(stays)"
-      + "\(Amounts.grouped(summary.unreadable)) cannot be read, \(removed)."
+    return "\(HumanReadable.grouped(summary.migrates)) will \(movement)\(detail)\(warned), \(stays)"
+      + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removed)."
   }
 
   private func removedLines(_ style: TextStyle) -> [String] {
@@ -111,14 +112,14 @@ package struct PlanText {
     let only = source.onlyCopies(removedBy: plan)
     if only > 0 {
       advice +=
-        " \(only == 1 ? "1 of them" : "Up to \(Amounts.grouped(only)) of them") may be the only intact copy of an item "
+        " \(only == 1 ? "1 of them" : "Up to \(HumanReadable.grouped(only)) of them") may be the only intact copy of an item "
         + "that is lost in \(source.name)."
     }
     if sealed > 0, isTargetLocked {
-      advice += " The names of \(Amounts.count(sealed, "item")) cannot be read while \(targetName) is locked."
+      advice += " The names of \(HumanReadable.count(sealed, "item")) cannot be read while \(targetName) is locked."
     }
     return group(
-      "Will be removed from \(targetName) (\(Amounts.grouped(plan.removed.count)))", items, style, color: .red,
+      "Will be removed from \(targetName) (\(HumanReadable.grouped(plan.removed.count)))", items, style, color: .red,
       advice: advice)
   }
 
@@ -142,7 +143,7 @@ package struct PlanText {
   private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
     guard !decisions.isEmpty else { return ["Will \(movement) (0)", ""] }
     return group(
-      "Will \(movement) (\(Amounts.grouped(decisions.count)))", items(decisions), style, color: .green,
+      "Will \(movement) (\(HumanReadable.grouped(decisions.count)))", items(decisions), style, color: .green,
       advice: nil)
   }
 
@@ -156,7 +157,8 @@ package struct PlanText {
       case .useNotKnown: "Will \(movement), but may be unusable there"
       }
     return group(
-      "\(title) (\(Amounts.grouped(decisions.count)))", because: "\(warning.rawValue): \(warning.explanation.headline)",
+      "\(title) (\(HumanReadable.grouped(decisions.count)))",
+      because: "\(warning.rawValue): \(warning.explanation.headline)",
       items(decisions), style, color: .yellow, advice: warning.explanation.action)
   }
 
@@ -167,7 +169,7 @@ package struct PlanText {
     let (fact, advice) = sentences(for: reason)
     return group(
       "\(decisions.count == 1 ? "Stays" : "Stay") behind "
-        + "(\(Amounts.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
+        + "(\(HumanReadable.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
       items(decisions), style, color: .yellow, advice: advice)
   }
 
@@ -176,7 +178,7 @@ package struct PlanText {
   ) -> [String] {
     guard !decisions.isEmpty else { return [] }
     return group(
-      "Cannot be read (\(Amounts.grouped(decisions.count)))",
+      "Cannot be read (\(HumanReadable.grouped(decisions.count)))",
       because: "\(reason.rawValue): \(reason.explanation.headline)", items(decisions), style, color: .red,
       advice: reason.explanation.action)
   }
@@ -241,15 +243,15 @@ package struct PlanText {
     _ title: String, because reason: String? = nil, _ items: ReportItemTable, _ style: TextStyle, color: Color,
     advice: String?
   ) -> [String] {
-    let head = style.adapted(HostileText.shown(title))
+    let head = style.adapted(UntrustedText.escaped(title))
     var lines = [head]
     if let reason {
-      lines = WordWrap.labeled(head + "  ", style.adapted(HostileText.shown(reason)), columns: style.width)
+      lines = WordWrap.labeled(head + "  ", style.adapted(UntrustedText.escaped(reason)), columns: style.width)
     }
     if let first = lines.first { lines[0] = style.painted(first, color) }
     lines += items.lines(style: style)
     if let advice, advice != "Nothing." {
-      lines += WordWrap.labeled("    ", style.adapted(HostileText.shown(advice)), columns: style.width)
+      lines += WordWrap.labeled("    ", style.adapted(UntrustedText.escaped(advice)), columns: style.width)
     }
     return lines + [""]
   }

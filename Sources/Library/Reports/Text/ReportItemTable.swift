@@ -67,7 +67,7 @@ package struct ReportItemTable {
     let rows = first.map { item in
       var row = row(item)
       let count = seal(item).flatMap { counts[$0] } ?? 1
-      if count > 1 { (row.name, row.remark) = ("(\(Amounts.grouped(count)) encrypted)", "") }
+      if count > 1 { (row.name, row.remark) = ("(\(HumanReadable.grouped(count)) encrypted)", "") }
       shownCount += count
       return row
     }
@@ -97,7 +97,7 @@ package struct ReportItemTable {
   }
 
   package func lines(style: TextStyle) -> [String] {
-    let names = shown.map { style.shownName($0.name) }
+    let names = shown.map { style.escapedName($0.name) }
     let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
     let widest = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
     let fixed = 4 + 11 + 2 + 2 + protectionWidth
@@ -108,14 +108,14 @@ package struct ReportItemTable {
       var line = "  \(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.kind), columns: 11) + "  "
       line += DisplayWidth.padded(cut, columns: nameWidth) + "  "
       line += DisplayWidth.padded(style.adapted(row.protection), columns: protectionWidth)
-      let remark = style.adapted(HostileText.shown(row.remark))
+      let remark = style.adapted(UntrustedText.escaped(row.remark))
       let fits = DisplayWidth.columns(of: line) + 2 + DisplayWidth.columns(of: remark) <= style.width
       if !remark.isEmpty, fits { line += "  " + remark }
       lines.append(Self.withoutTrailingSpace(line))
       if !remark.isEmpty, !fits { lines += WordWrap.labeled("      ", remark, columns: style.width) }
     }
     if hiddenCount > 0 {
-      lines.append("    \(style.ellipsis) \(Amounts.grouped(hiddenCount)) more (-v shows all)")
+      lines.append("    \(style.ellipsis) \(HumanReadable.grouped(hiddenCount)) more (-v shows all)")
     }
     return lines
   }

@@ -20,36 +20,36 @@ package struct SignInAgain {
     guard !apps.isEmpty else { return [] }
     let shown = showsAll ? apps[...] : apps.prefix(ReportItemTable.shortGroup)
     let names = shown.map {
-      HostileText.shown($0.app.words, columns: max(Table.minimumColumnWidth, style.width / 2 - 8))
+      UntrustedText.escaped($0.app.words, columns: max(Table.minimumColumnWidth, style.width / 2 - 8))
     }
     let nameWidth = names.map { DisplayWidth.columns(of: style.adapted($0)) }.max() ?? 0
-    let digits = shown.map { Amounts.grouped($0.losses.count).count }.max() ?? 0
+    let digits = shown.map { HumanReadable.grouped($0.losses.count).count }.max() ?? 0
     let noun = shown.contains { $0.losses.count > 1 } ? 5 : 4
-    let title = "Sign in again on \(targetName), or move by hand (\(Amounts.grouped(apps.count)))"
-    var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
+    let title = "Sign in again on \(targetName), or move by hand (\(HumanReadable.grouped(apps.count)))"
+    var lines = WordWrap.lines(of: style.adapted(UntrustedText.escaped(title)), columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], .yellow) }
     for (share, name) in zip(shown, names) {
       let count = share.losses.count
       let label =
         "  " + DisplayWidth.padded(style.adapted(name), columns: nameWidth) + "  "
-        + DisplayWidth.padded(Amounts.grouped(count), columns: digits, rightAligned: true) + " "
+        + DisplayWidth.padded(HumanReadable.grouped(count), columns: digits, rightAligned: true) + " "
         + DisplayWidth.padded(count == 1 ? "item" : "items", columns: noun) + "  "
       let what = share.losses.prefix(Self.shortList).map { Self.short($0.identity) }
       let more = count > what.count ? ", \(style.ellipsis)" : ""
-      let text = style.adapted(HostileText.shown(what.joined(separator: ", "))) + more
+      let text = style.adapted(UntrustedText.escaped(what.joined(separator: ", "))) + more
       lines += WordWrap.labeled(label, text, columns: style.width)
     }
     if shown.count < apps.count {
-      lines.append("  \(style.ellipsis) \(Amounts.grouped(apps.count - shown.count)) more (-v shows all)")
+      lines.append("  \(style.ellipsis) \(HumanReadable.grouped(apps.count - shown.count)) more (-v shows all)")
     }
     if losses.sealedCount > 0 {
-      let text = "\(Amounts.count(losses.sealedCount, "more encrypted item")): app names are encrypted too"
+      let text = "\(HumanReadable.count(losses.sealedCount, "more encrypted item")): app names are encrypted too"
       lines += WordWrap.labeled("  ", text, columns: style.width)
     }
     if losses.unnamedCount > 0 {
       let verb = losses.unnamedCount == 1 ? "names" : "name"
       lines += WordWrap.labeled(
-        "  ", "\(Amounts.count(losses.unnamedCount, "more item")) \(verb) no app", columns: style.width)
+        "  ", "\(HumanReadable.count(losses.unnamedCount, "more item")) \(verb) no app", columns: style.width)
     }
     return lines + [""]
   }
@@ -57,6 +57,6 @@ package struct SignInAgain {
   /// An item among those of its own app: its account, else whatever it is called.
   private static func short(_ identity: ItemIdentity) -> String {
     let account = identity.account ?? ""
-    return HostileText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)
+    return UntrustedText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)
   }
 }

@@ -7,10 +7,10 @@ struct TransferLines {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var table = Table(
       [.init("TRANSFER METHOD", flexible: true)]
-        + TransferAnswer.Verdict.allCases.map { .init($0.words.uppercased(), rightAligned: true) })
-    for way in TransferWay.allCases {
+        + TransferAssessment.Verdict.allCases.map { .init($0.words.uppercased(), rightAligned: true) })
+    for way in TransferMethod.allCases {
       let counts = comparison[way]
-      table.add([way.words] + TransferAnswer.Verdict.allCases.map { Amounts.grouped(counts[$0, default: 0]) })
+      table.add([way.words] + TransferAssessment.Verdict.allCases.map { HumanReadable.grouped(counts[$0, default: 0]) })
     }
     return table.lines(style: style) + (showsAll ? [""] + itemLines(style) : [])
   }
@@ -23,7 +23,7 @@ struct TransferLines {
     ])
     for item in comparison.items {
       let name = item.identity.isSealed ? "(encrypted)" : ItemText.name(item.identity)
-      table.add([String(item.index), name] + TransferWay.allCases.map { item.ways[$0].verdict.symbol })
+      table.add([String(item.index), name] + TransferMethod.allCases.map { item.ways[$0].verdict.symbol })
     }
     let meaning =
       "To another device: by a backup with or without a password, a direct transfer, and iCloud Keychain. + moves  < "
@@ -41,14 +41,14 @@ extension MakerItems {
   /// The items that the device has and its backup has not, each with its reason, and as of when.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     func wrapped(_ text: String, _ label: String = "") -> [String] {
-      WordWrap.labeled(label, style.adapted(HostileText.shown(text)), columns: style.width)
+      WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
     let groups = [
       ("Never in a backup", never), ("Cannot be read on \(device), and not in the backup", unreadable),
       ("Not in this backup", since),
     ].filter { !$0.1.isEmpty }
     return groups.flatMap { title, items in
-      let head = wrapped("\(title) (\(Amounts.grouped(items.count)))").map { style.painted($0, .yellow) }
+      let head = wrapped("\(title) (\(HumanReadable.grouped(items.count)))").map { style.painted($0, .yellow) }
       return head + ReportItemTable(items, showsAll: showsAll, row: Self.row).lines(style: style)
     } + wrapped(statement, groups.isEmpty ? "" : "    ") + [""]
   }
@@ -67,10 +67,10 @@ extension Checklist {
   func lines(style: TextStyle) -> [String] {
     let groups = groups.filter { !$0.entries.isEmpty }
     guard !groups.isEmpty else { return [] }
-    let head = style.adapted(HostileText.shown(name.isEmpty ? title : "\(title) \(name)"))
+    let head = style.adapted(UntrustedText.escaped(name.isEmpty ? title : "\(title) \(name)"))
     return [style.painted(head, .bold)]
       + groups.flatMap { group in
-        ["  " + style.adapted(HostileText.shown(group.title))]
+        ["  " + style.adapted(UntrustedText.escaped(group.title))]
           + group.entries.prefix(Self.maximumEntryCount).flatMap { lines(of: $0, style) }
           + more(group.entries.count - Self.maximumEntryCount, style)
       } + [""]
@@ -81,15 +81,16 @@ extension Checklist {
     let named = entry.items.prefix(Self.maximumNameCount).map { [$0.name, $0.account].compactMap(\.self) }
     let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
     let names =
-      named.map { Markup.shortened($0.joined(separator: " · ")) } + (rest > 0 ? ["\(Amounts.grouped(rest)) more"] : [])
+      named.map { Markup.shortened($0.joined(separator: " · ")) }
+      + (rest > 0 ? ["\(HumanReadable.grouped(rest)) more"] : [])
     let isNamed = !entry.items.isEmpty
     return ([("    [ ] ", text)] + (isNamed ? [("        ", names.joined(separator: ", "))] : []))
       .flatMap { label, words in
-        WordWrap.labeled(label, style.adapted(HostileText.shown(words)), columns: style.width)
-      } + entry.commands.map { "        " + style.adapted(HostileText.shown($0)) }
+        WordWrap.labeled(label, style.adapted(UntrustedText.escaped(words)), columns: style.width)
+      } + entry.commands.map { "        " + style.adapted(UntrustedText.escaped($0)) }
   }
 
   private func more(_ count: Int, _ style: TextStyle) -> [String] {
-    count > 0 ? ["    \(style.ellipsis) \(Amounts.grouped(count)) more"] : []
+    count > 0 ? ["    \(style.ellipsis) \(HumanReadable.grouped(count)) more"] : []
   }
 }

@@ -250,7 +250,7 @@ extension ArrivalWarning {
 
   /// Each count with its words: "1 of no use there".
   static func counted(_ counts: [ArrivalWarning: Int]) -> [String] {
-    allCases.compactMap { warning in counts[warning].map { "\(Amounts.grouped($0)) \(warning.countedWords)" } }
+    allCases.compactMap { warning in counts[warning].map { "\(HumanReadable.grouped($0)) \(warning.countedWords)" } }
   }
 }
 
@@ -258,6 +258,6 @@ extension Explanation {
   /// ", of them 1 of no use there": what a sentence about arriving items adds; empty where none is warned of.
   package static func warned(_ counts: [ArrivalWarning: Int]) -> String {
     let parts = ArrivalWarning.counted(counts)
-    return parts.isEmpty ? "" : ", of them \(Amounts.list(parts))"
+    return parts.isEmpty ? "" : ", of them \(HumanReadable.list(parts))"
   }
 }

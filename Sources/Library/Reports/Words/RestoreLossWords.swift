@@ -29,9 +29,9 @@ package struct RestoreLossWords {
   /// "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add 12, without 1 that cannot be
   /// read?"
   package var question: String {
-    let addition = newCount == 0 ? "add none" : "add \(Amounts.grouped(newCount))"
+    let addition = newCount == 0 ? "add none" : "add \(HumanReadable.grouped(newCount))"
     var steps: [String] = []
-    if removedCount > 0 { steps.append("remove \(Amounts.count(removedCount, "item")) from \(device)") }
+    if removedCount > 0 { steps.append("remove \(HumanReadable.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
       let remark = newer.isEmpty ? "" : " (\(newerText))"
       steps.append("overwrite \(overwrittenText)\(remark)")
@@ -39,9 +39,9 @@ package struct RestoreLossWords {
     let lost = plan.summary.unreadable
     let change =
       isEmpty
-      ? "add \(Amounts.count(newCount, "item")) to \(device)" : steps.joined(separator: ", ") + " and \(addition)"
+      ? "add \(HumanReadable.count(newCount, "item")) to \(device)" : steps.joined(separator: ", ") + " and \(addition)"
     let text =
-      change + (lost == 0 ? "?" : ", skipping \(Amounts.grouped(lost)) that cannot be read?")
+      change + (lost == 0 ? "?" : ", skipping \(HumanReadable.grouped(lost)) that cannot be read?")
     return text.prefix(1).uppercased() + text.dropFirst()
   }
 
@@ -51,11 +51,11 @@ package struct RestoreLossWords {
     let most = 3
     let items = newer.prefix(most).map { decision in
       let detail = decision.detail.map { ": \($0)" } ?? ""
-      return "\(decision.identity.kind.noun) \(HostileText.quoted(Self.name(decision)))\(detail)"
+      return "\(decision.identity.kind.noun) \(UntrustedText.quoted(Self.name(decision)))\(detail)"
     }
-    let more = newer.count > most ? "; \(Amounts.grouped(newer.count - most)) more" : ""
+    let more = newer.count > most ? "; \(HumanReadable.grouped(newer.count - most)) more" : ""
     return (
-      "overwriting \(Amounts.count(newer.count, "item")) on \(device), although \(newerText)",
+      "overwriting \(HumanReadable.count(newer.count, "item")) on \(device), although \(newerText)",
       items.joined(separator: "; ") + more, "\(Commands.keepingExisting) to keep the newer ones"
     )
   }
@@ -63,22 +63,23 @@ package struct RestoreLossWords {
   /// "adding 12 items, removing 2 items from new-phone and overwriting 3 there, of which 1 is newer than the backup's,"
   package var refusal: String {
     var steps: [String] = []
-    if newCount > 0 { steps.append("adding \(Amounts.count(newCount, "item"))") }
-    if removedCount > 0 { steps.append("removing \(Amounts.count(removedCount, "item")) from \(device)") }
+    if newCount > 0 { steps.append("adding \(HumanReadable.count(newCount, "item"))") }
+    if removedCount > 0 { steps.append("removing \(HumanReadable.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
       let remark = newer.isEmpty ? "" : ", of which \(newerText),"
       steps.append("overwriting \(overwrittenText)\(remark)")
     }
-    return Amounts.list(steps)
+    return HumanReadable.list(steps)
   }
 
   private var overwrittenText: String {
     removedCount > 0
-      ? "\(Amounts.grouped(overwriting.count)) there" : "\(Amounts.count(overwriting.count, "item")) on \(device)"
+      ? "\(HumanReadable.grouped(overwriting.count)) there"
+      : "\(HumanReadable.count(overwriting.count, "item")) on \(device)"
   }
 
   private var newerText: String {
-    "\(Amounts.grouped(newer.count)) \(newer.count == 1 ? "is" : "are") newer than the backup's"
+    "\(HumanReadable.grouped(newer.count)) \(newer.count == 1 ? "is" : "are") newer than the backup's"
   }
 
   private static func name(_ decision: MigrationPlan.Decision) -> String {
@@ -116,39 +117,40 @@ package struct RestoreEnd {
 
   /// For what is said when something fails afterwards: "14 items were restored to new-phone".
   package var clause: String {
-    let removed = summary.removed == 0 ? "" : " and \(Amounts.grouped(summary.removed)) were removed from it"
-    return "\(Amounts.count(restored, "item")) \(restored == 1 ? "was" : "were") restored to \(device)\(removed)"
+    let removed = summary.removed == 0 ? "" : " and \(HumanReadable.grouped(summary.removed)) were removed from it"
+    return "\(HumanReadable.count(restored, "item")) \(restored == 1 ? "was" : "were") restored to \(device)\(removed)"
   }
 
   /// "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
   package var sentence: String {
-    let did = "Restored \(Amounts.count(restored, "item")) to \(device) in one step"
+    let did = "Restored \(HumanReadable.count(restored, "item")) to \(device) in one step"
     var (head, rest) = (changesNothing ? "Nothing was restored to \(device)" : did, [String]())
     if changesNothing, summary.migrates > 0 {
       let there =
         sameThere == 1 && summary.migrates == 1
-        ? "the item is" : keptThere == 0 ? "all \(Amounts.grouped(sameThere)) items are" : plural(sameThere, "item")
+        ? "the item is"
+        : keptThere == 0 ? "all \(HumanReadable.grouped(sameThere)) items are" : plural(sameThere, "item")
       head = sameThere == 0 ? "Nothing to do" : "Nothing to do: \(there) already on \(device)"
     } else if sameThere > 0, sameThere == summary.migrates, summary.removed == 0 {
-      let there = sameThere == 1 ? "the item was" : "all \(Amounts.grouped(sameThere)) items were"
+      let there = sameThere == 1 ? "the item was" : "all \(HumanReadable.grouped(sameThere)) items were"
       head = "Nothing to restore: \(there) already on \(device)"
     } else if sameThere > 0 {
-      rest.append("\(Amounts.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") already there")
+      rest.append("\(HumanReadable.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") already there")
     }
     if keptThere > 0 {
-      rest.append("\(Amounts.count(keptThere, "existing item")) kept")
+      rest.append("\(HumanReadable.count(keptThere, "existing item")) kept")
     }
-    if summary.staysBehind > 0 { rest.append("\(Amounts.grouped(summary.staysBehind)) stayed behind") }
-    if summary.unreadable > 0 { rest.append("\(Amounts.grouped(summary.unreadable)) could not be read") }
+    if summary.staysBehind > 0 { rest.append("\(HumanReadable.grouped(summary.staysBehind)) stayed behind") }
+    if summary.unreadable > 0 { rest.append("\(HumanReadable.grouped(summary.unreadable)) could not be read") }
     if overwrittenNewer > 0 {
       let verb = overwrittenNewer == 1 ? "was" : "were"
-      rest.append("\(Amounts.grouped(overwrittenNewer)) that \(verb) newer on \(device) \(verb) overwritten")
+      rest.append("\(HumanReadable.grouped(overwrittenNewer)) that \(verb) newer on \(device) \(verb) overwritten")
     }
-    if summary.removed > 0 { rest.append("\(Amounts.grouped(summary.removed)) removed") }
+    if summary.removed > 0 { rest.append("\(HumanReadable.grouped(summary.removed)) removed") }
     return rest.isEmpty ? head + "." : "\(head); \(rest.joined(separator: ", "))."
   }
 
   private func plural(_ count: Int, _ noun: String) -> String {
-    "\(Amounts.count(count, noun)) \(count == 1 ? "is" : "are")"
+    "\(HumanReadable.count(count, noun)) \(count == 1 ? "is" : "are")"
   }
 }

@@ -12,7 +12,7 @@ public enum UnseenItems {
   public static let reasons: [Reason] = Reason.allCases.filter { $0.unseenWords != nil }
 
   /// "passcode-only items, keys held by a token, … and items of App Clips"
-  public static let words = Amounts.list(reasons.compactMap(\.unseenWords))
+  public static let words = HumanReadable.list(reasons.compactMap(\.unseenWords))
 
   /// The topic of `explain` with the whole text.
   package static let topic = "never-in-backup"

@@ -111,15 +111,15 @@ extension DeviceRecord {
   ///
   /// - Throws: `.deviceDamaged` naming the member; `.unsupportedVersion`.
   init(decoding bytes: [UInt8], of device: String) throws(KeyhaulError) {
-    let root: JSONNode
-    do throws(JSONFault) {
-      root = JSONNode(try JSONValue(parsing: bytes), path: DeviceFile.record.rawValue)
+    let root: JSONCursor
+    do throws(JSONParseError) {
+      root = JSONCursor(try JSONValue(parsing: bytes), path: DeviceFile.record.rawValue)
     } catch {
       let reason = "device.json: \(error.reason)"
       throw KeyhaulError(.deviceDamaged, device, reason)
     }
     let format: String
-    do throws(JSONNode.Fault) {
+    do throws(JSONCursor.Fault) {
       format = try root.member("format").string()
       if format == Self.format {
         self = try Self(root)
@@ -132,7 +132,7 @@ extension DeviceRecord {
     throw KeyhaulError(.unsupportedVersion, device, reason)
   }
 
-  private init(_ root: JSONNode) throws(JSONNode.Fault) {
+  private init(_ root: JSONCursor) throws(JSONCursor.Fault) {
     name = try root.member("name").string()
     udid = try root.member("udid").string(where: DeviceIdentity.isUDID, "is not a device identifier")
     serialNumber = try root.member("serial").string()

@@ -53,7 +53,7 @@ struct DeviceChange {
     let path = DeviceFile.change.path(in: directory)
     guard let bytes = try files.read(path, atMost: DeviceFile.change.sizeLimit) else { return 0 }
     let plan: Plan
-    do throws(JSONNode.Fault) {
+    do throws(JSONCursor.Fault) {
       plan = try Plan(decoding: bytes)
     } catch {
       throw KeyhaulError(.deviceDamaged, device, "\(error.path) \(error.reason)")
@@ -93,12 +93,12 @@ struct DeviceChange {
     let replaced: [DeviceFile]
     let keychain: KeychainAction
 
-    init(decoding bytes: [UInt8]) throws(JSONNode.Fault) {
-      let root: JSONNode
-      do throws(JSONFault) {
-        root = JSONNode(try JSONValue(parsing: bytes), path: DeviceFile.change.rawValue)
+    init(decoding bytes: [UInt8]) throws(JSONCursor.Fault) {
+      let root: JSONCursor
+      do throws(JSONParseError) {
+        root = JSONCursor(try JSONValue(parsing: bytes), path: DeviceFile.change.rawValue)
       } catch {
-        throw JSONNode.Fault(path: DeviceFile.change.rawValue, reason: "is not JSON")
+        throw JSONCursor.Fault(path: DeviceFile.change.rawValue, reason: "is not JSON")
       }
       try root.allow(only: ["format", "replace", "keychain"])
       _ = try root.member("format").string(where: { $0 == DeviceChange.format }, "is not \(DeviceChange.format)")
@@ -108,7 +108,7 @@ struct DeviceChange {
       self.keychain = keychain
     }
 
-    private static func files(_ node: JSONNode) throws(JSONNode.Fault) -> [DeviceFile] {
+    private static func files(_ node: JSONCursor) throws(JSONCursor.Fault) -> [DeviceFile] {
       var files: [DeviceFile] = []
       for element in try node.elements() {
         guard let file = DeviceFile(rawValue: try element.string()), changeable.contains(file) else {

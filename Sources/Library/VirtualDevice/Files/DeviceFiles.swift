@@ -14,7 +14,7 @@ package struct DeviceFiles: Sendable {
   static func failure(
     _ verb: String, _ path: String, _ reason: Errno, needs byteCount: Int? = nil
   ) -> KeyhaulError {
-    let needed = reason.isDiskFull ? byteCount.map { " (needs \(Amounts.bytes($0)))" } ?? "" : ""
+    let needed = reason.isDiskFull ? byteCount.map { " (needs \(HumanReadable.bytes($0)))" } ?? "" : ""
     return KeyhaulError(
       .deviceIO, path, "cannot \(verb) \(path): \(reason.reason)\(needed)", errno: reason)
   }
@@ -55,7 +55,7 @@ package struct DeviceFiles: Sendable {
   ///
   /// - Throws: `.deviceDamaged` where it is not a regular file or longer than `limit` bytes; `.deviceIO`.
   func read(_ path: String, atMost limit: Int) throws(KeyhaulError) -> [UInt8]? {
-    let file: Descriptor
+    let file: OwnedFileDescriptor
     do throws(Errno) {
       file = try system.openOwnFile(path)
     } catch {
@@ -73,7 +73,7 @@ package struct DeviceFiles: Sendable {
   }
 
   private func bytes(
-    of file: borrowing Descriptor, count size: Int, _ path: String
+    of file: borrowing OwnedFileDescriptor, count size: Int, _ path: String
   ) throws(KeyhaulError) -> [UInt8] {
     let raw = file.raw
     var bytes = [UInt8](repeating: 0, count: size)
@@ -170,8 +170,8 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  private func place(of path: String) throws(KeyhaulError) -> PlacePath {
-    guard let place = PlacePath(path) else {
+  private func place(of path: String) throws(KeyhaulError) -> DestinationPath {
+    guard let place = DestinationPath(path) else {
       throw KeyhaulError(.deviceIO, path, "\(path) is not a valid file name")
     }
     return place

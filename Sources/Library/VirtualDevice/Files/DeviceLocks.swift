@@ -38,7 +38,7 @@ struct DeviceFileLock: ~Copyable {
   /// A reader takes its name away where it still stands: others may hold the device beside it, and where this very process
   /// comes back to write, it would be told that it is itself who is in the way.
   deinit {
-    guard access == .reading, (try? lock.holds(name, files.system)) == true else { return }
+    guard access == .reading, (try? lock.contains(name, files.system)) == true else { return }
     try? lock.replaceContents(with: [], files.system)
   }
 
@@ -69,7 +69,7 @@ struct DeviceFileLock: ~Copyable {
 
   /// Why a file or directory of a device cannot be opened.
   static func openingFailure(_ reason: Errno, _ path: String, device: String) -> KeyhaulError {
-    guard reason.isAbsence else { return DeviceFiles.failure("open", path, reason) }
+    guard reason.isNotFound else { return DeviceFiles.failure("open", path, reason) }
     return KeyhaulError(.deviceNotFound, device, "its folder is missing")
   }
 
@@ -80,7 +80,7 @@ struct DeviceFileLock: ~Copyable {
     _ path: String, device: String, access: DeviceAccess, _ files: DeviceFiles
   ) throws(KeyhaulError) -> DeviceFileLock? {
     let system = files.system
-    let file: Descriptor
+    let file: OwnedFileDescriptor
     do throws(Errno) {
       file = try system.openLockFile(path)
     } catch {
@@ -194,7 +194,7 @@ struct WaitingTurn: ~Copyable {
   static func take(
     _ directory: String, device: String, _ files: DeviceFiles
   ) throws(KeyhaulError) -> WaitingTurn? {
-    let file: Descriptor
+    let file: OwnedFileDescriptor
     do throws(Errno) {
       file = try files.system.openDirectory(directory)
     } catch {

@@ -71,18 +71,18 @@ extension DeviceFixture {
   ) throws(KeyhaulError) {
     guard bytes.count <= limit else {
       // It may have been read no further.
-      let reason = "it has more than \(Amounts.bytes(limit)), which is the limit"
+      let reason = "it has more than \(HumanReadable.bytes(limit)), which is the limit"
       throw KeyhaulError(.badFixture, source, reason)
     }
-    let root: JSONNode
-    do throws(JSONFault) {
-      let document = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount, rereading: "items")
-      root = JSONNode(document, path: "")
+    let root: JSONCursor
+    do throws(JSONParseError) {
+      let document = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount, decodingLazily: "items")
+      root = JSONCursor(document, path: "")
     } catch {
       throw KeyhaulError(.badFixture, source, error.reason)
     }
     let format: String
-    do throws(JSONNode.Fault) {
+    do throws(JSONCursor.Fault) {
       if try root.optional("format") == nil { try root.require(Self.requiredMembers) }
       format = try root.member("format").string()
       if format == Self.format {
@@ -102,7 +102,7 @@ extension DeviceFixture {
   /// Without these there is nothing to make; the others have a value where they are left out.
   static let requiredMembers = ["format", "created", "device", "items"]
 
-  init(_ root: JSONNode) throws(JSONNode.Fault) {
+  init(_ root: JSONCursor) throws(JSONCursor.Fault) {
     try root.allow(only: ["format", "seed", "created", "device", "apps", "items"])
     try root.require(Self.requiredMembers)
     seed = Self.standardSeed
@@ -151,7 +151,7 @@ extension DeviceFixture.Item {
     .protection, .valueData, .accessControl, .tokenID, .rowID, .digest, .primaryKeyDigest, .encryptedData,
   ]
 
-  init(_ node: JSONNode, created: KeychainDate) throws(JSONNode.Fault) {
+  init(_ node: JSONCursor, created: KeychainDate) throws(JSONCursor.Fault) {
     try node.allow(only: ["kind", "protection", "attributes", "secret", "access_control", "token"])
     try node.require(["kind", "protection", "attributes"])
     let kindNode = try node.member("kind")
@@ -196,7 +196,7 @@ extension DeviceFixture.Item {
   }
 }
 
-extension JSONNode {
+extension JSONCursor {
   func nonEmptyString() throws(Fault) -> String { try string(where: { !$0.isEmpty }, "is empty") }
 
   func deviceName() throws(Fault) -> DeviceName {

@@ -184,7 +184,8 @@ public struct DeviceHome: Sendable {
     guard foreign.isEmpty else {
       throw KeyhaulError(
         .deviceOccupied, name.text,
-        "\(Amounts.list(foreign)) in \(device.directory) \(foreign.count == 1 ? "is" : "are") not part of the device")
+        "\(HumanReadable.list(foreign)) in \(device.directory) \(foreign.count == 1 ? "is" : "are") not part of the device"
+      )
     }
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }

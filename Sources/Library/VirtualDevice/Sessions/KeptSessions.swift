@@ -95,7 +95,7 @@ final class KeptSessions: Sendable {
   ///
   /// - Returns: `false` if no thread can be started. The session must then not be kept.
   private func watch(_ directory: String) -> Bool {
-    WorkThread.start { [self] in
+    SecureThread.start { [self] in
       while true {
         Thread.sleep(forTimeInterval: Self.idle / .seconds(1))
         let (isOpen, idle) = lock.withLock {

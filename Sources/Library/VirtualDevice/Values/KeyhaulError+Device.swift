@@ -91,7 +91,7 @@ extension KeyhaulError {
   ///   - stage: Whether the change was already made when the error happened.
   package init(
     _ code: Code, _ device: String, _ reason: String, errno: Errno? = nil, underlying: (any ExplainedError)? = nil,
-    stage: ChangeStage = .beforeCommit
+    stage: CommitStage = .beforeCommit
   ) {
     self.init(
       code, reason, subject: device, meaning: Self.meaning(of: code, device, errno), errno: errno,
@@ -117,7 +117,7 @@ extension KeyhaulError {
   /// Returns the same error of another change: a step that fails after its own commit may stand before that of the whole.
   ///
   /// - Parameter remark: A clause that follows the reason.
-  package func at(_ stage: ChangeStage, _ remark: String? = nil) -> KeyhaulError {
+  package func at(_ stage: CommitStage, _ remark: String? = nil) -> KeyhaulError {
     with(reason: remark.map { "\(reason); \($0)" }, stage: stage)
   }
 }

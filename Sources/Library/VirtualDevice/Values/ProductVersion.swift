@@ -61,7 +61,7 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   public static func < (left: Self, right: Self) -> Bool { left.parts.lexicographicallyPrecedes(right.parts) }
 }
 
-extension JSONNode {
+extension JSONCursor {
   func productVersion() throws(Fault) -> ProductVersion {
     let text = try string()
     do throws(KeyhaulError) { return try ProductVersion(text) } catch { throw fault(error.reason) }

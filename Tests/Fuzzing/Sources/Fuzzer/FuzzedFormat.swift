@@ -70,7 +70,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         guard let written = try? record.archived() else { return }
         expect(try FileRecord(archive: written) == record, "a file's record is read again as it is")
       case .oldManifest:
-        var (entries, count) = (try OldManifest(bytes).entries(), 0)
+        var (entries, count) = (try MBDBManifest(bytes).entries(), 0)
         while try entries.next() != nil { count += 1 }
         expect(count <= bytes.count, "a list has no more records than bytes")
       case .keychainFile:
@@ -135,7 +135,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     case .xmlPlist: (try? XMLPlist.decode(bytes)) != nil
     case .fileRecord: (try? FileRecord(archive: bytes)) != nil
     case .oldManifest:
-      (try? OldManifest(bytes)).map { manifest in
+      (try? MBDBManifest(bytes)).map { manifest in
         var entries = try? manifest.entries()
         return (try? entries?.next()) != nil
       } ?? false

@@ -37,7 +37,7 @@ enum ArchiveOutput {
     let ending = name.split(separator: ".").last.map { ".\($0)" } ?? name
     throw .usage(
       "\(output) cannot be written", why: "a backup cannot be a \(ending) file",
-      try: "a name that ends in \(Amounts.list(endings, conjunction: "or")), or a folder")
+      try: "a name that ends in \(HumanReadable.list(endings, conjunction: "or")), or a folder")
   }
 
   /// Refuses a directory in the place of a file.
@@ -73,7 +73,7 @@ enum ArchiveOutput {
     if asks {
       try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
     } else {
-      session.note("\(HostileText.shown(what)) exists and would be replaced.")
+      session.note("\(UntrustedText.escaped(what)) exists and would be replaced.")
     }
     return (destination, true)
   }

@@ -31,7 +31,7 @@ struct ArgumentResolver {
       case .databaseDirectory:
         throw CommandFailure(
           .notFound, "\(argument) is not a device", why: "it is the directory of a Simulator or of another keychain",
-          try: "keyhaul simulator seed \(ShellWord.quoted(argument)) --from BACKUP")
+          try: "keyhaul simulator seed \(ShellQuoting.quote(argument)) --from BACKUP")
       case .file, .structured, .directory:
         throw CommandFailure(
           .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
@@ -51,7 +51,7 @@ struct ArgumentResolver {
     if found == .file || found == .structured, let owner = backup(holding: argument) {
       throw CommandFailure(
         .refused, "\(argument) is one file of a backup", why: "it belongs to the backup \(owner)",
-        try: ShellWord.typed(owner, else: "the folder that contains it"))
+        try: ShellQuoting.argument(owner, placeholder: "the folder that contains it"))
     }
     switch found {
     case .file, .directory: return .archive(path: argument)
@@ -59,7 +59,7 @@ struct ArgumentResolver {
     case .databaseDirectory(let databases):
       guard databases.count == 1, let database = databases.first else {
         throw .usage(
-          "\(argument) has more than one keychain", why: Amounts.list(databases), try: "name one of the files")
+          "\(argument) has more than one keychain", why: HumanReadable.list(databases), try: "name one of the files")
       }
       return .dump(path: database)
     case .device: return .device(name: lastComponent(argument), directory: argument)
@@ -121,7 +121,7 @@ struct ArgumentResolver {
     try requireText(name)
     guard DeviceName.isValid(name) else {
       throw .usage(
-        "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
+        "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",
         why: "a name has up to 64 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit",
         try: "a name such as old-phone")
     }
@@ -132,7 +132,7 @@ struct ArgumentResolver {
   private func requireText(_ name: String) throws(CommandFailure) {
     guard name.unicodeScalars.contains("\u{FFFD}") else { return }
     throw .usage(
-      "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
+      "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",
       why: "it contains invalid UTF-8 or the replacement character U+FFFD; Keyhaul never gives a device such a name",
       try: "rename its folder with mv and use the new name, or remove the folder with rm -r")
   }

@@ -26,7 +26,7 @@ enum BackupChoice {
     guard parts.count > 1 else { return nil }
     throw CommandFailure(
       .notFound, "\(argument) does not exist", why: contents(of: entries),
-      try: "keyhaul inspect \(ShellWord.typed(parent, else: "FOLDER")) lists them")
+      try: "keyhaul inspect \(ShellQuoting.argument(parent, placeholder: "FOLDER")) lists them")
   }
 
   /// Returns the backup to suggest as a command's argument. A finished backup is preferred, then one whose state is
@@ -35,7 +35,7 @@ enum BackupChoice {
   static func proposal(among backups: [BackupDirectory.Entry], in directory: String) -> String? {
     let order: [BackupDirectory.Entry.State?] = [.finished, nil, .unfinished, .damaged]
     let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first
-    return best.map { ShellWord.typed("\(trimmed(directory))/\($0.name)", else: "ARCHIVE") }
+    return best.map { ShellQuoting.argument("\(trimmed(directory))/\($0.name)", placeholder: "ARCHIVE") }
   }
 
   private static func contents(of backups: [BackupDirectory.Entry]) -> String {
@@ -63,7 +63,7 @@ extension BackupChoice {
     let proposal = proposal(among: backups, in: argument)
     // A list leaves hidden names out.
     let isListed = backups.contains { !$0.name.hasPrefix(".") }
-    let list = isListed ? "keyhaul inspect \(ShellWord.typed(argument, else: "FOLDER")) lists them" : nil
+    let list = isListed ? "keyhaul inspect \(ShellQuoting.argument(argument, placeholder: "FOLDER")) lists them" : nil
     let count = backups.count
     return .usage(
       "\(argument) contains "

@@ -59,7 +59,7 @@ struct FoundArchive {
   static func isDevice(_ name: String) -> CommandFailure {
     .usage(
       "\(name) is a device",
-      why: "this command needs a backup", try: "keyhaul backup \(ShellWord.quoted(name)) -o ARCHIVE"
+      why: "this command needs a backup", try: "keyhaul backup \(ShellQuoting.quote(name)) -o ARCHIVE"
     )
   }
 
@@ -146,7 +146,8 @@ struct FoundArchive {
     }
     if named.archive.findings.contains(.decryptedCopy) {
       session.note(
-        "\(HostileText.shown(name)) is a decrypted copy: anyone can read its files, but its items need the password.")
+        "\(UntrustedText.escaped(name)) is a decrypted copy: anyone can read its files, but its items need the password."
+      )
     }
     guard let path else { return }
     // Beside a link stands another file than beside what it points to.
@@ -193,7 +194,7 @@ struct NamedArchive {
     case .falseClaim, .decryptedCopy, .propertyListUnreadable: return
     // Nothing is lost, and nobody refuses it.
     case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8:
-      session.detail("\(HostileText.shown(name)): \(finding)")
+      session.detail("\(UntrustedText.escaped(name)): \(finding)")
     case .payloadsRenamed:
       session.warn(
         "some stored files of \(name) do not have the names that a device gives them", why: finding.description,
@@ -251,15 +252,15 @@ struct NamedArchive {
     if let seal = archive.seal, seal.isKeyed, seal.breaks.isEmpty { return }
     guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
       // What is far above the usual is asked about.
-      parameters.unusualRounds == nil,
-      let odd = parameters.oddRounds(isTwofold: archive.manifest.manifestKey != nil)
+      parameters.excessiveIterations == nil,
+      let odd = parameters.nonstandardIterations(isTwofold: archive.manifest.manifestKey != nil)
     else { return }
     let count =
       odd.rounds == 0
       ? "skips the slow iterations"
-      : "asks for \(Amounts.count(Int(odd.rounds), "iteration"))"
+      : "asks for \(HumanReadable.count(Int(odd.rounds), "iteration"))"
     session.warn(
-      "\(name) \(count) to derive the key from its password; a device asks for \(Amounts.grouped(Int(odd.usual)))",
+      "\(name) \(count) to derive the key from its password; a device asks for \(HumanReadable.grouped(Int(odd.usual)))",
       why: "either the count was changed and no password works, or the backup was made this way and "
         + (odd.rounds < odd.usual ? "passwords can be guessed faster" : "each attempt takes longer"),
       try: "the source device's own copy, if it exists", evenQuiet: true)
@@ -273,7 +274,7 @@ struct NamedArchive {
         session.warn(
           "\(name) was never finished", why: note.description,
           try: "export its contents; no device restores such a backup")
-      case .listJournalRead: session.note("\(HostileText.shown(name)): \(note)")
+      case .listJournalRead: session.note("\(UntrustedText.escaped(name)): \(note)")
       default: continue
       }
     }
@@ -298,7 +299,7 @@ extension NamedArchive {
   func warn(ofRowsWithoutIdentifier count: Int, in session: Session) {
     guard count > 0 else { return }
     session.warn(
-      "no stored file could be found for \(Amounts.count(count, "row")) of the manifest of \(name)",
+      "no stored file could be found for \(HumanReadable.count(count, "row")) of the manifest of \(name)",
       why: "\(count == 1 ? "its identifier is" : "their identifiers are") not valid, so nothing is written for "
         + "\(count == 1 ? "it" : "them")",
       try: "another copy of the backup", evenQuiet: true)

@@ -128,7 +128,7 @@ struct FoundDump {
           item: item, isAccessControlled: item[.accessControl] != nil,
           isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
       }
-      if leavesOut, let candidate, let reason = ExportRules.reasonToLeaveOut(candidate) {
+      if leavesOut, let candidate, let reason = ExportExclusions.exclusionReason(for: candidate) {
         leftOut.append(entry.leftOut(because: reason))
       } else {
         items.append(entry)

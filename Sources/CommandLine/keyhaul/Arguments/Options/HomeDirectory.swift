@@ -53,7 +53,7 @@ extension Session {
 
   /// Has the calls that are shown name the folder of a device that was found, unless its name alone leads there.
   func showHome(ofDeviceIn directory: String) {
-    guard let home = PlacePath(directory)?.parent else { return }
+    guard let home = DestinationPath(directory)?.parent else { return }
     let usual = (try? HomeDirectory.path(flag: nil, environment: environment)) ?? nil
     if Self.folder(home) != usual.map(Self.folder) { showHome(home) }
   }

@@ -102,7 +102,7 @@ extension ItemAttributeOptions {
         let owners = ItemKind.allCases.filter { AttributeTable.definition(of: code, in: $0) != nil }
         throw .usage(
           "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))",
-          why: "it belongs to \(Amounts.list(owners.map { $0.noun + "s" }))",
+          why: "it belongs to \(HumanReadable.list(owners.map { $0.noun + "s" }))",
           try: owners.first.map { "--kind \(ItemText.kind($0))" })
       }
       values[code] = value
@@ -120,7 +120,7 @@ extension ItemAttributeOptions {
       "the item has no name",
       why: empty.isEmpty
         ? "it could not be told apart from another "
-          + "item" : "\(Amounts.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
+          + "item" : "\(HumanReadable.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
       try: "--service NAME --account NAME")
   }
 

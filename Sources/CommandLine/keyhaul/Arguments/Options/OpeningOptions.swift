@@ -50,7 +50,7 @@ struct OpeningOptions: ParsableArguments {
   @Flag(help: StorageOptions.help) var memory = false
 
   /// How much work a backup may take where its password's key is derived.
-  var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
+  var rounds: Int { maxRounds?.value ?? IterationLimit.standard }
 
   /// Whether the user named the most rounds: nobody is asked about a count that is within them.
   var namesRounds: Bool { maxRounds != nil }
@@ -129,7 +129,7 @@ struct RoundCount: Equatable, Sendable {
 
   struct OutOfRange: Error, CustomStringConvertible {
     let most: Int
-    var description: String { "it must be a number from 1 to \(Amounts.grouped(most))" }
+    var description: String { "it must be a number from 1 to \(HumanReadable.grouped(most))" }
   }
 
   /// A limit of what is read: as many as a keybag's field has room for.

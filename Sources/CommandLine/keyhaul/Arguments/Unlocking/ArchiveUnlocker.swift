@@ -74,8 +74,8 @@ final class ArchiveUnlocker {
     }
     guard var failure = wrong else { return nil }
     if offered.count > 1 {
-      failure.message = "cannot open \(name): none of \(Amounts.count(offered.count, "password")) is right"
-      failure.why = Amounts.list(offered.map(\.origin))
+      failure.message = "cannot open \(name): none of \(HumanReadable.count(offered.count, "password")) is right"
+      failure.why = HumanReadable.list(offered.map(\.origin))
     }
     throw failure
   }
@@ -84,7 +84,7 @@ final class ArchiveUnlocker {
   ///
   /// - Parameter keys: Those of this password that were derived before.
   func key(
-    password: consuming Secret?, remembering keys: DerivedKeys? = nil
+    password: consuming Secret?, remembering keys: DerivedKeyCache? = nil
   ) throws(CommandFailure) -> ArchiveKey {
     let start = ContinuousClock.now
     let key = try deriving(rounds: archive.keybag.totalRounds) { (progress) throws(KeyhaulError) in
@@ -93,7 +93,7 @@ final class ArchiveUnlocker {
     }
     derivationTime = start.duration(to: .now)
     tell(key.passwordForm)
-    session.detail("\(HostileText.shown(name)): key derived in \(Self.milliseconds(since: start)) ms", level: 2)
+    session.detail("\(UntrustedText.escaped(name)): key derived in \(Self.milliseconds(since: start)) ms", level: 2)
     return key
   }
 
@@ -210,17 +210,17 @@ final class ArchiveUnlocker {
   // MARK: What is said
 
   /// A password that fitted in another form than it was given in was given in the wrong one.
-  private func tell(_ form: PasswordForm) {
+  private func tell(_ form: PasswordNormalization) {
     switch form {
-    case .asGiven: return
+    case .asTyped: return
     case .withoutMark:
-      session.note("\(HostileText.shown(name)): the password was accepted without its byte order mark")
+      session.note("\(UntrustedText.escaped(name)): the password was accepted without its byte order mark")
     case .composed:
       session.note(
-        "\(HostileText.shown(name)): the password was accepted with composed accents (Unicode form NFC)")
+        "\(UntrustedText.escaped(name)): the password was accepted with composed accents (Unicode form NFC)")
     case .decomposed:
       session.note(
-        "\(HostileText.shown(name)): the password was accepted with decomposed accents (Unicode form NFD)")
+        "\(UntrustedText.escaped(name)): the password was accepted with decomposed accents (Unicode form NFD)")
     }
   }
 
@@ -228,7 +228,8 @@ final class ArchiveUnlocker {
   func tellOfMissingSeal() {
     guard archive.isEncrypted, archive.seal == nil else { return }
     session.note(
-      "\(HostileText.shown(name)) has no seal: an older keychain or manifest of the same backup would go unnoticed.")
+      "\(UntrustedText.escaped(name)) has no seal: an older keychain or manifest of the same backup would go unnoticed."
+    )
   }
 
   private func tell(_ note: ArchiveNote) {
@@ -241,7 +242,7 @@ final class ArchiveUnlocker {
     case .unfinished, .propertyListUnreadable, .encryptionClaimed, .listJournalRead: return
     case .finding(let finding): if !archive.findings.contains(finding) { named.warn(of: finding, in: session) }
     case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers:
-      session.detail("\(HostileText.shown(name)): \(note)")
+      session.detail("\(UntrustedText.escaped(name)): \(note)")
     }
   }
 
@@ -324,7 +325,7 @@ extension ArchiveUnlocker {
     guard let device = hardware?.homeDevice else { return }
     // Without a password the hardware binds every class.
     let items = archive.isEncrypted ? "this-device-only items" : "its items"
-    session.note("\(HostileText.shown(name)): \(items) were decrypted with the key of \(device)")
+    session.note("\(UntrustedText.escaped(name)): \(items) were decrypted with the key of \(device)")
   }
 
   /// The key of the device of the home directory that calls itself the backup's maker.
@@ -393,7 +394,7 @@ extension ArchiveUnlocker {
       return Maker(name: device.name, returning: returning, items: try MakerItems(of: returning, on: device))
     } catch {
       session.note(
-        HostileText.shown(
+        UntrustedText.escaped(
           "Items that are on \(device.name) but not in \(name) cannot be listed: \(error.reason). Try: \(error.call)."))
       return Maker(name: device.name, returning: returning, items: nil)
     }
@@ -454,7 +455,7 @@ extension ArchiveUnlocker {
   /// - Throws: `.refused` where nobody can be asked; `.failed` after a no.
   private func confirmRounds() throws(CommandFailure) {
     guard !options.namesRounds, let parameters = try? archive.keybag.derivationParameters(),
-      let unusual = parameters.unusualRounds
+      let unusual = parameters.excessiveIterations
     else { return }
     guard !isWorkAccepted else { return }
     let demand = Self.demand(unusual, duration: try? parameters.estimatedDuration())
@@ -472,10 +473,10 @@ extension ArchiveUnlocker {
   }
 
   /// "asks for 4,000,000 rounds of key derivation, 400 times the usual 10,000; about 12 s on this machine".
-  private static func demand(_ unusual: UnusualRounds, duration: Duration?) -> String {
-    let time = duration.map { "; \(Amounts.estimate($0)) on this machine" } ?? ""
-    return "asks for \(Amounts.grouped(Int(unusual.rounds))) iterations of key derivation, "
-      + "\(Amounts.grouped(Int(unusual.multiple))) times the usual \(Amounts.grouped(Int(unusual.usual)))\(time)"
+  private static func demand(_ unusual: ExcessiveIterationCount, duration: Duration?) -> String {
+    let time = duration.map { "; \(HumanReadable.estimate($0)) on this machine" } ?? ""
+    return "asks for \(HumanReadable.grouped(Int(unusual.rounds))) iterations of key derivation, "
+      + "\(HumanReadable.grouped(Int(unusual.multiple))) times the usual \(HumanReadable.grouped(Int(unusual.usual)))\(time)"
   }
 }
 

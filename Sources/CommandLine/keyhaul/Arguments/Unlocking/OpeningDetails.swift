@@ -21,7 +21,7 @@ struct OpeningDetails {
     guard session.common.verbose > 1 else { return }
     for item in items {
       guard let blob = item.blob else { continue }
-      let place = "\(Amounts.bytes(blob.byteCount)) at \(Amounts.grouped(blob.offset))"
+      let place = "\(HumanReadable.bytes(blob.byteCount)) at \(HumanReadable.grouped(blob.offset))"
       lines.append("  item \(item.index): \(place), \(ItemText.protection(item.protection))")
     }
   }
@@ -29,7 +29,8 @@ struct OpeningDetails {
   /// - Parameter duration: How long it took to try all of them, where nothing else was done meanwhile.
   func say(tryingTook duration: Duration? = nil) {
     session.detail(
-      "\(HostileText.shown(named.name)): \(readableCount) of \(Amounts.count(count, "item")) can be decrypted here")
+      "\(UntrustedText.escaped(named.name)): \(readableCount) of \(HumanReadable.count(count, "item")) can be decrypted here"
+    )
     session.detail("  \(named.archive.digest)", level: 2)
     if let duration { session.detail("  tried in \(Int(duration / .milliseconds(1))) ms", level: 2) }
     for line in lines { session.detail(line, level: 2) }

@@ -16,17 +16,17 @@ enum ItemFailure {
           "\(ItemText.nounWithArticle(item.kind)) with the same \(same) and access group exists (errSecDuplicateItem, "
           + "-25299)",
         try: "\(otherName(of: item.kind)); to see the existing item, run \"keyhaul item find "
-          + "\(ShellWord.quoted(device))\"")
+          + "\(ShellQuoting.quote(device))\"")
     case .interactionNotAllowed:
       return CommandFailure(
         .locked, "\(device) is locked, so the item cannot be encrypted",
         why: "the key for \"\(protection.phrase)\" is not in memory (errSecInteractionNotAllowed, -25308)",
-        try: "keyhaul device unlock \(ShellWord.quoted(device))")
+        try: "keyhaul device unlock \(ShellQuoting.quote(device))")
     case .authFailed:
       return CommandFailure(
         .failed, "\(device) has no passcode, but the item needs one",
         why: "the key for \"\(protection.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
-        try: "keyhaul device passcode set \(ShellWord.quoted(device)), or another --protection")
+        try: "keyhaul device passcode set \(ShellQuoting.quote(device)), or another --protection")
     default:
       return other(error, "cannot add the item to \(device)", device: device)
     }
@@ -44,18 +44,18 @@ enum ItemFailure {
       let names = openDevice.record.apps.filter { !$0.accessGroups.isEmpty }.map(\.name)
       throw CommandFailure(
         .failed, "\(openDevice.name) has no app \(short(app))",
-        why: names.isEmpty ? "it has no apps" : "the apps on it are \(Amounts.list(names.map(short)))",
+        why: names.isEmpty ? "it has no apps" : "the apps on it are \(HumanReadable.list(names.map(short)))",
         try: EditDistance.nearest(to: app, among: names).map { "--app \($0)" }
           ?? "leave --app out to use any access group")
     }
     guard let foreign = groups.first(where: { !own.contains($0) }) else { return }
     throw CommandFailure(
       .failed, "\(short(app)) may not use the access group \(short(foreign))",
-      why: "it has \(Amounts.list(own.map(short))) (errSecMissingEntitlement, -34018)",
+      why: "it has \(HumanReadable.list(own.map(short))) (errSecMissingEntitlement, -34018)",
       try: "--access-group \(short(first)), or leave --app out")
   }
 
-  private static func short(_ name: String) -> String { HostileText.shortened(name, columns: 60) }
+  private static func short(_ name: String) -> String { UntrustedText.shortened(name, columns: 60) }
 
   /// Why items could not be changed or deleted.
   ///
@@ -76,7 +76,7 @@ enum ItemFailure {
         .failed, "\(device) has no passcode, but the items would need one",
         why:
           "the key for \"\(ProtectionClass.whenPasscodeSetThisDeviceOnly.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
-        try: "keyhaul device passcode set \(ShellWord.quoted(device)), or another --new-protection")
+        try: "keyhaul device passcode set \(ShellQuoting.quote(device)), or another --new-protection")
     default:
       return other(error, "cannot \(verb) items of \(device)", device: device)
     }
@@ -94,7 +94,7 @@ enum ItemFailure {
   private static func locked(_ openDevice: DeviceSession, _ message: String) -> CommandFailure {
     CommandFailure(
       .locked, message, why: lockedItems(of: openDevice),
-      try: "keyhaul device unlock \(ShellWord.quoted(openDevice.name))")
+      try: "keyhaul device unlock \(ShellQuoting.quote(openDevice.name))")
   }
 
   /// What, besides the access group, makes an item the one it is. Source: Apple `SecItemSchema.c` (flag P).
@@ -124,7 +124,7 @@ enum ItemFailure {
     return CommandFailure(
       .locked, "\(device) is locked, so not all matching items can be read",
       why: lockedItems(of: openDevice) ?? error.reason,
-      try: "keyhaul device unlock \(ShellWord.quoted(device))")
+      try: "keyhaul device unlock \(ShellQuoting.quote(device))")
   }
 
   /// "11 items are in the class "when unlocked"; their keys are not in memory"
@@ -135,9 +135,9 @@ enum ItemFailure {
     // "when unlocked" stands for "when unlocked, this device" too: the lock does not tell them apart.
     let phrases = protections.map { $0.phrase.replacing(", this device", with: "") }
     let distinct = Set(phrases).sorted().map { "\"\($0)\"" }
-    let kinds = Amounts.list(distinct, conjunction: "or")
+    let kinds = HumanReadable.list(distinct, conjunction: "or")
     let (verb, owner) = protections.count == 1 ? ("is", "its key is") : ("are", "their keys are")
-    return "\(Amounts.count(protections.count, "item")) \(verb) in the class \(kinds); \(owner) not in memory"
+    return "\(HumanReadable.count(protections.count, "item")) \(verb) in the class \(kinds); \(owner) not in memory"
   }
 
   private static func other(_ error: KeyhaulError, _ subject: String, device: String) -> CommandFailure {

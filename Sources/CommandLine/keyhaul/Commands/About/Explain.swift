@@ -44,7 +44,7 @@ struct Explain: RunnableVerb {
     if let code = Int(word), (129...192).contains(code), let signal = Explanation.exitCodes.last { return signal }
     let near = EditDistance.nearest(to: word, among: Explanation.all.map(\.id))
     throw .usage(
-      "there is no explanation of \"\(HostileText.shortened(topic, columns: 40))\"",
+      "there is no explanation of \"\(UntrustedText.shortened(topic, columns: 40))\"",
       why: near.map { "\"\($0)\" is similar" },
       try: near.map { "keyhaul explain \($0)" } ?? "keyhaul explain")
   }

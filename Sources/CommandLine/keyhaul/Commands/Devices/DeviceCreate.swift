@@ -58,7 +58,7 @@ struct DeviceCreate: RunnableVerb {
       productVersion: ios,
       eraseAfterFailures: eraseAfterFailures ? DeviceOptions.standardEraseAfterFailures : nil,
       hasPublishedKeys: publishedHardwareKey)
-    let shown = isPath ? HostileText.shown(name) : deviceName.text
+    let shown = isPath ? UntrustedText.escaped(name) : deviceName.text
     let secret: Secret?
     if passcode.isGiven {
       secret = try session.password(passcode, of: deviceName.text, isNew: true)
@@ -87,11 +87,11 @@ struct DeviceCreate: RunnableVerb {
     if publishedHardwareKey { session.warnOfPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
     session.warn(
-      "left out \(Amounts.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
+      "left out \(HumanReadable.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
       why: source.unreadableCount == 1
         ? "only its device can decrypt it, or it is damaged"
         : "only their device can decrypt them, or they are damaged",
-      try: "keyhaul inspect \(ShellWord.quoted(source.name)) --list")
+      try: "keyhaul inspect \(ShellQuoting.quote(source.name)) --list")
     return .partial
   }
 
@@ -111,7 +111,7 @@ struct DeviceCreate: RunnableVerb {
     let count = source.items.count { $0.protection == .whenPasscodeSetThisDeviceOnly }
     guard count > 0, !passcode.isGiven else { return }
     throw .usage(
-      "\(Amounts.count(count, "item")) of \(source.name) \(count == 1 ? "needs" : "need") a device with a passcode",
+      "\(HumanReadable.count(count, "item")) of \(source.name) \(count == 1 ? "needs" : "need") a device with a passcode",
       why: "the key of their class exists only while a passcode is set", try: "--passcode-file PATH")
   }
 

@@ -18,7 +18,7 @@ struct DeviceErase: RunnableVerb {
     let device = try target.find(in: session)
     let before = try device.hold(.reading) { try DeviceReport($0) }
     let (name, count) = (before.name, before.itemCount ?? 0)
-    let items = count == 0 ? "no items" : Amounts.count(count, "item")
+    let items = count == 0 ? "no items" : HumanReadable.count(count, "item")
     if dryRun.isOn {
       try session.announce("Would erase \(name), with \(items), for good.")
       if session.isJSON { try session.answer(before.document([("dry_run", true), ("erased_items", .count(count))])) }
@@ -63,7 +63,7 @@ struct DeviceDelete: RunnableVerb {
     let name = device.name
     try device.requireNothingForeign()
     let count = try itemCount(of: device)
-    let whole = count.flatMap { $0 > 0 ? "\(name) and its \(Amounts.count($0, "item"))" : nil } ?? name
+    let whole = count.flatMap { $0 > 0 ? "\(name) and its \(HumanReadable.count($0, "item"))" : nil } ?? name
     let action = "delete \(whole == name ? "it" : whole) for good"
     if dryRun.isOn {
       // Nobody is asked, but what was given has to be what the run would take.

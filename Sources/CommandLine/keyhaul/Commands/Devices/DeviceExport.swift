@@ -34,7 +34,7 @@ struct DeviceExport: RunnableVerb {
     }
     let items = rows.compactMap(\.item)
     try write(items, of: device.name, in: session)
-    let count = Amounts.count(items.count, "item")
+    let count = HumanReadable.count(items.count, "item")
     session.note("Keyhaul has never been tested with a real Simulator.")
     try session.announce(
       "Wrote \(count) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. The secrets in it are not encrypted."
@@ -48,13 +48,13 @@ struct DeviceExport: RunnableVerb {
     }
     guard rows.count > items.count else { return .ok }
     session.warn(
-      "left out \(Amounts.count(rows.count - items.count, "item")) of \(device.name) that cannot be read",
-      try: "keyhaul item find \(ShellWord.quoted(device.name))")
+      "left out \(HumanReadable.count(rows.count - items.count, "item")) of \(device.name) that cannot be read",
+      try: "keyhaul item find \(ShellQuoting.quote(device.name))")
     return .partial
   }
 
   private func write(_ items: [KeychainItem], of name: String, in session: Session) throws {
-    let done = DoneChange("\(name) was written as \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
+    let done = DoneChange("\(name) was written as \(output)", look: "keyhaul inspect \(ShellQuoting.quote(output))")
     let keychain: SimulatorKeychain
     do throws(KeyhaulError) {
       keychain = try SimulatorKeychain(making: KeychainStore.tableStatements)

@@ -47,7 +47,7 @@ struct DeviceList: TabularVerb {
           }),
       ])
     } else if reports.isEmpty, broken.isEmpty {
-      session.note("There are no devices in \(HostileText.shown(home.path)) (keyhaul device create NAME).")
+      session.note("There are no devices in \(UntrustedText.escaped(home.path)) (keyhaul device create NAME).")
     } else {
       try session.say(table(reports, broken: broken.map(\.0)))
     }
@@ -59,7 +59,7 @@ struct DeviceList: TabularVerb {
 
   private static func unreadable(_ name: String) -> CommandFailure {
     CommandFailure(
-      .partial, "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name, and was skipped",
+      .partial, "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name, and was skipped",
       why: "it contains invalid UTF-8 or the replacement character U+FFFD; Keyhaul never gives a device such a name",
       try: "rename its folder with mv if it is a device")
   }
@@ -107,7 +107,7 @@ struct DeviceShow: RunnableVerb {
     let widest = report.lines.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0
     for (label, text) in report.lines {
       let label = DisplayWidth.padded(label, columns: widest) + "  "
-      for line in WordWrap.labeled(label, HostileText.shown(text), columns: session.resultStyle.width) {
+      for line in WordWrap.labeled(label, UntrustedText.escaped(text), columns: session.resultStyle.width) {
         try session.say(line)
       }
     }

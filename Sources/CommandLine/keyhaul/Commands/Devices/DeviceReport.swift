@@ -71,15 +71,15 @@ struct DeviceReport {
   /// The cells of a listing's row: name, state, passcode, items, last backup.
   var cells: [String] {
     [
-      name, stateText, isPasscodeSet.map { $0 ? "yes" : "no" } ?? "–", itemCount.map(Amounts.grouped) ?? "–",
-      record.lastBackup.map(TimeText.local) ?? "–",
+      name, stateText, isPasscodeSet.map { $0 ? "yes" : "no" } ?? "–", itemCount.map(HumanReadable.grouped) ?? "–",
+      record.lastBackup.map(LocalTimeFormat.local) ?? "–",
     ]
   }
 
   /// "iPhone, passcode set, unlocked"
   var summary: String {
     let passcode = isPasscodeSet.map { $0 ? "passcode set" : "no passcode" }
-    let items = itemCount.flatMap { $0 > 0 ? Amounts.count($0, "item") : nil }
+    let items = itemCount.flatMap { $0 > 0 ? HumanReadable.count($0, "item") : nil }
     return [Self.model(record.productType), passcode, stateText, items].compactMap(\.self).joined(separator: ", ")
   }
 
@@ -95,10 +95,10 @@ struct DeviceReport {
       (name, "\(record.productType), iOS \(record.productVersion)\(build)"),
       ("identifier", record.udid),
       ("state", isPasscodeSet.map { "\(stateText), \($0 ? "passcode set" : "no passcode")" } ?? stateText),
-      ("items", itemCount.map(Amounts.grouped) ?? "–"),
+      ("items", itemCount.map(HumanReadable.grouped) ?? "–"),
       ("apps", apps.isEmpty ? "none" : apps),
-      ("last backup", record.lastBackup.map(TimeText.local) ?? "none"),
-      ("wrong passcodes", Amounts.grouped(record.failedAttempts) + limit),
+      ("last backup", record.lastBackup.map(LocalTimeFormat.local) ?? "none"),
+      ("wrong passcodes", HumanReadable.grouped(record.failedAttempts) + limit),
       ("revision", record.revision),
     ] + published
   }

@@ -126,21 +126,21 @@ struct DeviceServe: RunnableVerb {
     }
     defer { server.stop() }
     for device in devices { session.note("Serving \(device.device.name) (\(device.udid)). Ctrl-C stops.") }
-    try session.say("export USBMUXD_SOCKET_ADDRESS=\(ShellWord.quoted(server.address))")
+    try session.say("export USBMUXD_SOCKET_ADDRESS=\(ShellQuoting.quote(server.address))")
     try session.flush()
     while Interruption.pending == nil {
       for event in events.take() { show(event, in: session) }
       LockWait.sleepOnThread(Self.pause)
     }
     server.stop()
-    for case .line(let line) in events.take() { session.note(HostileText.shown(line)) }
+    for case .line(let line) in events.take() { session.note(UntrustedText.escaped(line)) }
     session.note("Stopped.")
     return .ok
   }
 
   private func show(_ event: Event, in session: Session) {
     switch event {
-    case .line(let line): session.note(HostileText.shown(line))
+    case .line(let line): session.note(UntrustedText.escaped(line))
     case .question(let gate):
       let answer = try? session.terminal()?.line("Trust this computer on \(gate.device)? [y/N] ")
       let isTrusted = ["y", "yes"].contains(answer?.lowercased() ?? "")

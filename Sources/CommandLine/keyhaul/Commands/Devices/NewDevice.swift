@@ -65,7 +65,7 @@ struct NewDevice {
       if error.code == .badFixture, let imported {
         throw CommandFailure(
           .refused, "cannot make a device from \(imported.name)", why: error.reason,
-          try: "keyhaul inspect \(ShellWord.quoted(imported.name)) --list")
+          try: "keyhaul inspect \(ShellQuoting.quote(imported.name)) --list")
       }
       throw CommandFailure(error, device: name.text)
     }
@@ -109,7 +109,7 @@ struct NewDevice {
 /// Where `--from` finds the description of a device.
 enum FixtureSource {
   /// The descriptions that the program carries, for help: "old-phone, new-phone or hostile-names".
-  static let bundledNames = Amounts.list(BundledFixtures.names, conjunction: "or")
+  static let bundledNames = HumanReadable.list(BundledFixtures.names, conjunction: "or")
 
   /// What unlocks the devices of the bundled descriptions, which are invented and hold nothing real.
   static let passcodes =
@@ -197,8 +197,8 @@ struct DeviceFixtureVerb: RunnableVerb {
     guard let bytes = BundledFixtures.bytes(named: name) else {
       let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
       throw CommandFailure(
-        .notFound, "no description named \(HostileText.shown(name)) comes with the program",
-        why: near.map { "\"\($0)\" is similar" } ?? "there are \(Amounts.list(BundledFixtures.names))",
+        .notFound, "no description named \(UntrustedText.escaped(name)) comes with the program",
+        why: near.map { "\"\($0)\" is similar" } ?? "there are \(HumanReadable.list(BundledFixtures.names))",
         try: near.map { "keyhaul device fixture \($0)" })
     }
     try session.writeRaw(bytes)

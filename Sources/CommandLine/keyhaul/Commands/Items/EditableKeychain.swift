@@ -46,7 +46,7 @@ protocol EditableKeychain {
   func hasValues(of changes: ItemChanges, in entries: [KeychainEntry]) throws -> Bool
 
   /// Removes what killed commands left, if nothing is to be changed.
-  func sweepLeftovers()
+  func removeLeftovers()
 
   /// Changes the keychain.
   ///
@@ -87,7 +87,7 @@ extension WholeEditableKeychain {
   }
 
   func hasValues(of changes: ItemChanges, in entries: [KeychainEntry]) throws -> Bool {
-    entries.compactMap(\.item).allSatisfy { changes.changeNothing(of: $0) }
+    entries.compactMap(\.item).allSatisfy { changes.isNoOp(for: $0) }
   }
 }
 
@@ -133,15 +133,15 @@ final class EditableDevice: EditableKeychain {
   }
 
   func hasValues(of changes: ItemChanges, in entries: [KeychainEntry]) throws -> Bool {
-    guard entries.compactMap(\.item).allSatisfy({ changes.attributesChangeNothing(of: $0) }) else { return false }
+    guard entries.compactMap(\.item).allSatisfy({ changes.attributesAreNoOp(for: $0) }) else { return false }
     guard !changes.secrets.isEmpty else { return true }
     return try device.hold(.reading) { openDevice in
       let found = try selection.found(on: openDevice, wantsSecret: true).compactMap(\.item)
-      return found.count == entries.count && found.allSatisfy { changes.changeNothing(of: $0) }
+      return found.count == entries.count && found.allSatisfy { changes.isNoOp(for: $0) }
     }
   }
 
-  func sweepLeftovers() {}
+  func removeLeftovers() {}
 
   func perform(
     _ edit: ItemEdit, isRehearsed: Bool, _ done: DoneChange, in session: Session
@@ -272,7 +272,7 @@ struct EditableBackup: WholeEditableKeychain {
       try: "another copy; rewriting this copy would hide the damage")
   }
 
-  func sweepLeftovers() { BackupRewriter().sweepLeftovers(of: named.archive, at: path) }
+  func removeLeftovers() { BackupRewriter().removeLeftovers(of: named.archive, at: path) }
 
   func reach(of item: KeychainItem) -> String {
     guard opened.hasPassword, item.protection?.isThisDeviceOnly == false else {
@@ -339,7 +339,7 @@ struct EditableSimulator: WholeEditableKeychain {
 
   var note: String? { SimulatorNote.untried }
 
-  func sweepLeftovers() {}
+  func removeLeftovers() {}
 
   func perform(
     _ edit: ItemEdit, isRehearsed: Bool, _ done: DoneChange, in session: Session
@@ -351,7 +351,7 @@ struct EditableSimulator: WholeEditableKeychain {
       switch edit {
       case .add(let item):
         let prepared = try Self.byRule { () throws(KeychainRuleError) in
-          try NewItem.prepared(item, now: now, random: random)
+          try NewItemDefaults.prepared(item, now: now, random: random)
         }
         let isDeleted = (try? PrimaryKey(of: prepared)).map(deleted.contains) ?? false
         guard try keychain.put(prepared, replacing: isDeleted) != .kept else {
@@ -442,7 +442,7 @@ enum ItemEditFailure {
   /// - Parameter hasPassword: Whether the backup has a password. Without one, the keys of all classes are bound to its device.
   static func of(_ error: ItemEditError, name: String, hasPassword: Bool) -> CommandFailure {
     let status = CommandStatus(error.category)
-    let list = "keyhaul item find \(ShellWord.quoted(name))"
+    let list = "keyhaul item find \(ShellQuoting.quote(name))"
     switch error.code {
     case .duplicate:
       return CommandFailure(

@@ -39,8 +39,8 @@ struct ItemAdd: RunnableVerb {
     let keychain = try target.edit(selection, unlocking, to: "add", isRehearsed: dryRun.isOn, in: session)
     try keychain.check(attributes)
     let item = try complete(described, in: session)
-    let shown = HostileText.shown(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
-    let sentence = "\(item.kind.noun) \"\(shown)\" to \(HostileText.shown(keychain.name))"
+    let shown = UntrustedText.escaped(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
+    let sentence = "\(item.kind.noun) \"\(shown)\" to \(UntrustedText.escaped(keychain.name))"
     if !dryRun.isOn, let note = keychain.note { session.note(note) }
     let added = try keychain.perform(
       .add(item), isRehearsed: dryRun.isOn, Self.done("an item was added to \(keychain.name)", on: keychain.name),
@@ -49,7 +49,7 @@ struct ItemAdd: RunnableVerb {
     try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(reach)).")
     if keychain.hiddenCount > 0 {
       session.note(
-        "\(Amounts.count(keychain.hiddenCount, "item")) in this keychain cannot be decrypted here, so Keyhaul could not "
+        "\(HumanReadable.count(keychain.hiddenCount, "item")) in this keychain cannot be decrypted here, so Keyhaul could not "
           + "check whether the new item already existed."
       )
     }
@@ -61,7 +61,7 @@ struct ItemAdd: RunnableVerb {
 
   /// A change of a device's items.
   static func done(_ what: String, on device: String) -> DoneChange {
-    DoneChange(what, look: "keyhaul item find \(ShellWord.quoted(device))")
+    DoneChange(what, look: "keyhaul item find \(ShellQuoting.quote(device))")
   }
 
   /// The item without its secret.
@@ -96,12 +96,13 @@ struct ItemAdd: RunnableVerb {
 /// Certificates and keys as a user hands them over.
 enum ItemMaterial {
   /// - Throws: `.refused` or `.damaged` for what is not a certificate, and for a chain: an item holds one.
-  static func certificate(_ flags: ItemSecretFlags, in session: Session) throws(CommandFailure) -> CertificateFacts {
+  static func certificate(_ flags: ItemSecretFlags, in session: Session) throws(CommandFailure) -> CertificateAttributes
+  {
     let file = try file(flags, of: "the certificate", isPublic: true, in: session)
-    do throws(MaterialError) {
-      let all = try CertificateFacts.all(in: file)
+    do throws(CertificateError) {
+      let all = try CertificateAttributes.all(in: file)
       guard all.count == 1 else {
-        throw MaterialError(.unexpectedKind, "it contains \(all.count) certificates, but an item stores only one")
+        throw CertificateError(.unexpectedKind, "it contains \(all.count) certificates, but an item stores only one")
       }
       return all[0]
     } catch {
@@ -112,7 +113,7 @@ enum ItemMaterial {
   /// - Throws: `.refused` or `.damaged` for what is no key in clear.
   static func key(_ flags: ItemSecretFlags, in session: Session) throws(CommandFailure) -> KeyMaterial {
     let file = try file(flags, of: "the key", isPublic: false, in: session)
-    do throws(MaterialError) {
+    do throws(CertificateError) {
       return try KeyMaterial(parsing: file)
     } catch {
       throw CommandFailure(error, doing: "cannot read the key")

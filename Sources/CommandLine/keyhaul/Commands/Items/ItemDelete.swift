@@ -34,11 +34,11 @@ struct ItemDelete: RunnableVerb {
     let keychain = try target.edit(selection, unlocking, to: "delete", isRehearsed: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: nil, in: session)
     guard !entries.isEmpty else {
-      session.note("No item \(keychain.preposition) \(HostileText.shown(target.keychain)) matches.")
+      session.note("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
       if session.isJSON { try session.answer(keychain.document, of: [], outcome(0)) }
       return .noMatch
     }
-    let (items, name) = (Amounts.count(entries.count, "item"), HostileText.shown(keychain.name))
+    let (items, name) = (HumanReadable.count(entries.count, "item"), UntrustedText.escaped(keychain.name))
     if dryRun.isOn {
       try session.announce("Would delete \(items) from \(name):")
       try session.say(FoundItemTable.table(of: entries, style: session.resultStyle))

@@ -137,17 +137,17 @@ struct ItemFind: TabularVerb {
   private func end(_ rows: [KeychainEntry], of found: FoundKeychain, in session: Session) -> CommandStatus {
     let name = target.keychain
     guard !rows.isEmpty else {
-      session.note("No item \(found.isDevice ? "on" : "in") \(HostileText.shown(name)) matches.")
+      session.note("No item \(found.isDevice ? "on" : "in") \(UntrustedText.escaped(name)) matches.")
       return .noMatch
     }
     let unreadable = rows.filter { $0.item == nil }
     guard let first = unreadable.first else { return .ok }
     session.warn(
-      "\(Amounts.count(unreadable.count, "item")) of \(name) cannot be read\(found.isDevice ? "" : " here")",
+      "\(HumanReadable.count(unreadable.count, "item")) of \(name) cannot be read\(found.isDevice ? "" : " here")",
       why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.fault(of: first))",
       try: found.isDevice
         ? "restore \(unreadable.count == 1 ? "it" : "them") from a backup"
-        : first.reason.map { "keyhaul explain \($0.rawValue)" } ?? "keyhaul inspect \(ShellWord.quoted(name)) --list")
+        : first.reason.map { "keyhaul explain \($0.rawValue)" } ?? "keyhaul inspect \(ShellQuoting.quote(name)) --list")
     return .partial
   }
 
@@ -179,7 +179,7 @@ struct ItemFind: TabularVerb {
       // On a terminal, what would act on it is shown as text.
       var shown = SensitiveBuffer()
       for line in CSV.lines(of: table) {
-        HostileText.show(line, in: &shown)
+        UntrustedText.appendEscaped(line, to: &shown)
         shown.append(UInt8(ascii: "\n"))
       }
       try shown.withBytes { (shown) throws(CommandFailure) in try session.writeRaw(shown) }
@@ -199,7 +199,7 @@ struct ItemFind: TabularVerb {
   private func writeSecret(of rows: [KeychainEntry], keepsGuarded: Bool, in session: Session) throws(CommandFailure) {
     guard let row = rows.first, rows.count == 1 else {
       throw .usage(
-        "--reveal prints one secret, and \(Amounts.count(rows.count, "item match", plural: "items match"))",
+        "--reveal prints one secret, and \(HumanReadable.count(rows.count, "item match", plural: "items match"))",
         why: "text output cannot tell them apart", try: "more attributes, or --json")
     }
     let name = DisplayWidth.cut(ItemText.name(row.identity), columns: 60, ellipsis: "…")
@@ -217,7 +217,7 @@ struct ItemFind: TabularVerb {
   private func warnOfGuarded(_ rows: [KeychainEntry], in session: Session) {
     let count = rows.count { $0.item?.asksForOwner == true }
     guard count > 0 else { return }
-    let failure = Self.asksForOwner(Amounts.count(count, "item"), isPlural: count != 1)
+    let failure = Self.asksForOwner(HumanReadable.count(count, "item"), isPlural: count != 1)
     session.warn(failure.message, why: failure.why, of: failure.errno)
   }
 
@@ -233,8 +233,8 @@ struct ItemFind: TabularVerb {
 enum FoundItemTable {
   /// Where names would be cut, classes go by their codes and dates without their time: nobody knows an item by those.
   static func table(of rows: [KeychainEntry], style: TextStyle) -> Table {
-    let whole = [TimeText.local, TimeText.localDay].map { table(of: rows, isShort: false, changed: $0) }
-    return whole.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: TimeText.localDay)
+    let whole = [LocalTimeFormat.local, LocalTimeFormat.localDay].map { table(of: rows, isShort: false, changed: $0) }
+    return whole.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: LocalTimeFormat.localDay)
   }
 
   private static func table(of rows: [KeychainEntry], isShort: Bool, changed: (KeychainDate) -> String) -> Table {

@@ -48,10 +48,10 @@ struct ItemUpdate: RunnableVerb {
     if newSecret.isGiven {
       wanted.secrets[.valueData] = try readSecret(of: readable, in: session)
     }
-    let items = Amounts.count(readable.count, "item")
-    let place = "\(keychain.preposition) \(HostileText.shown(keychain.name))"
+    let items = HumanReadable.count(readable.count, "item")
+    let place = "\(keychain.preposition) \(UntrustedText.escaped(keychain.name))"
     if try keychain.hasValues(of: wanted, in: readable) {
-      if !dryRun.isOn { keychain.sweepLeftovers() }
+      if !dryRun.isOn { keychain.removeLeftovers() }
       try session.announce(
         "Nothing to do: \(items) \(place) already \(readable.count == 1 ? "has" : "have") these values.")
       return try end(entries, changed: [], isMatched: true, of: keychain, in: session)
@@ -109,18 +109,18 @@ struct ItemUpdate: RunnableVerb {
     let unreadable = entries.count { $0.item == nil }
     if unreadable > 0 {
       session.warn(
-        "\(Amounts.count(unreadable, "item")) of \(keychain.name) cannot be read and "
+        "\(HumanReadable.count(unreadable, "item")) of \(keychain.name) cannot be read and "
           + "\(unreadable == 1 ? "was" : "were") not changed",
         try: keychain is EditableDevice ? "restore \(unreadable == 1 ? "it" : "them") from a backup" : nil)
       return .partial
     }
     guard changed.isEmpty, !isMatched else { return .ok }
-    session.note("No item \(keychain.preposition) \(HostileText.shown(target.keychain)) matches.")
+    session.note("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
     return .noMatch
   }
 
   private static func subject(of rows: [KeychainEntry]) -> String {
-    guard let row = rows.first, rows.count == 1 else { return Amounts.count(rows.count, "item") }
+    guard let row = rows.first, rows.count == 1 else { return HumanReadable.count(rows.count, "item") }
     return ItemText.name(row.identity)
   }
 }

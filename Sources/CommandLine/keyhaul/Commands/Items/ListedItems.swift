@@ -57,7 +57,7 @@ struct ListedItems {
     let count = hidden.count
     guard count > 0 else { return false }
     session.note(
-      "\(Amounts.count(count, "item")) of \(HostileText.shown(name)) cannot be decrypted here and may match; inspect "
+      "\(HumanReadable.count(count, "item")) of \(UntrustedText.escaped(name)) cannot be decrypted here and may match; inspect "
         + "--list shows the reasons."
     )
     return hidden.contains { $0.reason?.isDamage == true }

@@ -26,7 +26,7 @@ enum FoundTarget {
     progress: (Int, Int) -> Void
   ) throws(CommandFailure) {
     if case .simulator(let simulator) = self {
-      let look = "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list"
+      let look = "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list"
       return try simulator.change(DoneChange(end.clause, look: look), in: session) {
         (keychain) throws(KeyhaulError) in
         try Restorer.restore(plan, onto: .simulator(simulator.target.locked(keychain)), progress: progress)

@@ -271,14 +271,16 @@ struct PlanCommand: BackupVerb {
     try report.say(in: session)
     guard let output else { return }
     try session.say()
-    let saved = "Saved to \(HostileText.shown(output))."
+    let saved = "Saved to \(UntrustedText.escaped(output))."
     guard !redact, report.source.isArchive, let to = move.to else {
       try session.say("\(saved) It is only a report: restore --plan needs a plan made from a backup, with names.")
       return
     }
     if let obstacle = report.obstacle { return try session.say("\(saved) \(obstacle)") }
     let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
-    let words = [(source, "ARCHIVE"), (to, "DEVICE"), (output, "PLAN")].map { ShellWord.typed($0, else: $1) }
+    let words = [(source, "ARCHIVE"), (to, "DEVICE"), (output, "PLAN")].map {
+      ShellQuoting.argument($0, placeholder: $1)
+    }
     try session.say("\(saved) To do exactly this:")
     try session.say(
       "  " + session.completed("keyhaul restore \(words[0]) --to \(words[1]) --plan \(words[2])\(policy)"))
@@ -368,11 +370,11 @@ extension PlanCommand {
     guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
     session.warn(
       "\(target) would be treated as a source device", why: "the target device follows --to",
-      try: "--to \(ShellWord.quoted(target))")
+      try: "--to \(ShellQuoting.quote(target))")
   }
 
   var shownParts: [String] {
-    (move.to.map { ["--to", ShellWord.quoted($0)] } ?? []) + (view.map { [$0.flag] } ?? [])
+    (move.to.map { ["--to", ShellQuoting.quote($0)] } ?? []) + (view.map { [$0.flag] } ?? [])
   }
 
   /// With the target as it is now: an answer about an earlier state of it is another one.
@@ -410,7 +412,7 @@ extension PlanCommand {
 
   static func finding(in document: JSONValue) -> String? {
     guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else { return nil }
-    return "\(Amounts.grouped(arrives)) of \(Amounts.grouped(total)) move"
+    return "\(HumanReadable.grouped(arrives)) of \(HumanReadable.grouped(total)) move"
   }
 
   /// Where a document counts: of a plan in its summary, of a plan without a target in what a new device would get.

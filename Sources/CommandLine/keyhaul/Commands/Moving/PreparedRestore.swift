@@ -61,7 +61,7 @@ struct PreparedRestore {
     guard count > 0 else { return }
     throw .usage(
       "\(selection.path) leaves out items that \(saved.path) puts back",
-      why: "\(Amounts.count(count, "item")) would be lost on \(target.name), although the plan says that "
+      why: "\(HumanReadable.count(count, "item")) would be lost on \(target.name), although the plan says that "
         + "\(count == 1 ? "it stays" : "they stay")",
       try: "a plan with --existing merge, or the whole plan")
   }
@@ -125,13 +125,13 @@ struct RestoreSelection {
     if let unknownIndex = indexes.subtracting(known).min() {
       throw .usage(
         "\(path) names item \(unknownIndex)",
-        why: "\(named.name) has \(Amounts.count(known.count, "item")), counted from 0",
+        why: "\(named.name) has \(HumanReadable.count(known.count, "item")), counted from 0",
         try: "plan --json shows the index of each item")
     }
     let staying = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
     guard let first = staying.first, let reason = first.outcome.reason else { return }
     session?.warn(
-      "\(Amounts.count(staying.count, "item")) of \(path) will not be restored",
+      "\(HumanReadable.count(staying.count, "item")) of \(path) will not be restored",
       why: "the first is item \(first.index): \(reason.rawValue)", try: "keyhaul explain \(reason.rawValue)")
   }
 }

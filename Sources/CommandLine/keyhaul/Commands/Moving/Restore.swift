@@ -137,7 +137,7 @@ struct Restore: RunnableVerb {
     try Interruption.check()
     let end = RestoreEnd(report.plan, device: held.name)
     try session.progress(
-      "Restoring \(Amounts.count(end.restored, "item"))", phase: "restore"
+      "Restoring \(HumanReadable.count(end.restored, "item"))", phase: "restore"
     ) { (progress) throws(CommandFailure) in
       try target.restore(report.plan, onto: held, end, in: session) { progress.update(done: $0, total: $1) }
     }
@@ -208,7 +208,7 @@ struct MoveOptions: ParsableArguments {
         + (isStream
           ? ""
           : ". To see what you would lose before you choose a device: keyhaul plan "
-            + "\(ShellWord.quoted(archive))"))
+            + "\(ShellQuoting.quote(archive))"))
   }
 
   @OptionGroup var existing: ExistingItemOptions

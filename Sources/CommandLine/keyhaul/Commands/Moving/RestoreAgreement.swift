@@ -27,7 +27,7 @@ struct RestoreAgreement {
     let holdsItems = !prepared.opened.archive.items.isEmpty
     let isPointless = report.plan.onlyRemoves || report.plan.decisions.isEmpty && !report.plan.removed.isEmpty
     guard isPointless, holdsItems else { return }
-    let removed = Amounts.count(report.plan.removed.count, "item")
+    let removed = HumanReadable.count(report.plan.removed.count, "item")
     let emptyList = prepared.selection.flatMap { $0.indexes.isEmpty ? $0.path : nil }
     let advice =
       emptyList.map { "list items in \($0); --only without --existing merge removes the existing items" }
@@ -37,7 +37,7 @@ struct RestoreAgreement {
       .refused,
       "no item of \(report.source.name) would be restored to \(report.target.name), so nothing was removed "
         + "from it",
-      why: "the restore would restore none of \(Amounts.count(prepared.opened.archive.items.count, "item")) and "
+      why: "the restore would restore none of \(HumanReadable.count(prepared.opened.archive.items.count, "item")) and "
         + "remove \(removed)", try: advice)
   }
 
@@ -55,8 +55,8 @@ struct RestoreAgreement {
       removed == 1
       ? "the 1 item removed from \(target)"
       : count == removed
-        ? "each of the \(Amounts.grouped(removed)) items removed from \(target)"
-        : "\(Amounts.grouped(count)) of the \(Amounts.grouped(removed)) items removed from \(target)"
+        ? "each of the \(HumanReadable.grouped(removed)) items removed from \(target)"
+        : "\(HumanReadable.grouped(count)) of the \(HumanReadable.grouped(removed)) items removed from \(target)"
     let why = "\(which) may be the only intact copy of an item that is lost in \(source)"
     guard !isChange || !session.common.yes || isPolicyChosen else {
       throw CommandFailure(

@@ -149,9 +149,9 @@ struct Why: RunnableVerb {
   ) throws(CommandFailure) -> CommandStatus {
     if report.stories.isEmpty {
       if session.isJSON { try session.say(report) }
-      session.note("No item in \(HostileText.shown(report.source.name)) matches.")
+      session.note("No item in \(UntrustedText.escaped(report.source.name)) matches.")
       if sealed > 0 {
-        session.note("\(Amounts.count(sealed, "encrypted item")) may match.")
+        session.note("\(HumanReadable.count(sealed, "encrypted item")) may match.")
         session.note("inspect --list shows their numbers; --item N explains one of them.")
       }
       if !report.source.isDevice { session.note(UnseenItems.line) }
@@ -159,7 +159,7 @@ struct Why: RunnableVerb {
     }
     try session.say(report)
     guard isDamaged else { return .ok }
-    let count = "\(Amounts.count(sealed, "item")) of \(HostileText.shown(report.source.name))"
+    let count = "\(HumanReadable.count(sealed, "item")) of \(UntrustedText.escaped(report.source.name))"
     session.note(
       "\(count) cannot be decrypted here and may also match. At least one is damaged.")
     return .partial

@@ -64,12 +64,12 @@ struct SimulatorList: TabularVerb {
         "simulators": .array(entries.map(Self.json)),
       ])
     } else if entries.isEmpty {
-      session.note("No Simulator in \(HostileText.shown(directory)) has a keychain.")
+      session.note("No Simulator in \(UntrustedText.escaped(directory)) has a keychain.")
     } else {
       var table = Table([.init("SIMULATOR", flexible: true), .init("ITEMS", rightAligned: true), .init("SCHEMA")])
       for entry in entries {
         table.add([
-          entry.name, entry.found.map { Amounts.grouped($0.rows.count) } ?? "–",
+          entry.name, entry.found.map { HumanReadable.grouped($0.rows.count) } ?? "–",
           entry.found?.database.schema?.text ?? entry.fault ?? "–",
         ])
       }

@@ -37,18 +37,18 @@ struct SimulatorSeed: RunnableVerb {
     source.keep(groups: app)
     let items = source.items
     guard !items.isEmpty else {
-      session.note("No item in \(HostileText.shown(source.name)) matches.")
+      session.note("No item in \(UntrustedText.escaped(source.name)) matches.")
       if session.isJSON { try session.answer(document(simulator, source, Outcome(placements: [], same: 0))) }
       return .noMatch
     }
     let outcome = try put(source, into: simulator, in: session)
     if source.unreadableCount > 0 {
       session.warn(
-        "left out \(Amounts.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
+        "left out \(HumanReadable.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
         why: source.unreadableCount == 1
           ? "only its device can decrypt it, or it is damaged"
           : "only their device can decrypt them, or they are damaged",
-        try: "keyhaul inspect \(ShellWord.quoted(from)) --list")
+        try: "keyhaul inspect \(ShellQuoting.quote(from)) --list")
     }
     if session.isJSON { try session.answer(document(simulator, source, outcome)) }
     return source.unreadableCount > 0 ? .partial : .ok
@@ -69,7 +69,7 @@ struct SimulatorSeed: RunnableVerb {
       [
         (count(.added), "new"), (count(.replaced), "replaced"), (same, "already there"),
         (count(.kept), "kept with other values"),
-      ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+      ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
     }
   }
 
@@ -82,7 +82,7 @@ struct SimulatorSeed: RunnableVerb {
     let others = source.items.filter { !standing.hold($0) }
     let same = source.items.count - others.count
     func carriedOut(isRehearsed: Bool, _ what: String) throws(CommandFailure) -> Outcome {
-      let done = DoneChange(what, look: "keyhaul inspect \(ShellWord.quoted(place)) --list")
+      let done = DoneChange(what, look: "keyhaul inspect \(ShellQuoting.quote(place)) --list")
       let placements = try simulator.change(done, isRehearsed: isRehearsed, in: session) {
         (keychain) throws(KeyhaulError) in
         var placements: [SimulatorKeychain.Placement] = []
@@ -92,9 +92,9 @@ struct SimulatorSeed: RunnableVerb {
       return Outcome(placements: placements, same: same)
     }
     let expected = others.isEmpty ? Outcome(placements: [], same: same) : try carriedOut(isRehearsed: true, "")
-    let count = Amounts.count(expected.put, "item")
+    let count = HumanReadable.count(expected.put, "item")
     guard expected.put > 0 else {
-      let all = "\(Amounts.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") already in \(place)"
+      let all = "\(HumanReadable.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") already in \(place)"
       try session.announce(
         others.isEmpty ? "Nothing to do: \(all)." : "Nothing to do in \(place): \(expected.words).")
       return expected
@@ -105,10 +105,11 @@ struct SimulatorSeed: RunnableVerb {
     }
     session.note(SimulatorNote.untried)
     let replaced = expected.count(.replaced)
-    let loss = replaced == 0 ? "" : ", replacing \(Amounts.grouped(replaced))"
+    let loss = replaced == 0 ? "" : ", replacing \(HumanReadable.grouped(replaced))"
     try session.confirm("Put \(count) into \(place)\(loss)?", refusal: "putting \(count) into \(place)\(loss)")
     let outcome = try carriedOut(isRehearsed: false, "\(place) received \(count) from \(name)")
-    try session.announce("Put \(Amounts.count(outcome.put, "item")) from \(name) into \(place): \(outcome.words).")
+    try session.announce(
+      "Put \(HumanReadable.count(outcome.put, "item")) from \(name) into \(place): \(outcome.words).")
     return outcome
   }
 

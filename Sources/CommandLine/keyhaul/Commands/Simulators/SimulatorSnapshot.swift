@@ -35,9 +35,9 @@ struct SimulatorSnapshot: RunnableVerb {
     }
     try session.prepareOutput(output, inputs: simulator.found.files)
     try session.changing(
-      DoneChange("\(simulator.name) was saved as \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
+      DoneChange("\(simulator.name) was saved as \(output)", look: "keyhaul inspect \(ShellQuoting.quote(output))")
     ) { () throws(CommandFailure) in try ReportFile.write(simulator.database.image, to: output) }
-    let count = Amounts.count(simulator.rows.count, "row")
+    let count = HumanReadable.count(simulator.rows.count, "row")
     try session.announce("Saved \(simulator.name) with \(count) as \(output). The file's secrets are not encrypted.")
     if session.isJSON {
       try session.answer(
@@ -75,12 +75,12 @@ struct SimulatorReset: RunnableVerb {
       let others = Set(simulator.rows.compactMap { $0.opened.item?.accessGroup })
       let near = app.first.flatMap { EditDistance.nearest(to: $0, among: others.sorted()) }
       session.note(
-        "No item of \(HostileText.shown(simulator.name)) has this access group"
-          + (near.map { "; \(HostileText.shown($0)) is similar." } ?? "."))
+        "No item of \(UntrustedText.escaped(simulator.name)) has this access group"
+          + (near.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
       if session.isJSON { try session.answer(simulator.document("reset", [("removed", 0)], isDryRun: dryRun.isOn)) }
       return .noMatch
     }
-    let items = Amounts.count(count, "item")
+    let items = HumanReadable.count(count, "item")
     var removed = 0
     if dryRun.isOn {
       try session.announce("Would delete \(items) from \(simulator.name).")
@@ -89,11 +89,11 @@ struct SimulatorReset: RunnableVerb {
       try session.confirm("Delete \(items) from \(simulator.name)?", refusal: "deleting items from \(simulator.name)")
       let done = DoneChange(
         "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
-        look: "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list")
+        look: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
       removed = try simulator.change(done, in: session) { (keychain) throws(KeyhaulError) in
         try keychain.removeItems(ofGroups: app)
       }
-      try session.announce("Deleted \(Amounts.count(removed, "item")) from \(simulator.name).")
+      try session.announce("Deleted \(HumanReadable.count(removed, "item")) from \(simulator.name).")
     }
     if session.isJSON {
       try session.answer(simulator.document("reset", [("removed", .count(removed))], isDryRun: dryRun.isOn))

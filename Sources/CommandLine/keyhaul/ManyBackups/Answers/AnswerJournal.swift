@@ -138,7 +138,7 @@ final class AnswerJournal: Sendable {
     } catch {
       throw CommandFailure(
         .failed, "could not write \(path)",
-        why: error.isDiskFull ? "\(error.reason) (needs \(Amounts.bytes(bytes.count)))" : error.reason,
+        why: error.isDiskFull ? "\(error.reason) (needs \(HumanReadable.bytes(bytes.count)))" : error.reason,
         try: error.isDiskFull ? "free space and run the command again; it continues where it stopped" : nil, of: error)
     }
   }
@@ -178,7 +178,7 @@ private struct AnswerLines {
       guard waiting.count <= AnswerJournal.maximumLineByteCount else {
         throw CommandFailure(
           .refused, "refused to read \(name)",
-          why: "it has a line of more than \(Amounts.bytes(AnswerJournal.maximumLineByteCount))",
+          why: "it has a line of more than \(HumanReadable.bytes(AnswerJournal.maximumLineByteCount))",
           try: "another file after --resume")
       }
       try fill()

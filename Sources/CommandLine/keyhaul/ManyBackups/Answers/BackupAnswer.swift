@@ -173,20 +173,23 @@ struct AnswerSummary: Equatable, Sendable {
   var sentence: String {
     let codes = countByCode.sorted { $0.key < $1.key }
     let parts = codes.enumerated().map { index, entry in
-      "\(Amounts.grouped(entry.value)) \(index == 0 ? "with exit code" : "with") \(entry.key)"
+      "\(HumanReadable.grouped(entry.value)) \(index == 0 ? "with exit code" : "with") \(entry.key)"
         + (entry.key == 0 ? "" : " (\(idByCode[entry.key] ?? "?"))")
     }
-    return "\(Amounts.count(count, "backup")): \(Amounts.list(parts))."
+    return "\(HumanReadable.count(count, "backup")): \(HumanReadable.list(parts))."
   }
 
   /// What else there is to say: what was answered before, and what was passed over.
   var remarks: [String] {
     var lines: [String] = []
     if resumedCount > 0 {
-      lines.append("\(Amounts.count(resumedCount, "result")) \(resumedCount == 1 ? "was" : "were") already there.")
+      lines.append(
+        "\(HumanReadable.count(resumedCount, "result")) \(resumedCount == 1 ? "was" : "were") already there.")
     }
-    let passed = passedOver.counts.filter { $0.count > 0 }.map { Amounts.count($0.count, $0.noun, plural: $0.plural) }
-    if !passed.isEmpty { lines.append("Skipped in folders: \(Amounts.list(passed)).") }
+    let passed = passedOver.counts.filter { $0.count > 0 }.map {
+      HumanReadable.count($0.count, $0.noun, plural: $0.plural)
+    }
+    if !passed.isEmpty { lines.append("Skipped in folders: \(HumanReadable.list(passed)).") }
     return lines
   }
 

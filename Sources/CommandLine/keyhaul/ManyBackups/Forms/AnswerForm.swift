@@ -85,7 +85,7 @@ struct AnswerTableForm: AnswerForm {
   func foot(_ summary: AnswerSummary) -> String { "" }
 
   private func line(_ fields: [String]) -> String {
-    isShown ? HostileText.shown(CSV.fields(fields)) + "\n" : CSV.line(fields)
+    isShown ? UntrustedText.escaped(CSV.fields(fields)) + "\n" : CSV.line(fields)
   }
 }
 
@@ -110,7 +110,8 @@ struct AnswerTextForm: AnswerForm {
   func row(_ answer: BackupAnswer, isFirst: Bool) -> String {
     let facts = answer.facts
     let cells = [
-      String(answer.code), finding(answer), facts.deviceName ?? "-", facts.date.map { TimeText.localDay($0) } ?? "-",
+      String(answer.code), finding(answer), facts.deviceName ?? "-",
+      facts.date.map { LocalTimeFormat.localDay($0) } ?? "-",
       facts.isEncrypted.map { $0 ? "yes" : "no" } ?? "-", facts.hasSeal.map { $0 ? "yes" : "no" } ?? "-",
     ]
     var lines = [style.painted(line(cells, answer.path), answer.code == 0 ? nil : .red)]
@@ -125,7 +126,7 @@ struct AnswerTextForm: AnswerForm {
   func foot(_ summary: AnswerSummary) -> String {
     var lines = ["", summary.sentence] + summary.remarks
     if let path = summary.firstWithoutFault {
-      let words = [call, ShellWord.typed(path, else: "ARCHIVE")] + parts
+      let words = [call, ShellQuoting.argument(path, placeholder: "ARCHIVE")] + parts
       lines.append("One of them in full: \(words.joined(separator: " "))")
     }
     return lines.map { style.adapted($0) + "\n" }.joined()
@@ -141,6 +142,6 @@ struct AnswerTextForm: AnswerForm {
   }
 
   private func shown(_ text: String, keepingEscapes: Bool = false) -> String {
-    style.adapted(HostileText.shown(text, keepingEscapes: keepingEscapes))
+    style.adapted(UntrustedText.escaped(text, keepingEscapes: keepingEscapes))
   }
 }

@@ -149,7 +149,7 @@ final class BackupWalk {
     BackupPlace(
       path,
       fault: CommandFailure(
-        error.isAbsence ? .notFound : .failed, "could not read \(path)", why: error.reason,
+        error.isNotFound ? .notFound : .failed, "could not read \(path)", why: error.reason,
         try: "check its permissions",
         of: error))
   }

@@ -8,7 +8,7 @@ final class PathList {
   static let maximumByteCount = 65_536
 
   private let name: String
-  private let file: Descriptor?
+  private let file: OwnedFileDescriptor?
   private let descriptor: FileDescriptor
   private let system = FileSystem.real
   private var waiting: [UInt8] = []
@@ -36,7 +36,7 @@ final class PathList {
       file = consume opened
     } catch {
       throw CommandFailure(
-        error.isAbsence ? .notFound : .failed, "cannot read the list of paths", why: "\(path): \(error.reason)",
+        error.isNotFound ? .notFound : .failed, "cannot read the list of paths", why: "\(path): \(error.reason)",
         try: "check the path", of: error)
     }
   }
@@ -46,7 +46,7 @@ final class PathList {
     while let bytes = try nextBytes() {
       guard !bytes.isEmpty else { continue }
       guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
-        let shown = HostileText.shown(String(decoding: bytes, as: UTF8.self))
+        let shown = UntrustedText.escaped(String(decoding: bytes, as: UTF8.self))
         return BackupPlace(
           shown,
           fault: .usage(
@@ -77,7 +77,7 @@ final class PathList {
     guard waiting.count <= Self.maximumByteCount else {
       throw CommandFailure(
         .refused, "refused to read the list of paths",
-        why: "\(name) has a path of more than \(Amounts.bytes(Self.maximumByteCount))", try: "the right file")
+        why: "\(name) has a path of more than \(HumanReadable.bytes(Self.maximumByteCount))", try: "the right file")
     }
     var buffer = [UInt8](repeating: 0, count: Self.maximumByteCount)
     let descriptor = descriptor

@@ -219,7 +219,7 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
       warnings.append(
         SessionRecord.Warning(
           "its result is left out here", why: "it is too large for a combined result",
-          try: "\(name) \(ShellWord.typed(place.path, else: "ARCHIVE"))"))
+          try: "\(name) \(ShellQuoting.argument(place.path, placeholder: "ARCHIVE"))"))
     }
     return BackupAnswer(
       verb: word, asked: question(hasPassword: hasPassword), path: place.path, facts: facts,

@@ -65,7 +65,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
           if isPrintedToo { try print(text) }
         }
       }
-      session.note("Wrote \(HostileText.shown(output)).")
+      session.note("Wrote \(UntrustedText.escaped(output)).")
     } else {
       try answer(adding: &summary, print)
     }
@@ -97,7 +97,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
         try put((count == 0 ? form.head() : "") + form.row(answer, isFirst: count == 0))
         count += 1
       })
-    try Interruption.check(count == 0 ? "there are no results" : "\(Amounts.count(count, "backup")) had results")
+    try Interruption.check(count == 0 ? "there are no results" : "\(HumanReadable.count(count, "backup")) had results")
     guard count > 0 else {
       throw CommandFailure(.noMatch, "no backup was given", why: "the list of paths is empty", try: "a list with paths")
     }

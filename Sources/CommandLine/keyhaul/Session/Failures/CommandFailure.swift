@@ -16,7 +16,7 @@ struct CommandFailure: Error, Equatable {
   /// Ends the program without a word, as a closed pipe does.
   var isSilent = false
   /// On which side of the moment in which a change became final it happened.
-  var stage = ChangeStage.beforeCommit
+  var stage = CommitStage.beforeCommit
   /// What was done and stands, where that is so: a clause.
   var done: String?
   /// The reason of the system call that failed; `nil` if none did.
@@ -83,9 +83,9 @@ extension Remedy {
     case .words(let text): text
     case .listDevices: "keyhaul device list"
     case .waitForOtherProcess: "wait, or add --wait 30s"
-    case .unlock(let device): "keyhaul device unlock \(ShellWord.quoted(device))"
-    case .setPasscode(let device): "keyhaul device passcode set \(ShellWord.quoted(device))"
-    case .changePasscode(let device): "keyhaul device passcode change \(ShellWord.quoted(device))"
+    case .unlock(let device): "keyhaul device unlock \(ShellQuoting.quote(device))"
+    case .setPasscode(let device): "keyhaul device passcode set \(ShellQuoting.quote(device))"
+    case .changePasscode(let device): "keyhaul device passcode change \(ShellQuoting.quote(device))"
     case .removePasscode: "keyhaul device passcode remove, to leave the device without one"
     case .newerSystem(let version): "a device created with --ios \(version) or later"
     case .keepInMemory: "set TMPDIR to a folder with free space, or add --memory"

@@ -46,7 +46,7 @@ struct PasswordList: Sendable {
       exposure = try FileSystem.real.exposure(of: path)
     } catch {
       throw CommandFailure(
-        error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
+        error.isNotFound ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
         try: "check the path", of: error)
     }
     let (why, advice): (String, String)
@@ -54,11 +54,11 @@ struct PasswordList: Sendable {
     case nil: return
     case .writableFile(let place):
       why = "\(place) can be changed by other users, and contains commands that Keyhaul runs"
-      advice = "chmod 600 \(ShellWord.quoted(place))"
+      advice = "chmod 600 \(ShellQuoting.quote(place))"
     case .writableFolder(let place):
       why =
         "other users can write to the folder \(place) and replace the list, which contains commands that Keyhaul runs"
-      advice = "chmod go-w \(ShellWord.quoted(place))"
+      advice = "chmod go-w \(ShellQuoting.quote(place))"
     case .otherOwner(let place):
       why = "\(place) belongs to another user, who can change the commands that Keyhaul runs"
       advice = "copy the list into a folder of your own"
@@ -87,8 +87,8 @@ struct PasswordList: Sendable {
     }
     guard entries.count <= maximumEntryCount else {
       throw .usage(
-        "\(name) has \(Amounts.grouped(entries.count)) lines",
-        why: "Keyhaul tries at most \(Amounts.grouped(maximumEntryCount)) passwords",
+        "\(name) has \(HumanReadable.grouped(entries.count)) lines",
+        why: "Keyhaul tries at most \(HumanReadable.grouped(maximumEntryCount)) passwords",
         try: "use one pattern for several backups")
     }
     return entries

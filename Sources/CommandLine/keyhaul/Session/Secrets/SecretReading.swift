@@ -24,7 +24,7 @@ extension Session {
     let bytes = try read(source, family: flags.family, subject: subject)
     if !flags.family.isTakenVerbatim { bytes.dropTrailingNewline() }
     if flags.family.isTakenWithoutMark(isNew: isNew), bytes.dropByteOrderMark() {
-      note("\(HostileText.shown(subject)): the byte order mark before the \(flags.family.noun) was ignored.")
+      note("\(UntrustedText.escaped(subject)): the byte order mark before the \(flags.family.noun) was ignored.")
     }
     return try checkedPassword(bytes.secret(), family: flags.family, subject: subject)
   }
@@ -118,7 +118,7 @@ extension Session {
   }
 
   private func promptText(_ title: String) -> String {
-    messageStyle.adapted(HostileText.shown(title, columns: 100)) + ": "
+    messageStyle.adapted(UntrustedText.escaped(title, columns: 100)) + ": "
   }
 
   private func checkedPassword(
@@ -166,7 +166,7 @@ extension Session {
   ) throws(CommandFailure) -> WipedBuffer {
     // A pipe with a name waits here for whoever fills it.
     let system = FileSystem.real
-    let file: Descriptor
+    let file: OwnedFileDescriptor
     do throws(Errno) {
       file = try Interruption.leavingAtOnce { () throws(Errno) in try system.openForReading(path, .waits) }
     } catch {
@@ -177,7 +177,7 @@ extension Session {
     if !isPublic, let status = try? system.status(of: raw), status.kind == .file, status.permissions & 0o044 != 0 {
       warn(
         "other users can read \(path)", why: "they can see the \(family.noun) of \(subject) in it",
-        try: "chmod 600 \(ShellWord.quoted(path))")
+        try: "chmod 600 \(ShellQuoting.quote(path))")
     }
     let bytes = try drain(raw.rawValue, name: path, family: family, of: subject)
     try? file.close(system)
@@ -202,8 +202,8 @@ extension Session {
     _ name: String, _ error: Errno, family: SecretFamily, of subject: String
   ) -> CommandFailure {
     CommandFailure(
-      error.isAbsence ? .notFound : .failed, "cannot read the \(family.noun) of \(subject)",
-      why: "\(name): \(error.reason)", try: error.isAbsence ? "check the path" : family.flags, of: error)
+      error.isNotFound ? .notFound : .failed, "cannot read the \(family.noun) of \(subject)",
+      why: "\(name): \(error.reason)", try: error.isNotFound ? "check the path" : family.flags, of: error)
   }
 }
 
@@ -238,7 +238,8 @@ enum SecretDraining {
   static func overLimit(_ name: String, family: SecretFamily) -> CommandFailure {
     CommandFailure(
       .refused, "refused to read the \(family.noun) from \(name)",
-      why: "it is longer than the limit of \(Amounts.bytes(SecretLimits.maximumByteCount))", try: "the right file")
+      why: "it is longer than the limit of \(HumanReadable.bytes(SecretLimits.maximumByteCount))", try: "the right file"
+    )
   }
 }
 

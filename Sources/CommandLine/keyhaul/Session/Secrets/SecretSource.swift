@@ -45,7 +45,7 @@ enum SecretSource: Equatable, Sendable {
     ].compactMap { $0 }
     if given.count > 1 {
       throw .usage(
-        "\(Amounts.list(given)) cannot be used together",
+        "\(HumanReadable.list(given)) cannot be used together",
         why: "each specifies a source for the \(family.noun)",
         try: "use only one of them")
     }
@@ -190,6 +190,6 @@ enum SecretFamily: String, CaseIterable, Sendable {
       case .deviceKey: ["file", "fd"]
       default: ["file", "fd", "command"]
       }
-    return Amounts.list(endings.map { "--\(flagPrefix)-\($0)" }, conjunction: "or")
+    return HumanReadable.list(endings.map { "--\(flagPrefix)-\($0)" }, conjunction: "or")
   }
 }

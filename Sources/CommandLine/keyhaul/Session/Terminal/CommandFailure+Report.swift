@@ -11,7 +11,7 @@ extension CommandFailure {
     let columns = max(40, min(style.width, Self.widestText))
     var lines: [String] = []
     func add(_ label: String, _ text: String, _ color: Color?, keepingEscapes: Bool = false) {
-      let shown = HostileText.shown(text, keepingEscapes: keepingEscapes)
+      let shown = UntrustedText.escaped(text, keepingEscapes: keepingEscapes)
       let wrapped = WordWrap.lines(of: style.adapted(shown), columns: columns - label.count)
       for (index, line) in wrapped.enumerated() {
         let head = index == 0 ? label : String(repeating: " ", count: label.count)

@@ -22,7 +22,7 @@ final class ProgressLine: Sendable {
     var shown = ""
     var isEnded = false
     /// The work that draws the line until the line ends.
-    var drawing: SideWork?
+    var drawing: BackgroundThread?
     var lastDraw: ContinuousClock.Instant?
   }
 
@@ -43,16 +43,16 @@ final class ProgressLine: Sendable {
   ///   - startThread: Starts the drawing thread.
   init(
     _ title: String, unit: ProgressUnit = .step, style: TextStyle, descriptor: Int32,
-    delay: Double = ProgressLine.delay, startThread: WorkThread.Starter = WorkThread.start
+    delay: Double = ProgressLine.delay, startThread: SecureThread.Starter = SecureThread.start
   ) {
     self.unit = unit
-    self.title = style.adapted(HostileText.shown(title))
+    self.title = style.adapted(UntrustedText.escaped(title))
     self.style = style
     self.descriptor = descriptor
     self.delay = .seconds(delay)
-    let drawing = SideWork(startThread: startThread) { [weak self] isWanted in
-      guard isWanted(delay) else { return }
-      repeat { self?.draw() } while isWanted(Self.interval)
+    let drawing = BackgroundThread(startThread: startThread) { [weak self] shouldContinue in
+      guard shouldContinue(delay) else { return }
+      repeat { self?.draw() } while shouldContinue(Self.interval)
     }
     state.withLock { $0.drawing = drawing }
   }
@@ -109,18 +109,19 @@ final class ProgressLine: Sendable {
     guard unit == .byte, let done, let total, total > 0 else { return text(title, done: done, total: total) }
     let isLarge = total >= 10_000_000
     let (divisor, name) = isLarge ? (1_000_000, "MB") : (1_000, "kB")
-    let amounts = "\(title)  \(Amounts.grouped(done / divisor)) of \(Amounts.grouped(total / divisor)) \(name)"
+    let amounts =
+      "\(title)  \(HumanReadable.grouped(done / divisor)) of \(HumanReadable.grouped(total / divisor)) \(name)"
     // Sooner nobody can tell.
     guard duration >= .seconds(2), done > 0, done < total else { return amounts }
     let left = duration * (Double(total - done) / Double(done))
-    return "\(amounts), \(Amounts.estimate(left)) left"
+    return "\(amounts), \(HumanReadable.estimate(left)) left"
   }
 
   /// "Sealing items  9 of 16", "Deriving key: 10,000,000 rounds  43 %" where the numbers are large.
   static func text(_ title: String, done: Int?, total: Int?) -> String {
     guard let done else { return title + " ..." }
-    guard let total, total > 0 else { return "\(title)  \(Amounts.grouped(done))" }
-    if total <= 100_000 { return "\(title)  \(Amounts.grouped(done)) of \(Amounts.grouped(total))" }
+    guard let total, total > 0 else { return "\(title)  \(HumanReadable.grouped(done))" }
+    if total <= 100_000 { return "\(title)  \(HumanReadable.grouped(done)) of \(HumanReadable.grouped(total))" }
     return "\(title)  \(Int(Double(min(done, total)) / Double(total) * 100)) %"
   }
 }

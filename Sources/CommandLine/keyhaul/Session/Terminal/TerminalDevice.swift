@@ -144,7 +144,7 @@ final class TerminalDevice {
       }
       switch outcome {
       case .noDataYet: continue
-      case .full: throw CommandFailure(.failed, "the line is too long", why: "over \(Amounts.bytes(line.limit))")
+      case .full: throw CommandFailure(.failed, "the line is too long", why: "over \(HumanReadable.bytes(line.limit))")
       case .end where line.count == 0:
         throw CommandFailure(.failed, "the terminal was closed", why: "nothing was changed")
       case .end: return line

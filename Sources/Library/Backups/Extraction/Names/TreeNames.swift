@@ -86,7 +86,7 @@ struct TreeNames {
     if let number = numbers[original] { return number }
     guard directories.count < Self.maximumDirectoryCount else {
       throw KeyhaulError(
-        .overLimit, "its files are in more than \(Amounts.grouped(Int64(Self.maximumDirectoryCount))) folders")
+        .overLimit, "its files are in more than \(HumanReadable.grouped(Int64(Self.maximumDirectoryCount))) folders")
     }
     let name = try free(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
     directories.append(Directory(parent: parent, name: name))
@@ -111,7 +111,7 @@ struct TreeNames {
       let other = try SafeName.distinguished(name, by: original, digits: count)
       if taken.insert(Sibling(other, in: parent)).inserted { return other }
     }
-    throw KeyhaulError(.hostile, "\(HostileText.quoted(name)) and names derived from it are listed repeatedly")
+    throw KeyhaulError(.hostile, "\(UntrustedText.quoted(name)) and names derived from it are listed repeatedly")
   }
 
   /// The names that lead to a directory, from the folder on.

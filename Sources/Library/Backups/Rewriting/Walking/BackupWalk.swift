@@ -54,7 +54,7 @@ struct BackupWalk {
       guard byteCount <= byteLimit else {
         throw KeyhaulError(
           .overLimit,
-          "\(quoted(path)) has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(byteLimit)))")
+          "\(quoted(path)) has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(byteLimit)))")
       }
       try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
       try forEachPortion { (portion) throws(KeyhaulError) in
@@ -306,7 +306,7 @@ struct DirectoryWalk {
   }
 
   private func names(
-    in directory: borrowing Descriptor, of prefix: String, foreign: inout [String]
+    in directory: borrowing OwnedFileDescriptor, of prefix: String, foreign: inout [String]
   ) throws(KeyhaulError) -> [String] {
     let names: [FileSystem.Name]
     do throws(Errno) {
@@ -326,10 +326,10 @@ struct DirectoryWalk {
   }
 
   private func lend(
-    _ name: String, in directory: borrowing Descriptor, at path: String, as place: String,
+    _ name: String, in directory: borrowing OwnedFileDescriptor, at path: String, as place: String,
     _ body: (File) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    let descriptor: Descriptor
+    let descriptor: OwnedFileDescriptor
     do throws(Errno) {
       descriptor = try system.openForReading(name, in: directory)
     } catch {

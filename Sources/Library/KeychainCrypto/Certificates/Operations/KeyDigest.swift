@@ -40,7 +40,7 @@ package enum KeyDigest: String, Sendable, CaseIterable {
   /// Returns the digest of a message.
   ///
   /// - Throws: `.failed` if OpenSSL does not support the digest.
-  package func digest(of message: [UInt8]) throws(MaterialError) -> [UInt8] {
+  package func digest(of message: [UInt8]) throws(CertificateError) -> [UInt8] {
     var result = [UInt8](repeating: 0, count: size)
     guard EVP_Digest(message, message.count, &result, nil, handle, nil) == 1 else { throw .openSSL("EVP_Digest") }
     return result

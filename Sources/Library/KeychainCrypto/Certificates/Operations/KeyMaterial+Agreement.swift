@@ -8,10 +8,10 @@ extension KeyMaterial {
   /// The curves have the cofactor 1, so agreements with and without the cofactor are the same.
   ///
   /// - Throws: `.unexpectedKind` unless this is a private key and the other a public key on the same curve.
-  package func sharedSecret(with publicKey: KeyMaterial) throws(MaterialError) -> SensitiveBytes {
+  package func sharedSecret(with publicKey: KeyMaterial) throws(CertificateError) -> SensitiveBytes {
     try check(.privateKey, .ellipticCurve)
-    guard publicKey.half == .publicKey, publicKey.algorithm == algorithm else {
-      throw MaterialError(.unexpectedKind, "the other key is not a public key on the same curve")
+    guard publicKey.role == .publicKey, publicKey.algorithm == algorithm else {
+      throw CertificateError(.unexpectedKind, "the other key is not a public key on the same curve")
     }
     let operation = try KeyOperation(self)
     let other = try KeyHandle(publicKey)
@@ -42,9 +42,9 @@ package enum X963KeyDerivation {
   /// - Throws: `.overLimit` if `count` is less than 1 or greater than `maximumByteCount`.
   package static func derive(
     _ count: Int, of secret: SensitiveBytes, _ digest: KeyDigest, sharedInfo: [UInt8]
-  ) throws(MaterialError) -> SensitiveBytes {
+  ) throws(CertificateError) -> SensitiveBytes {
     guard (1...maximumByteCount).contains(count) else {
-      throw MaterialError(.overLimit, "a derived key must have 1 to \(maximumByteCount) bytes, not \(count)")
+      throw CertificateError(.overLimit, "a derived key must have 1 to \(maximumByteCount) bytes, not \(count)")
     }
     guard let function = EVP_KDF_fetch(nil, "X963KDF", nil) else { throw .openSSL("EVP_KDF_fetch") }
     defer { EVP_KDF_free(function) }

@@ -33,12 +33,12 @@ extension KeyMaterial {
   ///
   /// - Throws: `.unexpectedKind` if this is not a public key of the scheme's type; `.overLimit` if the bytes do not
   ///   fit.
-  package func encrypt(_ plaintext: SensitiveBytes, _ scheme: KeyEncryption) throws(MaterialError) -> [UInt8] {
+  package func encrypt(_ plaintext: SensitiveBytes, _ scheme: KeyEncryption) throws(CertificateError) -> [UInt8] {
     try check(.publicKey, scheme.keyType)
     switch scheme {
     case .rsaRaw, .rsaPKCS1, .rsaOAEP:
       guard let sealed = try rsa(plaintext, scheme, EVP_PKEY_encrypt_init, EVP_PKEY_encrypt) else {
-        throw MaterialError(.overLimit, "\(plaintext.count) bytes are more than the key allows with this padding")
+        throw CertificateError(.overLimit, "\(plaintext.count) bytes are more than the key allows with this padding")
       }
       return sealed.withBytes { Array($0) }
     case .rsaOAEPWithSessionKey(let digest):
@@ -48,7 +48,7 @@ extension KeyMaterial {
         key = try SensitiveBytes(count: sessionKeySize) { (buffer) throws(DataProtectionError) in
           try random.fill(buffer)
         }
-      } catch { throw MaterialError(error) }
+      } catch { throw CertificateError(error) }
       let wrapped = try encrypt(key, .rsaOAEP(digest))
       return wrapped + (try SessionCipher(key, authenticating: publicKey).seal(plaintext))
     case .ecies(let digest, let derivesVector):
@@ -65,7 +65,7 @@ extension KeyMaterial {
   /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.mismatch` if the bytes were not
   ///   encrypted for this key and scheme or are damaged. RSA without padding and PKCS#1 cannot detect that and return
   ///   other bytes.
-  package func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(MaterialError) -> SensitiveBytes {
+  package func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(CertificateError) -> SensitiveBytes {
     try check(.privateKey, scheme.keyType)
     switch scheme {
     case .rsaPKCS1:
@@ -85,7 +85,7 @@ extension KeyMaterial {
       guard case .ellipticCurve(let curve) = algorithm, ciphertext.count >= curve.pointSize else {
         throw Self.notForThisKey
       }
-      let ephemeral = try Array(ciphertext.prefix(curve.pointSize)).withRawBytes { (point) throws(MaterialError) in
+      let ephemeral = try Array(ciphertext.prefix(curve.pointSize)).withRawBytes { (point) throws(CertificateError) in
         try KeyMaterial(curve, point: point)
       }
       let cipher = try SessionCipher(
@@ -94,8 +94,8 @@ extension KeyMaterial {
     }
   }
 
-  static var notForThisKey: MaterialError {
-    MaterialError(.mismatch, "the bytes were not encrypted with this key and this algorithm")
+  static var notForThisKey: CertificateError {
+    CertificateError(.mismatch, "the bytes were not encrypted with this key and this algorithm")
   }
 
   /// Returns the most plaintext bytes that fit, or `nil` if the scheme has no limit.
@@ -118,7 +118,7 @@ extension KeyMaterial {
   private func rsa(
     _ input: SensitiveBytes, _ scheme: KeyEncryption, _ initialize: (OpaquePointer?) -> Int32,
     _ call: KeyOperation.Call
-  ) throws(MaterialError) -> SensitiveBytes? {
+  ) throws(CertificateError) -> SensitiveBytes? {
     let operation = try KeyOperation(self)
     var block = input
     switch scheme {
@@ -138,6 +138,6 @@ extension KeyMaterial {
       else { throw .openSSL("EVP_PKEY_CTX_set_rsa_oaep_md") }
     case .rsaOAEPWithSessionKey, .ecies: return nil
     }
-    return try block.withBytes { (bytes) throws(MaterialError) in try operation.result(of: call, bytes) }
+    return try block.withBytes { (bytes) throws(CertificateError) in try operation.result(of: call, bytes) }
   }
 }

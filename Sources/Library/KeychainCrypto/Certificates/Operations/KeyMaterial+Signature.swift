@@ -36,7 +36,7 @@ package enum SignatureScheme: Sendable, Hashable {
 
   fileprivate func begin(
     _ operation: borrowing KeyOperation, _ initialize: (OpaquePointer?) -> Int32
-  ) throws(MaterialError) {
+  ) throws(CertificateError) {
     try operation.begin(initialize, padding: padding)
     let context = operation.context
     switch self {
@@ -62,15 +62,17 @@ extension KeyMaterial {
   ///   - scheme: The signature scheme.
   /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.overLimit` if the key is too
   ///   small.
-  package func signature(of digest: [UInt8], _ scheme: SignatureScheme) throws(MaterialError) -> [UInt8] {
+  package func signature(of digest: [UInt8], _ scheme: SignatureScheme) throws(CertificateError) -> [UInt8] {
     try check(.privateKey, scheme.keyType)
     let input = scheme == .rsaRaw ? try filled(digest) : digest
     let operation = try KeyOperation(self)
     try scheme.begin(operation, EVP_PKEY_sign_init)
-    let signature = try input.withRawBytes { (bytes) throws(MaterialError) in
+    let signature = try input.withRawBytes { (bytes) throws(CertificateError) in
       try operation.result(of: EVP_PKEY_sign, bytes)
     }
-    guard let signature else { throw MaterialError(.overLimit, "the key is too small for the digest and its padding") }
+    guard let signature else {
+      throw CertificateError(.overLimit, "the key is too small for the digest and its padding")
+    }
     let bytes = signature.withBytes { Array($0) }
     return scheme == .ecdsaRFC4754 ? try ECDSASignature.numbers(ofDER: bytes, size: blockSize) : bytes
   }
@@ -80,7 +82,7 @@ extension KeyMaterial {
   /// - Throws: `.unexpectedKind` if this is not a public key of the scheme's type.
   package func verifies(
     _ signature: [UInt8], of digest: [UInt8], _ scheme: SignatureScheme
-  ) throws(MaterialError) -> Bool {
+  ) throws(CertificateError) -> Bool {
     try check(.publicKey, scheme.keyType)
     let input = scheme == .rsaRaw ? try filled(digest) : digest
     guard let signature = scheme == .ecdsaRFC4754 ? try ECDSASignature.der(of: signature, size: blockSize) : signature
@@ -94,7 +96,7 @@ extension KeyMaterial {
 /// Converts between the two formats of an ECDSA signature.
 private enum ECDSASignature {
   /// Returns both numbers, each with `size` bytes.
-  static func numbers(ofDER bytes: [UInt8], size: Int) throws(MaterialError) -> [UInt8] {
+  static func numbers(ofDER bytes: [UInt8], size: Int) throws(CertificateError) -> [UInt8] {
     guard let length = Int32(exactly: size) else { throw .openSSL("ECDSA_SIG") }
     let result: [UInt8]? = bytes.withUnsafeBufferPointer { bytes in
       var position = bytes.baseAddress
@@ -112,7 +114,7 @@ private enum ECDSASignature {
   }
 
   /// Returns the DER of both numbers, or `nil` if the bytes have the wrong size.
-  static func der(of bytes: [UInt8], size: Int) throws(MaterialError) -> [UInt8]? {
+  static func der(of bytes: [UInt8], size: Int) throws(CertificateError) -> [UInt8]? {
     guard bytes.count == 2 * size else { return nil }
     func integer(_ digits: ArraySlice<UInt8>) -> [UInt8] {
       let significant = digits.drop { $0 == 0 }

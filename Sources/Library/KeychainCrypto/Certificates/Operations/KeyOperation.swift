@@ -7,7 +7,7 @@ struct KeyOperation: ~Copyable {
   private let key: KeyHandle
   let context: OpaquePointer
 
-  init(_ key: KeyMaterial) throws(MaterialError) {
+  init(_ key: KeyMaterial) throws(CertificateError) {
     let key = try KeyHandle(key)
     guard let context = EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil) else {
       throw .openSSL("EVP_PKEY_CTX_new_from_pkey")
@@ -24,7 +24,7 @@ struct KeyOperation: ~Copyable {
   /// Starts the operation and sets the padding of RSA; `nil` if the key is on a curve.
   borrowing func begin(
     _ initialize: (OpaquePointer?) -> Int32, padding: Int32?
-  ) throws(MaterialError) {
+  ) throws(CertificateError) {
     guard initialize(context) == 1 else { throw .openSSL("to begin an operation") }
     guard let padding else { return }
     guard EVP_PKEY_CTX_set_rsa_padding(context, padding) == 1 else { throw .openSSL("EVP_PKEY_CTX_set_rsa_padding") }
@@ -36,7 +36,7 @@ struct KeyOperation: ~Copyable {
 
   /// Calls a function of OpenSSL first for the size of its output and then for the output; `nil` if it rejects the
   /// input.
-  borrowing func result(of call: Call, _ input: UnsafeRawBufferPointer) throws(MaterialError) -> SensitiveBytes? {
+  borrowing func result(of call: Call, _ input: UnsafeRawBufferPointer) throws(CertificateError) -> SensitiveBytes? {
     let bytes = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
     var count = 0
     guard call(context, nil, &count, bytes, input.count) == 1, count >= 0 else { return nil }
@@ -54,16 +54,17 @@ extension KeyMaterial {
   /// The size of a signature or ciphertext of an RSA key, or of a coordinate of a curve, in bytes.
   package var blockSize: Int { (sizeInBits + 7) / 8 }
 
-  func check(_ half: Half, _ algorithm: KeyType) throws(MaterialError) {
-    guard self.half == half, self.algorithm.keyType == algorithm else {
-      throw MaterialError(.unexpectedKind, "the algorithm needs the other half of a key pair, or another type of key")
+  func check(_ role: Role, _ algorithm: KeyType) throws(CertificateError) {
+    guard self.role == role, self.algorithm.keyType == algorithm else {
+      throw CertificateError(
+        .unexpectedKind, "the algorithm needs the other half of a key pair, or another type of key")
     }
   }
 
   /// Returns the bytes preceded by zeros, as long as the key's block.
-  func filled(_ bytes: [UInt8]) throws(MaterialError) -> [UInt8] {
+  func filled(_ bytes: [UInt8]) throws(CertificateError) -> [UInt8] {
     guard bytes.count <= blockSize else {
-      throw MaterialError(.overLimit, "\(bytes.count) bytes are too many for a \(blockSize)-byte key")
+      throw CertificateError(.overLimit, "\(bytes.count) bytes are too many for a \(blockSize)-byte key")
     }
     return [UInt8](repeating: 0, count: blockSize - bytes.count) + bytes
   }

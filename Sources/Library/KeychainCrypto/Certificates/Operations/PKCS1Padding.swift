@@ -19,7 +19,7 @@ enum PKCS1Padding {
   /// - Throws: `.mismatch` if the block is too short for any padding.
   static func removed(
     from block: SensitiveBytes, key: SensitiveBytes, ciphertext: [UInt8]
-  ) throws(MaterialError) -> SensitiveBytes {
+  ) throws(CertificateError) -> SensitiveBytes {
     guard block.count >= minimumByteCount else { throw KeyMaterial.notForThisKey }
     let limit = block.count - minimumByteCount
     // Derived in any case, so that the time reveals nothing.

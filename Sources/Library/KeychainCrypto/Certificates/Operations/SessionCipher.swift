@@ -29,7 +29,7 @@ struct SessionCipher {
   ///   - derivesVector: Whether the vector is derived too, instead of zero.
   init(
     _ secret: SensitiveBytes, keySize: Int, _ digest: KeyDigest, _ publicKey: [UInt8], _ derivesVector: Bool
-  ) throws(MaterialError) {
+  ) throws(CertificateError) {
     let derived = try X963KeyDerivation.derive(
       keySize + (derivesVector ? Self.vectorSize : 0), of: secret, digest, sharedInfo: publicKey)
     (key, vector) = derived.withBytes { bytes in
@@ -42,7 +42,7 @@ struct SessionCipher {
   }
 
   /// Returns the ciphertext followed by the tag.
-  func seal(_ plaintext: SensitiveBytes) throws(MaterialError) -> [UInt8] {
+  func seal(_ plaintext: SensitiveBytes) throws(CertificateError) -> [UInt8] {
     try working { () throws(DataProtectionError) in
       let context = try begin(.encrypt)
       let sealed = try SensitiveBytes(count: plaintext.count) { (target) throws(DataProtectionError) in
@@ -55,7 +55,7 @@ struct SessionCipher {
   /// Returns the plaintext.
   ///
   /// - Throws: `.mismatch` if the tag does not match.
-  func open(_ sealed: ArraySlice<UInt8>) throws(MaterialError) -> SensitiveBytes {
+  func open(_ sealed: ArraySlice<UInt8>) throws(CertificateError) -> SensitiveBytes {
     guard sealed.count >= CipherContext.tagSize else { throw KeyMaterial.notForThisKey }
     let (ciphertext, tag) = (Array(sealed.dropLast(CipherContext.tagSize)), Array(sealed.suffix(CipherContext.tagSize)))
     let opened: SensitiveBytes? = try working { () throws(DataProtectionError) in
@@ -78,7 +78,7 @@ struct SessionCipher {
 
   private func working<Value>(
     _ body: () throws(DataProtectionError) -> Value
-  ) throws(MaterialError) -> Value {
-    do throws(DataProtectionError) { return try body() } catch { throw MaterialError(error) }
+  ) throws(CertificateError) -> Value {
+    do throws(DataProtectionError) { return try body() } catch { throw CertificateError(error) }
   }
 }

@@ -6,7 +6,7 @@ internal import KeychainFormats
 struct PKCS12Bags {
   let password: PKCS12Password
   private(set) var keys: [PKCS12File.Key] = []
-  private(set) var certificates: [CertificateFacts] = []
+  private(set) var certificates: [CertificateAttributes] = []
 
   init(password: PKCS12Password) { self.password = password }
 
@@ -16,9 +16,9 @@ struct PKCS12Bags {
   ///   - bags: A stack of `PKCS12_SAFEBAG`, which stays with its owner.
   ///   - rounds: The remaining iterations.
   ///   - depth: The number of bags around these.
-  mutating func take(_ bags: OpaquePointer, _ rounds: inout RoundAllowance, depth: Int) throws(MaterialError) {
+  mutating func add(_ bags: OpaquePointer, _ rounds: inout IterationBudget, depth: Int) throws(CertificateError) {
     guard depth < PKCS12File.maximumDepth else {
-      throw MaterialError(.overLimit, "its bags are nested too deeply")
+      throw CertificateError(.overLimit, "its bags are nested too deeply")
     }
     for index in 0..<OPENSSL_sk_num(bags) {
       guard let value = OPENSSL_sk_value(bags, index) else { continue }
@@ -26,31 +26,31 @@ struct PKCS12Bags {
       switch PKCS12_SAFEBAG_get_nid(bag) {
       case NID_keyBag:
         guard let key = PKCS12_SAFEBAG_get0_p8inf(bag) else { throw Self.unreadable }
-        try take(key: key, of: bag)
-      case NID_pkcs8ShroudedKeyBag: try take(shrouded: bag, &rounds)
-      case NID_certBag: try take(certificate: bag)
+        try add(key: key, of: bag)
+      case NID_pkcs8ShroudedKeyBag: try add(shrouded: bag, &rounds)
+      case NID_certBag: try add(certificate: bag)
       case NID_safeContentsBag:
         guard let inner = PKCS12_SAFEBAG_get0_safes(bag) else { throw Self.unreadable }
-        try take(inner, &rounds, depth: depth + 1)
+        try add(inner, &rounds, depth: depth + 1)
       // Keychains do not store revocation lists and other programs' secrets.
       default: continue
       }
     }
   }
 
-  private mutating func take(shrouded bag: OpaquePointer, _ rounds: inout RoundAllowance) throws(MaterialError) {
+  private mutating func add(shrouded bag: OpaquePointer, _ rounds: inout IterationBudget) throws(CertificateError) {
     var algorithm: UnsafePointer<X509_ALGOR>?
     guard let sealed = PKCS12_SAFEBAG_get0_pkcs8(bag) else { throw Self.unreadable }
     X509_SIG_get0(sealed, &algorithm, nil)
     guard let algorithm else { throw Self.unreadable }
-    try rounds.take(algorithm)
-    let opened = PKCS12_decrypt_skey_ex(bag, password.text, password.count, OpenSSLLibrary.context, nil)
+    try rounds.deduct(algorithm)
+    let opened = PKCS12_decrypt_skey_ex(bag, password.text, password.count, OpenSSLContext.context, nil)
     guard let opened else { throw password.failure }
     defer { PKCS8_PRIV_KEY_INFO_free(opened) }
-    try take(key: opened, of: bag)
+    try add(key: opened, of: bag)
   }
 
-  private mutating func take(key: OpaquePointer, of bag: OpaquePointer) throws(MaterialError) {
+  private mutating func add(key: OpaquePointer, of bag: OpaquePointer) throws(CertificateError) {
     let count = Int(i2d_PKCS8_PRIV_KEY_INFO(key, nil))
     guard count > 0, count <= KeyMaterial.maximumByteCount else { throw Self.unreadable }
     let der = SensitiveBytes(count: count) { (buffer: UnsafeMutableRawBufferPointer) in
@@ -62,10 +62,10 @@ struct PKCS12Bags {
         material: try KeyMaterial(parsing: der), label: Self.label(of: bag), localKeyID: Self.localKeyID(of: bag)))
   }
 
-  private mutating func take(certificate bag: OpaquePointer) throws(MaterialError) {
+  private mutating func add(certificate bag: OpaquePointer) throws(CertificateError) {
     guard PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate else { return }
     guard let certificate = PKCS12_SAFEBAG_get1_cert(bag) else { throw Self.unreadable }
-    certificates.append(try CertificateFacts(der: try X509Certificate(taking: certificate).der()))
+    certificates.append(try CertificateAttributes(der: try X509Certificate(taking: certificate).der()))
   }
 
   private static func label(of bag: OpaquePointer) -> String? {
@@ -81,16 +81,16 @@ struct PKCS12Bags {
     return Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
   }
 
-  private static let unreadable = MaterialError(.malformed, "a bag of the file cannot be read")
+  private static let unreadable = CertificateError(.malformed, "a bag of the file cannot be read")
 }
 
-extension RoundAllowance {
+extension IterationBudget {
   /// Deducts the iterations of an encryption or authentication code.
-  mutating func take(_ algorithm: UnsafePointer<X509_ALGOR>) throws(MaterialError) {
+  mutating func deduct(_ algorithm: UnsafePointer<X509_ALGOR>) throws(CertificateError) {
     guard let text = Self.parameters(of: algorithm) else {
-      throw MaterialError(.unsupported, "an encryption has unsupported parameters")
+      throw CertificateError(.unsupported, "an encryption has unsupported parameters")
     }
-    try take(
+    try deduct(
       parameters: UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
   }
 

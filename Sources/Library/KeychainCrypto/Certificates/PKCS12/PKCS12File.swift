@@ -17,7 +17,7 @@ package struct PKCS12File: Sendable {
   /// The keys in the order of the file.
   package private(set) var keys: [Key] = []
   /// The certificates in the order of the file.
-  package private(set) var certificates: [CertificateFacts] = []
+  package private(set) var certificates: [CertificateAttributes] = []
 
   /// The most bytes of a file; real ones have a few thousand.
   package static let maximumByteCount = 1 << 20
@@ -33,35 +33,36 @@ package struct PKCS12File: Sendable {
   ///   - password: The password as the user typed it. An empty password also decrypts a file without a password.
   /// - Throws: `.wrongPassword` if the password is wrong or the file was changed, which cannot be distinguished;
   ///   `.malformed`; `.overLimit`; `.unsupported` for a key derivation or key that is not supported.
-  package init(der: [UInt8], password: borrowing Secret) throws(MaterialError) {
+  package init(der: [UInt8], password: borrowing Secret) throws(CertificateError) {
     guard der.count <= Self.maximumByteCount else {
-      throw MaterialError(
-        .overLimit, "it has \(Amounts.bytes(der.count)); the limit is \(Amounts.grouped(Self.maximumByteCount))")
+      throw CertificateError(
+        .overLimit,
+        "it has \(HumanReadable.bytes(der.count)); the limit is \(HumanReadable.grouped(Self.maximumByteCount))")
     }
     let file = try PKCS12Handle(der: der)
-    var rounds = RoundAllowance(left: Self.maximumRoundCount)
-    try file.takeCode(from: &rounds)
-    let bags = try password.withBytes { (bytes) throws(MaterialError) in
+    var rounds = IterationBudget(left: Self.maximumRoundCount)
+    try file.deductCode(from: &rounds)
+    let bags = try password.withBytes { (bytes) throws(CertificateError) in
       try file.bags(PKCS12Password(bytes, opens: file), &rounds)
     }
     (keys, certificates) = (bags.keys, bags.certificates)
   }
 
   /// Returns the certificate of a key, or `nil` if the file has none.
-  package func certificate(of key: Key) -> CertificateFacts? {
+  package func certificate(of key: Key) -> CertificateAttributes? {
     certificates.first { $0.publicKeyHash == key.material.applicationLabel }
   }
 }
 
 /// The number of iterations that a file may still require.
-struct RoundAllowance {
+struct IterationBudget {
   var left: Int
 
-  mutating func take(_ count: Int) throws(MaterialError) {
+  mutating func deduct(_ count: Int) throws(CertificateError) {
     guard (0...left).contains(count) else {
-      throw MaterialError(
+      throw CertificateError(
         .overLimit,
-        "its key derivation takes more than \(Amounts.grouped(PKCS12File.maximumRoundCount)) iterations in total")
+        "its key derivation takes more than \(HumanReadable.grouped(PKCS12File.maximumRoundCount)) iterations in total")
     }
     left -= count
   }
@@ -69,21 +70,21 @@ struct RoundAllowance {
   /// Deducts the iterations of a PKCS#12 or PKCS#5 algorithm.
   ///
   /// - Parameter parameters: The DER of salt and iterations, or of PBES2's or PBMAC1's derivation (RFC 8018, A.4, A.5).
-  mutating func take(parameters: UnsafeRawBufferPointer) throws(MaterialError) {
+  mutating func deduct(parameters: UnsafeRawBufferPointer) throws(CertificateError) {
     var outer = ASN1Cursor(parameters)
     var fields = try outer.next(.sequence, "the parameters of an encryption").cursor
     if fields.nextTag == .sequence {
       var derivation = try fields.next(.sequence, "a key derivation").cursor
       let name = try derivation.next(.objectIdentifier, "the name of a key derivation").contents
       guard name.elementsEqual(Self.pbkdf2) else {
-        throw MaterialError(.unsupported, "its key derivation is not supported")
+        throw CertificateError(.unsupported, "its key derivation is not supported")
       }
       fields = try derivation.next(.sequence, "the parameters of a key derivation").cursor
     }
     _ = try fields.next(.octetString, "a salt")
     let digits = try fields.nextUnsigned("a number of iterations")
-    guard digits.count <= 4 else { return try take(.max) }
-    try take(digits.reduce(0) { $0 << 8 | Int($1) })
+    guard digits.count <= 4 else { return try deduct(.max) }
+    try deduct(digits.reduce(0) { $0 << 8 | Int($1) })
   }
 
   /// The object identifier 1.2.840.113549.1.5.12.

@@ -9,12 +9,12 @@ struct PKCS12Handle: ~Copyable {
   /// Parses a file.
   ///
   /// - Parameter der: A file with nothing after it.
-  init(der: [UInt8]) throws(MaterialError) {
+  init(der: [UInt8]) throws(CertificateError) {
     // The object needs the library context of its reader, so that its contents also use that context.
-    guard var handle = PKCS12_init_ex(NID_pkcs7_data, OpenSSLLibrary.context, nil) as OpaquePointer? else {
+    guard var handle = PKCS12_init_ex(NID_pkcs7_data, OpenSSLContext.context, nil) as OpaquePointer? else {
       throw .openSSL("PKCS12_init_ex")
     }
-    let end = try der.withRawBytes { (bytes) throws(MaterialError) -> Int? in
+    let end = try der.withRawBytes { (bytes) throws(CertificateError) -> Int? in
       let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
       var (position, target) = (start, Optional(handle))
       // If parsing fails, OpenSSL frees the object.
@@ -24,11 +24,11 @@ struct PKCS12Handle: ~Copyable {
     }
     guard let end else {
       ERR_clear_error()
-      throw MaterialError(.malformed, "OpenSSL finds no PKCS#12 file in it")
+      throw CertificateError(.malformed, "OpenSSL finds no PKCS#12 file in it")
     }
     guard end == der.count else {
       PKCS12_free(handle)
-      throw MaterialError(.malformed, "bytes follow the PKCS#12 file")
+      throw CertificateError(.malformed, "bytes follow the PKCS#12 file")
     }
     self.handle = handle
   }
@@ -40,14 +40,14 @@ struct PKCS12Handle: ~Copyable {
 
   /// Deducts the iterations of the file's authentication code, if it has one: those next to it (1 if absent), and those
   /// of its algorithm if that is PBMAC1 (RFC 9579), which newer releases of OpenSSL support.
-  func takeCode(from rounds: inout RoundAllowance) throws(MaterialError) {
+  func deductCode(from rounds: inout IterationBudget) throws(CertificateError) {
     guard hasCode else { return }
     var (count, algorithm) = (UnsafePointer<ASN1_INTEGER>?.none, UnsafePointer<X509_ALGOR>?.none)
     PKCS12_get0_mac(nil, &algorithm, nil, &count, handle)
     let beside = count.map { ASN1_INTEGER_get($0) } ?? 1
-    try rounds.take(beside < 0 ? .max : beside)
-    guard let algorithm, RoundAllowance.parameters(of: algorithm) != nil else { return }
-    try rounds.take(algorithm)
+    try rounds.deduct(beside < 0 ? .max : beside)
+    guard let algorithm, IterationBudget.parameters(of: algorithm) != nil else { return }
+    try rounds.deduct(algorithm)
   }
 
   var hasCode: Bool { PKCS12_mac_present(handle) == 1 }
@@ -59,41 +59,41 @@ struct PKCS12Handle: ~Copyable {
 
   /// Decrypts all contents of the file.
   func bags(
-    _ password: PKCS12Password, _ rounds: inout RoundAllowance
-  ) throws(MaterialError) -> PKCS12Bags {
+    _ password: PKCS12Password, _ rounds: inout IterationBudget
+  ) throws(CertificateError) -> PKCS12Bags {
     var bags = PKCS12Bags(password: password)
     guard let safes = PKCS12_unpack_authsafes(handle) else {
-      throw MaterialError(.malformed, "the parts of the file cannot be read")
+      throw CertificateError(.malformed, "the parts of the file cannot be read")
     }
     defer { OPENSSL_sk_pop_free(safes) { PKCS7_free($0?.assumingMemoryBound(to: PKCS7.self)) } }
     for index in 0..<OPENSSL_sk_num(safes) {
       guard let part = OPENSSL_sk_value(safes, index)?.assumingMemoryBound(to: PKCS7.self) else { continue }
       let content = try content(of: part, password, &rounds)
       defer { OPENSSL_sk_pop_free(content) { PKCS12_SAFEBAG_free($0.map { OpaquePointer($0) }) } }
-      try bags.take(content, &rounds, depth: 0)
+      try bags.add(content, &rounds, depth: 0)
     }
     return bags
   }
 
   private func content(
-    of part: UnsafeMutablePointer<PKCS7>, _ password: PKCS12Password, _ rounds: inout RoundAllowance
-  ) throws(MaterialError) -> OpaquePointer {
+    of part: UnsafeMutablePointer<PKCS7>, _ password: PKCS12Password, _ rounds: inout IterationBudget
+  ) throws(CertificateError) -> OpaquePointer {
     switch OBJ_obj2nid(part.pointee.type) {
     case NID_pkcs7_data:
       guard let content = PKCS12_unpack_p7data(part) else {
-        throw MaterialError(.malformed, "a part of the file cannot be read")
+        throw CertificateError(.malformed, "a part of the file cannot be read")
       }
       return content
     case NID_pkcs7_encrypted:
       guard let algorithm = part.pointee.d.encrypted?.pointee.enc_data?.pointee.algorithm else {
-        throw MaterialError(.malformed, "an encrypted part of the file is empty")
+        throw CertificateError(.malformed, "an encrypted part of the file is empty")
       }
-      try rounds.take(algorithm)
+      try rounds.deduct(algorithm)
       guard let content = PKCS12_unpack_p7encdata(part, password.text, password.count) else {
         throw password.failure
       }
       return content
-    default: throw MaterialError(.unsupported, "a part of the file is encrypted for a certificate")
+    default: throw CertificateError(.unsupported, "a part of the file is encrypted for a certificate")
     }
   }
 }
@@ -104,9 +104,9 @@ struct PKCS12Password {
   package let text: UnsafePointer<CChar>?
   let count: Int32
   /// The error if a part cannot be decrypted; with the right authentication code, the password is not to blame.
-  let failure: MaterialError
+  let failure: CertificateError
 
-  private init(_ text: UnsafePointer<CChar>?, _ count: Int32, _ failure: MaterialError = .undecryptable) {
+  private init(_ text: UnsafePointer<CChar>?, _ count: Int32, _ failure: CertificateError = .undecryptable) {
     (self.text, self.count, self.failure) = (text, count, failure)
   }
 
@@ -115,7 +115,7 @@ struct PKCS12Password {
   /// - Parameters:
   ///   - bytes: The password. If it is empty, no password is tried as well.
   ///   - file: The file.
-  init(_ bytes: UnsafeRawBufferPointer, opens file: borrowing PKCS12Handle) throws(MaterialError) {
+  init(_ bytes: UnsafeRawBufferPointer, opens file: borrowing PKCS12Handle) throws(CertificateError) {
     guard let count = Int32(exactly: bytes.count) else { throw .wrongPassword }
     let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.empty
     guard file.hasCode else {
@@ -139,7 +139,7 @@ struct PKCS12Password {
 }
 
 /// OpenSSL with its legacy ciphers, if they are installed, because other systems encrypt PKCS#12 files with them.
-enum OpenSSLLibrary {
+enum OpenSSLContext {
   // Created once, and only passed to calls that lock it.
   nonisolated(unsafe) static let context: OpaquePointer? = {
     let context = OSSL_LIB_CTX_new()
@@ -149,8 +149,8 @@ enum OpenSSLLibrary {
   }()
 }
 
-extension MaterialError {
-  static let wrongPassword = MaterialError(.wrongPassword, "its authentication code does not match this password")
-  static let undecryptable = MaterialError(
+extension CertificateError {
+  static let wrongPassword = CertificateError(.wrongPassword, "its authentication code does not match this password")
+  static let undecryptable = CertificateError(
     .unsupported, "the password is right, but OpenSSL cannot decrypt a part of the file")
 }

@@ -18,14 +18,14 @@ enum CertificateStrength {
   /// - Returns: The failure, or `nil` if there is none.
   static func failure(
     in chain: [[UInt8]], for purpose: TrustEvaluation.Purpose
-  ) throws(MaterialError) -> TrustEvaluation.Failure? {
+  ) throws(CertificateError) -> TrustEvaluation.Failure? {
     let isServer: Bool
     switch purpose {
     case .basic, .client: isServer = false
     case .server: isServer = true
     }
     for (index, der) in chain.enumerated() {
-      let certificate = try der.withRawBytes { (bytes) throws(MaterialError) in try X509Certificate(der: bytes) }
+      let certificate = try der.withRawBytes { (bytes) throws(CertificateError) in try X509Certificate(der: bytes) }
       if certificate.hasWeakKey { return .weakKey }
       if isServer, !(try hasServerKey(der)) { return .weakKey }
       let digests = isServer ? serverDigests : weakDigests
@@ -47,8 +47,8 @@ enum CertificateStrength {
   ///
   /// Source: Apple `SecPolicyAddStrongKeySizeOptions`, `SecPolicyCheckKeySize`, `SecCertificateIsAtLeastMinKeySize`.
   /// The last one accepts no other kind of key.
-  private static func hasServerKey(_ der: [UInt8]) throws(MaterialError) -> Bool {
-    guard let key = try CertificateFacts(der: der).publicKey else { return false }
+  private static func hasServerKey(_ der: [UInt8]) throws(CertificateError) -> Bool {
+    guard let key = try CertificateAttributes(der: der).publicKey else { return false }
     let byteCount = (key.sizeInBits + 7) / 8
     switch key.algorithm {
     case .rsa: return byteCount >= 256

@@ -73,26 +73,26 @@ package struct TrustEvaluation: Sendable {
   ///   `.malformed` for one that cannot be read.
   package init(
     certificates: [[UInt8]], anchors: [[UInt8]], at moment: KeychainDate, for purpose: Purpose
-  ) throws(MaterialError) {
+  ) throws(CertificateError) {
     guard max(certificates.count, anchors.count) <= Self.maximumCertificateCount else {
-      throw MaterialError(
+      throw CertificateError(
         .overLimit, "\(max(certificates.count, anchors.count)) certificates; at most \(Self.maximumCertificateCount)")
     }
-    guard let first = certificates.first else { throw MaterialError(.unexpectedKind, "there is no certificate") }
+    guard let first = certificates.first else { throw CertificateError(.unexpectedKind, "there is no certificate") }
     let (asked, between, trusted) = (CertificateStack(), CertificateStack(), CertificateStack())
     try asked.add(first)
     for certificate in certificates.dropFirst() { try between.add(certificate) }
     for anchor in anchors { try trusted.add(anchor) }
-    let walk = try ChainWalk(asked, between: between, trusted: trusted)
-    try walk.require(purpose, at: moment)
-    let isTrusted = walk.run()
-    chain = try walk.chain()
-    failure = isTrusted ? try CertificateStrength.failure(in: chain, for: purpose) : walk.failure
+    let search = try ChainSearch(asked, between: between, trusted: trusted)
+    try search.require(purpose, at: moment)
+    let isTrusted = search.run()
+    chain = try search.chain()
+    failure = isTrusted ? try CertificateStrength.failure(in: chain, for: purpose) : search.failure
   }
 }
 
 /// OpenSSL's search for a path from a certificate to an anchor.
-private final class ChainWalk {
+private final class ChainSearch {
   private let context: OpaquePointer
   private let store: OpaquePointer
   // OpenSSL keeps only pointers to these.
@@ -101,7 +101,7 @@ private final class ChainWalk {
   /// Prepares a search.
   ///
   /// - Parameter asked: A stack with the evaluated certificate.
-  init(_ asked: CertificateStack, between: CertificateStack, trusted: CertificateStack) throws(MaterialError) {
+  init(_ asked: CertificateStack, between: CertificateStack, trusted: CertificateStack) throws(CertificateError) {
     guard let store = X509_STORE_new() else { throw .openSSL("X509_STORE_new") }
     guard let context = X509_STORE_CTX_new() else {
       X509_STORE_free(store)
@@ -121,10 +121,10 @@ private final class ChainWalk {
     ERR_clear_error()
   }
 
-  func require(_ purpose: TrustEvaluation.Purpose, at moment: KeychainDate) throws(MaterialError) {
+  func require(_ purpose: TrustEvaluation.Purpose, at moment: KeychainDate) throws(CertificateError) {
     guard let parameters = X509_STORE_CTX_get0_param(context) else { throw .openSSL("X509_STORE_CTX_get0_param") }
     let seconds = moment.secondsSinceReferenceDate.rounded(.down) + Self.referenceDateInUnixTime
-    guard let time = time_t(exactly: seconds) else { throw MaterialError(.overLimit, "the time is out of range") }
+    guard let time = time_t(exactly: seconds) else { throw CertificateError(.overLimit, "the time is out of range") }
     X509_VERIFY_PARAM_set_time(parameters, time)
     X509_STORE_CTX_set_verify_cb(context, Self.judgement)
     X509_VERIFY_PARAM_set_depth(parameters, Int32(TrustEvaluation.maximumDepth))
@@ -143,7 +143,7 @@ private final class ChainWalk {
       let name = host.hasSuffix(".") ? String(host.dropLast()) : host
       // OpenSSL would treat an empty name as no name and accept every certificate.
       guard !name.isEmpty, X509_VERIFY_PARAM_set1_host(parameters, name, name.utf8.count) == 1 else {
-        throw MaterialError(.malformed, "the host name is not valid")
+        throw CertificateError(.malformed, "the host name is not valid")
       }
     }
   }
@@ -161,7 +161,7 @@ private final class ChainWalk {
 
   func run() -> Bool { X509_verify_cert(context) == 1 && X509_STORE_CTX_get_error(context) == X509_V_OK }
 
-  func chain() throws(MaterialError) -> [[UInt8]] {
+  func chain() throws(CertificateError) -> [[UInt8]] {
     guard let list = X509_STORE_CTX_get1_chain(context) else { return [] }
     defer { OPENSSL_sk_pop_free(list) { X509_free($0.map { OpaquePointer($0) }) } }
     var chain: [[UInt8]] = []
@@ -204,7 +204,7 @@ private final class CertificateStack {
 
   init() { handle = OPENSSL_sk_new_null() }
 
-  func add(_ der: [UInt8]) throws(MaterialError) {
+  func add(_ der: [UInt8]) throws(CertificateError) {
     let certificate = try X509Certificate(der)
     guard X509_up_ref(certificate.handle) == 1 else { throw .openSSL("X509_up_ref") }
     guard OPENSSL_sk_push(handle, UnsafeRawPointer(certificate.handle)) > 0 else {
@@ -217,7 +217,7 @@ private final class CertificateStack {
 }
 
 extension X509Certificate {
-  fileprivate init(_ der: [UInt8]) throws(MaterialError) {
-    self = try der.withRawBytes { (bytes) throws(MaterialError) in try X509Certificate(der: bytes) }
+  fileprivate init(_ der: [UInt8]) throws(CertificateError) {
+    self = try der.withRawBytes { (bytes) throws(CertificateError) in try X509Certificate(der: bytes) }
   }
 }

@@ -75,6 +75,7 @@ struct DatabaseImage {
 
   private static func overLimit(_ count: Int) -> KeyhaulError {
     KeyhaulError(
-      .databaseOverLimit, "it has \(Amounts.bytes(count)); Keyhaul reads at most \(Amounts.grouped(maximumByteCount))")
+      .databaseOverLimit,
+      "it has \(HumanReadable.bytes(count)); Keyhaul reads at most \(HumanReadable.grouped(maximumByteCount))")
   }
 }

@@ -27,7 +27,7 @@ struct DumpCollector {
   /// - Throws: `.dumpOverLimit` for more entries than a dump may have.
   mutating func nextEntry() throws(KeyhaulError) -> Int {
     guard entryCount < limit else {
-      throw KeyhaulError(.dumpOverLimit, "more than \(Amounts.grouped(limit)) entries")
+      throw KeyhaulError(.dumpOverLimit, "more than \(HumanReadable.grouped(limit)) entries")
     }
     entryCount += 1
     return entryCount - 1

@@ -159,13 +159,13 @@ enum DumpDate {
   /// - Returns: `nil` for every other text, and for a moment that does not exist.
   static func date(of text: String) -> KeychainDate? {
     guard text.utf8.count <= maximumByteCount else { return nil }
-    if let date = try? DERDate.date(of: text) { return date }
+    if let date = try? DERDate.parse(text) { return date }
     let bytes = Array(text.utf8)
     guard bytes.count > 19, separators.allSatisfy({ $1.contains(bytes[$0]) }) else { return nil }
     var rest = bytes[19...]
     if let space = rest.firstIndex(of: UInt8(ascii: " ")) { rest.remove(at: space) }
     let digits = bytes.prefix(19).indices.filter { separators[$0] == nil }.map { bytes[$0] }
-    guard let compact = String(validating: digits + rest, as: UTF8.self), let date = try? DERDate.date(of: compact)
+    guard let compact = String(validating: digits + rest, as: UTF8.self), let date = try? DERDate.parse(compact)
     else { return nil }
     return KeychainDate(secondsSinceReferenceDate: date.secondsSinceReferenceDate)
   }

@@ -70,7 +70,7 @@ struct DatabaseFile {
     do throws(Errno) {
       return try body()
     } catch {
-      let code: KeyhaulError.Code = error.isDiskFull ? .diskFull : error.isAbsence ? .notAvailable : .storeIO
+      let code: KeyhaulError.Code = error.isDiskFull ? .diskFull : error.isNotFound ? .notAvailable : .storeIO
       throw KeyhaulError(code, "the file \(failure): \(error.reason)", errno: error)
     }
   }

@@ -118,7 +118,7 @@ extension KeyhaulError {
 
 extension KeyhaulError {
   /// Source: Apple `SecItemServer.c`, `SecKeybagSupport.c` (key store results to `OSStatus`).
-  init(sealing error: ItemSealError) {
+  init(sealing error: ItemCryptoError) {
     switch error.fault {
     case .locked: self.init(.interactionNotAllowed, error.reason)
     case .noClassKey where error.keyClass == .whenPasscodeSetThisDeviceOnly:

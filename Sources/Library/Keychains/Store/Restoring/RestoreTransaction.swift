@@ -59,7 +59,7 @@ package struct RestoreTransaction: ~Copyable {
     _ incoming: IncomingItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) -> ImportResolution {
     try transaction.requireGoingOn()
-    let item = try byRule(try NewItem.identified(incoming.item, random: random))
+    let item = try byRule(try NewItemDefaults.identified(incoming.item, random: random))
     let row = try WritableRow(sealing: item, keys: keys, random: random)
     if try transaction.insert(row) != nil {
       return try byRule(try ImportConflict.resolve(incoming: incoming, existing: nil))
@@ -96,7 +96,7 @@ extension KeychainStore {
         let existing = try RowSealing.open(raw, keys: keys)
         let met = try ExistingRow(existing)
         let resolution = try byRule(try ImportConflict.resolve(incoming: incoming, existing: met))
-        guard resolution.leaves(existing.item, meeting: incoming) else { return false }
+        guard resolution.leavesUnchanged(existing.item, whenImporting: incoming) else { return false }
       }
       return true
     }

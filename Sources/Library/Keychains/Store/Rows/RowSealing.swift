@@ -25,7 +25,7 @@ enum RowSealing {
         sealed = try keys.sealAccessControlled(plain, constraints: constraints, random: random).serialized()
       default: throw KeyhaulError(.parameter, "the access control is not a dictionary of constraints")
       }
-    } catch let error as ItemSealError {
+    } catch let error as ItemCryptoError {
       throw KeyhaulError(sealing: error)
     } catch {
       throw KeyhaulError(fromDatabase: error)
@@ -44,7 +44,7 @@ enum RowSealing {
     guard let sealed = raw.sealedItem else {
       return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))
     }
-    do throws(ItemSealError) {
+    do throws(ItemCryptoError) {
       let item = try openedItem(sealed, kind: raw.summary.kind, keys: keys)
       return KeychainRow(summary: raw.summary, content: .item(item))
     } catch {
@@ -54,7 +54,7 @@ enum RowSealing {
 
   private static func openedItem(
     _ sealed: [UInt8], kind: ItemKind, keys: ClassKeys
-  ) throws(ItemSealError) -> KeychainItem {
+  ) throws(ItemCryptoError) -> KeychainItem {
     guard ItemBlob.versionNumber(of: sealed) == AccessControlBlob.version else {
       var item = try keys.open(blob: sealed, kind: kind, numbering: .withGenerations)
       if item[.accessControl] != nil { item[.accessControl] = nil }
@@ -64,7 +64,7 @@ enum RowSealing {
     do throws(FormatError) {
       blob = try AccessControlBlob(parsing: sealed)
     } catch {
-      throw ItemSealError(.malformed(error))
+      throw ItemCryptoError(.malformed(error))
     }
     let opened = try keys.open(blob, kind: kind)
     var item = opened.item
@@ -72,7 +72,7 @@ enum RowSealing {
     return item
   }
 
-  private static func fault(of error: ItemSealError) throws(KeyhaulError) -> RowFault {
+  private static func fault(of error: ItemCryptoError) throws(KeyhaulError) -> RowFault {
     switch (error.fault, error.keyClass) {
     case (.locked, let keyClass?): return .locked(keyClass)
     case (.deviceBound, let keyClass?), (.classKeyDamaged, let keyClass?): return .keyUnavailable(keyClass)

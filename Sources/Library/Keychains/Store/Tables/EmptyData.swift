@@ -13,7 +13,7 @@ enum EmptyData {
 
   /// The columns that hold data as it is. Empty data in them is what there are two forms of.
   static func columns(of kind: ItemKind) -> [AttributeDefinition] {
-    ColumnDefinitions.all(of: kind).filter(\.holdsDataInColumn)
+    ColumnDefinitions.all(of: kind).filter(\.storesDataInColumn)
   }
 
   /// Whether a row has the old form in a column that an index leads to: `musr`, which every row of the single user has
@@ -60,9 +60,9 @@ enum EmptyData {
     let key = ColumnDefinitions.primaryKey(of: kind)
     let settled = key.map { definition in
       let column = definition.code.rawValue
-      return definition.holdsDataInColumn ? "iif(\(column)=x'','',\(column))" : column
+      return definition.storesDataInColumn ? "iif(\(column)=x'','',\(column))" : column
     }
-    let oldForms = key.filter(\.holdsDataInColumn).map { "(\($0.code.rawValue)=x'')" }.joined(separator: "+")
+    let oldForms = key.filter(\.storesDataInColumn).map { "(\($0.code.rawValue)=x'')" }.joined(separator: "+")
     let present = key.map { "\($0.code.rawValue) NOT NULL" }.joined(separator: " AND ")
     return "DELETE FROM \(kind.rawValue) WHERE rowid IN (SELECT number FROM (SELECT rowid AS number, row_number() OVER "
       + "(PARTITION BY \(settled.joined(separator: ",")) ORDER BY iif(typeof(mdat) IN ('real','integer'),mdat,NULL) DESC,"

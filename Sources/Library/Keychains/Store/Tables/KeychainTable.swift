@@ -63,7 +63,7 @@ struct KeychainTable {
   /// Empty data is equal in both of its forms (`EmptyData`).
   private static func equality(to parameter: Int, of definition: AttributeDefinition) -> String {
     let column = definition.code.rawValue
-    guard definition.holdsDataInColumn else { return "\(column)=?\(parameter)" }
+    guard definition.storesDataInColumn else { return "\(column)=?\(parameter)" }
     return "\(column) IN (?\(parameter),iif(?\(parameter)='',x'',?\(parameter)))"
   }
 
@@ -183,7 +183,7 @@ struct RowCondition {
   }
 
   private mutating func require(_ definition: AttributeDefinition, equal value: ColumnValue) {
-    if definition.holdsDataInColumn, value.isEmptyTextOrBlob {
+    if definition.storesDataInColumn, value.isEmptyTextOrBlob {
       terms.append(EmptyData.condition(definition.code.rawValue))
     } else {
       require("\(definition.code.rawValue)=?", value)

@@ -42,31 +42,31 @@ package struct DumpInspection {
   private func overview(_ style: TextStyle) -> [String] {
     let kinds = ItemKind.allCases.compactMap { kind -> String? in
       let count = dump.items.count { $0.kind == kind }
-      return count == 0 ? nil : "\(Amounts.grouped(count)) \(ItemText.kind(kind))"
+      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(ItemText.kind(kind))"
     }
     let classes = ProtectionClass.allCases.compactMap { protection -> String? in
       let count = dump.items.count { $0.protection == protection }
-      return count == 0 ? nil : "\(Amounts.grouped(count)) \(protection.phrase)"
+      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(protection.phrase)"
     }
     let counts = statement.counts
     let absent = "not in the \(dump.form.noun)"
     let secrets = [(counts.open, "not encrypted"), (counts.absent, absent), (counts.shut, "not readable")]
-      .filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
+      .filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
     let rows = [
       (dump.form.noun, dump.form.phrase),
       (
         "items",
-        ([Amounts.count(dump.items.count, "item")] + [kinds.joined(separator: ", ")]).filter { !$0.isEmpty }
+        ([HumanReadable.count(dump.items.count, "item")] + [kinds.joined(separator: ", ")]).filter { !$0.isEmpty }
           .joined(separator: ": ")
       ),
       ("classes", classes.isEmpty ? "none named" : classes.joined(separator: " · ")),
       ("secrets", secrets.isEmpty ? "none" : secrets.joined(separator: ", ")),
       ("sha256", String(hexadecimal: digest)),
     ]
-    return [HostileText.shown(name)]
+    return [UntrustedText.escaped(name)]
       + rows.flatMap { row in
         WordWrap.labeled(
-          DisplayWidth.padded(row.0, columns: Self.labelColumns), style.adapted(HostileText.shown(row.1)),
+          DisplayWidth.padded(row.0, columns: Self.labelColumns), style.adapted(UntrustedText.escaped(row.1)),
           columns: max(style.width, Self.labelColumns + 40))
       }
   }

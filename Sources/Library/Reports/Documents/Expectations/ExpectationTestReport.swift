@@ -48,7 +48,7 @@ package struct ExpectationTestReport {
         page.element("testcase", ["classname": name, "name": test]) { page in
           guard !found.isMet else { return }
           let sentences = found.misses.map(words.sentence)
-          let more = sentences.count > 1 ? " (and \(Amounts.grouped(sentences.count - 1)) more)" : ""
+          let more = sentences.count > 1 ? " (and \(HumanReadable.grouped(sentences.count - 1)) more)" : ""
           page.element("failure", ["message": (sentences.first ?? "") + more, "type": "missed"]) { page in
             // Each on a line of its own; a line break in a sentence is escaped.
             for sentence in sentences {

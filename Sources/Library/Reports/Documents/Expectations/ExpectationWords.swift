@@ -22,17 +22,19 @@ package struct ExpectationWords: Sendable {
   /// "met: service chat.example: migrates (1 item)"
   package func line(ofMet found: ExpectationCheck.Case) -> String {
     "met: \(isComparison ? "\(Self.words(found.setting)): " : "")\(Self.name(found.expectation.matcher)): "
-      + "\(found.expectation.fate.rawValue) (\(Amounts.count(found.matchedCount, "item")))"
+      + "\(found.expectation.fate.rawValue) (\(HumanReadable.count(found.matchedCount, "item")))"
   }
 
   /// "4 of 5 expectations met." What was not checked is said with it.
   package var verdict: String {
-    let met = "\(Amounts.grouped(check.metCount)) of \(Amounts.count(check.checkedCount, "expectation")) met"
+    let met =
+      "\(HumanReadable.grouped(check.metCount)) of \(HumanReadable.count(check.checkedCount, "expectation")) met"
     let unchecked = check.unchecked.count
     guard unchecked > 0 else { return met + "." }
     let others =
       unchecked == 1
-      ? "1 more is for another restore and was" : "\(Amounts.grouped(unchecked)) more are for other restores and were"
+      ? "1 more is for another restore and was"
+      : "\(HumanReadable.grouped(unchecked)) more are for other restores and were"
     return "\(met); \(others) not checked (\(Commands.comparing) checks all four restores)."
   }
 
@@ -51,7 +53,7 @@ package struct ExpectationWords: Sendable {
   /// Why an expectation is missed of which no item is known.
   private func missing(_ miss: PlanExpectation.Miss) -> String {
     let sealed = miss.sealedCount
-    let words = "\(Amounts.count(sealed, "encrypted item")) in the plan \(sealed == 1 ? "has" : "have") no name"
+    let words = "\(HumanReadable.count(sealed, "encrypted item")) in the plan \(sealed == 1 ? "has" : "have") no name"
     if sealed > 0, miss.expectation.fate == .absent || miss.isAnyItemMeant { return "which cannot be known: \(words)" }
     var hint = ""
     if sealed > 0 {

@@ -27,7 +27,7 @@ package struct ComparisonDocument {
             ] + Self.warningFields(counts.byWarning))
         }),
       "ways": .array(
-        TransferWay.allCases.map { way in
+        TransferMethod.allCases.map { way in
           let counts = comparison[way]
           return [
             "way": .string(way.rawValue), "yes": .count(counts[.yes, default: 0]),

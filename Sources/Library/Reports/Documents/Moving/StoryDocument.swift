@@ -47,8 +47,8 @@ package struct StoryDocument {
           })
       ))
     if let ways = story.ways { fields.append(("ways", ways.json)) }
-    if let holdsEnclaveKey = story.holdsEnclaveKey {
-      fields.append(("holds_enclave_key", .boolean(holdsEnclaveKey)))
+    if let containsSecureEnclaveKey = story.containsSecureEnclaveKey {
+      fields.append(("holds_enclave_key", .boolean(containsSecureEnclaveKey)))
     }
     fields.append(("here", here(story)))
     fields.append(("on_target", story.onTarget.map { PlanDocument.Item($0).json } ?? .null))
@@ -73,14 +73,14 @@ package struct StoryDocument {
   }
 }
 
-extension TransferWays {
+extension TransferAssessments {
   /// Each way with its answer and why.
   package var json: JSONValue {
     .array(
-      TransferWay.allCases.map { way in
+      TransferMethod.allCases.map { way in
         [
           "way": .string(way.rawValue), "answer": .string(self[way].verdict.rawValue),
-          "ground": .string(self[way].ground.id),
+          "ground": .string(self[way].rationale.id),
         ]
       })
   }

@@ -60,9 +60,9 @@ package struct Markup: Sendable {
 
   /// Everything that a browser would act on or not show, spelled out.
   ///
-  /// - Parameter keepingEscapes: As `HostileText.shown` takes it.
+  /// - Parameter keepingEscapes: As `UntrustedText.shown` takes it.
   package static func escaped(_ words: String, keepingEscapes: Bool = false) -> String {
-    let shown = HostileText.shown(words, keepingEscapes: keepingEscapes)
+    let shown = UntrustedText.escaped(words, keepingEscapes: keepingEscapes)
     guard shown.utf8.contains(where: { "<>&\"'".utf8.contains($0) }) else { return shown }
     var result = ""
     for scalar in shown.unicodeScalars {

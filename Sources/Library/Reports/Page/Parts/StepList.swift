@@ -81,7 +81,7 @@ package struct Tiles {
       for tile in tiles {
         page.element("li", ["class": tile.count == 0 ? tile.style.rawValue + " none" : tile.style.rawValue]) { page in
           page.element("p") { page in
-            page.element("b", Amounts.grouped(tile.count))
+            page.element("b", HumanReadable.grouped(tile.count))
             page.element("span", ["class": "symbol", "aria-hidden": "true"], tile.symbol)
           }
           page.words(" " + tile.words)

@@ -318,7 +318,9 @@ extension AttributeConversion {
 
   /// An issuer that is given as a whole name is compared as keychains store it. Source: Apple `SecItem.m`.
   private static func normalizingName(_ value: PropertyValue, _ code: AttributeCode) -> PropertyValue {
-    guard code == .issuer, let name = value.dataValue.flatMap(CertificateFacts.normalizedName) else { return value }
+    guard code == .issuer, let name = value.dataValue.flatMap(CertificateAttributes.normalizedName) else {
+      return value
+    }
     return .data(name)
   }
 }

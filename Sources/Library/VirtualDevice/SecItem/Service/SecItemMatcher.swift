@@ -159,7 +159,7 @@ struct MatchFilter {
   func acceptedIssuers(
     in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeyhaulError) -> Set<[UInt8]> {
-    var accepted = Set((conditions.issuers ?? []).compactMap(CertificateFacts.normalizedName))
+    var accepted = Set((conditions.issuers ?? []).compactMap(CertificateAttributes.normalizedName))
     var latest = accepted
     for _ in 0..<Self.maximumChainDepth where !latest.isEmpty {
       var found: Set<[UInt8]> = []
@@ -195,8 +195,8 @@ struct MatchFilter {
     return !conditions.isTrustedOnly
   }
 
-  private static func facts(of certificate: KeychainItem) -> CertificateFacts? {
-    certificate.secret.flatMap { try? CertificateFacts(der: $0.withBytes { Array($0) }) }
+  private static func facts(of certificate: KeychainItem) -> CertificateAttributes? {
+    certificate.secret.flatMap { try? CertificateAttributes(der: $0.withBytes { Array($0) }) }
   }
 
   /// Whether a server is the host or lies below it.

@@ -83,7 +83,7 @@ extension SecItemService {
           try SecItemAuthenticator.check(of: password, random: environment.random))
       }
     } else if item[.protection] == nil,
-      NewItem.defaultProtection(kind: kind, accessGroup: group) == .whenUnlocked
+      NewItemDefaults.defaultProtection(kind: kind, accessGroup: group) == .whenUnlocked
     {
       item.protection = environment.defaultProtection
     }
@@ -118,14 +118,14 @@ extension KeychainItem {
     switch kind {
     case .genericPassword, .internetPassword: return
     case .certificate:
-      guard let facts = try? CertificateFacts(der: secret.withBytes { Array($0) }) else { return }
+      guard let facts = try? CertificateAttributes(der: secret.withBytes { Array($0) }) else { return }
       known = KeychainItem(facts)
     case .key:
       // A private key in another encoding is none that the attributes could be read from later.
       guard let material = try? KeyMaterial(parsing: secret),
         material.externalRepresentation.constantTimeEquals(secret)
       else { return }
-      if let half = self[.keyClass], half != .integer(material.half.rawValue) { return }
+      if let half = self[.keyClass], half != .integer(material.role.rawValue) { return }
       known = KeychainItem(material)
     }
     attributes.merge(known.attributes) { given, _ in given }

@@ -34,7 +34,7 @@ extension RandomSource {
   /// Bytes that a call needs; where there are none, that is how it ends.
   func bytesForCall(count: Int) throws(SecItemError) -> [UInt8] {
     do throws(KeychainRuleError) {
-      return try NewItem.randomBytes(self, count: count)
+      return try NewItemDefaults.randomBytes(self, count: count)
     } catch {
       throw SecItemError(KeyhaulError(rule: error))
     }

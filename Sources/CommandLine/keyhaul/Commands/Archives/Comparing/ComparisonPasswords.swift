@@ -12,7 +12,7 @@ struct ComparisonPasswords {
   private var otherSecret: SharedPassword?
   /// The archive that is opened second, whose key is derived beside the first one's.
   private var next: NamedArchive?
-  private var nextKey: SideWork?
+  private var nextKey: BackgroundThread?
   /// The hardware key that the user gave, once it was read: a descriptor gives it once.
   private var given: HardwareKey?
 
@@ -111,7 +111,7 @@ struct ComparisonPasswords {
       otherSecret = SharedPassword(try session.password(second, of: next.name), from: next.name)
     }
     guard let password = second.isGiven ? otherSecret : password else { return }
-    nextKey = password.keys.derivingAhead(
+    nextKey = password.keys.prefetchKey(
       of: next.archive.keybag, password: password.held, acceptingAtMost: limit
     ) { Interruption.pending == nil }
   }

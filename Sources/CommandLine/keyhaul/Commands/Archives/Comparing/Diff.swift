@@ -137,9 +137,10 @@ struct Diff: RunnableVerb {
 
   private func reasonToLeaveOut(_ row: KeychainRow, of openDevice: DeviceSession) -> Reason? {
     guard let item = row.item else { return nil }
-    return ExportRules.reasonToLeaveOut(
-      ExportCandidate(
-        item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
-        deviceSyncs: openDevice.record.isSyncing))
+    return ExportExclusions.exclusionReason(
+      for:
+        ExportCandidate(
+          item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
+          deviceSyncs: openDevice.record.isSyncing))
   }
 }

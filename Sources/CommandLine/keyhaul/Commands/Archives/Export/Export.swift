@@ -210,8 +210,8 @@ struct Export: RunnableVerb {
       ? reveal ? items.revealedNote : " (without secrets; --reveal includes them)"
       : items.secretCount > 0 ? " (in plain text)" : ""
     let sentence =
-      "\(did) \(Amounts.count(items.count, format.noun)) from \(HostileText.shown(items.name)) to "
-      + "\(HostileText.shown(Self.shown(output)))\(note)."
+      "\(did) \(HumanReadable.count(items.count, format.noun)) from \(UntrustedText.escaped(items.name)) to "
+      + "\(UntrustedText.escaped(Self.shown(output)))\(note)."
     try announce(([sentence] + [items.balance].compactMap(\.self)).joined(separator: " "), in: session)
     if items.isFromArchive { session.note(UnseenItems.line) }
     items.warn(in: session)

@@ -20,8 +20,8 @@ extension ExportFormat {
       if let format = asked ?? promised ?? (reveals ? nil : .document) { return format }
       throw .usage(
         "the name \(output) does not determine the format of the secrets",
-        why: "it does not end in \(Amounts.list(all.map(\.ending), conjunction: "or"))",
-        try: "--format \(Amounts.list(all.map(\.name), conjunction: "or"))")
+        why: "it does not end in \(HumanReadable.list(all.map(\.ending), conjunction: "or"))",
+        try: "--format \(HumanReadable.list(all.map(\.name), conjunction: "or"))")
     }
     guard promised?.isDocument ?? true else {
       throw .usage(
@@ -53,7 +53,7 @@ extension ExportFormat {
 
   /// For help: "json, csv (passwords), otpauth".
   static var list: String {
-    Amounts.list(all.map { $0.name + ($0.hint.map { " (\($0))" } ?? "") }, conjunction: "or")
+    HumanReadable.list(all.map { $0.name + ($0.hint.map { " (\($0))" } ?? "") }, conjunction: "or")
   }
 }
 

@@ -78,7 +78,7 @@ struct ExportedItems {
     switch revealedCount {
     case 0: " (no secret could be read)"
     case count: " (with secrets in plain text)"
-    case let some: " (with the \(some == 1 ? "secret" : "secrets") of \(Amounts.grouped(some)) in plain text)"
+    case let some: " (with the \(some == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(some)) in plain text)"
     }
   }
 
@@ -103,9 +103,9 @@ struct ExportedItems {
       (tally.unreadableCount, "cannot be read", "cannot be read"),
     ]
     let words = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
-      "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
+      "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
     }
-    return "Of \(Amounts.count(tally.count, "item")), \(Amounts.list(words))."
+    return "Of \(HumanReadable.count(tally.count, "item")), \(HumanReadable.list(words))."
   }
 
   /// The same for programs; none of a document, which holds all. `total` is the sum of the others.
@@ -134,7 +134,7 @@ struct ExportedItems {
   }
 
   /// "2 certificates and 1 key"
-  private var otherKindWords: String { Amounts.list(otherKinds.map { Amounts.count($1, $0.noun) }) }
+  private var otherKindWords: String { HumanReadable.list(otherKinds.map { HumanReadable.count($1, $0.noun) }) }
 
   // MARK: What cannot be exported
 
@@ -152,7 +152,7 @@ struct ExportedItems {
     if let reason = tally.reasons.first {
       throw CommandFailure(
         .noMatch, "no item of \(name) can be exported as \(format.name)",
-        why: "\(Amounts.count(tally.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
+        why: "\(HumanReadable.count(tally.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
@@ -176,29 +176,29 @@ struct ExportedItems {
     warnOfUnreadable(isLost: false, in: session)
     warnOfUnreadable(isLost: true, in: session)
     let asking = tally.guardedCount(of: format.kinds)
-    if asking > 0 { session.warn("\(Amounts.count(asking, "item")) left out", why: Self.guardedText) }
+    if asking > 0 { session.warn("\(HumanReadable.count(asking, "item")) left out", why: Self.guardedText) }
     guard let made else { return }
     if let first = made.firstLeftOut {
       session.warn(
-        "\(Amounts.count(made.leftOutCount, "item")) left out, because the \(format.name) format cannot contain "
+        "\(HumanReadable.count(made.leftOutCount, "item")) left out, because the \(format.name) format cannot contain "
           + "them",
         why: leftOutText(first), try: "--format json contains every item")
     }
     if made.namelessCount > 0 {
       session.warn(
-        "\(Amounts.count(made.namelessCount, "password")) without a name",
+        "\(HumanReadable.count(made.namelessCount, "password")) without a name",
         why: "only the secret is stored, without a service, server or account, as in backups from iOS 4",
         try: "--format json --reveal lists them by number, with their access groups if they have any")
     }
     if made.formulaSecretCount > 0 {
       session.warn(
-        "a spreadsheet would evaluate \(Amounts.count(made.formulaSecretCount, "password")) like a formula",
+        "a spreadsheet would evaluate \(HumanReadable.count(made.formulaSecretCount, "password")) like a formula",
         why: "passwords are exported unchanged, even if they begin with =, +, - or @",
         try: "import the file; do not open it as a spreadsheet")
     }
     if made.inertNameCount > 0 {
       session.warn(
-        "\(Amounts.count(made.inertNameCount, "name")) got an apostrophe",
+        "\(HumanReadable.count(made.inertNameCount, "name")) got an apostrophe",
         why: "a spreadsheet would treat a name that begins with =, +, - or @ as a formula")
     }
   }
@@ -214,10 +214,10 @@ struct ExportedItems {
   private func warnOfUnreadable(isLost: Bool, in session: Session) {
     let found = unreadable.filter { $0.0.isLostInThisCopy == isLost }
     guard let first = tally.reasons.first(where: { $0.isLostInThisCopy == isLost }) else { return }
-    let counts = found.map { "\(Amounts.grouped($1)) \($0.rawValue)" }
+    let counts = found.map { "\(HumanReadable.grouped($1)) \($0.rawValue)" }
     let count = found.reduce(0) { $0 + $1.1 }
     session.warn(
-      "\(Amounts.count(count, "item")) of \(name) cannot be read here",
+      "\(HumanReadable.count(count, "item")) of \(name) cannot be read here",
       why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),
       try: isLost
         ? "another copy may still contain the items that are lost in this copy" : "keyhaul explain \(first.rawValue)")
@@ -225,7 +225,7 @@ struct ExportedItems {
 
   /// Secrets leave the keychain only where that was said.
   static func missingRevealFlag(_ output: String, _ format: ExportFormat, count: Int?) -> CommandFailure {
-    let secrets = count.map { Amounts.count($0, format.secretNoun) } ?? format.secretNoun + "s"
+    let secrets = count.map { HumanReadable.count($0, format.secretNoun) } ?? format.secretNoun + "s"
     return .usage(
       "exporting secrets requires --reveal", why: "\(output) would contain \(secrets) in plain text",
       try: "add --reveal (only you can read the file), or use --format json, which leaves the secrets out")

@@ -139,8 +139,8 @@ struct FilesExport {
     let near = wanted.flatMap { EditDistance.nearest(to: $0, among: domains) }
     return CommandFailure(
       .noMatch, "\(named.name) has no such file", why: near.map { "the domain \"\($0)\" is similar" },
-      try: near.map { "--domain \(ShellWord.quoted($0))" }
-        ?? "keyhaul inspect \(ShellWord.quoted(named.name)) --tree -v lists every file")
+      try: near.map { "--domain \(ShellQuoting.quote($0))" }
+        ?? "keyhaul inspect \(ShellQuoting.quote(named.name)) --tree -v lists every file")
   }
 
   private func writeTable(of files: ExtractedFiles) throws(CommandFailure) {
@@ -319,7 +319,8 @@ struct FileExport {
         try: "another copy of the backup")
     }
     if let size = reading.record?.size, size != plainByteCount {
-      session.detail("the manifest records \(Amounts.bytes(size)); Keyhaul derives the size from the file's padding")
+      session.detail(
+        "the manifest records \(HumanReadable.bytes(size)); Keyhaul derives the size from the file's padding")
     }
     if session.isJSON {
       try session.answer([
@@ -331,8 +332,8 @@ struct FileExport {
     } else {
       let did = verb.dryRun.isOn ? "Would export" : "Exported"
       let sentence =
-        "\(did) \(HostileText.shown("\(domain)/\(path)")) from \(HostileText.shown(named.name)) to "
-        + "\(HostileText.shown(Export.shown(verb.output))) (\(Amounts.bytes(plainByteCount)))."
+        "\(did) \(UntrustedText.escaped("\(domain)/\(path)")) from \(UntrustedText.escaped(named.name)) to "
+        + "\(UntrustedText.escaped(Export.shown(verb.output))) (\(HumanReadable.bytes(plainByteCount)))."
       try verb.announce(sentence, in: session)
     }
     return isRight ? .ok : .partial
@@ -380,17 +381,17 @@ private struct NearFile {
   }
 
   private func advice(_ archive: String) -> String {
-    "keyhaul inspect \(ShellWord.quoted(archive)) --tree -v lists every file"
+    "keyhaul inspect \(ShellQuoting.quote(archive)) --tree -v lists every file"
   }
 
   func failure(archive: String) -> CommandFailure {
     guard hasDomain else {
       return CommandFailure(
         .noMatch, "\(archive) has no domain \(domain)", why: nearDomain.map { "\"\($0)\" is similar" },
-        try: nearDomain.map { "--domain \(ShellWord.quoted($0))" } ?? advice(archive))
+        try: nearDomain.map { "--domain \(ShellQuoting.quote($0))" } ?? advice(archive))
     }
     return CommandFailure(
       .noMatch, "\(archive) has no file \(path) in \(domain)", why: nearPath.map { "\"\($0)\" is similar" },
-      try: nearPath.map { "--path \(ShellWord.quoted($0))" } ?? advice(archive))
+      try: nearPath.map { "--path \(ShellQuoting.quote($0))" } ?? advice(archive))
   }
 }

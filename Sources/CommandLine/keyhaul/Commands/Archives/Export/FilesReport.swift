@@ -29,8 +29,8 @@ struct FilesReport {
           ]))
     }
     try session.announce(
-      "Would write \(Amounts.count(plan.fileCount, "file")) of \(HostileText.shown(source)) to "
-        + "\(HostileText.shown(folder)) (up to \(Amounts.bytes(plan.byteCount))).")
+      "Would write \(HumanReadable.count(plan.fileCount, "file")) of \(UntrustedText.escaped(source)) to "
+        + "\(UntrustedText.escaped(folder)) (up to \(HumanReadable.bytes(plan.byteCount))).")
   }
 
   func announce(_ files: ExtractedFiles, in session: Session) throws(CommandFailure) {
@@ -40,7 +40,7 @@ struct FilesReport {
 
   private func say(_ files: ExtractedFiles, in session: Session) throws(CommandFailure) {
     let (count, source, folder) = (
-      Amounts.count(files.fileCount, "file"), HostileText.shown(source), HostileText.shown(folder)
+      HumanReadable.count(files.fileCount, "file"), UntrustedText.escaped(source), UntrustedText.escaped(folder)
     )
     guard files.fileCount == 0 || files.keptCount < files.fileCount || files.faultCount > 0 else {
       return try session.announce(
@@ -49,10 +49,10 @@ struct FilesReport {
     }
     let kept =
       files.keptCount > 0
-      ? "; \(Amounts.grouped(files.keptCount)) of them were already there and were not compared again" : ""
+      ? "; \(HumanReadable.grouped(files.keptCount)) of them were already there and were not compared again" : ""
     try session.announce(
-      "Wrote \(count) of \(source) to \(folder) (\(Amounts.bytes(files.byteCount)))\(kept).")
-    session.note("\(HostileText.shown(files.manifestPath)) lists each file with its SHA-256.")
+      "Wrote \(count) of \(source) to \(folder) (\(HumanReadable.bytes(files.byteCount)))\(kept).")
+    session.note("\(UntrustedText.escaped(files.manifestPath)) lists each file with its SHA-256.")
     session.note(digestText(files))
     for renamed in files.renamed {
       session.detail("  \(Self.words(of: renamed))")
@@ -61,18 +61,18 @@ struct FilesReport {
 
   /// A name that is not UTF-8 is escaped wherever it is shown, so that both may look alike.
   private static func words(of renamed: ExtractedFiles.Renamed) -> String {
-    let name = HostileText.quoted(renamed.to)
+    let name = UntrustedText.quoted(renamed.to)
     guard renamed.from != renamed.to else { return "\(name), whose bytes are not UTF-8" }
-    return "\(HostileText.quoted(renamed.from)) is now \(name)"
+    return "\(UntrustedText.quoted(renamed.from)) is now \(name)"
   }
 
   /// What can be said of the content, and no more.
   private func digestText(_ files: ExtractedFiles) -> String {
     func count(_ standing: ExtractedFiles.DigestStanding) -> Int { files.digests[standing, default: 0] }
-    var parts = ["digests of \(Amounts.count(count(.right), "file")) match"]
+    var parts = ["digests of \(HumanReadable.count(count(.right), "file")) match"]
     if count(.none) > 0 {
       let them = count(.none) == 1 ? "it" : "them"
-      parts.append("\(Amounts.count(count(.none), "file")) without a digest: a change in \(them) cannot be seen")
+      parts.append("\(HumanReadable.count(count(.none), "file")) without a digest: a change in \(them) cannot be seen")
     }
     return "  " + parts.joined(separator: "; ")
   }
@@ -80,37 +80,37 @@ struct FilesReport {
   private func warn(of files: ExtractedFiles, in session: Session) {
     if files.renamedCount > 0 {
       session.warn(
-        "\(Amounts.count(files.renamedCount, "name")) changed",
+        "\(HumanReadable.count(files.renamedCount, "name")) changed",
         why: "some file systems do not accept these names, or two names would collide; the first: "
           + (files.renamed.first.map(Self.words(of:)) ?? ""),
         try: "the export's manifest lists both names of each")
     }
     if let count = files.leftOut[.leadsOut] {
       session.warn(
-        "\(Amounts.count(count, "link")) not written",
+        "\(HumanReadable.count(count, "link")) not written",
         why: "\(count == 1 ? "its target" : "their targets") may be outside \(folder)")
     }
     if let count = files.leftOut[.unfinished] {
       session.warn(
-        "\(Amounts.count(count, "row")) of the manifest skipped",
+        "\(HumanReadable.count(count, "row")) of the manifest skipped",
         why: "they list entries that the device had not finished")
     }
     if let first = files.differing.first {
       session.warn(
-        "\(Amounts.count(files.digests[.differs, default: 0], "file")) "
+        "\(HumanReadable.count(files.digests[.differs, default: 0], "file")) "
           + "\(files.digests[.differs] == 1 ? "is" : "are") not what was backed up",
-        why: "the digest in the manifest or in the seal differs; the first: \(HostileText.quoted(first))",
+        why: "the digest in the manifest or in the seal differs; the first: \(UntrustedText.quoted(first))",
         try: "another copy of the backup", evenQuiet: true)
     }
     if let first = files.namedFaults.first {
       session.warn(
-        "\(Amounts.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "was" : "were") "
+        "\(HumanReadable.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "was" : "were") "
           + "not written",
-        why: "the first: \(HostileText.quoted(first.path)): \(first.error.reason)",
+        why: "the first: \(UntrustedText.quoted(first.path)): \(first.error.reason)",
         try: "another copy of the backup; the export's manifest lists each file with its reason", evenQuiet: true)
     }
     for fault in files.namedFaults.dropFirst() {
-      session.detail("  \(HostileText.quoted(fault.path)): \(HostileText.shown(fault.error.reason))")
+      session.detail("  \(UntrustedText.quoted(fault.path)): \(UntrustedText.escaped(fault.error.reason))")
     }
   }
 

@@ -38,7 +38,7 @@ extension Inspect {
   ]
 
   static func finding(in document: JSONValue) -> String? {
-    if let count = itemCount(in: document) { return Amounts.count(Int(clamping: count), "item") }
+    if let count = itemCount(in: document) { return HumanReadable.count(Int(clamping: count), "item") }
     guard let keychain = document["keychain"] else { return nil }
     return keychain["present"]?.booleanValue == false ? "no keychain" : "items encrypted"
   }

@@ -69,9 +69,9 @@ struct Verify: BackupVerb {
         try session.say(line.text, line.color)
       }
     }
-    let name = HostileText.shown(report.name)
+    let name = UntrustedText.escaped(report.name)
     for note in report.verification.notes {
-      let text = "\(name): \(HostileText.shown(note, keepingEscapes: true))"
+      let text = "\(name): \(UntrustedText.escaped(note, keepingEscapes: true))"
       // A row that is not as it should be is told of also where nothing is wrong with its file.
       let isOfNames = report.verification.found.contains {
         [.listNamesNotUTF8, .payloadsRenamed].contains($0.kind) && $0.description == note
@@ -183,7 +183,8 @@ struct Verify: BackupVerb {
     let proof = verification.hardware
     if !proof.proven.isEmpty { unlocker.tell(ofProven: hardware) }
     if let device = hardware?.homeDevice, proof.isSameDevice == false {
-      session.note("\(HostileText.shown(named.name)): the key of \(device) decrypts none of the items that need one")
+      session.note(
+        "\(UntrustedText.escaped(named.name)): the key of \(device) decrypts none of the items that need one")
     }
     guard isKeyGiven else { return (verification, nil) }
     return (verification, DeviceKeyVerdict(proof, isForeign: unlocker.isGivenKeyForeign))

@@ -68,7 +68,7 @@ struct BackupCommand: RunnableVerb {
   }
 
   private static func look(at output: String) -> String? {
-    output == "-" ? nil : "keyhaul inspect \(ShellWord.quoted(output))"
+    output == "-" ? nil : "keyhaul inspect \(ShellQuoting.quote(output))"
   }
 
   private static func status(of report: ExportReport) -> CommandStatus {
@@ -137,11 +137,11 @@ struct BackupCommand: RunnableVerb {
       return try session.answer(document.json)
     }
     var size = noPassword ? "no password" : "encrypted"
-    if let outcome { size += ", \(Amounts.bytes(outcome.byteCount))" }
-    let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    if let outcome { size += ", \(HumanReadable.bytes(outcome.byteCount))" }
+    let place = output == "-" ? "standard output" : UntrustedText.escaped(outcome?.path ?? output)
     let did = outcome == nil ? "Would back up" : "Backed up"
     var lines = [
-      "\(did) \(Amounts.grouped(report.exportedCount)) of \(Amounts.count(report.total, "item")) from \(device.name) to "
+      "\(did) \(HumanReadable.grouped(report.exportedCount)) of \(HumanReadable.count(report.total, "item")) from \(device.name) to "
         + "\(place) (\(size))."
     ]
     if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
@@ -157,7 +157,7 @@ struct BackupCommand: RunnableVerb {
     let widest = protections.map(DisplayWidth.columns).max() ?? 0
     let nameWidth = max(Table.minimumColumnWidth, style.width - 4 - 11 - 4 - widest)
     return zip(report.exported, protections).map { item, protection in
-      let name = HostileText.shown(ItemText.name(item.identity), columns: nameWidth, ellipsis: style.ellipsis)
+      let name = UntrustedText.escaped(ItemText.name(item.identity), columns: nameWidth, ellipsis: style.ellipsis)
       return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11) + "  "
         + DisplayWidth.padded(name, columns: nameWidth) + "  " + protection
     }
@@ -167,7 +167,7 @@ struct BackupCommand: RunnableVerb {
     var lines: [String] = []
     var shown: [Reason] = []
     let missing = report.missing
-    let countWidth = Amounts.grouped(missing.count).count
+    let countWidth = HumanReadable.grouped(missing.count).count
     for reason in Reason.allCases {
       let items = missing.filter { $0.outcome.reason == reason }
       guard !items.isEmpty else { continue }
@@ -175,14 +175,14 @@ struct BackupCommand: RunnableVerb {
       let label = shown.isEmpty ? "  left out  " : "            "
       for (index, item) in names.enumerated() {
         let count = DisplayWidth.padded(
-          index == 0 ? Amounts.grouped(items.count) : "", columns: countWidth, rightAligned: true)
-        let name = "\"\(HostileText.shown(ItemText.name(item.identity), columns: 32))\""
+          index == 0 ? HumanReadable.grouped(items.count) : "", columns: countWidth, rightAligned: true)
+        let name = "\"\(UntrustedText.escaped(ItemText.name(item.identity), columns: 32))\""
         let more = items.count > names.count ? " and \(items.count - names.count) more" : ""
         let head = index == 0 ? label : "            "
         let detail = item.detail ?? reason.explanation.headline
         lines += WordWrap.labeled(
           head + count + " " + DisplayWidth.padded(index == 0 ? reason.rawValue : "", columns: 21),
-          "\(name)\(more): \(HostileText.shown(detail))", columns: style.width)
+          "\(name)\(more): \(UntrustedText.escaped(detail))", columns: style.width)
       }
       shown.append(reason)
     }
@@ -193,10 +193,10 @@ struct BackupCommand: RunnableVerb {
   private func tombstoneLines(_ report: ExportReport, style: TextStyle) -> [String] {
     let tombstones = report.tombstones
     guard !tombstones.isEmpty else { return [] }
-    let names = tombstones.map { "\"\(HostileText.shown(ItemText.name($0.identity), columns: 32))\"" }
+    let names = tombstones.map { "\"\(UntrustedText.escaped(ItemText.name($0.identity), columns: 32))\"" }
     return WordWrap.labeled(
       "  not counted  ",
-      Amounts.count(tombstones.count, "tombstone of a deleted item", plural: "tombstones of deleted items")
+      HumanReadable.count(tombstones.count, "tombstone of a deleted item", plural: "tombstones of deleted items")
         + ": " + names.joined(separator: ", "), columns: style.width)
   }
 }

@@ -61,7 +61,7 @@ struct Convert: RunnableVerb {
     let done =
       output == "-"
       ? DoneChange("\(named.name) was copied to standard output")
-      : DoneChange("\(named.name) was copied to \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
+      : DoneChange("\(named.name) was copied to \(output)", look: "keyhaul inspect \(ShellQuoting.quote(output))")
     let outcome = try session.rewriting(named, to: output, titled: "Copying \(named.name)", phase: "copy", done) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.convert(named.archive, at: path, to: destination, replace: replaces, progress: progress)
@@ -77,7 +77,7 @@ struct Convert: RunnableVerb {
     let files = all.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
     guard let first = files.first else { return }
     session.warn(
-      "\(Amounts.count(files.count, "file")) not copied",
+      "\(HumanReadable.count(files.count, "file")) not copied",
       why: "\(files.count == 1 ? "" : "the first: ")\(first) is not part of a backup")
   }
 
@@ -106,7 +106,7 @@ struct Convert: RunnableVerb {
       }
       if copy != nil, !dryRun.isOn {
         let isDirectory = if case .directory = destination { true } else { false }
-        BackupRewriter().sweepLeftovers(at: standing, isDirectory: isDirectory)
+        BackupRewriter().removeLeftovers(at: standing, isDirectory: isDirectory)
       }
       return copy
     } catch {
@@ -144,15 +144,16 @@ struct Convert: RunnableVerb {
         of: named.name, digest: named.archive.digest, to: output, copy: outcome, isDryRun: dryRun.isOn)
       return try session.answer(document.json(isWritten: !isThere && !dryRun.isOn))
     }
-    let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    let place = output == "-" ? "standard output" : UntrustedText.escaped(outcome?.path ?? output)
     let kind = writesTarUnderAnotherName ? ", a tar" : ""
-    let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
+    let size =
+      outcome.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
     if isThere {
       return try session.announce(
-        "Nothing to do: \(place) already contains the same files as \(HostileText.shown(named.name)).")
+        "Nothing to do: \(place) already contains the same files as \(UntrustedText.escaped(named.name)).")
     }
     let sentence =
-      "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(kind)\(size)."
+      "\(outcome == nil ? "Would copy" : "Copied") \(UntrustedText.escaped(named.name)) to \(place)\(kind)\(size)."
     // The archive itself is on standard output then.
     if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
     session.detail("  \(named.archive.digest)", level: 2)
@@ -185,7 +186,7 @@ struct DecryptedConversion {
     } catch {
       throw CommandFailure(
         CommandStatus(error.category), "\(named.name) cannot be decrypted into a copy", why: error.reason,
-        try: "keyhaul export \(ShellWord.quoted(named.name)) --files DIR writes its files")
+        try: "keyhaul export \(ShellQuoting.quote(named.name)) --files DIR writes its files")
     }
     self.verb = verb
     self.named = named
@@ -205,7 +206,7 @@ struct DecryptedConversion {
     for fact in damage {
       session.warn(
         "\(named.name) is damaged, and a decrypted copy would hide the damage", why: fact.description,
-        try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved", evenQuiet: true)
+        try: "keyhaul verify \(ShellQuoting.quote(named.name)) shows what can be saved", evenQuiet: true)
     }
     guard !verb.dryRun.isOn else {
       try report(nil, in: session)
@@ -258,10 +259,11 @@ struct DecryptedConversion {
         document.json(
           decrypting: written, differing: differing(written), items: verb.reveal ? itemsPath : nil))
     }
-    let place = verb.output == "-" ? "standard output" : HostileText.shown(copy?.path ?? verb.output)
-    let size = copy.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
+    let place = verb.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? verb.output)
+    let size =
+      copy.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
     let did = written == nil ? "Would copy" : "Copied"
-    let sentence = "\(did) \(HostileText.shown(named.name)) unencrypted to \(place)\(size)."
+    let sentence = "\(did) \(UntrustedText.escaped(named.name)) unencrypted to \(place)\(size)."
     if verb.output == "-" { session.note(sentence) } else { try session.announce(sentence) }
     session.note(
       "Anyone can read the copy's files. Its keychain items are still encrypted with the password"
@@ -273,15 +275,15 @@ struct DecryptedConversion {
     session.settleReplaced(written.copy.leftover)
     if let first = written.copy.foreignFiles.first {
       session.warn(
-        "\(Amounts.count(written.copy.foreignFiles.count, "file")) not copied",
+        "\(HumanReadable.count(written.copy.foreignFiles.count, "file")) not copied",
         why:
           "not listed in the manifest; the first: \(first)"
       )
     }
     if let first = written.faults.first {
       session.warn(
-        "\(Amounts.count(written.faults.count, "file")) could not be read, and \(written.faults.count == 1 ? "is" : "are") not in the copy",
-        why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellWord.quoted(named.name)) lists them",
+        "\(HumanReadable.count(written.faults.count, "file")) could not be read, and \(written.faults.count == 1 ? "is" : "are") not in the copy",
+        why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellQuoting.quote(named.name)) lists them",
         evenQuiet: true)
     }
     warn(ofDiffering: differing(written).map(Self.name), in: session)
@@ -301,14 +303,14 @@ struct DecryptedConversion {
   private func warn(ofDiffering names: [String], in session: Session) {
     guard !names.isEmpty else { return }
     session.warn(
-      "\(Amounts.count(names.count, "file")) copied as "
+      "\(HumanReadable.count(names.count, "file")) copied as "
         + "\(names.count == 1 ? "it is, although it is" : "they are, although they are") not what was backed up",
       why: "the digest in the manifest or in the seal differs; the copy is sealed in its current state",
       try: "another copy of the backup", evenQuiet: true)
     let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationReport.shortList)
-    for name in shown { session.note("  \(HostileText.quoted(name))") }
+    for name in shown { session.note("  \(UntrustedText.quoted(name))") }
     if shown.count < names.count {
-      session.note("  \(Amounts.grouped(names.count - shown.count)) more (-v lists all)")
+      session.note("  \(HumanReadable.grouped(names.count - shown.count)) more (-v lists all)")
     }
   }
 }

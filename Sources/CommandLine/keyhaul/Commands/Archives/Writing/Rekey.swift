@@ -102,7 +102,7 @@ struct Rekey: RunnableVerb {
       throw CommandFailure(
         CommandStatus(error.category), message, why: error.reason,
         try: named.archive.isEncrypted
-          ? "keyhaul rekey \(ShellWord.quoted(named.name)) gives it another password"
+          ? "keyhaul rekey \(ShellQuoting.quote(named.name)) gives it another password"
           : "make a new backup of the device, with a password")
     }
   }
@@ -149,8 +149,8 @@ struct Rekey: RunnableVerb {
     if isSame, !BackupRewriter.hasUnfinishedSeal(named.archive),
       rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) })
     {
-      if !dryRun.isOn { BackupRewriter().sweepLeftovers(of: named.archive, at: path) }
-      let sentence = "Nothing to do: \(HostileText.shown(named.name)) already has this password."
+      if !dryRun.isOn { BackupRewriter().removeLeftovers(of: named.archive, at: path) }
+      let sentence = "Nothing to do: \(UntrustedText.escaped(named.name)) already has this password."
       return try report(named, keybag, did: sentence, would: sentence, isWritten: false, in: session)
     }
     let changed = try unlocker.deriving(rounds: count) { (progress) throws(DataProtectionError) in
@@ -165,11 +165,11 @@ struct Rekey: RunnableVerb {
     }
     try report(
       named, changed,
-      did: "Rekeyed \(HostileText.shown(named.name)). "
+      did: "Rekeyed \(UntrustedText.escaped(named.name)). "
         + (isSame
           ? "Its password has not changed; its iteration count has."
           : "The old password no longer works for this copy. Other copies still use it."),
-      would: "Would rekey \(HostileText.shown(named.name)).",
+      would: "Would rekey \(UntrustedText.escaped(named.name)).",
       in: session)
   }
 
@@ -186,12 +186,12 @@ struct Rekey: RunnableVerb {
     for loss in named.archive.visibleLosses(with: keys) {
       session.warn(
         "\(named.name) is damaged; changing the password does not repair it", why: loss,
-        try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved")
+        try: "keyhaul verify \(ShellQuoting.quote(named.name)) shows what can be saved")
     }
   }
 
   static func done(_ what: String, _ named: NamedArchive) -> DoneChange {
-    DoneChange(what, look: "keyhaul inspect \(ShellWord.quoted(named.name))")
+    DoneChange(what, look: "keyhaul inspect \(ShellQuoting.quote(named.name))")
   }
 
   // MARK: The report
@@ -236,12 +236,12 @@ struct HardwareRekey {
     let rounds = verb.rounds?.value ?? BackupKeybag.standardRounds
     let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
       (progress) throws(DataProtectionError) in
-      try BackupKeybag.protect(
+      try BackupKeybag.addingPassword(
         named.archive.keybag, passcodeKey: old.passcodeKey, with: new, deviceKey: hardware.key, rounds: rounds,
         progress: progress)
     }
     try rewrite(with: keybag, old, in: session)
-    let name = HostileText.shown(named.name)
+    let name = UntrustedText.escaped(named.name)
     try verb.report(
       named, keybag,
       did: "Encrypted \(name) with the new password.\(isProven ? "" : unprovenKeySentence) "
@@ -257,14 +257,14 @@ struct HardwareRekey {
     let (hardware, isProven) = try accepted(candidate, old, in: session)
     let keybag: Keybag
     do throws(DataProtectionError) {
-      keybag = try BackupKeybag.unprotect(
+      keybag = try BackupKeybag.removingPassword(
         named.archive.keybag, passcodeKey: old.passcodeKey, deviceKey: hardware.key)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
     try rewrite(with: keybag, old, in: session)
-    let name = HostileText.shown(named.name)
-    let device = named.archive.device.name.map { HostileText.shown($0) } ?? "the source device"
+    let name = UntrustedText.escaped(named.name)
+    let device = named.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
     if hardware.isPublished, let maker = hardware.homeDevice {
       session.warnOfPublishedKey(of: maker, "anyone can decrypt the keychain in \(named.name) without its password")
     }
@@ -326,7 +326,7 @@ struct HardwareRekey {
     if let damage = opened.damage.first {
       throw CommandFailure(
         .damaged, "\(named.name) is damaged", why: damage.description,
-        try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved")
+        try: "keyhaul verify \(ShellQuoting.quote(named.name)) shows what can be saved")
     }
     switch opened.hardwareVerdict {
     case .proven:
@@ -336,7 +336,8 @@ struct HardwareRekey {
       let classes = unproven.map { String($0.rawValue) }
       throw CommandFailure(
         .refused, "Keyhaul cannot confirm every class key of \(named.name)",
-        why: "the device's hardware key decrypts some items, but none of class \(Amounts.list(classes)); with a wrong "
+        why:
+          "the device's hardware key decrypts some items, but none of class \(HumanReadable.list(classes)); with a wrong "
           + "key, those items would be lost for good",
         try: "another copy")
     case .foreign(let itemCount):
@@ -346,7 +347,7 @@ struct HardwareRekey {
       }
       throw CommandFailure(
         .refused, "this is not the hardware key of \(named.name)'s source device",
-        why: "it decrypts none of the \(Amounts.count(itemCount, "item")) that need such a key",
+        why: "it decrypts none of the \(HumanReadable.count(itemCount, "item")) that need such a key",
         try: "the 0x835 key of that device")
     case .unshown, .noItems:
       try agree(toUnproven: hardware, hasItems: !opened.items.isEmpty, in: session)
@@ -385,7 +386,7 @@ struct HardwareRekey {
     session.settleReplaced(outcome.leftover)
     if let first = outcome.foreignFiles.first {
       session.warn(
-        "\(Amounts.count(outcome.foreignFiles.count, "payload")) left out",
+        "\(HumanReadable.count(outcome.foreignFiles.count, "payload")) left out",
         why: "not listed in the manifest: \(outcome.foreignFiles.count == 1 ? "" : "the first is ")\(first)")
     }
   }
@@ -398,7 +399,7 @@ final class RenewedKeybag {
   private let name: String
   private let limit: Int
   private var known: SharedPassword?
-  private var key: SideWork?
+  private var key: BackgroundThread?
 
   /// - Parameters:
   ///   - rounds: Of the slow round; `nil` keeps the keybag's.
@@ -417,7 +418,7 @@ final class RenewedKeybag {
   func begin(_ read: () throws(CommandFailure) -> Secret) throws(CommandFailure) {
     guard known == nil else { return }
     let password = try password(read)
-    key = password.keys.derivingAhead(of: keybag, password: password.held, acceptingAtMost: limit) {
+    key = password.keys.prefetchKey(of: keybag, password: password.held, acceptingAtMost: limit) {
       Interruption.pending == nil
     }
   }

@@ -45,7 +45,7 @@ struct Seal: RunnableVerb {
     for loss in named.archive.visibleLosses(with: keys) {
       session.warn(
         "\(named.name) is damaged; sealing does not repair it", why: loss,
-        try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved")
+        try: "keyhaul verify \(ShellQuoting.quote(named.name)) shows what can be saved")
     }
     guard !dryRun.isOn else {
       try report(named, fileCount: nil, in: session)
@@ -60,7 +60,7 @@ struct Seal: RunnableVerb {
   private func write(
     _ named: NamedArchive, at path: String, keys: ClassKeys?, in session: Session
   ) throws(CommandFailure) -> Int {
-    let done = DoneChange("\(named.name) is sealed", look: "keyhaul verify \(ShellWord.quoted(named.name))")
+    let done = DoneChange("\(named.name) is sealed", look: "keyhaul verify \(ShellQuoting.quote(named.name))")
     return try session.rewriting(named, titled: "Sealing \(named.name)", phase: "seal", done) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.seal(named.archive, at: path, keys: keys, progress: progress)
@@ -84,7 +84,7 @@ struct Seal: RunnableVerb {
     }
     if session.isJSON { return try answer(named, fileCount: seal.fileCount, wrote: false, in: session) }
     try session.announce(
-      "\(HostileText.shown(named.name)) is already sealed. \"keyhaul verify\" compares its files with the seal.")
+      "\(UntrustedText.escaped(named.name)) is already sealed. \"keyhaul verify\" compares its files with the seal.")
     return .ok
   }
 
@@ -102,12 +102,12 @@ struct Seal: RunnableVerb {
       _ = try answer(named, fileCount: fileCount, wrote: fileCount != nil, in: session)
       return
     }
-    let name = HostileText.shown(named.name)
+    let name = UntrustedText.escaped(named.name)
     let shows =
       named.archive.takesKeyedSeal
       ? "The seal detects later changes, but not earlier ones."
       : "The seal detects later accidental changes, but not attacks, because no password protects it."
     guard let fileCount else { return try session.announce("Would seal \(name).") }
-    try session.announce("Sealed \(name): \(Amounts.count(fileCount, "file")). \(shows)")
+    try session.announce("Sealed \(name): \(HumanReadable.count(fileCount, "file")). \(shows)")
   }
 }

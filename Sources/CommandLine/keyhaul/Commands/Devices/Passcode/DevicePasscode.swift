@@ -113,7 +113,7 @@ struct DevicePasscodeRemove: RunnableVerb {
       return (try DeviceReport(openDevice), try openDevice.passcodeOnlyItemCount())
     }
     let name = before.name
-    let items = Amounts.count(passcodeOnlyCount, "passcode-only item")
+    let items = HumanReadable.count(passcodeOnlyCount, "passcode-only item")
     if dryRun.isOn {
       _ = try session.password(passcode, of: name)
       try session.announce(
@@ -140,7 +140,7 @@ struct DevicePasscodeRemove: RunnableVerb {
     let end =
       destroyed == 0
       ? "no item needed it"
-      : "\(Amounts.count(destroyed, "passcode-only item")) \(destroyed == 1 ? "was" : "were") destroyed"
+      : "\(HumanReadable.count(destroyed, "passcode-only item")) \(destroyed == 1 ? "was" : "were") destroyed"
     try session.announce("Removed the passcode of \(name); \(end).")
     if session.isJSON { try session.answer(report.document([("destroyed_items", .count(destroyed))])) }
     return .ok

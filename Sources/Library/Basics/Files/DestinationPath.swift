@@ -1,0 +1,41 @@
+/// A path split into a directory and the name of an entry in it, with temporary names next to that entry.
+package struct DestinationPath: Sendable {
+  package let parent: String
+  package let name: String
+
+  /// Splits a path.
+  ///
+  /// - Returns: `nil` if the path has no name of its own at its end: `/`, `.`, `..`, or the empty path.
+  package init?(_ path: String) {
+    var rest = Substring(path)
+    while rest.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
+    let cut = rest.lastIndex(of: "/")
+    name = String(cut.map { rest[rest.index(after: $0)...] } ?? rest)
+    parent = cut.map { $0 == rest.startIndex ? "/" : String(rest[..<$0]) } ?? "."
+    if name.isEmpty || name == "." || name == ".." { return nil }
+  }
+
+  /// Returns a hidden name next to the destination, random so that no other process can predict it.
+  package func sibling(_ suffix: String) -> String {
+    let random = String(UInt32.random(in: .min ... .max), radix: 16)
+    return ".\(stem).\(random).\(suffix)"
+  }
+
+  private var stem: String {
+    name.utf8.count > 200 ? String(name.unicodeScalars.prefix(50).map(Character.init)) : name
+  }
+
+  /// Returns whether `sibling(_:)` makes this name for a file that is being written. Names of replaced backups never
+  /// match.
+  package func isTemporarySibling(_ candidate: String) -> Bool { isSibling(candidate, "tmp") }
+
+  /// Returns whether `sibling(_:)` makes this name, for a new or a replaced file.
+  package func isSibling(_ candidate: String) -> Bool { isTemporarySibling(candidate) || isSibling(candidate, "old") }
+
+  private func isSibling(_ candidate: String, _ suffix: String) -> Bool {
+    let prefix = ".\(stem)."
+    guard candidate.hasPrefix(prefix), candidate.hasSuffix("." + suffix) else { return false }
+    let digits = candidate.dropFirst(prefix.count).dropLast(suffix.count + 1)
+    return (1...8).contains(digits.count) && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
+  }
+}

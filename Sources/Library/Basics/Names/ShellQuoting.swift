@@ -1,0 +1,24 @@
+/// Quotes names for commands that people copy to a shell.
+package enum ShellQuoting {
+  package static func quote(_ name: String) -> String {
+    let shown = UntrustedText.escaped(name)
+    let isPlain = shown.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        || "._/-:+,@%".utf8.contains(byte)
+    }
+    return isPlain && !shown.isEmpty ? shown : "'" + shown.replacing("'", with: #"'\''"#) + "'"
+  }
+
+  /// Returns a backup or device argument for use in another command.
+  ///
+  /// - Parameters:
+  ///   - argument: The argument that the user typed, or `nil` if the source was a stream.
+  ///   - placeholder: A word in capitals.
+  /// - Returns: The quoted argument, or the placeholder if there is no argument or it contains characters that are
+  ///   displayed as escapes and so cannot be copied.
+  package static func argument(_ argument: String?, placeholder: String) -> String {
+    guard let argument, !argument.isEmpty, UntrustedText.escaped(argument) == argument else { return placeholder }
+    // The prefix keeps the shell's command from reading the path as a flag.
+    return quote(argument.hasPrefix("-") ? "./" + argument : argument)
+  }
+}

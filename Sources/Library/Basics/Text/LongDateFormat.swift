@@ -1,0 +1,71 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Formats dates in English words, independently of the locale: "20 November 2026 at 18:04 UTC".
+package enum LongDateFormat {
+  private static let months = [
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+  ]
+
+  /// Returns the date and the time to the minute.
+  package static func dateAndTime(_ date: KeychainDate) -> String {
+    let parts = parts(of: date)
+    guard parts.count >= 5 else { return day(date) }
+    return "\(day(date)) at \(parts[3]):\(parts[4]) UTC"
+  }
+
+  /// Returns the day: "20 November 2026".
+  package static func day(_ date: KeychainDate) -> String {
+    let parts = parts(of: date)
+    guard parts.count >= 3, let month = Int(parts[1]), let day = Int(parts[2]), months.indices.contains(month - 1)
+    else { return Timestamp.text(of: date) }
+    return "\(day) \(months[month - 1]) \(parts[0])"
+  }
+
+  /// Returns the year, month, day, hours, minutes and seconds.
+  private static func parts(of date: KeychainDate) -> [Substring] {
+    Timestamp.text(of: date).split { "-T:".contains($0) }
+  }
+}
+
+/// Formats dates for people, in local time. Machine-readable output uses `Timestamp`.
+package enum LocalTimeFormat {
+  /// Returns the date and time in this machine's time zone (`TZ`): "2026-11-20 18:04 CET".
+  package static func local(_ date: KeychainDate) -> String {
+    guard let fields = fields(of: date, using: localtime_r) else { return "an unknown time" }
+    let zone = fields.tm_zone.map { String(cString: $0) } ?? ""
+    return zone.isEmpty ? minutes(fields) : minutes(fields) + " " + zone
+  }
+
+  /// Returns the day in this machine's time zone: "2026-11-20".
+  package static func localDay(_ date: KeychainDate) -> String {
+    fields(of: date, using: localtime_r).map(day) ?? "?"
+  }
+
+  private static func fields(
+    of date: KeychainDate,
+    using convert: (UnsafePointer<time_t>?, UnsafeMutablePointer<tm>?) -> UnsafeMutablePointer<tm>?
+  ) -> tm? {
+    guard let seconds = time_t(exactly: date.secondsSince1970.rounded(.down)) else { return nil }
+    var result = tm()
+    return withUnsafePointer(to: seconds) { convert($0, &result) } == nil ? nil : result
+  }
+
+  private static func minutes(_ fields: tm) -> String {
+    "\(day(fields)) \(two(fields.tm_hour)):\(two(fields.tm_min))"
+  }
+
+  private static func day(_ fields: tm) -> String {
+    let year = String(Int(fields.tm_year) + 1900)
+    let padding = String(repeating: "0", count: max(0, 4 - year.count))
+    return "\(padding)\(year)-\(two(fields.tm_mon + 1))-\(two(fields.tm_mday))"
+  }
+
+  private static func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}

@@ -1,0 +1,64 @@
+import Foundation
+
+/// A thread for one piece of work, which is stopped when this object is released.
+package final class BackgroundThread: Sendable {
+  /// Returns whether the work should continue. Waits up to the given number of seconds for a stop; with 0, returns at
+  /// once.
+  package typealias Demand = @Sendable (_ seconds: Double) -> Bool
+
+  private let state = State()
+
+  /// Starts the work.
+  ///
+  /// - Parameters:
+  ///   - startThread: Starts the thread.
+  ///   - work: The work. It must call `shouldContinue` several times a second, and end soon after it returns `false`.
+  /// - Returns: `nil` if no thread can be started. The work has then not begun.
+  package init?(
+    startThread: SecureThread.Starter = SecureThread.start,
+    _ work: @escaping @Sendable (_ shouldContinue: @escaping Demand) -> Void
+  ) {
+    let isRunning = startThread { [state] in
+      work { state.shouldContinue(after: $0) }
+    } _: { [state] in
+      state.end()
+    }
+    guard isRunning else {
+      state.end()
+      return nil
+    }
+  }
+
+  deinit { state.stop() }
+
+  /// The state that the thread and its owner share. All stored properties are accessed only with the lock held.
+  private final class State: @unchecked Sendable {
+    private let changed = NSCondition()
+    private var wanted = true
+    private var ended = false
+
+    func shouldContinue(after seconds: Double) -> Bool {
+      changed.lock()
+      defer { changed.unlock() }
+      let end = Date(timeIntervalSinceNow: seconds)
+      while wanted, seconds > 0, changed.wait(until: end) {}
+      return wanted
+    }
+
+    func end() {
+      changed.lock()
+      ended = true
+      changed.broadcast()
+      changed.unlock()
+    }
+
+    /// Stops the work and waits for its end, after which it has released everything.
+    func stop() {
+      changed.lock()
+      defer { changed.unlock() }
+      wanted = false
+      changed.broadcast()
+      while !ended { changed.wait() }
+    }
+  }
+}

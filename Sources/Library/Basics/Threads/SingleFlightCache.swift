@@ -1,0 +1,62 @@
+import Foundation
+
+/// A cache that computes each value once, even if several threads request it at the same time; the others wait.
+///
+/// Failed computations are not cached, so the next request tries again. The cache keeps at most `capacity` values and
+/// removes the oldest first.
+package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>: @unchecked Sendable {
+  // All stored properties are accessed only with the lock held.
+  private let changed = NSCondition()
+  private let capacity: Int
+  private var values: [Key: Value] = [:]
+  private var order: [Key] = []
+  private var underway: Set<Key> = []
+  private var madeCount = 0
+
+  /// Creates an empty cache.
+  ///
+  /// - Parameter capacity: The most values to keep, at least 1.
+  package init(capacity: Int) { self.capacity = max(1, capacity) }
+
+  /// The number of values that have been computed.
+  package var count: Int {
+    changed.lock()
+    defer { changed.unlock() }
+    return madeCount
+  }
+
+  /// Returns the value for a key, and computes it if necessary. No lock is held during the computation.
+  package func value<Failure: Error>(for key: Key, make: () throws(Failure) -> Value) throws(Failure) -> Value {
+    if let value = claim(key) { return value }
+    do throws(Failure) {
+      let value = try make()
+      settle(key, value)
+      return value
+    } catch {
+      settle(key, nil)
+      throw error
+    }
+  }
+
+  /// Returns the cached value for a key, or `nil` if the caller has to compute it.
+  private func claim(_ key: Key) -> Value? {
+    changed.lock()
+    defer { changed.unlock() }
+    while underway.contains(key) { changed.wait() }
+    if let value = values[key] { return value }
+    underway.insert(key)
+    return nil
+  }
+
+  private func settle(_ key: Key, _ value: Value?) {
+    changed.lock()
+    defer { changed.unlock() }
+    underway.remove(key)
+    changed.broadcast()
+    guard let value else { return }
+    madeCount += 1
+    values[key] = value
+    order.append(key)
+    if order.count > capacity { values[order.removeFirst()] = nil }
+  }
+}

@@ -1,0 +1,228 @@
+import Basics
+import KeychainFormats
+
+/// The ciphers for decrypting and encrypting items. They are kept because OpenSSL's lookup costs more than one item.
+///
+/// Not to be used from two threads at once: `ClassKeys` protects it with a lock.
+struct ItemCipher: ~Copyable {
+  private let blockEncryption: CipherContext
+  private let gcmEncryption: CipherContext
+  private let gcmDecryption: CipherContext
+
+  init() throws(DataProtectionError) {
+    let blockEncryption = try CipherContext(.aes256ECB, .encrypt)
+    let gcmEncryption = try CipherContext(.aes256GCM, .encrypt)
+    let gcmDecryption = try CipherContext(.aes256GCM, .decrypt)
+    self.blockEncryption = blockEncryption
+    self.gcmEncryption = gcmEncryption
+    self.gcmDecryption = gcmDecryption
+  }
+
+  // MARK: Keys
+
+  borrowing func wrap(
+    _ key: borrowing Secret, with wrappingKey: borrowing Secret
+  ) throws(DataProtectionError) -> [UInt8] {
+    try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try blockEncryption.begin(key: bytes) }
+    return try key.withBytes { (bytes) throws(DataProtectionError) in try KeyWrap.wrap(bytes, blockEncryption) }
+  }
+
+  // MARK: The device's form: AES-256-GCM with a fixed nonce and the blob's header as authenticated data
+
+  borrowing func sealWithNonce(
+    _ nonce: [UInt8], header: [UInt8], _ plaintext: SensitiveBytes, key: borrowing Secret
+  ) throws(DataProtectionError) -> Sealed {
+    try key.withBytes { (bytes) throws(DataProtectionError) in try gcmEncryption.begin(key: bytes, iv: nonce) }
+    return try gcmEncryption.seal(plaintext, header: header)
+  }
+
+  /// Returns the plaintext, or `nil` if the tag does not match.
+  borrowing func openWithNonce(
+    _ nonce: [UInt8], header: [UInt8], _ sealed: Sealed, key: borrowing Secret
+  ) throws(DataProtectionError) -> SensitiveBytes? {
+    var isIntact = false
+    let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
+      isIntact = try open(sealed, nonce: nonce, header: header, key: key, into: output)
+    }
+    return isIntact ? plaintext : nil
+  }
+
+  /// Decrypts into `output`.
+  ///
+  /// - Returns: Whether the tag matches; otherwise `output` must not be used.
+  private borrowing func open(
+    _ sealed: Sealed, nonce: [UInt8], header: [UInt8], key: borrowing Secret, into output: UnsafeMutableRawBufferPointer
+  ) throws(DataProtectionError) -> Bool {
+    try key.withBytes { (bytes) throws(DataProtectionError) in try gcmDecryption.begin(key: bytes, iv: nonce) }
+    return try gcmDecryption.open(sealed, header: header, into: output)
+  }
+
+  // MARK: The backup's form: AES-256-GCM with an IV of length zero
+
+  borrowing func sealWithEmptyNonce(
+    _ plaintext: SensitiveBytes, key: borrowing Secret
+  ) throws(DataProtectionError) -> Sealed {
+    try EmptyNonceGCM.withKey(key, blockEncryption) { (nonce) throws(DataProtectionError) in
+      // Encrypting zeros gives the key stream.
+      try key.withBytes { (bytes) throws(DataProtectionError) in
+        try gcmEncryption.begin(key: bytes, iv: EmptyNonceGCM.zeroNonce)
+      }
+      let laterStream = try SensitiveBytes(count: plaintext.count) { (stream) throws(DataProtectionError) in
+        try gcmEncryption.update(UnsafeRawBufferPointer(stream), into: stream)
+      }
+      let ciphertext = [UInt8](count: plaintext.count) { output in
+        laterStream.withBytes { output.copyMemory(from: $0) }
+        nonce.shift(keyStream: output)
+        plaintext.withBytes { xor(output, with: $0) }
+      }
+      // The plaintext whose encryption with the zero IV is this ciphertext. With the ciphertext, it reveals key stream.
+      let shifted = SensitiveBytes(count: plaintext.count) { output in
+        laterStream.withBytes { output.copyMemory(from: $0) }
+        ciphertext.withRawBytes { xor(output, with: $0) }
+      }
+      let sealed = try sealWithNonce(EmptyNonceGCM.zeroNonce, header: [], shifted, key: key)
+      return Sealed(ciphertext: ciphertext, tag: nonce.converted(tag: sealed.tag))
+    }
+  }
+
+  /// Returns the plaintext, or `nil` if the tag does not match, in which case the decrypted bytes are overwritten.
+  borrowing func openWithEmptyNonce(
+    _ sealed: Sealed, key: borrowing Secret
+  ) throws(DataProtectionError) -> SensitiveBytes? {
+    try EmptyNonceGCM.withKey(key, blockEncryption) { (nonce) throws(DataProtectionError) in
+      let converted = Sealed(ciphertext: sealed.ciphertext, tag: nonce.converted(tag: sealed.tag))
+      var isIntact = false
+      let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
+        isIntact = try open(converted, nonce: EmptyNonceGCM.zeroNonce, header: [], key: key, into: output)
+        guard isIntact else { return }
+        sealed.ciphertext.withRawBytes { nonce.shift(decrypted: output, of: $0) }
+      }
+      return isIntact ? plaintext : nil
+    }
+  }
+}
+
+/// The result of authenticated encryption.
+struct Sealed: Equatable {
+  var ciphertext: [UInt8]
+  /// The authentication tag, 16 bytes.
+  var tag: [UInt8]
+}
+
+/// Encrypts and decrypts a whole GCM message, after its key and nonce were set.
+extension CipherContext {
+  borrowing func seal(_ plaintext: SensitiveBytes, header: [UInt8]) throws(DataProtectionError) -> Sealed {
+    try header.withRawBytes { (bytes) throws(DataProtectionError) in try authenticate(bytes) }
+    let ciphertext = try [UInt8](count: plaintext.count) { (output) throws(DataProtectionError) in
+      try plaintext.withBytes { (input) throws(DataProtectionError) in try update(input, into: output) }
+    }
+    return Sealed(ciphertext: ciphertext, tag: try finishWithTag())
+  }
+
+  /// Decrypts into `output`.
+  ///
+  /// - Returns: Whether the tag matches; otherwise `output` must not be used.
+  borrowing func open(
+    _ sealed: Sealed, header: [UInt8], into output: UnsafeMutableRawBufferPointer
+  ) throws(DataProtectionError) -> Bool {
+    try header.withRawBytes { (bytes) throws(DataProtectionError) in try authenticate(bytes) }
+    try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in try update(input, into: output) }
+    return try finish(verifying: sealed.tag)
+  }
+}
+
+/// The key of a backup's seal: the HMAC-SHA-256 of the text `keyhaul seal 1` with the manifest's key.
+///
+/// The manifest's key is random for each backup. Only the backup's password gives access to it, and changing the
+/// password keeps it.
+package struct SealKey: ~Copyable {
+  private let key: Secret
+
+  /// The purpose of the key, and the version of the sealed content.
+  private static let label = Array(["keyhaul", "seal", "1"].joined(separator: " ").utf8)
+
+  /// Derives the key.
+  ///
+  /// - Parameter manifestKey: The unwrapped key of the manifest, 32 bytes.
+  package init(manifestKey: borrowing Secret) throws(DataProtectionError) {
+    key = try Secret(count: 32) { (target) throws(DataProtectionError) in
+      try manifestKey.withBytes { (bytes) throws(DataProtectionError) in
+        try MessageAuthentication.code(.sha256, key: bytes, message: Self.label, into: target)
+      }
+    }
+  }
+
+  /// Returns the HMAC-SHA-256 of a message, 32 bytes.
+  package borrowing func code(over message: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try key.withBytes { (bytes) throws(DataProtectionError) in
+      try MessageAuthentication.code(.sha256, key: bytes, message: message)
+    }
+  }
+
+  /// Returns whether a code is that of a message, in a time that does not depend on where they differ.
+  package borrowing func matches(_ code: [UInt8], over message: [UInt8]) throws(DataProtectionError) -> Bool {
+    let own = try self.code(over: message)
+    return own.withUnsafeBytes { own in code.withUnsafeBytes { constantTimeEquals(own, $0) } }
+  }
+}
+
+/// Converts AES-256-GCM with an IV of 12 zero bytes, which OpenSSL supports, to the empty IV, which backups use and
+/// OpenSSL rejects.
+///
+/// For an IV that is not 96 bits long, GCM starts its counter at a hash of the IV; for the empty IV that is block 0
+/// (NIST SP 800-38D §7.1). With the zero IV it starts at block 1. Let E(n) be the encryption of the block with the
+/// number n:
+///
+/// - The tags differ by E(0) xor E(1), because the part of a tag that depends on key and ciphertext is the same.
+/// - The key stream of the empty IV is E(1) E(2) E(3) …, that of the zero IV is E(2) E(3) …, the same but one block
+///   later.
+///
+/// This is secure only with a new key for every item, as in Apple's code.
+struct EmptyNonceGCM {
+  static let zeroNonce = [UInt8](repeating: 0, count: 12)
+  private static let blockSize = 16
+
+  /// E(0) and E(1), valid only during `withKey`.
+  private let blocks: UnsafeRawBufferPointer
+
+  /// Calls `body` with the two blocks, and overwrites them afterwards.
+  ///
+  /// - Parameter cipher: AES-256-ECB for encryption.
+  static func withKey<Result>(
+    _ key: borrowing Secret, _ cipher: borrowing CipherContext,
+    _ body: (EmptyNonceGCM) throws(DataProtectionError) -> Result
+  ) throws(DataProtectionError) -> Result {
+    try key.withBytes { (bytes) throws(DataProtectionError) in try cipher.begin(key: bytes) }
+    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, UInt64(1).bigEndian)
+    return try withUnsafeMutableBytes(of: &words) { (memory) throws(DataProtectionError) in
+      defer { wipe(memory) }
+      try cipher.update(UnsafeRawBufferPointer(memory), into: memory)
+      return try body(EmptyNonceGCM(blocks: UnsafeRawBufferPointer(memory)))
+    }
+  }
+
+  /// Converts the tag of one IV to that of the other.
+  func converted(tag: [UInt8]) -> [UInt8] {
+    tag.indices.map { tag[$0] ^ blocks[$0] ^ blocks[Self.blockSize + $0] }
+  }
+
+  /// Converts the key stream of the zero IV in `stream` to that of the empty IV.
+  func shift(keyStream stream: UnsafeMutableRawBufferPointer) {
+    guard let base = stream.baseAddress else { return }
+    let kept = max(stream.count - Self.blockSize, 0)
+    (base + (stream.count - kept)).copyMemory(from: base, byteCount: kept)
+    stream.copyBytes(from: blocks[Self.blockSize...].prefix(stream.count))
+  }
+
+  /// Converts the result of decrypting `ciphertext` with the zero IV in `output` to the plaintext.
+  func shift(decrypted output: UnsafeMutableRawBufferPointer, of ciphertext: UnsafeRawBufferPointer) {
+    xor(output, with: ciphertext)
+    shift(keyStream: output)
+    xor(output, with: ciphertext)
+  }
+}
+
+/// Replaces `target` with the exclusive or of both buffers, which must have the same size.
+func xor(_ target: UnsafeMutableRawBufferPointer, with other: UnsafeRawBufferPointer) {
+  for index in target.indices { target[index] ^= other[index] }
+}

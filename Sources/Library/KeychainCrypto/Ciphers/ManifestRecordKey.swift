@@ -1,0 +1,61 @@
+import Basics
+import KeychainFormats
+
+/// The key of the records in the manifest of an encrypted iOS 10.0 backup. Only iOS 10.0 encrypted them individually.
+///
+/// It is derived from the password in one step: the first 16 bytes of the SHA-1 of the password and a salt in the
+/// manifest.
+/// Source: dinosec/iphone-dataprotection, pull request 30, which reads backups of iOS 10.0.2.
+package final class ManifestRecordKey: Sendable {
+  private let secret: Secret
+
+  private static let byteCount = 16
+  /// The initialization vector, the same for every record.
+  private static let initializationVector = [UInt8](0..<16)
+
+  /// Derives the key.
+  ///
+  /// - Parameters:
+  ///   - password: The password in the Unicode form that unlocks the backup's keybag.
+  ///   - salt: The salt in the manifest.
+  /// - Throws: `.cryptoFailed`.
+  package init(password: borrowing Secret, salt: [UInt8]) throws(DataProtectionError) {
+    let joined = password.withBytes { bytes in
+      Secret(count: bytes.count + salt.count) { target in
+        target.copyMemory(from: bytes)
+        UnsafeMutableRawBufferPointer(rebasing: target[bytes.count...]).copyBytes(from: salt)
+      }
+    }
+    let digest = try Secret(count: 20) { (target) throws(DataProtectionError) in
+      let context = try DigestContext(.sha1)
+      try joined.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
+      try context.finish(into: target)
+    }
+    secret = digest.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[..<Self.byteCount])) }
+  }
+
+  /// Decrypts a record.
+  ///
+  /// - Parameter sealed: The encrypted bytes, without base64.
+  /// - Throws: `.malformed` if the length is zero or not a multiple of 16, or if the padding is invalid because the
+  ///   record is damaged or was encrypted with another key.
+  package func open(_ sealed: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    let size = FileCipher.blockSize
+    guard !sealed.isEmpty, sealed.count.isMultiple(of: size) else {
+      throw DataProtectionError(.malformed, "its \(sealed.count) bytes are not a multiple of \(size)")
+    }
+    let context = try CipherContext(.aes128CBC, .decrypt)
+    try secret.withBytes { (key) throws(DataProtectionError) in
+      try context.begin(key: key, iv: Self.initializationVector)
+    }
+    var plain = try [UInt8](count: sealed.count) { (output) throws(DataProtectionError) in
+      try sealed.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
+    }
+    let padding = Int(plain.last ?? 0)
+    guard (1...size).contains(padding), plain.suffix(padding).allSatisfy({ $0 == UInt8(padding) }) else {
+      throw DataProtectionError(.malformed, "the manifest's password and salt do not decrypt it")
+    }
+    plain.removeLast(padding)
+    return plain
+  }
+}

@@ -1,0 +1,62 @@
+package import Basics
+package import KeychainFormats
+
+/// The passcode keys of one password, each derived only once. Keybags with the same salts and iterations share a key:
+/// copies of one backup, and all backups of a device with the same keybag.
+///
+/// The cache does not contain the password; each password needs its own cache.
+package final class DerivedKeyCache: Sendable {
+  /// The most keys to keep, 32 bytes each, so that any number of backups takes limited memory.
+  package static let capacity = 4_096
+
+  private struct Work: Hashable, Sendable {
+    let parameters: PasswordDerivation.Parameters
+    let form: PasswordNormalization
+  }
+
+  private let keys = SingleFlightCache<Work, SensitiveBytes>(capacity: capacity)
+
+  package init() {}
+
+  /// The number of keys that were derived.
+  package var count: Int { keys.count }
+
+  /// Begins to derive a keybag's key on a separate thread. A request for the key waits until the derivation has ended.
+  ///
+  /// - Parameters:
+  ///   - keybag: The keybag whose key will be requested.
+  ///   - password: The password as it was typed. The work shares it and makes no copy.
+  ///   - limit: The most iterations to accept.
+  ///   - shouldContinue: Called every few milliseconds, on the other thread.
+  /// - Returns: The running work; keep it until the key has been requested. `nil` if the keybag has no key to derive,
+  ///   or has more iterations than any device or than `limit`. The request for the key then reports the reason. Also
+  ///   `nil` if no thread can be started; the request for the key then derives it.
+  package func prefetchKey(
+    of keybag: Keybag, password: SecretBox, acceptingAtMost limit: Int,
+    shouldContinue: @escaping @Sendable () -> Bool
+  ) -> BackgroundThread? {
+    guard keybag.classKeys.contains(where: { $0.isPasswordWrapped }),
+      let parameters = try? keybag.derivationParameters(), parameters.excessiveIterations == nil,
+      (try? parameters.check(acceptingAtMost: limit)) != nil
+    else { return nil }
+    return BackgroundThread { [self] isNeeded in
+      // After an error, the request derives the key again and reports it.
+      _ = try? passcodeKey(for: parameters, in: .asTyped) { () throws(DataProtectionError) in
+        try PasswordDerivation.passcodeKey(
+          password: password.secret, parameters: parameters, acceptingAtMost: limit
+        ) { _, _ in isNeeded(0) && shouldContinue() }
+      }
+    }
+  }
+
+  /// Returns the key of one form of the password, and derives it if necessary.
+  func passcodeKey(
+    for parameters: PasswordDerivation.Parameters, in form: PasswordNormalization,
+    derive: () throws(DataProtectionError) -> Secret
+  ) throws(DataProtectionError) -> Secret {
+    let key = try keys.value(for: Work(parameters: parameters, form: form)) { () throws(DataProtectionError) in
+      try derive().withBytes { SensitiveBytes(copying: $0) }
+    }
+    return key.withBytes { Secret(copying: $0) }
+  }
+}

@@ -1,0 +1,103 @@
+import Basics
+internal import CUTF8Proc
+internal import KeychainFormats
+
+/// The forms of a password that are tried with a backup.
+///
+/// An accented letter can be one scalar, or a letter and an accent. Both look the same, and the computer on which the
+/// password was typed determined the form. Windows programs add a byte order mark to the start of a file or pipe.
+public enum PasswordNormalization: Sendable, Hashable, CaseIterable {
+  /// Byte for byte as the user typed it.
+  case asTyped
+  /// Without a byte order mark, and otherwise unchanged.
+  case withoutMark
+  /// With composed accents (NFC), and without a byte order mark.
+  case composed
+  /// With decomposed accents (NFD), and without a byte order mark.
+  case decomposed
+}
+
+extension Secret {
+  /// Returns the same text in another form, or `nil` if it is not UTF-8 or already has that form.
+  ///
+  /// Source: Unicode Standard Annex #15.
+  public borrowing func normalized(_ form: PasswordNormalization) -> Secret? {
+    guard form != .asTyped else { return nil }
+    let markCount = withBytes { UTF8Scalars.byteOrderMarkCount(of: $0) }
+    let text = withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[markCount...])) }
+    if form == .withoutMark {
+      // A byte order mark alone can only be a deliberate password.
+      guard markCount > 0, !text.isEmpty else { return nil }
+      return text
+    }
+    guard text.withBytes({ $0.contains { $0 >= 0x80 } }) else { return nil }
+    var scalars = SecureScalars(decomposing: text)
+    guard scalars.isValid else { return nil }
+    if form == .composed { scalars.compose() }
+    let other = scalars.utf8()
+    let isSame = text.matches(other)
+    return isSame ? nil : consume other
+  }
+}
+
+/// The scalars of a password, which are overwritten afterwards. utf8proc works in this memory and allocates none.
+private struct SecureScalars: ~Copyable {
+  private let memory: UnsafeMutableBufferPointer<Int32>
+  private var count: Int
+  let isValid: Bool
+
+  /// The most scalars in a full decomposition for each byte of a scalar.
+  private static let maximumDecompositionLength = 4
+  /// The Hangul letter that utf8proc 2.8 drops after a syllable that ends in a vowel: it treats the position before the
+  /// first final consonant as one of them. The letter never composes.
+  private static let beforeTrailingConsonants: Int32 = 0x11A7
+
+  /// Creates the canonical decomposition of a text, with accents in canonical order.
+  init(decomposing secret: borrowing Secret) {
+    let memory = UnsafeMutableBufferPointer<Int32>.allocate(capacity: secret.count * Self.maximumDecompositionLength)
+    memory.initialize(repeating: 0)
+    let written = secret.withBytes { bytes in
+      bytes.withMemoryRebound(to: UInt8.self) { text in
+        utf8proc_decompose(
+          text.baseAddress, text.count, memory.baseAddress, memory.count,
+          utf8proc_option_t(UTF8PROC_STABLE.rawValue | UTF8PROC_DECOMPOSE.rawValue))
+      }
+    }
+    self.memory = memory
+    isValid = written >= 0 && written <= memory.count
+    count = isValid ? written : 0
+  }
+
+  deinit {
+    wipe(UnsafeMutableRawBufferPointer(memory))
+    memory.deallocate()
+  }
+
+  /// Composes letters and accents.
+  mutating func compose() {
+    var (start, end) = (0, 0)
+    while start < count {
+      let next = memory[start..<count].dropFirst().firstIndex(of: Self.beforeTrailingConsonants) ?? count
+      let composed = utf8proc_normalize_utf32(
+        memory.baseAddress.map { $0 + start }, next - start,
+        utf8proc_option_t(UTF8PROC_STABLE.rawValue | UTF8PROC_COMPOSE.rawValue))
+      for offset in 0..<max(0, composed) { memory[end + offset] = memory[start + offset] }
+      (start, end) = (next, end + max(0, composed))
+    }
+    count = end
+  }
+
+  func utf8() -> Secret {
+    func units(_ value: Int32) -> UTF8.EncodedScalar? { Unicode.Scalar(UInt32(value)).flatMap(UTF8.encode) }
+    let size = memory.prefix(count).reduce(0) { $0 + (units($1)?.count ?? 0) }
+    return Secret(count: size) { target in
+      var offset = 0
+      for value in memory.prefix(count) {
+        for unit in units(value) ?? UTF8.encodedReplacementCharacter where offset < size {
+          target[offset] = unit
+          offset += 1
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import Basics
+
+/// Reads the DER of an item that has the form that devices write, without creating values.
+///
+/// Any other form is left to `DERDecoder`, which reports errors.
+struct CanonicalDERReader {
+  /// A tag and the contents in place.
+  struct Element {
+    let tag: UInt8
+    let contents: UnsafeRawBufferPointer
+  }
+
+  private(set) var rest: UnsafeRawBufferPointer
+
+  init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+
+  /// Reads the next element, or returns `nil` if there is none or its length takes more than two bytes or is not in its
+  /// shortest form.
+  mutating func next() -> Element? {
+    guard rest.count >= 2 else { return nil }
+    var (start, count) = (2, Int(rest[1]))
+    if count >= 0x80 {
+      let digits = count - 0x80
+      guard (1...2).contains(digits), rest.count >= 2 + digits else { return nil }
+      count = digits == 1 ? Int(rest[2]) : Int(rest[2]) << 8 | Int(rest[3])
+      guard count >= (digits == 1 ? 0x80 : 0x100) else { return nil }
+      start += digits
+    }
+    guard count <= rest.count - start else { return nil }
+    let element = Element(tag: rest[0], contents: UnsafeRawBufferPointer(rebasing: rest[start..<(start + count)]))
+    rest = UnsafeRawBufferPointer(rebasing: rest[(start + count)...])
+    return element
+  }
+
+  /// Reads a SEQUENCE of a string and another element, or returns `nil` if the next element is not one.
+  mutating func nextPair() -> (key: UnsafeRawBufferPointer, value: Element)? {
+    guard let pair = next(), pair.tag == DERPropertyList.Tag.sequence else { return nil }
+    var parts = CanonicalDERReader(pair.contents)
+    guard let key = parts.next(), key.tag == DERPropertyList.Tag.string, let value = parts.next(), parts.rest.isEmpty
+    else { return nil }
+    return (key.contents, value)
+  }
+}

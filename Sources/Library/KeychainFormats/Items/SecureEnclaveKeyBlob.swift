@@ -1,0 +1,85 @@
+import Basics
+
+/// CryptoKit's representation of a private key in the Secure Enclave (`dataRepresentation`), which apps often store as
+/// a generic password. The key in it is wrapped so that only the same chip can use it.
+///
+/// It is an OCTET STRING with a dictionary in Apple's DER. The member `ed` contains the access control `acl` of the
+/// key. The member `rk` is the key itself, with its identifiers `bid` and `kid`, the public key `pub` as 04‖X‖Y, and
+/// the wrapped key material `rkm`. Apple does not document the format, so other values may also contain such a key;
+/// further members are accepted.
+///
+/// Source: Apple Developer Forums, threads 119315 (such a value, printed) and 786223 (what it is).
+enum SecureEnclaveKeyBlob {
+  /// The most bytes, more than a key with the longest access control has.
+  static let maximumByteCount = 16 << 10
+  /// The deepest nesting of dictionaries; the published value has four levels.
+  static let maximumDepth = 8
+  private static let publicKeyByteCount = 65
+
+  /// Returns whether bytes have this format. Nothing is copied.
+  static func matches(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard bytes.count <= maximumByteCount, bytes.first == DERPropertyList.Tag.data else { return false }
+    do throws(FormatError) {
+      var decoder = try DERDecoder(bytes, format: .der, dates: .refuse)
+      let outer = try decoder.onlyElement()
+      guard outer.tag == DERPropertyList.Tag.data else { return false }
+      var rest = outer.contents
+      let value = try decoder.element(in: &rest)
+      guard rest.isAtEnd, let blob = try members(of: value, depth: 1, &decoder) else { return false }
+      guard let restrictions = blob["ed"], let key = blob["rk"],
+        let restrictions = try members(of: restrictions, depth: 2, &decoder),
+        let key = try members(of: key, depth: 2, &decoder)
+      else { return false }
+      return restrictions["acl"]?.tag == DERPropertyList.Tag.dictionary && isKey(key)
+    } catch {
+      return false
+    }
+  }
+
+  private static func isKey(_ members: [AttributeCode: DERDecoder.Element]) -> Bool {
+    let needed: [AttributeCode] = ["bid", "kid", "pub", "rkm"]
+    guard needed.allSatisfy({ members[$0]?.tag == DERPropertyList.Tag.data }), let pub = members["pub"] else {
+      return false
+    }
+    return pub.contents.remaining == publicKeyByteCount && pub.contents.rest.first == 0x04
+  }
+
+  /// Returns the members of a dictionary whose values are all plain (see `isPlain`), or `nil` if the element is not
+  /// such a dictionary or a key occurs twice.
+  private static func members(
+    of element: DERDecoder.Element, depth: Int, _ decoder: inout DERDecoder
+  ) throws(FormatError) -> [AttributeCode: DERDecoder.Element]? {
+    guard element.tag == DERPropertyList.Tag.dictionary, depth <= maximumDepth else { return nil }
+    var contents = element.contents
+    var members: [AttributeCode: DERDecoder.Element] = [:]
+    while !contents.isAtEnd {
+      let pair = try decoder.pair(in: &contents)
+      guard try isPlain(pair.value, depth: depth, &decoder),
+        members.updateValue(pair.value, forKey: try decoder.attributeCode(of: pair.key)) == nil
+      else { return nil }
+    }
+    return members
+  }
+
+  private static func isPlain(
+    _ element: DERDecoder.Element, depth: Int, _ decoder: inout DERDecoder
+  ) throws(FormatError) -> Bool {
+    switch element.tag {
+    case DERPropertyList.Tag.dictionary: try members(of: element, depth: depth + 1, &decoder) != nil
+    case DERPropertyList.Tag.boolean: element.contents.remaining == 1
+    case DERPropertyList.Tag.integer: element.contents.remaining > 0
+    case DERPropertyList.Tag.data, DERPropertyList.Tag.string: true
+    default: false
+    }
+  }
+}
+
+extension KeychainItem {
+  /// Whether the item is a password whose value has the format of a CryptoKit key in the Secure Enclave.
+  package var containsSecureEnclaveKey: Bool {
+    switch kind {
+    case .genericPassword, .internetPassword: secret?.withBytes(SecureEnclaveKeyBlob.matches) ?? false
+    case .certificate, .key: false
+    }
+  }
+}

@@ -1,0 +1,103 @@
+package import Basics
+package import KeychainFormats
+
+/// A rule that excludes an item from a restore although it can be decrypted.
+package struct RestoreExclusion: Sendable {
+  /// The reason for the exclusion.
+  package let reason: Reason
+  let excludes: @Sendable (KeychainItem, RestoreContext) -> Bool
+}
+
+/// The facts that a restore depends on apart from the backup's items and the target's rows.
+package struct RestoreContext: Sendable, Hashable {
+  /// Whether the target takes part in synchronization, so that tombstones have an effect there.
+  package var targetSyncs: Bool
+  /// Whether the target is a Shared iPad, which has more system-bound items.
+  package var isSharedIPad: Bool
+  /// Whether the backup has a password. It affects only the reason given for a missing hardware key, never what moves.
+  package var backupHasPassword: Bool
+
+  /// The context in which most items are excluded: an item that arrives here arrives in every other context.
+  package static let strictest = RestoreContext(targetSyncs: false, isSharedIPad: true)
+
+  /// Creates a context; by default for a device that does not sync and a backup without a password.
+  package init(targetSyncs: Bool = false, isSharedIPad: Bool = false, backupHasPassword: Bool = false) {
+    self.targetSyncs = targetSyncs
+    self.isSharedIPad = isSharedIPad
+    self.backupHasPassword = backupHasPassword
+  }
+}
+
+/// The rules that exclude items from a restore.
+///
+/// Keyhaul's own backups contain none of these items, but other tools' backups may. Source: Apple `SecItemDb.c`
+/// (`SecServerImportItem`). Three rules are Keyhaul's own. Items of the passcode class and items with an access control
+/// are not restored, because no device writes them to a backup. A tombstone is not restored to a device that does not
+/// sync, where it could only hide an item.
+package enum RestoreExclusions {
+  /// The rules in the order in which they are checked; the first that applies gives the reason.
+  package static let all: [RestoreExclusion] = [
+    RestoreExclusion(reason: .passcodeOnly) { item, _ in item.protection == .whenPasscodeSetThisDeviceOnly },
+    RestoreExclusion(reason: .hardwareKey) { item, _ in item.hasToken },
+    RestoreExclusion(reason: .sharedGroup) { item, _ in item.isSharedCopy },
+    RestoreExclusion(reason: .systemBound) { item, context in
+      SystemBoundItems.contains(item, isSharedIPad: context.isSharedIPad)
+    },
+    RestoreExclusion(reason: .needsAuthentication) { item, _ in item[.accessControl] != nil },
+    RestoreExclusion(reason: .deleted) { item, context in item.isTombstone && !context.targetSyncs },
+  ]
+
+  /// Returns the reason to exclude an item, or `nil` if it is restored.
+  package static func exclusionReason(for item: KeychainItem, in context: RestoreContext) -> Reason? {
+    all.first { $0.excludes(item, context) }?.reason
+  }
+}
+
+/// Selects the rows that a restore removes before it imports a backup: those that are neither synchronized, nor shared
+/// copies, nor in a preserved access group.
+///
+/// Source: Apple `SecItemDb.c` (`SecServerImportKeychainInPlist`).
+package enum RestoreRemoval {
+  /// The access groups whose rows a restore keeps.
+  package static let keptAccessGroups = [
+    "com.apple.security.sos", "com.apple.security.sos-usercredential", "com.apple.security.ckks",
+    "com.apple.security.egoIdentities", "com.apple.security.octagon",
+  ]
+
+  /// Returns whether a restore removes the row, like the SQL condition on columns of any type: a NULL keeps the row.
+  package static func removes(_ columns: [AttributeCode: ColumnValue]) -> Bool {
+    guard columns[.synchronizable] == .integer(0), columns[.sharingGroup] == .text([]) else { return false }
+    return !keptAccessGroups.contains { columns[.accessGroup] == .text($0) }
+  }
+}
+
+/// A reason why a row could not be read.
+package enum RowFault: Hashable, Sendable {
+  /// No key of this device can decrypt the row, or its plaintext is not an item (-26275). The reason contains no value.
+  case undecodable(reason: String)
+  /// The key of the row's class is not in memory now (-25308).
+  case locked(KeyClass)
+  /// The keybag's key of the row's class cannot be used at all (-25291).
+  case keyUnavailable(KeyClass)
+
+  /// Whether the row itself is damaged, so that unlocking the device does not help.
+  package var isPermanent: Bool {
+    switch self {
+    case .undecodable: true
+    case .locked, .keyUnavailable: false
+    }
+  }
+}
+
+/// Decides which items a restore makes synchronized although their backup does not say so.
+package enum SyncInference {
+  /// Returns whether an item is one of Safari's passwords from before synchronization existed: an internet password in
+  /// the group of the network layer, with server, protocol and authentication type as text, that is not shared.
+  ///
+  /// Source: Apple `SecItemDb.c` (`SecItemImportInferSyncable`).
+  package static func appliesTo(_ item: KeychainItem) -> Bool {
+    item.kind == .internetPassword && item.accessGroup == "com.apple.cfnetwork"
+      && item[.server]?.stringValue != nil && item[.protocolType]?.stringValue != nil
+      && item[.authenticationType]?.stringValue != nil && (item[.sharingGroup]?.stringValue ?? "").isEmpty
+  }
+}

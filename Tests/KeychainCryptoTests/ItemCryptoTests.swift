@@ -1,0 +1,401 @@
+import Basics
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import KeychainCrypto
+
+@Suite("Decrypting the items of a backup")
+struct ItemOpeningTests {
+  private func kind(_ item: TestVectors) throws -> ItemKind { try #require(ItemKind(rawValue: item["table"].string)) }
+
+  @Test("Every item of the synthetic backup is decrypted with password and device key, in both modes")
+  func synthetic() throws {
+    let backup = try SyntheticBackup()
+    let keys = try backup.unlock(withDeviceKey: true)
+    let items = try backup.vectors["items"].elements
+    #expect(items.count == 5)
+    for item in items {
+      let blob = try ItemBlob(parsing: item["v_Data_hex"].bytes)
+      #expect(try blob.hasStaticIV == item["static_iv"].boolean)
+      let key = try keys.unwrap(blob.wrappedKey, keyClass: blob.keyClass)
+      #expect(try key.revealed == item["item_key_hex"].bytes)
+      let plaintext = try keys.open(blob)
+      #expect(try plaintext.revealed == item["plaintext_der_hex"].bytes)
+      let decoded = try keys.open(blob: item["v_Data_hex"].bytes, kind: kind(item))
+      #expect(try decoded.derDictionary().revealed == item["plaintext_der_hex"].bytes)
+      #expect(try decoded.digest() == #require(decoded[.digest]?.dataValue))
+    }
+  }
+
+  @Test("Without the device key, only the this-device-only item is device-bound")
+  func deviceBound() throws {
+    let backup = try SyntheticBackup()
+    let keys = try backup.unlock(withDeviceKey: false)
+    for item in try backup.vectors["items"].elements {
+      let isBound = try item["class_"].integer == 9
+      do throws(ItemCryptoError) {
+        _ = try keys.open(try parsed(item))
+        #expect(!isBound)
+      } catch {
+        #expect(isBound)
+        #expect(error.fault == .deviceBound)
+        #expect(error.reason == "the key of class 9 is wrapped with the hardware key of the device")
+      }
+    }
+  }
+
+  private func parsed(_ item: TestVectors) throws(ItemCryptoError) -> ItemBlob {
+    guard let bytes = try? item["v_Data_hex"].bytes, let blob = try? ItemBlob(parsing: bytes) else {
+      throw ItemCryptoError(.unsupportedVersion(0))
+    }
+    return blob
+  }
+
+  @Test("With another device's key, the key of the item cannot be unwrapped")
+  func otherDevice() throws {
+    let backup = try SyntheticBackup()
+    let other = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
+    let keys = try backup.keybag.unlock(password: Secret(utf8: backup.password), deviceKey: consume other)
+    let item = try backup.vectors["items"].elements[3]
+    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(parsed(item)) }
+    #expect(error?.fault == .keyUnwrapFailed)
+    #expect(keys[9] == .availableThroughDevice)
+  }
+
+  @Test("The item of a Curve25519 class is decrypted, with the published intermediate values")
+  func asymmetric() throws {
+    let vector = try TestVectors.section("synthetic_backup")["asym"]
+    let privateKey = try Secret(vector["class_private_hex"])
+    let publicKey = try vector["class_public_hex"].bytes
+    let ephemeral = try vector["ephemeral_public_hex"].bytes
+    #expect(try X25519.publicKey(of: privateKey) == publicKey)
+    let shared = try X25519.sharedSecret(privateKey, with: ephemeral)
+    #expect(try shared.revealed == vector["shared_hex"].bytes)
+    let kek = try Curve25519Wrap.wrappingKey(shared, ephemeral, publicKey)
+    #expect(try kek.revealed == vector["kek_hex"].bytes)
+
+    let entry = ClassKeys.Entry(availability: .available, key: .init(privateKey.copy()), publicKey: publicKey)
+    let keys = ClassKeys(keybagUUID: [], entries: [.whenUnlocked: entry], wrappedCount: 1, unwrappedCount: 1)
+    let blob = try ItemBlob(parsing: vector["v_Data_hex"].bytes)
+    #expect(blob.wrappedKey.count == 72)
+    #expect(try keys.unwrap(blob.wrappedKey, keyClass: .whenUnlocked).revealed == vector["item_key_hex"].bytes)
+    #expect(try keys.open(blob).revealed == vector["plaintext_der_hex"].bytes)
+
+    let again = try keys.seal(keys.open(blob), keyClass: .whenUnlocked, as: .backup)
+    #expect(again.wrappedKey.count == 72)
+    #expect(try keys.open(again).revealed == vector["plaintext_der_hex"].bytes)
+  }
+
+  @Test("The key of the real file of class 2 is unwrapped")
+  func curve25519File() throws {
+    let vector = try TestVectors.section("curve25519_class_file_key")
+    let attribute = try vector["cprotect_xattr"].bytes
+    let start = try vector["wrapped_key_offset"].integer
+    let wrapped = Array(attribute[start..<start + (try vector["wrapped_key_length"].integer)])
+    let privateKey = try Secret(vector["class_private"])
+    let publicKey = try vector["class_public"].bytes
+    let shared = try X25519.sharedSecret(privateKey, with: Array(wrapped.prefix(32)))
+    #expect(try shared.revealed == vector["expect_shared"].bytes)
+    let kek = try Curve25519Wrap.wrappingKey(shared, Array(wrapped.prefix(32)), publicKey)
+    #expect(try kek.revealed == vector["expect_kek"].bytes)
+    let key = try Curve25519Wrap.unwrap(wrapped, privateKey: privateKey, publicKey: publicKey)?.revealed
+    #expect(try key == vector["expect_file_key"].bytes)
+    for bit in 0..<wrapped.count * 8 where bit != 255 {
+      let isOpen =
+        try Curve25519Wrap.unwrap(
+          wrapped.flipping(bit: bit), privateKey: privateKey, publicKey: publicKey) != nil
+      #expect(!isOpen, "bit \(bit)")
+    }
+    let zeroPoint = [UInt8](repeating: 0, count: 32) + wrapped.dropFirst(32)
+    let isOpen = try Curve25519Wrap.unwrap(zeroPoint, privateKey: privateKey, publicKey: publicKey) != nil
+    #expect(!isOpen)
+  }
+
+  @Test("The real iOS 5 item (version 2) is decrypted with its key, and its property list is read")
+  func versionTwo() throws {
+    let vector = try TestVectors.section("item_blob_v2")
+    let blob = try ItemBlob(parsing: vector["blob"].bytes)
+    #expect(blob.version == .v2)
+    let workspace = try ItemCipher()
+    let plaintext = try #require(
+      try workspace.openWithEmptyNonce(
+        Sealed(ciphertext: blob.ciphertext, tag: blob.tag), key: Secret(vector["bulk_key"])))
+    // The class key is not public, so the item gets one here.
+    let classKey = Secret(copying: [UInt8](repeating: 5, count: 32))
+    let wrapped = try KeyWrap.wrap(Secret(vector["bulk_key"]), with: classKey)
+    let entry = ClassKeys.Entry(availability: .available, key: .init(consume classKey))
+    let keys = ClassKeys(
+      keybagUUID: [], entries: [.alwaysThisDeviceOnly: entry], wrappedCount: 0, unwrappedCount: 0)
+    let rewrapped = try ItemBlob(
+      version: .v2, hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: wrapped, ciphertext: blob.ciphertext,
+      tag: blob.tag)
+    let opened = try keys.open(rewrapped)
+    #expect(opened.revealed == plaintext.revealed)
+    let item = try keys.open(rewrapped, kind: .genericPassword)
+    let expected = try vector["expect_attributes"]
+    for code in ["svce", "labl", "acct", "agrp", "pdmn"] {
+      let value = item[AttributeCode(rawValue: code)]
+      let bytes = value?.stringValue.map { Array($0.utf8) } ?? value?.dataValue
+      #expect(try bytes == Array(expected[code].string.utf8))
+    }
+    #expect(try item.secret?.revealed == Array(expected["v_Data_ascii"].string.utf8))
+  }
+}
+
+@Suite("Encrypting and decrypting items")
+final class ItemSealingTests {
+  private let keys: ClassKeys
+  private let random = SeededRandomSource(seed: "items")
+
+  init() throws { keys = try SyntheticBackup().unlock(withDeviceKey: true) }
+
+  private func item(_ protection: ProtectionClass = .whenUnlocked, secret: [UInt8] = [0, 0xFF, 0]) -> KeychainItem {
+    var item = KeychainItem(
+      kind: .genericPassword,
+      attributes: [.account: .string("anna"), .service: .string("mail"), .accessGroup: .string("group")],
+      secrets: [.valueData: SensitiveBytes(copying: secret)])
+    item.protection = protection
+    return item
+  }
+
+  @Test(
+    "An item survives a round trip in both modes and every class",
+    arguments: ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly },
+    [ItemEncryptionMode.backup, .device])
+  func roundTrip(protection: ProtectionClass, form: ItemEncryptionMode) throws {
+    for secret in [[], [7], [0, 0xFF, 0x80, 0], [UInt8](repeating: 9, count: 100_000)] {
+      let item = item(protection, secret: secret)
+      let blob = try keys.seal(item, as: form, random: random)
+      #expect(blob.version == .v3)
+      #expect(blob.keyClass == protection.keyClass)
+      #expect(blob.hasStaticIV == (form == .device))
+      let back = try keys.open(blob: blob.serialized(), kind: .genericPassword)
+      #expect(back.attributes == item.attributes)
+      #expect(back.secret?.revealed == secret)
+    }
+  }
+
+  @Test("The plaintext for encryption predicts the decrypted item and the errors")
+  func plaintextToSeal() throws {
+    for protection in ProtectionClass.allCases where protection != .whenPasscodeSetThisDeviceOnly {
+      let item = item(protection, secret: [0, 0xFF, 7])
+      let opened = try keys.open(try keys.seal(item, as: .backup, random: random), kind: item.kind)
+      let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
+      #expect(keyClass == protection.keyClass)
+      #expect(try keys.open(try keys.seal(item, as: .backup, random: random)).revealed == plaintext.revealed)
+      let read = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass)
+      #expect(read.attributes == opened.attributes && read.secret?.revealed == opened.secret?.revealed)
+      #expect(throws: ItemCryptoError.self, "another class than its pdmn names") {
+        _ = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: KeyClass(rawValue: keyClass.rawValue + 1))
+      }
+    }
+    var refused = [item(), item()]
+    refused[0].protection = nil
+    refused[1].attributes[.valueData] = .data([1])
+    var locked = try ClassKeys(importing: keys.exported())
+    locked = locked.dropping([.whenUnlocked])
+    for item in refused {
+      let refusal = fault { _ = try keys.seal(item, as: .backup) }
+      #expect(refusal != "none" && fault { _ = try keys.plaintextToSeal(of: item) } == refusal)
+    }
+    let fault = fault { _ = try locked.plaintextToSeal(of: item()) }
+    #expect(fault == "locked" && fault == self.fault { _ = try locked.seal(item(), as: .backup) })
+  }
+
+  private func fault(_ body: () throws -> Void) -> String {
+    do { try body() } catch { return (error as? ItemCryptoError).map { "\($0.fault)" } ?? "\(error)" }
+    return "none"
+  }
+
+  @Test("Encrypting an item twice gives different keys and ciphertexts")
+  func fresh() throws {
+    let first = try keys.seal(item(), as: .backup)
+    let second = try keys.seal(item(), as: .backup)
+    #expect(first.ciphertext != second.ciphertext)
+    #expect(first.wrappedKey != second.wrappedKey)
+  }
+
+  @Test(
+    "Every flipped bit of an encrypted item is detected or makes the blob invalid",
+    arguments: [ItemEncryptionMode.backup, .device])
+  func flips(form: ItemEncryptionMode) throws {
+    let bytes = try keys.seal(item(), as: form, random: random).serialized()
+    for bit in 0..<bytes.count * 8 {
+      #expect(throws: ItemCryptoError.self, "bit \(bit)") {
+        _ = try keys.open(blob: bytes.flipping(bit: bit), kind: .genericPassword)
+      }
+    }
+  }
+
+  @Test("Every fault of an item has its own name")
+  func faults() throws {
+    let blob = try keys.seal(item(), as: .backup, random: random)
+    func changed(
+      keyClass: KeyClass? = nil, wrappedKey: [UInt8]? = nil, ciphertext: [UInt8]? = nil, tag: [UInt8]? = nil
+    ) throws -> ItemBlob {
+      try ItemBlob(
+        hasStaticIV: false, keyClass: keyClass ?? blob.keyClass, wrappedKey: wrappedKey ?? blob.wrappedKey,
+        ciphertext: ciphertext ?? blob.ciphertext, tag: tag ?? blob.tag)
+    }
+    func fault(_ blob: ItemBlob) -> ItemFault? {
+      #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob, kind: .genericPassword) }?.fault
+    }
+    #expect(try fault(changed(keyClass: .whenPasscodeSetThisDeviceOnly)) == .noClassKey)
+    #expect(try fault(changed(keyClass: .afterFirstUnlock)) == .keyUnwrapFailed)
+    #expect(try fault(changed(wrappedKey: blob.wrappedKey.flipping(bit: 0))) == .keyUnwrapFailed)
+    #expect(try fault(changed(wrappedKey: [UInt8](repeating: 0, count: 72))) == .keyUnwrapFailed)
+    #expect(try fault(changed(ciphertext: blob.ciphertext.flipping(bit: 0))) == .tagMismatch)
+    #expect(try fault(changed(ciphertext: [])) == .tagMismatch)
+    #expect(try fault(changed(tag: blob.tag.flipping(bit: 127))) == .tagMismatch)
+  }
+
+  @Test(
+    "An error about an unsupported version contains its number",
+    arguments: [UInt32(0), 1, 4, 5, 6, 7, 8, 9, 0x7FFF_FFFF])
+  func versions(version: UInt32) throws {
+    let bytes = try keys.seal(item(), as: .backup, random: random).serialized()
+    let changed = withUnsafeBytes(of: version.littleEndian) { Array($0) } + bytes.dropFirst(4)
+    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob: changed, kind: .genericPassword) }
+    #expect(error?.fault == .unsupportedVersion(version))
+  }
+
+  @Test("Bytes after the dictionary, and a pdmn that differs from the blob's class, are rejected")
+  func plaintextFaults() throws {
+    let der = try item(.afterFirstUnlock).derDictionary().revealed
+    let trailing = try keys.seal(
+      SensitiveBytes(copying: der + [0]), keyClass: .afterFirstUnlock, as: .backup, random: random)
+    let disagreeing = try keys.seal(SensitiveBytes(copying: der), keyClass: .whenUnlocked, as: .backup, random: random)
+    for blob in [trailing, disagreeing] {
+      let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob, kind: .genericPassword) }
+      guard case .malformed? = error?.fault else {
+        Issue.record("the fault is \(String(describing: error))")
+        continue
+      }
+      #expect(error?.category == .damaged)
+    }
+  }
+
+  @Test("A key generation in the class number is dropped only for a device's own blobs")
+  func generations() throws {
+    let der = try item().derDictionary()
+    let blob = try keys.seal(der, keyClass: .whenUnlocked, as: .backup, random: random)
+    let generation = try ItemBlob(
+      hasStaticIV: false, keyClass: KeyClass(rawValue: 0x16), wrappedKey: blob.wrappedKey, ciphertext: blob.ciphertext,
+      tag: blob.tag)
+    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(generation, kind: .genericPassword) }
+    #expect(error?.fault == .noClassKey)
+    let opened = try keys.open(generation, kind: .genericPassword, numbering: .withGenerations)
+    #expect(opened.protection == .whenUnlocked)
+  }
+
+  @Test("After a lock, an item is locked instead of damaged")
+  func locked() throws {
+    let blob = try keys.seal(item(), as: .device, random: random)
+    var locked = try ClassKeys(importing: keys.exported())
+    locked = locked.dropping([.whenUnlocked])
+    do throws(ItemCryptoError) {
+      _ = try locked.open(blob)
+      Issue.record("it opened")
+    } catch {
+      #expect(error.fault == .locked)
+      #expect(error.category == .locked)
+    }
+    do throws(ItemCryptoError) {
+      _ = try locked.seal(item(), as: .device, random: random)
+      Issue.record("it was sealed")
+    } catch {
+      #expect(error.fault == .locked)
+    }
+  }
+
+  @Test("An item without a protection class cannot be encrypted")
+  func noProtection() {
+    var item = item()
+    item.protection = nil
+    #expect(throws: ItemCryptoError.self) { _ = try keys.seal(item, as: .backup, random: random) }
+  }
+
+  @Test("Several threads can decrypt items with the same keys")
+  func concurrent() async throws {
+    let blobs = try (0..<8).map { try keys.seal(item(secret: [UInt8($0)]), as: .backup, random: random) }
+    let shared = SharedKeys(try ClassKeys(importing: keys.exported()))
+    try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+      for round in 0..<200 {
+        group.addTask {
+          try shared.keys.open(blobs[round % 8], kind: .genericPassword).secret?.revealed
+        }
+      }
+      for try await secret in group { #expect(secret?.count == 1) }
+    }
+  }
+
+  private final class SharedKeys: Sendable {
+    let keys: ClassKeys
+
+    init(_ keys: ClassKeys) { self.keys = keys }
+  }
+}
+
+@Suite("Items with an access-control list")
+final class AccessControlTests {
+  private let keys: ClassKeys
+  private let constraints: PropertyDictionary = ["od": .boolean(true), "oe": .dictionary(["cup": .boolean(true)])]
+
+  init() throws { keys = try SyntheticBackup().unlock(withDeviceKey: true) }
+
+  private func item() -> KeychainItem {
+    var item = KeychainItem(kind: .genericPassword, attributes: [.account: .string("anna")])
+    item.secret = SensitiveBytes(copying: [1, 2, 3])
+    item.protection = .whenUnlockedThisDeviceOnly
+    return item
+  }
+
+  @Test("An item with constraints survives a round trip as version 6 with the fixed IV")
+  func roundTrip() throws {
+    let blob = try keys.sealAccessControlled(item(), constraints: constraints)
+    #expect(blob.hasStaticIV)
+    #expect(blob.serialized().prefix(4) == [6, 0, 0, 0x80])
+    #expect(blob.protection == "aku")
+    #expect(blob.wrappedKey.count == 40)
+    let opened = try keys.open(AccessControlBlob(parsing: blob.serialized()), kind: .genericPassword)
+    #expect(opened.item.secret?.revealed == [1, 2, 3])
+    #expect(opened.constraints["od"] == .boolean(true))
+    #expect(opened.constraints["oe"]?.dictionaryValue?["cup"] == .boolean(true))
+    #expect(opened.constraints.entries.count == 2)
+  }
+
+  @Test("Every flipped bit, including those of the constraints, is detected")
+  func flips() throws {
+    let bytes = try keys.sealAccessControlled(item(), constraints: constraints).serialized()
+    for bit in 0..<bytes.count * 8 {
+      #expect(throws: (any Error).self, "bit \(bit)") {
+        _ = try keys.open(AccessControlBlob(parsing: bytes.flipping(bit: bit)), kind: .genericPassword)
+      }
+    }
+  }
+
+  @Test("An item with another key store's reference key cannot be decrypted")
+  func foreign() throws {
+    let blob = try keys.sealAccessControlled(item(), constraints: constraints)
+    let foreign = try AccessControlBlob(
+      hasStaticIV: true, protection: blob.protection, wrappedKey: blob.wrappedKey, referenceKey: [1, 2, 3],
+      ciphertext: blob.ciphertext, tag: blob.tag)
+    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(foreign, kind: .genericPassword) }
+    #expect(error?.fault == .unsupportedVersion(6))
+  }
+}
+
+@Suite("Derived UUIDs of items")
+struct ItemDigestTests {
+  @Test("The primary keys give Apple's published UUIDs")
+  func published() throws {
+    for entry in try TestVectors.list("primary_key_uuid") {
+      let bytes = try entry["der"].bytes
+      let kind = try #require(ItemKind(rawValue: entry["table"].string))
+      let item = try bytes.withUnsafeBytes { try KeychainItem(derDictionary: $0, kind: kind) }
+      #expect(try item.derivedUUIDText() == entry["uuid"].string)
+      #expect(try item.primaryKeyDigest() == entry["sha1"].bytes)
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import Basics
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import KeychainCrypto
+
+@Suite("Unicode forms of passwords")
+struct PasswordNormalizationTests {
+  private func form(_ form: PasswordNormalization, of text: String) -> String? {
+    guard let other = Secret(utf8: text).normalized(form) else { return nil }
+    return String(decoding: other.revealed, as: UTF8.self)
+  }
+
+  /// Compares scalars, because Swift treats the forms of a text as equal.
+  private func expect(_ text: String?, _ scalars: [UInt32]) {
+    #expect(text?.unicodeScalars.map(\.value) == scalars)
+  }
+
+  @Test("Composing and decomposing match the examples of Unicode Annex #15")
+  func examples() {
+    expect(form(.decomposed, of: "\u{E9}"), [0x65, 0x301])
+    expect(form(.composed, of: "e\u{301}"), [0xE9])
+    // UAX #15, figures 3 to 5.
+    expect(form(.decomposed, of: "\u{212B}"), [0x41, 0x30A])
+    expect(form(.composed, of: "\u{212B}"), [0xC5])
+    expect(form(.decomposed, of: "\u{1E69}"), [0x73, 0x323, 0x307])
+    expect(form(.composed, of: "\u{1E0B}\u{323}"), [0x1E0D, 0x307])
+    expect(form(.composed, of: "q\u{307}\u{323}"), [0x71, 0x323, 0x307])
+    expect(form(.decomposed, of: "\u{1E9B}\u{323}"), [0x17F, 0x323, 0x307])
+    // Hangul.
+    expect(form(.decomposed, of: "\u{D4DB}"), [0x1111, 0x1171, 0x11B6])
+    expect(form(.composed, of: "\u{1111}\u{1171}\u{11B6}"), [0xD4DB])
+    expect(form(.composed, of: "\u{AC00}\u{11A8}"), [0xAC01])
+    // The scalar before the first trailing consonant is not a consonant, and stays.
+    #expect(form(.composed, of: "\u{AC00}\u{11A7}") == nil)
+    expect(form(.composed, of: "e\u{301}\u{AC00}\u{11A7}\u{11A8}e\u{301}"), [0xE9, 0xAC00, 0x11A7, 0x11A8, 0xE9])
+    // Excluded from composition, and blocked by a letter between.
+    expect(form(.composed, of: "\u{958}"), [0x915, 0x93C])
+    #expect(form(.composed, of: "ea\u{301}x") == "e\u{E1}x")
+  }
+
+  @Test("Both forms are equal in Swift for every letter that has two forms")
+  func agreesWithEquality() {
+    for value in (0xA0...0x2FFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init) {
+      let text = "a\(value)b"
+      for form in [PasswordNormalization.composed, .decomposed] {
+        guard let other = self.form(form, of: text) else { continue }
+        #expect(other == text, "\(value.value)")
+        #expect(other.unicodeScalars.map(\.value) != text.unicodeScalars.map(\.value))
+        #expect(self.form(form, of: other) == nil, "\(value.value) is stable")
+      }
+    }
+  }
+
+  @Test("There is no other form of ASCII text, of text in that form, or of bytes that are not UTF-8")
+  func none() {
+    for form in PasswordNormalization.allCases {
+      #expect(self.form(form, of: "correct horse") == nil)
+      #expect(self.form(form, of: "") == nil)
+      let hasForm = Secret(copying: [0xC3, 0x28]).normalized(form) != nil
+      #expect(!hasForm)
+    }
+    #expect(form(.composed, of: "\u{E9}") == nil)
+    #expect(form(.decomposed, of: "e\u{301}") == nil)
+    #expect(form(.asTyped, of: "\u{E9}") == nil)
+  }
+
+  @Test("A byte order mark is removed once, but not from a password that consists only of it")
+  func mark() {
+    #expect(form(.withoutMark, of: "\u{FEFF}test") == "test")
+    expect(form(.withoutMark, of: "\u{FEFF}\u{FEFF}x"), [0xFEFF, 0x78])
+    expect(form(.composed, of: "\u{FEFF}e\u{301}"), [0xE9])
+    expect(form(.decomposed, of: "\u{FEFF}\u{E9}"), [0x65, 0x301])
+    #expect(form(.composed, of: "\u{FEFF}test") == nil && form(.decomposed, of: "\u{FEFF}test") == nil)
+    #expect(form(.withoutMark, of: "\u{FEFF}") == nil && form(.withoutMark, of: "x\u{FEFF}") == nil)
+  }
+
+  @Test("A keybag is unlocked with another form of its password, which is reported")
+  func opens() throws {
+    let hardware = try HardwareUID(from: SeededRandomSource(seed: "form"))
+    let texts: [(made: String, given: String, form: PasswordNormalization)] = [
+      ("caf\u{E9}", "caf\u{E9}", .asTyped), ("caf\u{E9}", "cafe\u{301}", .composed),
+      ("cafe\u{301}", "caf\u{E9}", .decomposed), ("test", "\u{FEFF}test", .withoutMark),
+      ("\u{FEFF}test", "\u{FEFF}test", .asTyped),
+    ]
+    for text in texts {
+      let password: Secret? = Secret(utf8: text.made)
+      let keybag = try BackupKeybag.make(
+        password: password, deviceKey: try hardware.deviceKey(), rounds: 5, random: SeededRandomSource(seed: "bag")
+      ).keybag
+      var derivations = 0
+      let fitting = try keybag.matchedPasscodeKey(password: Secret(utf8: text.given)) { done, total in
+        if done == total { derivations += 1 }
+        return true
+      }
+      let form = fitting.form
+      #expect(form == text.form)
+      #expect(derivations == (form == .asTyped ? 1 : 2))
+      let error = #expect(throws: DataProtectionError.self) {
+        _ = try keybag.matchedPasscodeKey(password: Secret(utf8: text.given + "!"))
+      }
+      #expect(error?.code == .wrongPassword)
+    }
+  }
+
+  @Test(
+    "A password of 64 characters with \"!\", a space or a newline at its end is used unchanged",
+    arguments: [
+      String(repeating: "0123456789abcdef", count: 4), String(repeating: "x", count: 65), "hunter2!", "hunter2 ",
+      " hunter2",
+      "hunter2\n", "hunter2\r\n",
+    ])
+  func asItIs(text: String) throws {
+    let hardware = try HardwareUID(from: SeededRandomSource(seed: "form"))
+    let password: Secret? = Secret(utf8: text)
+    let keybag = try BackupKeybag.make(
+      password: password, deviceKey: try hardware.deviceKey(), rounds: 5, random: SeededRandomSource(seed: "bag")
+    ).keybag
+    let form = try keybag.matchedPasscodeKey(password: Secret(utf8: text)).form
+    #expect(form == .asTyped)
+    for wrong in [String(text.dropLast()), text + " ", text + "\n"] {
+      let error = #expect(throws: DataProtectionError.self) {
+        _ = try keybag.matchedPasscodeKey(password: Secret(utf8: wrong))
+      }
+      #expect(error?.code == .wrongPassword)
+    }
+  }
+}

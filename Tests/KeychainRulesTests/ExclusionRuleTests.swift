@@ -1,0 +1,242 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+import TestSupport
+import Testing
+
+@Suite("Items that a backup excludes")
+struct ExportExclusionTests {
+  private func reason(
+    _ item: KeychainItem, guarded: Bool = false, clip: Bool = false, syncs: Bool = false
+  ) -> Reason? {
+    ExportExclusions.exclusionReason(
+      for:
+        ExportCandidate(item: item, isAccessControlled: guarded, isAppClip: clip, deviceSyncs: syncs))
+  }
+
+  private let plain = KeychainItem.genericPassword("a")
+
+  @Test("Ordinary items are exported in every protection class except one")
+  func ordinary() {
+    for protection in ProtectionClass.allCases {
+      let expected: Reason? = protection == .whenPasscodeSetThisDeviceOnly ? .passcodeOnly : nil
+      #expect(reason(.genericPassword("a", as: protection)) == expected)
+    }
+  }
+
+  @Test("An item on a token is excluded, unless its token identifier is empty")
+  func token() {
+    #expect(reason(plain.with([.tokenID: .string("com.apple.setoken")])) == .hardwareKey)
+    #expect(reason(plain.with([.tokenID: .data([])])) == .hardwareKey)
+    #expect(reason(plain.with([.tokenID: .string("")])) == nil)
+  }
+
+  @Test("An item whose row has the App Clip flag is excluded")
+  func appClip() {
+    #expect(reason(plain, clip: true) == .appClip)
+    #expect(reason(plain.with([.appClip: .integer(1)])) == nil)
+  }
+
+  @Test("A shared copy is excluded, but not an item whose sharing group is empty or not text")
+  func shared() {
+    #expect(reason(plain.with([.sharingGroup: .string("g")])) == .sharedGroup)
+    #expect(reason(plain.with([.sharingGroup: .string("")])) == nil)
+    #expect(reason(plain.with([.sharingGroup: .data([1])])) == nil)
+  }
+
+  @Test("A system-bound item is excluded, and so is one with the system-bound flag")
+  func system() {
+    #expect(reason(.genericPassword("a", group: "com.apple.security.sos")) == .systemBound)
+    #expect(reason(.genericPassword("a", group: "com.apple.security.sos2")) == nil)
+    #expect(reason(plain.with([.systemBound: .integer(1)])) == .systemBound)
+  }
+
+  @Test("An item with an access control is excluded")
+  func accessControl() { #expect(reason(plain, guarded: true) == .needsAuthentication) }
+
+  @Test("A tombstone is excluded, unless the device syncs")
+  func tombstone() {
+    let tombstone = plain.with([.tombstone: .integer(1)])
+    #expect(reason(tombstone) == .deleted)
+    #expect(reason(tombstone, syncs: true) == nil)
+    #expect(reason(plain.with([.tombstone: .integer(0)])) == nil)
+  }
+
+  @Test("The first of several matching rules gives the reason")
+  func order() {
+    let order: [Reason] = [
+      .passcodeOnly, .hardwareKey, .appClip, .sharedGroup, .systemBound, .needsAuthentication, .deleted,
+    ]
+    #expect(ExportExclusions.all.map(\.reason) == order)
+    for start in order.indices {
+      var item = plain
+      let applying = Set(order[start...])
+      if applying.contains(.passcodeOnly) { item.protection = .whenPasscodeSetThisDeviceOnly }
+      if applying.contains(.hardwareKey) { item[.tokenID] = .string("t") }
+      if applying.contains(.sharedGroup) { item[.sharingGroup] = .string("g") }
+      if applying.contains(.systemBound) { item[.systemBound] = .integer(1) }
+      item[.tombstone] = .integer(1)
+      let found = reason(
+        item, guarded: applying.contains(.needsAuthentication), clip: applying.contains(.appClip))
+      #expect(found == order[start])
+    }
+  }
+}
+
+@Suite("System-bound items")
+struct SystemBoundTests {
+  private func generic(_ group: String, _ service: String, _ account: String = "x") -> KeychainItem {
+    .genericPassword(account, service: service, group: group)
+  }
+
+  private func key(_ label: String, group: String = "ichat", kind: ItemKind = .key) -> KeychainItem {
+    KeychainItem(kind: kind, attributes: [.accessGroup: .string(group), .label: .string(label)])
+  }
+
+  @Test("Every kind of item is system-bound in two access groups")
+  func groups() {
+    for kind in ItemKind.allCases {
+      for group in ["com.apple.security.sos", "lockdown-identities"] {
+        #expect(SystemBoundItems.contains(KeychainItem(kind: kind, attributes: [.accessGroup: .string(group)])))
+      }
+      #expect(!SystemBoundItems.contains(KeychainItem(kind: kind, attributes: [.accessGroup: .string("apple")])))
+      for near in ["com.apple.security.SOS", "com.apple.security.so", "lockdown-identities ", ""] {
+        #expect(!SystemBoundItems.contains(KeychainItem(kind: kind, attributes: [.accessGroup: .string(near)])))
+      }
+    }
+  }
+
+  @Test("Four services in the group apple are system-bound, with their account if they have one")
+  func services() {
+    for (service, account) in [
+      ("com.apple.managedconfiguration", "Public"), ("com.apple.managedconfiguration", "Private"),
+      ("com.apple.account.CloudKit.token", "any"), ("com.apple.account.idms.continuation-key", "any"),
+    ] {
+      let item = generic("apple", service, account)
+      #expect(SystemBoundItems.contains(item))
+      #expect(!SystemBoundItems.contains(item.with([.accessGroup: .string("app")])))
+      #expect(!SystemBoundItems.contains(item.with([.service: .data(Array(service.utf8))])))
+      #expect(!SystemBoundItems.contains(item.with([.service: .string(service + "x")])))
+      #expect(!SystemBoundItems.contains(item.without(.service)))
+      #expect(!SystemBoundItems.contains(KeychainItem(kind: .internetPassword, attributes: item.attributes)))
+    }
+    #expect(!SystemBoundItems.contains(generic("apple", "com.apple.managedconfiguration", "public")))
+    #expect(!SystemBoundItems.contains(generic("apple", "com.apple.managedconfiguration").without(.account)))
+    let dataAccount = generic("apple", "com.apple.managedconfiguration").with([.account: .data(Array("Public".utf8))])
+    #expect(!SystemBoundItems.contains(dataAccount))
+  }
+
+  @Test("A numeric sysb alone decides whether an item is system-bound")
+  func mark() {
+    let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
+    let free = KeychainItem.genericPassword("a")
+    #expect(!SystemBoundItems.contains(bound.with([.systemBound: .integer(0)])))
+    for number in [1, 2, -1] as [Int64] {
+      #expect(SystemBoundItems.contains(free.with([.systemBound: .integer(number)])))
+    }
+    for other: PropertyValue in [.string("1"), .data([1])] {
+      #expect(SystemBoundItems.contains(bound.with([.systemBound: other])))
+      #expect(!SystemBoundItems.contains(free.with([.systemBound: other])))
+    }
+    #expect(SystemBoundItems.contains(free.with([.systemBound: .integer(1)]).without(.accessGroup)))
+  }
+
+  @Test("An item whose access group is missing or not text is not system-bound")
+  func groupless() {
+    let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
+    #expect(!SystemBoundItems.contains(bound.without(.accessGroup)))
+    #expect(!SystemBoundItems.contains(bound.with([.accessGroup: .data(Array("com.apple.security.sos".utf8))])))
+    #expect(!SystemBoundItems.contains(bound.without(.accessGroup).with([.sharingGroup: .string("g")])))
+  }
+
+  @Test("A shared copy is system-bound")
+  func shared() {
+    #expect(SystemBoundItems.contains(.genericPassword("a").with([.sharingGroup: .string("g")])))
+    #expect(!SystemBoundItems.contains(.genericPassword("a").with([.sharingGroup: .string("")])))
+  }
+
+  @Test("A Shared iPad has additional system-bound items")
+  func sharedIPad() {
+    let account = "com.apple.account."
+    let services: [(String, [String])] = [
+      ("com.apple.apsd", ["push.apple.com", "push.apple.com,PerAppToken.v0"]),
+      (
+        "appleaccount",
+        ["fmf.token", "fmf.apptoken", "fmip.siritoken", "cloudkit.token"].map { "com.apple.appleaccount." + $0 }
+      ),
+      (
+        "apple",
+        [
+          account + "AppleAccount.token", account + "AppleAccount.password", account + "AppleAccount.rpassword",
+          account + "idms.token", account + "idms.heartbeat-token", account + "IdentityServices.password",
+          account + "IdentityServices.rpassword", account + "IdentityServices.token", "BackupIDSAccountToken",
+          "com.apple.ids", "ids", "IDS", "com.apple.gs.anything", "com.apple.gs.",
+        ]
+      ),
+      ("com.apple.ind", ["com.apple.ind.registration"]), ("ichat", ["ids"]), ("com.apple.rapport", ["any", ""]),
+    ]
+    var bound = services.flatMap { group, names in names.map { generic(group, $0) } }
+    bound.append(generic("apple", "com.apple.facetime", "registrationV1"))
+    bound += [key("iMessage Encryption Key"), key("iMessage Signing Key")]
+    for item in bound {
+      #expect(SystemBoundItems.contains(item, isSharedIPad: true), "\(item.attributes)")
+      #expect(!SystemBoundItems.contains(item), "\(item.attributes)")
+    }
+    for item in [
+      generic("apple", "com.apple.facetime"), generic("apple", "com.apple.gs"), generic("ichat", "IDS"),
+      key("iMessage Encryption Key", kind: .certificate), key("iMessage Key"),
+      key("iMessage Signing Key", group: "apple"),
+    ] {
+      #expect(!SystemBoundItems.contains(item, isSharedIPad: true), "\(item.attributes)")
+    }
+  }
+}
+
+@Suite("Items that a restore excludes")
+struct RestoreExclusionTests {
+  private func reason(_ item: KeychainItem, syncs: Bool = false, iPad: Bool = false) -> Reason? {
+    RestoreExclusions.exclusionReason(for: item, in: RestoreContext(targetSyncs: syncs, isSharedIPad: iPad))
+  }
+
+  private let plain = KeychainItem.genericPassword("a")
+
+  @Test("Each exclusion rule applies on its own")
+  func alone() {
+    #expect(reason(plain) == nil)
+    #expect(reason(.genericPassword("a", as: .whenPasscodeSetThisDeviceOnly)) == .passcodeOnly)
+    #expect(reason(plain.with([.tokenID: .string("t")])) == .hardwareKey)
+    #expect(reason(plain.with([.sharingGroup: .string("g")])) == .sharedGroup)
+    #expect(reason(.genericPassword("a", group: "lockdown-identities")) == .systemBound)
+    #expect(reason(plain.with([.accessControl: .dictionary([:])])) == .needsAuthentication)
+    #expect(reason(plain.with([.accessControl: .data([])])) == .needsAuthentication)
+    let tombstone = plain.with([.tombstone: .integer(1)])
+    #expect(reason(tombstone) == .deleted)
+    #expect(reason(tombstone, syncs: true) == nil)
+    #expect(reason(.genericPassword("a", group: "com.apple.rapport")) == nil)
+    #expect(reason(.genericPassword("a", group: "com.apple.rapport"), iPad: true) == .systemBound)
+  }
+
+  @Test("An item that is restored in the strictest context is restored in every context")
+  func strictest() {
+    let services = ["ids", "com.apple.account.AppleAccount.token", "com.apple.account.CloudKit.token", "other"]
+    let items =
+      [plain, plain.with([.tombstone: .integer(1)]), plain.with([.tombstone: .integer(0)])]
+      + [plain.with([.systemBound: .integer(0)]), plain.with([.systemBound: .integer(1)])]
+      + ["apple", "ichat", "com.apple.rapport", "lockdown-identities", "app"].flatMap { group in
+        services.map { KeychainItem.genericPassword("a", service: $0, group: group) }
+      }
+    let arriving = items.filter { RestoreExclusions.exclusionReason(for: $0, in: .strictest) == nil }
+    #expect(arriving.count == 11)
+    for item in arriving {
+      for (syncs, iPad) in [(false, false), (false, true), (true, false), (true, true)] {
+        #expect(reason(item, syncs: syncs, iPad: iPad) == nil, "\(item.attributes)")
+      }
+    }
+  }
+
+  @Test("The exclusion rules are checked in this order")
+  func order() {
+    let order: [Reason] = [.passcodeOnly, .hardwareKey, .sharedGroup, .systemBound, .needsAuthentication, .deleted]
+    #expect(RestoreExclusions.all.map(\.reason) == order)
+  }
+}
