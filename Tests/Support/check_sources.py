@@ -117,8 +117,9 @@ LINE_START = re.compile(r"\n[ \t]*(?:#|//+)?[ \t]+")
 # Targets whose comments and test names are checked too. Add each target that is finished, so that it stays finished.
 PLAIN_TARGETS = [
     "Sources/Library/Basics", "Sources/Library/KeychainFormats", "Sources/Library/KeychainCrypto",
-    "Sources/Library/KeychainRules", "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests",
-    "Tests/KeychainRulesTests",
+    "Sources/Library/KeychainRules", "Sources/Library/Keychains", "Sources/Library/VirtualDevice",
+    "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests", "Tests/KeychainRulesTests",
+    "Tests/KeychainsTests", "Tests/VirtualDeviceTests",
 ]
 PLAIN_SOURCES = re.compile(rf"^(?:{'|'.join(PLAIN_TARGETS)})/.*\.swift$")
 COMMENT = re.compile(r"\s*//")

@@ -9,9 +9,9 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("Two who want one device")
+@Suite("Concurrent access to a device")
 struct BusyTests {
-  /// A clock that moves on while someone sleeps, and does something at each sleep.
+  /// A clock that advances while a caller sleeps, and runs a closure at each sleep.
   private final class PatientClock: Sendable {
     let slept = Locked<Duration>(.zero)
     let meanwhile: @Sendable () -> Void
@@ -37,7 +37,7 @@ struct BusyTests {
     return VirtualDevice(name: device.name, directory: device.directory, environment: environment)
   }
 
-  @Test("the second is told who holds it, what for and for how long")
+  @Test("The error for a busy device names the holder, its command and the time")
   func busy() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -53,7 +53,7 @@ struct BusyTests {
     #expect(error?.reason == "process \(getpid()) (keyhaul restore) has used it for 3 s")
   }
 
-  @Test("readers share it; a writer is alone")
+  @Test("Readers share a device, and a writer has exclusive access")
   func sharing() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -68,7 +68,7 @@ struct BusyTests {
     #expect(try code { _ = try device.held(.writing) } == nil)
   }
 
-  @Test("who waits gets it when it is free")
+  @Test("A waiting process gets the device as soon as it is free")
   func waiting() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -79,7 +79,7 @@ struct BusyTests {
     #expect(clock.slept.withLock { $0 } < .seconds(30))
   }
 
-  @Test("a device that is deleted while someone waits for it is not found")
+  @Test("A device that is deleted while another process waits for it is not found")
   func deletedMeanwhile() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -94,7 +94,7 @@ struct BusyTests {
     )
   }
 
-  @Test("a session that is over does nothing more")
+  @Test("A session that has ended makes no changes and has no keys")
   func ended() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -105,7 +105,7 @@ struct BusyTests {
     #expect(session.rawKeys(1...12).isEmpty)
   }
 
-  @Test("whoever still has the keychain of a session that is over gets an error from every call")
+  @Test("Calls through the keychain of an ended session throw errors")
   func endedKeychain() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -131,7 +131,7 @@ struct BusyTests {
     }
   }
 
-  @Test("a session that is done has everything on the disk, and says where it could not")
+  @Test("A finished session has all changes on the disk, or throws an error")
   func finished() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -153,7 +153,7 @@ struct BusyTests {
     #expect(try device.held(.reading).itemCount == 4)
   }
 
-  @Test("who came to read changes nothing")
+  @Test("A session for reading rejects all changes")
   func readOnly() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -167,7 +167,7 @@ struct BusyTests {
     #expect(session.record.failedAttempts == 0)
   }
 
-  @Test("a listing does not wait: it says what the record says")
+  @Test("The summary of a busy device contains only its record, without waiting")
   func summary() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -184,7 +184,7 @@ struct BusyTests {
     #expect(busy.itemCount == nil)
   }
 
-  @Test("a reader takes its own name away, and nobody else's")
+  @Test("A reader removes only its own description from the lock file")
   func namesOfReaders() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -199,7 +199,7 @@ struct BusyTests {
     #expect(try name().isEmpty)
   }
 
-  @Test("a holder whose text names a dead process is another process")
+  @Test("The description of a dead process in the lock file is not reported")
   func deadHolder() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -210,7 +210,7 @@ struct BusyTests {
     #expect(throws: KeyhaulError(.deviceBusy, "phone", "another process is using it")) { _ = try device.held() }
   }
 
-  @Test("a holder's text shows nothing that a terminal would obey")
+  @Test("The description of a holder contains no control characters")
   func hostileHolder() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -220,7 +220,7 @@ struct BusyTests {
     #expect(error?.reason == "process \(getpid()) ([31m\(String(repeating: "x", count: 36))) has used it for 0 s")
   }
 
-  @Test("two who make devices in one folder take turns")
+  @Test("Processes that create devices in one folder take turns")
   func makingDevices() throws {
     let phones = try Phones()
     _ = try phones.create("first")
@@ -244,7 +244,7 @@ struct BusyTests {
   }
 
   @Test(
-    "what a dead process left in the lock file means nothing",
+    "Text of a dead process in the lock file has no effect",
     arguments: [
       "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}", "", "\u{1b}[31m", "{",
     ])
@@ -256,7 +256,8 @@ struct BusyTests {
   }
 
   @Test(
-    "another process uses it until it dies", .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/flock")))
+    "A device that another process has locked is busy until that process dies",
+    .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/flock")))
   func otherProcess() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -280,7 +281,7 @@ struct BusyTests {
   }
 }
 
-/// A session that a clock's closure may end.
+/// A session that the closure of a clock can end.
 private final class HeldSession: Sendable {
   private nonisolated(unsafe) let session: DeviceSession
 

@@ -4,7 +4,7 @@ import KeychainFormats
 @testable import KeychainCrypto
 
 extension ClassKeys {
-  /// The 32 bytes of a class key, which the library itself never hands out.
+  /// Returns the 32 bytes of a class key, which the library itself never reveals.
   borrowing func rawKey(_ keyClass: KeyClass) -> [UInt8]? {
     entries[keyClass]?.key?.secret.withBytes { Array($0) }
   }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import VirtualDevice
 
-/// What fails before a change is final has changed nothing, and what fails after it says so: told by what the next
-/// process finds, whatever step failed.
-@Suite("An error in the middle of a change says on which side of the commit it stands")
+/// Errors before the commit of a change must leave the old state, and errors after it the new one. Each test compares
+/// the error's stage with the state that the next session finds, for a failure at every step.
+@Suite("Stages of errors in device changes")
 struct CommitStageTests {
   private static let verbs = CrashTests.Verb.allCases.filter { $0 != .add && $0 != .wrongTwice }
 
@@ -40,7 +40,7 @@ struct CommitStageTests {
     }
   }
 
-  @Test("at every step of every change of the device", arguments: verbs)
+  @Test("The error's stage is correct for a failure at every step of every change", arguments: verbs)
   func everyStep(_ verb: CrashTests.Verb) throws {
     let start = try prepare(verb)
     let old = try CrashTests.Looks(start)
@@ -64,7 +64,7 @@ struct CommitStageTests {
     #expect(stages == [.beforeCommit, .afterCommit])
   }
 
-  @Test("while a device is made")
+  @Test("The error's stage is correct for a failure at every step of creating a device")
   func creation() throws {
     var stages: Set<CommitStage> = []
     for limit in 0..<100 {
@@ -87,7 +87,7 @@ struct CommitStageTests {
     #expect(stages == [.beforeCommit, .afterCommit])
   }
 
-  @Test("while a device is deleted, and says where what is left of it stands")
+  @Test("The error's stage is correct for a failure at every step of deleting a device, and names the leftovers")
   func deletion() throws {
     var stages: Set<CommitStage> = []
     for limit in 0..<100 {
@@ -107,7 +107,7 @@ struct CommitStageTests {
     #expect(stages == [.beforeCommit, .afterCommit])
   }
 
-  @Test("while items are added: a revision that was raised is no item, and an item that was added stays")
+  @Test("The error's stage is correct while adding items, because a new revision alone is not a change")
   func items() throws {
     let start = try prepare(.lock)
     var stages: [CommitStage] = []
@@ -123,11 +123,11 @@ struct CommitStageTests {
       #expect(try device.held().itemCount == (error.stage == .afterCommit ? 3 : 1), "step \(limit): \(error)")
       stages.append(error.stage)
     }
-    // Of the record's two writes the second comes after both items.
+    // The second write of the record comes after both items.
     #expect(stages == Array(repeating: .beforeCommit, count: 5) + Array(repeating: .afterCommit, count: 5))
   }
 
-  @Test("where the last wrong passcode erases the device, that is the news, finished or not")
+  @Test("If the last wrong passcode erases the device, the error reports that even if a later step fails")
   func erased() throws {
     let device = try phones.create("start", passcode: "1234")
     try device.held().setEraseAfterFailures(1)

@@ -9,8 +9,8 @@ import Testing
 
 @testable import VirtualDevice
 
-/// Cuts a change off at each of its steps, as a killed process would, and looks what the next one finds.
-@Suite("A device whose process was killed")
+/// Interrupts a change at each step, as if the process was killed, and examines the state that the next session finds.
+@Suite("Devices after a crash")
 struct CrashTests {
   enum Verb: String, CaseIterable, CustomTestStringConvertible {
     case lock, unlock, restart, setPasscode, changePasscode, removePasscode, erase, add, wrongTwice
@@ -35,7 +35,7 @@ struct CrashTests {
     }
   }
 
-  /// Everything about a device that a person could notice, but for the count of failed attempts.
+  /// The visible state of a device, except the number of failed attempts.
   struct Looks: Equatable {
     let state: DeviceState
     let keybag: [UInt8]
@@ -45,7 +45,7 @@ struct CrashTests {
     let udid: String
     let record: DeviceRecord
 
-    /// The record counts attempts and revisions, which have rules of their own.
+    /// The counters of attempts and revisions have rules of their own.
     static func == (left: Self, right: Self) -> Bool {
       left.state == right.state && left.keybag == right.keybag && left.keys == right.keys && left.rows == right.rows
         && left.items == right.items && left.udid == right.udid
@@ -69,7 +69,7 @@ struct CrashTests {
   }
 
   private let phones: Phones
-  /// A device to begin with, of which each attempt gets a copy.
+  /// Creates the device that each attempt copies.
   private func prepare(_ verb: Verb) throws -> VirtualDevice {
     let device = try phones.create("start", passcode: verb.startsWithPasscode ? "1234" : "")
     let session = try device.held()
@@ -88,7 +88,7 @@ struct CrashTests {
 
   init() throws { phones = try Phones() }
 
-  @Test("finds the old state or the new one, whatever step it was killed at", arguments: Verb.allCases)
+  @Test("After a crash at any step, a device has its old or its new state", arguments: Verb.allCases)
   func everyStep(_ verb: Verb) throws {
     let start = try prepare(verb)
     let old = try Looks(start)
@@ -119,7 +119,7 @@ struct CrashTests {
   }
 
   @Test(
-    "finds it too where the one that came to finish was killed as well; a quick run takes a third of its steps",
+    "After a second crash during recovery, a device has its new state (a third of the steps in a quick run)",
     arguments: [Verb.removePasscode, .erase, .changePasscode])
   func killedTwice(_ verb: Verb) throws {
     let start = try prepare(verb)
@@ -150,7 +150,7 @@ struct CrashTests {
     #expect(old != new)
   }
 
-  @Test("was not made at all, or is whole")
+  @Test("After a crash during its creation, a device is complete or does not exist")
   func creation() throws {
     var whole = 0
     for limit in 0..<100 {
@@ -175,7 +175,7 @@ struct CrashTests {
     #expect(whole >= 1)
   }
 
-  @Test("was deleted, or is whole; what is left of it makes way")
+  @Test("After a crash during its deletion, a device is complete or does not exist, and its name can be used again")
   func deletion() throws {
     for limit in 0..<100 {
       let phones = try Phones()
@@ -195,7 +195,7 @@ struct CrashTests {
   }
 
   @Test(
-    "a full disk is reported with its reason, and the device is as before",
+    "A full disk is reported with its reason, and the device stays as it was",
     arguments: [Errno.noSpace, .diskQuotaExceeded, .readOnlyFileSystem])
   func fullDisk(_ reason: Errno) throws {
     let device = try prepare(.changePasscode)
@@ -208,7 +208,7 @@ struct CrashTests {
     #expect(try Looks(device) == before)
   }
 
-  @Test("a reader that finds a change half done finishes it before it reads")
+  @Test("A reader completes an interrupted change before it reads")
   func reader() throws {
     let start = try prepare(.erase)
     for limit in 0..<200 {
@@ -227,7 +227,7 @@ struct CrashTests {
   }
 
   @Test(
-    "a list of changes that no one of us wrote is not carried out",
+    "An invalid list of changes is not applied",
     arguments: [
       "{}", "x", #"{"format":"device-change/1","replace":["../x"],"keychain":"keep"}"#,
       #"{"format":"device-change/1","replace":["hardware.uid"],"keychain":"keep"}"#,
@@ -243,9 +243,9 @@ struct CrashTests {
     #expect(device.has(.hardware))
   }
 
-  // MARK: Help
+  // MARK: Helpers
 
-  /// Runs the verb in a process that dies where the faults begin.
+  /// Runs a change in a simulated process that dies at the first fault.
   private func kill(_ device: VirtualDevice, _ faults: Faults, _ verb: Verb) throws {
     do {
       let session = try device.through(faults.door).held()

@@ -6,9 +6,9 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("A folder of devices")
+@Suite("Folders of devices")
 struct DeviceHomeTests {
-  @Test("a new device is unlocked, of the standard model, and has an identifier of its own")
+  @Test("A new device is unlocked and has the default model and a unique identifier")
   func create() throws {
     let phones = try Phones()
     let session = try phones.create().held()
@@ -25,7 +25,7 @@ struct DeviceHomeTests {
     #expect(try session.itemCount == 0)
   }
 
-  @Test("without a passcode it is unlocked too, and stays so through a restart")
+  @Test("A device without a passcode is unlocked, also after a restart")
   func createWithoutPasscode() throws {
     let phones = try Phones()
     let session = try phones.create(passcode: "").held()
@@ -34,7 +34,7 @@ struct DeviceHomeTests {
     #expect(session.state == .unlocked)
   }
 
-  @Test("two devices have different hardware, identifiers and serial numbers")
+  @Test("Two devices have different hardware keys, identifiers and serial numbers")
   func different() throws {
     let phones = try Phones()
     let (one, two) = (try phones.create("one"), try phones.create("two"))
@@ -44,7 +44,7 @@ struct DeviceHomeTests {
     #expect(records[0].serialNumber != records[1].serialNumber)
   }
 
-  @Test("its folder is its owner's alone, whatever the umask", arguments: [mode_t(0o000), 0o077])
+  @Test("Only the owner can access a device's folder, regardless of the umask", arguments: [mode_t(0o000), 0o077])
   func modes(_ mask: mode_t) throws {
     let phones = try Phones()
     try UmaskLock.with(mask) {
@@ -60,7 +60,7 @@ struct DeviceHomeTests {
     }
   }
 
-  @Test("the folder holds the files the documentation names, and nothing else once it is closed")
+  @Test("A closed device's folder contains exactly the documented files")
   func files() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -69,7 +69,7 @@ struct DeviceHomeTests {
     #expect(names == ["device.json", "hardware.uid", "keybag", "keychain-2.db", "lock", "memory"])
   }
 
-  @Test("a name is given once")
+  @Test("A device cannot be created with a name that is in use")
   func exists() throws {
     let phones = try Phones()
     let udid = try phones.create().held(.reading).record.udid
@@ -77,7 +77,7 @@ struct DeviceHomeTests {
     #expect(try phones.home.device(DeviceName("phone")).held(.reading).record.udid == udid)
   }
 
-  @Test("the list is by name and shows devices alone")
+  @Test("The list of devices is sorted by name and contains only devices")
   func list() throws {
     let phones = try Phones()
     #expect(try phones.home.devices().isEmpty)
@@ -89,7 +89,7 @@ struct DeviceHomeTests {
     #expect(try phones.home.devices().map(\.name.text) == ["a", "b"])
   }
 
-  @Test("what a crash left under the temporary name makes way for the next device")
+  @Test("Creating a device removes the leftovers of a crash under its temporary name")
   func strayTemporary() throws {
     let phones = try Phones()
     _ = try phones.create("other")
@@ -100,7 +100,7 @@ struct DeviceHomeTests {
     #expect(try phones.home.devices().count == 2)
   }
 
-  @Test("what a killed deletion left goes with whatever looks at the home next, and nothing else does")
+  @Test("The leftovers of a killed deletion are removed, and nothing else is")
   func leftovers() throws {
     let phones = try Phones()
     let files = FileManager.default
@@ -111,7 +111,7 @@ struct DeviceHomeTests {
     try Data([1]).write(to: URL(fileURLWithPath: phones.path(".mine.tmp/diary.txt")))
     try files.createDirectory(atPath: phones.path(".not a name.tmp"), withIntermediateDirectories: false)
     do {
-      // While another process makes or deletes a device, its own is none of a killed one.
+      // While another process creates or deletes a device, its temporary folder is not a leftover.
       let held = try HomeLock(
         phones.home.path, wait: .zero, clock: DeviceEnvironment.system.clock, DeviceEnvironment.system.files)
       defer { _ = held }
@@ -123,7 +123,7 @@ struct DeviceHomeTests {
       try files.contentsOfDirectory(atPath: phones.home.path).sorted() == [".mine.tmp", ".not a name.tmp", "other"])
   }
 
-  @Test("a device is not deleted while its folder holds what is not its own")
+  @Test("A device is not deleted while its folder contains other files")
   func foreignFile() throws {
     let phones = try Phones()
     _ = try phones.create()
@@ -137,7 +137,7 @@ struct DeviceHomeTests {
     try phones.home.delete(DeviceName("phone"))
   }
 
-  @Test("a deleted device is gone with its folder")
+  @Test("Deleting a device removes its folder")
   func delete() throws {
     let phones = try Phones()
     _ = try phones.create()
@@ -147,7 +147,7 @@ struct DeviceHomeTests {
     #expect(try code { try phones.home.delete(DeviceName("phone")) } == .deviceNotFound)
   }
 
-  @Test("a folder that only has a device.json is not a device and is never deleted")
+  @Test("A folder with only a `device.json` is not a device and is never deleted")
   func foreignDirectory() throws {
     let phones = try Phones()
     try FileManager.default.createDirectory(atPath: phones.path("project"), withIntermediateDirectories: true)
@@ -156,7 +156,7 @@ struct DeviceHomeTests {
     #expect(FileManager.default.fileExists(atPath: phones.path("project/device.json")))
   }
 
-  @Test("an argument with a slash is a path, any other a name")
+  @Test("An argument with a slash is a path, and any other is a name")
   func locate() throws {
     let home = DeviceHome(path: "/home")
     func place(_ argument: String) throws -> String {
@@ -172,7 +172,7 @@ struct DeviceHomeTests {
     #expect(try code { _ = try DeviceHome.locate("/", home: home) } == .badName)
   }
 
-  @Test("a device that would erase itself after no failure at all is not made")
+  @Test("A device with a limit of zero wrong passcodes is not created")
   func badLimit() throws {
     let phones = try Phones()
     #expect(try code { _ = try phones.create("phone", DeviceOptions(eraseAfterFailures: 0)) } == .badLimit)
@@ -184,7 +184,7 @@ struct DeviceHomeTests {
   }
 }
 
-/// The umask belongs to the whole process, so one test at a time may change it.
+/// The umask belongs to the whole process, so only one test at a time may change it.
 private enum UmaskLock {
   private static let lock = NSLock()
 
@@ -197,9 +197,9 @@ private enum UmaskLock {
   }
 }
 
-@Suite("A temporary folder of devices")
+@Suite("Temporary folders of devices")
 struct TemporaryDeviceHomeTests {
-  @Test("goes with its last reference, devices and all")
+  @Test("A temporary folder is deleted with its last reference")
   func temporary() throws {
     var temporary: TemporaryDeviceHome? = try TemporaryDeviceHome(environment: DeviceEnvironment(passcodeRounds: 1))
     let path = try #require(temporary?.home.path)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("An erased device")
+@Suite("Erased devices")
 struct EraseTests {
-  @Test("is the same hardware with the same name and identifier, and remembers nothing")
+  @Test("An erased device keeps its hardware key, name and identifier, and nothing else")
   func erase() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -37,7 +37,7 @@ struct EraseTests {
     #expect(Set(new.values).isDisjoint(with: keys.values))
   }
 
-  @Test("is as erased to whoever opens it next, and takes items again")
+  @Test("A reopened device is still erased and accepts new items")
   func reopened() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -50,7 +50,7 @@ struct EraseTests {
     #expect(try session.statusOfReading("plain") == 0)
   }
 
-  @Test("holds no byte of an erased item in its database")
+  @Test("No file of an erased device contains data of an earlier item")
   func noRemains() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -71,14 +71,14 @@ struct EraseTests {
   }
 }
 
-@Suite("A folder that was copied")
+@Suite("Copied device folders")
 struct CopiedDirectoryTests {
   private func copy(_ device: VirtualDevice, in phones: Phones) throws -> VirtualDevice {
     try FileManager.default.copyItem(atPath: device.directory, toPath: phones.path("copy"))
     return try phones.home.device(DeviceName("copy"))
   }
 
-  @Test("without the hardware key it opens with no passcode, not even the right one")
+  @Test("A copy without the hardware key cannot be opened with any passcode")
   func withoutHardware() throws {
     let phones = try Phones()
     let copy = try copy(try phones.create(), in: phones)
@@ -86,7 +86,7 @@ struct CopiedDirectoryTests {
     #expect(try code { _ = try copy.held() } == .deviceDamaged)
   }
 
-  @Test("with another chip's key it does not open either, locked or unlocked", arguments: [true, false])
+  @Test("A copy with another hardware key cannot be opened, locked or unlocked", arguments: [true, false])
   func withOtherHardware(_ locked: Bool) throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -96,7 +96,7 @@ struct CopiedDirectoryTests {
     #expect(try code { try copy.held().unlock("1234") } == .deviceDamaged)
   }
 
-  @Test("with another chip's key and a bag signed for it, the passcode and the items stay closed")
+  @Test("A copy with another hardware key and its keybag cannot decrypt the items")
   func withOtherHardwareAndBag() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -111,7 +111,7 @@ struct CopiedDirectoryTests {
     #expect(try session.find(.init(wantsSecret: true)).undecodable.count == 1)
   }
 
-  @Test("whole, it is the same phone: the hardware key is what counts, not the folder")
+  @Test("A complete copy works like the original device")
   func whole() throws {
     let phones = try Phones()
     let device = try phones.create()

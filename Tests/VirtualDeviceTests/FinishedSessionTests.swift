@@ -5,7 +5,7 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("Whoever changes a device knows when it is on the disk")
+@Suite("Finishing sessions")
 struct FinishedSessionTests {
   private func item(_ account: String) -> KeychainItem {
     var item = KeychainItem(kind: .genericPassword)
@@ -16,11 +16,11 @@ struct FinishedSessionTests {
     return item
   }
 
-  @Test("a session for the length of a closure says where what it changed is not")
+  @Test("A session for a closure throws if its changes are not on the disk")
   func closure() throws {
     let phones = try Phones()
     let device = try phones.create()
-    // Two items raise the revision twice: on disk before the first, and at the session's end.
+    // Two items increase the revision twice. It is written before the first one and at the end of the session.
     let counted = Faults()
     try device.through(counted.door).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
       _ = try session.add(item("one"))
@@ -39,7 +39,7 @@ struct FinishedSessionTests {
     }
   }
 
-  @Test("a session that goes on can wait for the disk in between")
+  @Test("An open session can wait for the disk")
   func synchronized() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -58,9 +58,9 @@ struct FinishedSessionTests {
     #expect(try session.itemCount == 3)
   }
 
-  /// Ending a session that writes without `finish()` loses only the word of what could not be written, which no test of
-  /// a sound disk sees; so that the places are counted in which one can be opened.
-  @Test("A writing session is opened in four files only, and each of them finishes it")
+  /// Ending a writing session without `finish()` only loses error reports, which no test with a working disk notices.
+  /// So this test counts the places that can open one.
+  @Test("Only four files open a session for writing, and each finishes it")
   func places() throws {
     let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appending(path: "Sources")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("A device from a fixture")
+@Suite("Devices from fixtures")
 struct FixtureTests {
   private static let fixture = """
     {
@@ -53,7 +53,7 @@ struct FixtureTests {
     try phones.home.create(from: decode(Self.fixture), named: name.map { try DeviceName($0) }, keys: keys)
   }
 
-  @Test("has the identity, the apps and the passcode that the fixture says")
+  @Test("A device from a fixture has its identity, apps and passcode")
   func identity() throws {
     let phones = try Phones()
     let session = try made(phones).held()
@@ -68,7 +68,7 @@ struct FixtureTests {
     try session.unlock("2580")
   }
 
-  @Test("has its items with their types, dates, secrets, tokens and access controls")
+  @Test("A device from a fixture has its items with types, dates, secrets, tokens and access controls")
   func items() throws {
     let phones = try Phones()
     let items = try made(phones).held(.reading).find(ItemQuery(wantsSecret: true)).items.map(\.item)
@@ -97,7 +97,7 @@ struct FixtureTests {
     #expect(items.first { $0.kind == .certificate }?.secret == nil)
   }
 
-  @Test("is with published keys the same device each time for a name, and another for another name")
+  @Test("With published keys, the same fixture and name result in the same device")
   func deterministic() throws {
     let phones = (try Phones(), try Phones(seed: "others"))
     let (one, two) = (try made(phones.0, keys: .published), try made(phones.1, keys: .published))
@@ -111,7 +111,7 @@ struct FixtureTests {
     #expect(try other.held(.reading).record.udid != one.held(.reading).record.udid)
   }
 
-  @Test("takes another passcode where one is given")
+  @Test("A given passcode replaces that of the fixture")
   func otherPasscode() throws {
     let phones = try Phones()
     let device = try phones.home.create(from: decode(Self.fixture), passcode: Secret(utf8: "0000"))
@@ -119,7 +119,7 @@ struct FixtureTests {
     try device.held().unlock("0000")
   }
 
-  @Test("may name attributes and classes as Apple's headers do, and means the same")
+  @Test("Attributes and classes in a fixture may have the names of Apple's headers")
   func constants() throws {
     let spelled = Self.fixture.replacing("\"acct\"", with: "\"kSecAttrAccount\"")
       .replacing("\"svce\"", with: "\"kSecAttrService\"")
@@ -131,7 +131,7 @@ struct FixtureTests {
   }
 
   @Test(
-    "is refused where the fixture says what is not known, naming the place",
+    "Invalid fixtures are rejected with the path of the error",
     arguments: [
       ("\"seed\": 7", "\"sede\": 7", "sede"),
       ("\"seed\": 7", "\"seed\": \"7\"", "seed should be a whole number"),
@@ -183,7 +183,7 @@ struct FixtureTests {
     #expect(error?.reason.hasPrefix(place) == true, "\(error?.reason ?? "")")
   }
 
-  @Test("says all that is missing at once")
+  @Test("An incomplete fixture is rejected with all missing members at once")
   func missing() {
     for (text, what) in [
       ("{}", "the document has no \"format\", \"created\", \"device\" and \"items\""),
@@ -194,7 +194,7 @@ struct FixtureTests {
     }
   }
 
-  @Test("may leave out what has a usual value, and name classes in words")
+  @Test("Members with defaults may be omitted, and classes may be named in words")
   func short() throws {
     let fixture = try decode(
       """
@@ -217,7 +217,7 @@ struct FixtureTests {
     #expect(try phones.home.create(from: fixture).held().itemCount == 3)
   }
 
-  @Test("a fixture at the size limit is read, one byte more is not")
+  @Test("A fixture at the size limit is read, and one byte more is rejected")
   func sizeLimit() throws {
     let bytes = Array(Self.fixture.utf8)
     #expect(throws: Never.self) {
@@ -227,20 +227,20 @@ struct FixtureTests {
       try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: 1_000)
     }
     #expect(error?.code == .badFixture)
-    // What was read may not be all that there is.
+    // The file may have been read only up to the limit.
     #expect(error?.reason == "it has more than 1,000 bytes, which is the limit")
     #expect(
       try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
     #expect(DeviceFixture.maximumByteCount == 536_870_912)
   }
 
-  @Test("of another format is not read")
+  @Test("A fixture of another format version is rejected")
   func otherFormat() throws {
     let text = Self.fixture.replacing("device-fixture/1", with: "device-fixture/2")
     #expect(try code { _ = try decode(text) } == .unsupportedVersion)
   }
 
-  @Test("with the same item twice is refused, and no half of it is left")
+  @Test("A fixture with a duplicate item is rejected, and no device is created")
   func duplicate() throws {
     let phones = try Phones()
     var fixture = try decode(Self.fixture)
@@ -249,7 +249,7 @@ struct FixtureTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path).isEmpty)
   }
 
-  @Test("with a passcode-only item and no passcode is refused")
+  @Test("A fixture with an item that requires a passcode but without a passcode is rejected")
   func noPasscode() throws {
     let phones = try Phones()
     var fixture = try decode(Self.fixture)
@@ -259,7 +259,7 @@ struct FixtureTests {
     #expect(error?.reason.contains("passcode") == true)
   }
 
-  @Test("says nothing of a secret in an error")
+  @Test("Errors for fixtures contain no secrets")
   func noLeak() throws {
     for text in [
       Self.fixture.replacing("\"text\": \"grüße\"", with: "\"txt\": \"planted\""),
@@ -272,7 +272,7 @@ struct FixtureTests {
   }
 
   @Test(
-    "every bundled fixture makes a device with all its items",
+    "Every bundled fixture results in a device with all its items",
     arguments: ["old-phone", "new-phone", "hostile-names", "every-rule", "every-rule-target"])
   func bundled(_ name: String) throws {
     let phones = try Phones()

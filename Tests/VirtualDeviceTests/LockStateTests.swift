@@ -6,8 +6,8 @@ import Testing
 
 @testable import VirtualDevice
 
-/// Apple Platform Security, "Keychain data protection": what can be read when.
-@Suite("What can be read in which state")
+/// Apple Platform Security, "Keychain data protection".
+@Suite("Accessibility of items by lock state")
 struct LockStateTests {
   private let phones: Phones
   private let device: VirtualDevice
@@ -25,13 +25,13 @@ struct LockStateTests {
       uniqueKeysWithValues: ProtectionClass.allCases.map { ($0, try session.statusOfReading($0.rawValue)) })
   }
 
-  @Test("unlocked: everything")
+  @Test("All items are accessible on an unlocked device")
   func unlocked() throws {
     #expect(try device.held(.reading).state == .unlocked)
     #expect(try statuses().values.allSatisfy { $0 == 0 })
   }
 
-  @Test("locked: all but what needs the device unlocked")
+  @Test("Items that require an unlocked device are not accessible on a locked one")
   func locked() throws {
     try device.held().lock()
     #expect(try device.held(.reading).state == .locked)
@@ -42,7 +42,7 @@ struct LockStateTests {
       ])
   }
 
-  @Test("before the first unlock: what can always be read, alone")
+  @Test("Before the first unlock, only items that are always accessible can be read")
   func beforeFirstUnlock() throws {
     try device.held().restart()
     #expect(try device.held(.reading).state == .beforeFirstUnlock)
@@ -53,7 +53,7 @@ struct LockStateTests {
       ])
   }
 
-  @Test("the passcode brings everything back, from either state", arguments: [true, false])
+  @Test("The passcode makes all items accessible again, after a lock and after a restart", arguments: [true, false])
   func unlockAgain(_ afterRestart: Bool) throws {
     try afterRestart ? device.held().restart() : device.held().lock()
     try device.held().unlock("1234")
@@ -61,7 +61,7 @@ struct LockStateTests {
     #expect(try statuses().values.allSatisfy { $0 == 0 })
   }
 
-  @Test("an item cannot be added under a key that is missing")
+  @Test("An item cannot be added if the key of its class is not in memory")
   func addWhileLocked() throws {
     let session = try device.held()
     try session.lock()
@@ -72,7 +72,7 @@ struct LockStateTests {
     #expect(try session.statusOfAdding("newer", .always) == 0)
   }
 
-  @Test("locking what is not unlocked changes nothing")
+  @Test("Locking a device that is not unlocked changes nothing")
   func lockTwice() throws {
     let session = try device.held()
     try session.lock()
@@ -85,7 +85,7 @@ struct LockStateTests {
     #expect(!device.has(.memory))
   }
 
-  @Test("a device without a passcode cannot be locked, and says so")
+  @Test("A device without a passcode cannot be locked")
   func lockWithoutPasscode() throws {
     let open = try phones.create("open", passcode: "").held()
     #expect(try code { try open.lock() } == .noPasscode)
@@ -94,7 +94,7 @@ struct LockStateTests {
     #expect(try code { try open.unlock("") } == nil)
   }
 
-  @Test("an item that was added without a class waits for the unlock; on iOS 4 it can always be read")
+  @Test("An item without a class requires an unlocked device, but is always accessible on iOS 4")
   func defaultClass() throws {
     let old = DeviceOptions(identity: DeviceIdentity(productVersion: try ProductVersion("4.3.5")))
     for (device, expected) in [(device, Int32(-25308)), (try phones.create("old", old), 0)] {
@@ -106,14 +106,14 @@ struct LockStateTests {
   }
 }
 
-@Suite("The memory of a device")
+@Suite("Class keys in the memory of a device")
 struct MemoryTests {
-  /// The keys of these classes as they are now; of a class that is not in memory, none.
+  /// Returns the class keys in memory.
   private func keys(_ classes: ClosedRange<UInt32>, of session: DeviceSession) -> [UInt32: [UInt8]] {
     session.rawKeys(classes)
   }
 
-  /// Every byte of every file in the device's directory, and what is inside the sealed memory.
+  /// Returns the content of all files in the device's folder, and of the unwrapped memory.
   private func everything(of device: VirtualDevice) throws -> [[UInt8]] {
     var contents: [[UInt8]] = []
     for name in try FileManager.default.contentsOfDirectory(atPath: device.directory) {
@@ -134,7 +134,7 @@ struct MemoryTests {
     contents.contains { Data($0).range(of: Data(key)) != nil }
   }
 
-  @Test("a lock takes the keys of classes 1, 6, 9 and 12 out of every file, and no others")
+  @Test("A lock removes exactly the keys of classes 1, 6, 9 and 12 from all files")
   func lock() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -148,7 +148,7 @@ struct MemoryTests {
     #expect(Set(keys.keys.filter { !found(keys[$0] ?? [], in: contents) }) == [1, 6, 9, 12])
   }
 
-  @Test("a restart takes all keys out of every file; from the bag come 4, 8 and 11, by the hardware alone")
+  @Test("A restart removes all keys from the files, and the hardware key unwraps only classes 4, 8 and 11")
   func restart() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -161,7 +161,7 @@ struct MemoryTests {
     #expect(Set(self.keys(1...12, of: try device.held()).keys) == [4, 8, 11])
   }
 
-  @Test("no key lies in clear in any file of an unlocked device")
+  @Test("No file of an unlocked device contains an unencrypted class key")
   func sealed() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -172,7 +172,8 @@ struct MemoryTests {
     }
   }
 
-  @Test("torn or foreign memory is no memory: the device is as after a restart", arguments: [0, 5, 20, 400])
+  @Test(
+    "After damage to the memory file, the device is in the same state as after a restart", arguments: [0, 5, 20, 400])
   func damaged(_ length: Int) throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -182,7 +183,7 @@ struct MemoryTests {
     #expect(try device.held().state == .unlocked)
   }
 
-  @Test("the memory of an earlier keybag is no memory")
+  @Test("The memory of an earlier keybag is not used")
   func earlierKeybag() throws {
     let phones = try Phones()
     let device = try phones.create()

@@ -6,9 +6,9 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("The on/off game: the passcode class")
+@Suite("Items of the passcode class")
 struct PasscodeGameTests {
-  @Test("with the passcode its items go for good, and none can be added until there is one again")
+  @Test("Removing the passcode deletes the items of its class, and none can be added until a passcode is set")
   func game() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -31,7 +31,7 @@ struct PasscodeGameTests {
     #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == 0)
   }
 
-  @Test("each passcode that is set first makes a key of its own for class 12; all other keys stay")
+  @Test("Setting a passcode creates a new key for class 12 and keeps all others")
   func newKey() throws {
     let phones = try Phones()
     let session = try phones.create().held()
@@ -43,7 +43,7 @@ struct PasscodeGameTests {
     #expect(session.rawKeys(12...12) != before.filter { $0.key == 12 })
   }
 
-  @Test("a changed passcode keeps every item, that of the passcode class too")
+  @Test("Changing the passcode keeps every item, including those of the passcode class")
   func change() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -56,7 +56,7 @@ struct PasscodeGameTests {
     #expect(try session.secret(of: "card") == "secret")
   }
 
-  @Test("what makes no sense is refused and changes nothing")
+  @Test("Invalid passcode changes are rejected and change nothing")
   func refused() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -76,9 +76,9 @@ struct PasscodeGameTests {
   }
 }
 
-@Suite("A wrong passcode")
+@Suite("Wrong passcodes")
 struct WrongPasscodeTests {
-  @Test("is refused, counted across processes, and forgotten after the right one")
+  @Test("A wrong passcode is counted across processes until the correct one is entered")
   func counted() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -92,7 +92,7 @@ struct WrongPasscodeTests {
     #expect(try device.held(.reading).record.failedAttempts == 0)
   }
 
-  @Test("counts the same when the passcode is to be changed or removed")
+  @Test("A wrong passcode is also counted when the passcode is changed or removed")
   func countedInSettings() throws {
     let phones = try Phones()
     let session = try phones.create().held()
@@ -104,19 +104,19 @@ struct WrongPasscodeTests {
     #expect(session.record.failedAttempts == 0)
   }
 
-  @Test("is on disk as an attempt before it is tried")
+  @Test("A passcode attempt is counted on disk before it is tried")
   func countedFirst() throws {
     let phones = try Phones()
     let device = try phones.create()
     try device.held().lock()
-    // The record is replaced in five steps; whatever comes after them never happens.
+    // The record is replaced in five steps. Later steps fail.
     let faults = Faults(after: 5)
     #expect(throws: KeyhaulError.self) { try device.through(faults.door).held().unlock("1234") }
     #expect(try device.held(.reading).record.failedAttempts == 1)
     #expect(try device.held(.reading).state == .locked)
   }
 
-  @Test("ten times in a row erases a device that is set to erase itself")
+  @Test("Ten wrong passcodes erase a device that is set to erase itself")
   func eraseAfterTen() throws {
     let phones = try Phones()
     let device = try phones.create("phone", DeviceOptions(eraseAfterFailures: 10))
@@ -138,7 +138,7 @@ struct WrongPasscodeTests {
     #expect(try device.read(.hardware) == hardware)
   }
 
-  @Test("the tenth attempt that was begun and never answered counts as failed, so that no guess is for nothing")
+  @Test("An attempt that was begun but not completed counts as failed")
   func unanswered() throws {
     let phones = try Phones()
     let device = try phones.create("phone", DeviceOptions(eraseAfterFailures: 2))
@@ -151,7 +151,7 @@ struct WrongPasscodeTests {
     #expect(try !device.held(.reading).isPasscodeSet)
   }
 
-  @Test("a device that is not set to erase itself never does")
+  @Test("A device that is not set to erase itself is never erased")
   func neverErases() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -161,7 +161,9 @@ struct WrongPasscodeTests {
     try session.unlock("1234")
   }
 
-  @Test("a passcode is bytes: neither trimmed nor normalised", arguments: ["1234 ", "1234\n", " 1234", "12345", "123"])
+  @Test(
+    "A passcode is compared byte for byte, without trimming or normalization",
+    arguments: ["1234 ", "1234\n", " 1234", "12345", "123"])
   func exact(_ guess: String) throws {
     let phones = try Phones()
     let session = try phones.create().held()
@@ -170,9 +172,9 @@ struct WrongPasscodeTests {
   }
 }
 
-@Suite("The four-digit passcode")
+@Suite("Guessing a four-digit passcode")
 struct GuessingTests {
-  @Test("is found by trying, on the device itself, one derivation and one count a guess")
+  @Test("Guessing on the device requires one derivation and one counted attempt for each guess")
   func guessing() throws {
     let phones = try Phones()
     let device = try phones.create(passcode: "0042")
@@ -190,7 +192,7 @@ struct GuessingTests {
     #expect(found == 42)
   }
 
-  @Test("costs what the keybag says, whatever the program's own default is")
+  @Test("The iterations of the keybag are kept regardless of the default")
   func cost() throws {
     let phones = try Phones(rounds: 7)
     let device = try phones.create()
@@ -205,9 +207,9 @@ struct GuessingTests {
   }
 }
 
-@Suite("A passcode whose key nobody waits for any longer")
+@Suite("Stopped passcode derivations")
 struct StoppedPasscodeTests {
-  /// A device of more rounds than one portion, and the same one through an environment that wants to stop.
+  /// Returns a device whose derivation takes several portions, in an environment that stops it.
   private func stopping(_ phones: Phones) throws -> VirtualDevice {
     _ = try phones.create()
     var environment = phones.home.environment
@@ -215,7 +217,7 @@ struct StoppedPasscodeTests {
     return try DeviceHome(path: phones.home.path, environment: environment).device(DeviceName("phone"))
   }
 
-  @Test("is neither right nor wrong: the device is as before, and no attempt is counted")
+  @Test("A stopped attempt leaves the device as it was and is not counted")
   func unlock() throws {
     let phones = try Phones(rounds: 30_000)
     let device = try stopping(phones)
@@ -230,7 +232,7 @@ struct StoppedPasscodeTests {
     #expect(try [DeviceFile.record, .keybag].map { try device.read($0) } == files)
   }
 
-  @Test("is not changed, nor is the device erased", arguments: 0..<3)
+  @Test("A stopped change of the passcode or a stopped erase changes nothing", arguments: 0..<3)
   func changes(action: Int) throws {
     let phones = try Phones(rounds: 30_000)
     let device = try stopping(phones)

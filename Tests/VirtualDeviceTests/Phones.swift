@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import VirtualDevice
 
-/// A directory of devices for one test: cheap passcodes, repeatable randomness, a clock that stands still.
+/// A folder of devices for a test, with cheap passcodes, repeatable randomness and a fixed clock.
 struct Phones {
   static let now = KeychainDate(secondsSinceReferenceDate: 785_412_345.25)
 
@@ -41,7 +41,7 @@ struct Phones {
 }
 
 extension VirtualDevice {
-  /// The device held for changes.
+  /// Opens a session, by default for changes.
   func held(_ access: DeviceAccess = .writing) throws -> DeviceSession { try openSession(access, verb: "test") }
 
   func read(_ file: DeviceFile) throws -> [UInt8] {
@@ -54,7 +54,7 @@ extension VirtualDevice {
 
   func has(_ file: DeviceFile) -> Bool { FileManager.default.fileExists(atPath: file.path(in: directory)) }
 
-  /// The same directory through another door.
+  /// Returns the device with another file system.
   func through(_ files: DeviceFiles, seed: String = "again") -> VirtualDevice {
     var environment = environment
     environment.files = files
@@ -73,19 +73,19 @@ extension DeviceSession {
     try add(item)
   }
 
-  /// The secret of the item with this account; `nil` if there is no such item.
+  /// Returns the secret of the item with an account, or `nil` if there is no such item.
   func secret(of account: String) throws -> String? {
     let found = try find(
       ItemQuery(kind: .genericPassword, attributes: [.account: .string(account)], wantsSecret: true))
     return found.items.first?.item.secret?.withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Apple's status of adding an item of the class.
+  /// Returns Apple's status for adding an item.
   func statusOfAdding(_ account: String, _ protection: ProtectionClass) throws -> Int32 {
     try status { try add(account, protection) }
   }
 
-  /// Apple's status of reading the item: found (0), not there (-25300), or what the search ends with.
+  /// Returns Apple's status for reading an item: 0 if it was found, -25300 if not, or the error of the search.
   func statusOfReading(_ account: String) throws -> Int32 {
     var isThere = false
     let status = try status { isThere = try secret(of: account) != nil }
@@ -105,7 +105,7 @@ extension DeviceSession {
   func unlock(_ passcode: String) throws { try unlock(passcode: Secret(utf8: passcode)) }
 }
 
-/// The code of the device error that the closure ends with, `nil` if it ends well.
+/// Returns the code of the closure's error, or `nil` if it succeeds.
 func code(_ body: () throws -> Void) throws -> KeyhaulError.Code? {
   do {
     try body()
@@ -115,7 +115,7 @@ func code(_ body: () throws -> Void) throws -> KeyhaulError.Code? {
   }
 }
 
-/// Lets every step from the k-th on fail, as if the process had died there: of the calls, those that change something.
+/// Lets every changing file operation after a number of steps fail, as if the process had died there.
 final class Faults: Sendable {
   private static let steps: Set<FileSystem.Call> = [
     .makeDirectory, .create, .write, .sync, .rename, .remove, .database,
@@ -150,7 +150,7 @@ final class Faults: Sendable {
       })
   }
 
-  /// Whether a step was refused.
+  /// Whether a step has failed.
   var didFail: Bool { state.withLock { $0.failed } }
   var stepCount: Int { state.withLock { $0.doneCount } }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("The hardware key of a device from a fixture")
+@Suite("Hardware keys of devices from fixtures")
 struct PublishedKeyTests {
   private func fixture(seed: String = "\"seed\": 7,") throws -> DeviceFixture {
     let text = """
@@ -21,7 +21,7 @@ struct PublishedKeyTests {
     try [DeviceFile.hardware, .keybag, .memory, .record].map { try device.read($0) }
   }
 
-  @Test("is random: two devices of one fixture and name share neither keys nor identifiers")
+  @Test("Two devices from the same fixture have different keys and identifiers by default")
   func random() throws {
     let phones = (try Phones(), try Phones(seed: "others"))
     let (one, two) = (
@@ -39,7 +39,7 @@ struct PublishedKeyTests {
     #expect(!String(decoding: try one.read(.record), as: UTF8.self).contains("published"))
   }
 
-  @Test("is the published one where that is asked for, and the device says so from then on")
+  @Test("A device with published keys has the published hardware key and records that")
   func published() throws {
     let phones = (try Phones(), try Phones(seed: "others"))
     let (one, two) = (
@@ -58,7 +58,7 @@ struct PublishedKeyTests {
     #expect(record.contains("\"published_hardware_key\": true"))
   }
 
-  /// As the device of an earlier version has it: the key of the seed, and nothing that says so.
+  /// Changes a device to one of an earlier version, which does not record published keys.
   private func forget(_ device: VirtualDevice) throws {
     let text = String(decoding: try device.read(.record), as: UTF8.self)
     let plain = text.replacing(/,?\s*"published_hardware_key"\s*:\s*true/, with: "")
@@ -67,7 +67,7 @@ struct PublishedKeyTests {
     #expect(try !device.held(.reading).record.hasPublishedHardwareKey)
   }
 
-  @Test("is recognized on a device that was made before it said so, by a seed that is known")
+  @Test("A published hardware key of an earlier version is recognized by a known seed")
   func earlier() throws {
     let phones = try Phones()
     for name in ["sample", "twin"] {
@@ -77,22 +77,22 @@ struct PublishedKeyTests {
       #expect(try !session.isHardwareKeyPublished(knownSeeds: [6, 8]))
       #expect(try session.isHardwareKeyPublished(knownSeeds: [6, 7, 8]))
     }
-    // Without a seed of its own a fixture has the standard one.
+    // A fixture without a seed uses the standard one.
     let unseeded = try phones.home.create(from: fixture(seed: ""), named: DeviceName("plain"), keys: .published)
     try forget(unseeded)
     #expect(try unseeded.held(.reading).isHardwareKeyPublished())
   }
 
-  @Test("of a device of no fixture is nobody's")
+  @Test("The hardware key of a device without a fixture is not published")
   func own() throws {
     let phones = try Phones()
     let device = try phones.create("sample")
     #expect(try !device.held(.reading).isHardwareKeyPublished(knownSeeds: 0..<100))
   }
 
-  /// By other means: SHA-256 of "device-fixture/1 20261120 old-phone" and the number of the block as 8 bytes, of which
-  /// the bytes 22 to 53 are the key (Python: `hashlib.sha256(seed + n.to_bytes(8, "big")).digest()`).
-  @Test("is the one that anyone computes from the seed and the name")
+  /// Computed independently: the key is bytes 22 to 53 of the SHA-256 digests of "device-fixture/1 20261120 old-phone"
+  /// and the block number as 8 bytes (Python: `hashlib.sha256(seed + n.to_bytes(8, "big")).digest()`).
+  @Test("The published hardware key equals one computed independently from seed and name")
   func known() throws {
     let uid = try DeviceFixture.publishedHardware(seed: 20_261_120, name: "old-phone").withBytes { Array($0) }
     #expect(uid == (try [UInt8](hex: "3ac855a2c46f9a2b43c3320b3552091227bdb5f6e04ceac41d4dea0087750951")))

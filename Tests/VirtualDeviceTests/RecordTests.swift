@@ -8,14 +8,14 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("A device's record")
+@Suite("Device records")
 struct RecordTests {
   private func text(_ device: VirtualDevice) throws -> String {
     String(decoding: try device.read(.record), as: UTF8.self)
   }
 
   @Test(
-    "is as long as the limit of a new device says, and not one byte more: then there is no device, and nothing is left")
+    "A record at the size limit for new devices is accepted, and one byte more creates no device")
   func longestRecord() throws {
     let phones = try Phones()
     func options(_ byteCount: Int) -> DeviceOptions {
@@ -33,7 +33,7 @@ struct RecordTests {
         == ["phone0", "phone1"])
   }
 
-  @Test("is JSON that says what the documentation names")
+  @Test("A record is JSON with the documented members")
   func format() throws {
     let phones = try Phones()
     let options = DeviceOptions(apps: [DeviceApp(name: "chat", accessGroups: ["A.chat", "A.shared"])])
@@ -67,7 +67,7 @@ struct RecordTests {
         """)
   }
 
-  @Test("keeps members that a later version may have added")
+  @Test("Unknown members of a record are kept")
   func unknownMembers() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -81,7 +81,7 @@ struct RecordTests {
     #expect(kept?["last_backup"] == .string(Timestamp.text(of: Phones.now)))
   }
 
-  @Test("of another format is not read")
+  @Test("A record of another format version is rejected")
   func otherFormat() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -91,7 +91,7 @@ struct RecordTests {
   }
 
   @Test(
-    "that is damaged is refused, naming the member",
+    "A damaged record is rejected with the invalid member",
     arguments: [
       ("\"failed_attempts\": 0", "\"failed_attempts\": -1", "device.json.failed_attempts"),
       ("\"failed_attempts\": 0", "\"failed_attempts\": \"0\"", "device.json.failed_attempts"),
@@ -118,9 +118,9 @@ struct RecordTests {
   }
 }
 
-@Suite("A device with a piece missing or damaged")
+@Suite("Damaged devices")
 struct DamagedDeviceTests {
-  @Test("is reported, piece by piece", arguments: [DeviceFile.record, .hardware, .keybag, .keychain])
+  @Test("A missing file is reported with its name", arguments: [DeviceFile.record, .hardware, .keybag, .keychain])
   func missing(_ file: DeviceFile) throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -131,7 +131,7 @@ struct DamagedDeviceTests {
     #expect(error?.reason.contains(file.rawValue) == true)
   }
 
-  @Test("nothing is read through a link or out of a pipe", arguments: [DeviceFile.record, .hardware, .keybag, .memory])
+  @Test("A link or a pipe in place of a file is rejected", arguments: [DeviceFile.record, .hardware, .keybag, .memory])
   func odd(_ file: DeviceFile) throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -144,7 +144,7 @@ struct DamagedDeviceTests {
     #expect(try code { _ = try device.held() } == .deviceDamaged)
   }
 
-  @Test("a hardware key of another length is no hardware key", arguments: [0, 31, 33])
+  @Test("A hardware key of another length is rejected", arguments: [0, 31, 33])
   func hardwareLength(_ length: Int) throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -152,7 +152,7 @@ struct DamagedDeviceTests {
     #expect(try code { _ = try device.held() } == .deviceDamaged)
   }
 
-  @Test("a keybag with one bit turned does not fit its signature any more")
+  @Test("A keybag with a flipped bit does not match its signature")
   func keybagBits() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -165,7 +165,7 @@ struct DamagedDeviceTests {
     }
   }
 
-  @Test("a damaged keychain stops the removal of the passcode before anything changed; an erase gets rid of it")
+  @Test("A damaged keychain prevents the removal of the passcode before any change, but not an erase")
   func damagedKeychain() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -180,7 +180,7 @@ struct DamagedDeviceTests {
     #expect(try device.held().itemCount == 0)
   }
 
-  @Test("a file at its limit is read, one byte more is not")
+  @Test("A file at its size limit is read, and one byte more is rejected")
   func sizes() throws {
     let directory = try Phones()
     try FileManager.default.createDirectory(atPath: directory.home.path, withIntermediateDirectories: true)
@@ -190,9 +190,9 @@ struct DamagedDeviceTests {
   }
 }
 
-@Suite("The revision of a device")
+@Suite("Device revisions")
 struct RevisionTests {
-  @Test("rises with items, the passcode and an erase, and with nothing else")
+  @Test("The revision increases with changes of items, with the passcode and with an erase, and never else")
   func rules() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -226,7 +226,7 @@ struct RevisionTests {
     try JSONValue(parsing: device.read(.record)).objectValue?["revision"]
   }
 
-  @Test("is another one on disk from the first change of a session on, and the last one after its end")
+  @Test("The stored revision changes with the first change of a session and is final at its end")
   func severalChanges() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -240,7 +240,7 @@ struct RevisionTests {
     #expect(try onDisk(device) == .integer(3))
   }
 
-  @Test("is raised on disk before the items change, so that no crash can hide a change")
+  @Test("The revision is stored before items change")
   func before() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -251,7 +251,7 @@ struct RevisionTests {
   }
 }
 
-@Suite("An app on a device")
+@Suite("Access groups of apps")
 struct AppTests {
   private let phones: Phones
   private let session: DeviceSession
@@ -271,7 +271,7 @@ struct AppTests {
     return item
   }
 
-  @Test("adds to its first group, to another of its own when asked, and to no other's")
+  @Test("An app adds items to its first group or to another of its own, but not to other groups")
   func groups() throws {
     #expect(try session.add(item(), as: "chat").item.accessGroup == "A.chat")
     #expect(try session.add(item("A.shared"), as: "chat").item.accessGroup == "A.shared")
@@ -280,7 +280,7 @@ struct AppTests {
     #expect(try session.add(item()).item.accessGroup == "keyhaul")
   }
 
-  @Test("sees, changes and deletes items of its own groups alone")
+  @Test("An app finds, updates and deletes only items of its own groups")
   func sight() throws {
     try session.add(item("A.shared"))
     try session.add(item("B"))
@@ -295,9 +295,9 @@ struct AppTests {
   }
 }
 
-@Suite("Deleting on a device that synchronises")
+@Suite("Deletions on syncing devices")
 struct SyncingTests {
-  @Test("leaves a tombstone there, and none where nothing is synchronised", arguments: [true, false])
+  @Test("Deleting a synchronized item leaves a tombstone only if iCloud Keychain is on", arguments: [true, false])
   func tombstones(_ isSyncing: Bool) throws {
     let phones = try Phones()
     let session = try phones.create("phone", DeviceOptions(isSyncing: isSyncing)).held()
@@ -311,9 +311,9 @@ struct SyncingTests {
   }
 }
 
-@Suite("What a device's errors say")
+@Suite("Texts of device errors")
 struct ErrorTextTests {
-  @Test("every error has a summary and an advice in the program's style", arguments: KeyhaulError.Code.ofDevice)
+  @Test("Every error has a summary and advice in the program's style", arguments: KeyhaulError.Code.ofDevice)
   func words(_ code: KeyhaulError.Code) {
     let error = KeyhaulError(code, "phone", "a fact")
     for text in [error.summary, error.advice] {
@@ -325,7 +325,7 @@ struct ErrorTextTests {
     #expect(error.description == "\(error.summary): a fact")
   }
 
-  @Test("those with an exit code of their own have its category")
+  @Test("Errors with their own exit code have its category")
   func categories() {
     let expected: [KeyhaulError.Code: ErrorCategory] = [
       .deviceNotFound: .notFound, .deviceBusy: .busy, .wrongPasscode: .wrongPassword, .locked: .locked,
@@ -335,7 +335,7 @@ struct ErrorTextTests {
     for (code, category) in expected { #expect(KeyhaulError(code, "phone", "a fact").category == category) }
   }
 
-  @Test("An error of a lower layer keeps its category, words and advice, and gets the device's name")
+  @Test("An error of a lower layer keeps its category, texts and advice, and gets the device's name")
   func underlying() {
     let stopped = DataProtectionError(.cancelled, "it was stopped after 5 iterations")
     let error = KeyhaulError(stopped).with(subject: "phone")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import VirtualDevice
 
-/// A clock that tests move.
+/// A clock that tests advance.
 private final class HandClock: Sendable {
   private let seconds = Locked(785_412_345.0)
 
@@ -19,8 +19,8 @@ private final class HandClock: Sendable {
   }
 }
 
-/// Apple, "Encrypting Your App's Files" and Apple Platform Security: what an app hears of a lock, and when the keys go.
-@Suite("SecItem: an app's calls on a device, and its lock")
+/// Sources: Apple, "Encrypting Your App's Files"; Apple Platform Security.
+@Suite("SecItem: calls of apps on a device, and its lock")
 struct SecItemSessionTests {
   private let directory: TemporaryDirectory
   private let clock = HandClock()
@@ -52,7 +52,7 @@ struct SecItemSessionTests {
     status { () throws(SecItemError) in _ = try session.secItemCopyMatching(["class": "genp"], as: app) }
   }
 
-  @Test("apps see their own items; one that is not installed has no group (-34018)")
+  @Test("Apps find their own items, and an app that is not installed has no group (-34018)")
   func apps() throws {
     let session = try device.held()
     let revision = session.record.revision
@@ -66,7 +66,7 @@ struct SecItemSessionTests {
     #expect(statusOfReading(session) == -25300)
   }
 
-  @Test("a session for reading answers searches and refuses changes (-25291)")
+  @Test("A session for reading allows searches and rejects changes (-25291)")
   func reading() throws {
     try device.held().secItemAdd(mail, as: "mail")
     let session = try device.held(.reading)
@@ -74,7 +74,7 @@ struct SecItemSessionTests {
     #expect(status { () throws(SecItemError) in try session.secItemAdd(mail, as: "mail") } == -25291)
   }
 
-  @Test("the lock is announced at once, and the keys go ten seconds later")
+  @Test("A lock is announced immediately, and the keys are removed ten seconds later")
   func grace() throws {
     let session = try device.held()
     try session.secItemAdd(mail, as: "mail")
@@ -95,7 +95,7 @@ struct SecItemSessionTests {
     #expect(!hasKey)
   }
 
-  @Test("a process that ends within the ten seconds leaves a locked device")
+  @Test("A process that ends within the ten seconds leaves a locked device")
   func died() throws {
     let session = try device.held()
     try session.secItemAdd(mail, as: "mail")
@@ -104,7 +104,7 @@ struct SecItemSessionTests {
     #expect(try device.held(.reading).state == .locked)
   }
 
-  @Test("waiting for the lock takes the rest of the ten seconds")
+  @Test("Waiting for the lock takes the rest of the ten seconds")
   func waiting() throws {
     let session = try device.held()
     try session.requestLock()
@@ -114,7 +114,7 @@ struct SecItemSessionTests {
     #expect(device.environment.clock.now().secondsSinceReferenceDate == 785_412_355)
   }
 
-  @Test("unlocking within the ten seconds keeps the keys, and nobody hears of an end")
+  @Test("Unlocking within the ten seconds keeps the keys, and no removal is announced")
   func unlockedAgain() throws {
     let session = try device.held()
     let events = Locked<[ProtectedDataEvent]>([])
@@ -126,7 +126,7 @@ struct SecItemSessionTests {
     #expect(events.withLock { $0 } == [])
   }
 
-  @Test("the program's lock drops the keys at once, and tells of it before and after; so does an unlock")
+  @Test("An immediate lock removes the keys at once and is announced before and after, like an unlock")
   func atOnce() throws {
     let session = try device.held()
     let events = Locked<[ProtectedDataEvent]>([])
@@ -144,14 +144,14 @@ struct SecItemSessionTests {
     #expect(events.withLock { $0 } == expected)
   }
 
-  @Test("without a passcode there is nothing to lock")
+  @Test("A device without a passcode cannot be locked by request")
   func noPasscode() throws {
     let session = try device.held()
     try session.removePasscode(Secret(utf8: "1234"))
     #expect(try code { try session.requestLock() } == .noPasscode)
   }
 
-  @Test("the device's person answers for every session of it, and nobody is there at first")
+  @Test("The device's user answers in all sessions, and is absent by default")
   func person() throws {
     let session = try device.held()
     let control = try AccessControl(protection: .whenUnlocked, flags: .userPresence)
@@ -171,7 +171,7 @@ struct SecItemSessionTests {
     #expect(device.person.requests.count == 4)
   }
 
-  @Test("the passcode class ends with the passcode (the on/off game)")
+  @Test("Items of the passcode class are deleted with the passcode")
   func passcodeClass() throws {
     let session = try device.held()
     var query = mail

@@ -6,9 +6,9 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("Those who wait for a device")
+@Suite("The queue for a device")
 struct TurnTests {
-  /// A device as somebody sees it whose waiting is counted, and who does something while he waits.
+  /// Returns the device with a clock that runs a closure while it waits.
   private func device(
     _ device: VirtualDevice, meanwhile: @escaping @Sendable (Duration) -> Void = { _ in },
     shouldContinue: @escaping @Sendable () -> Bool = { true }
@@ -18,14 +18,14 @@ struct TurnTests {
     return VirtualDevice(name: device.name, directory: device.directory, environment: environment)
   }
 
-  @Test("are not overtaken by who comes later, even while the device is free")
+  @Test("A waiting process is not overtaken by a later one, even if the device is free")
   func overtaking() throws {
     let phones = try Phones()
     let phone = try phones.create()
     let holder = Locked<DeviceSession?>(try phone.held())
     let late = Locked<[KeyhaulError.Code?]>([])
     let first = device(phone) { _ in
-      // The device is free now, and the first is asleep.
+      // The device is free now, and the first process is asleep.
       holder.withLock { session in
         session?.end()
         session = nil
@@ -42,7 +42,7 @@ struct TurnTests {
     #expect(try code { try self.device(phone).held(.writing, wait: .seconds(1)) } == nil)
   }
 
-  @Test("go before one who was stopped while he waited, after a second")
+  @Test("A process that was stopped while waiting loses its turn after a second")
   func stopped() throws {
     let phones = try Phones()
     let phone = try phones.create()
@@ -53,12 +53,12 @@ struct TurnTests {
     let patient = device(phone) { duration in slept.withLock { $0 += duration } }
     #expect(try code { try patient.held(.writing, wait: .seconds(3)) } == nil)
     #expect(slept.withLock { $0 } >= .milliseconds(900) && slept.withLock { $0 } <= .milliseconds(1100))
-    // Who does not wait asks nobody.
+    // A process that does not wait ignores the queue.
     #expect(try code { _ = try phone.held(.writing) } == nil)
     _ = consume turn
   }
 
-  @Test("wait no longer than they said, and not at all where nobody wants them to")
+  @Test("A process waits no longer than its limit, and stops on request")
   func limit() throws {
     let phones = try Phones()
     let phone = try phones.create()
@@ -75,10 +75,10 @@ struct TurnTests {
     #expect(sleeps.withLock { $0 } == 3)
   }
 
-  @Test("get the device although two others let go of it and want it back all the time")
+  @Test("A waiting process gets a device that two others constantly release and acquire again")
   func starvation() throws {
     let phones = try Phones()
-    // Everybody sleeps as long as they say: who does not, has waited his second at once, and nobody goes before him.
+    // All processes must really sleep. Otherwise they exceed the precedence of the first at once.
     let phone = device(try phones.create(), meanwhile: DeviceClock.system.sleep)
     let looks = Locked(0)
     let patient = device(phone) { duration in
@@ -98,8 +98,8 @@ struct TurnTests {
     for _ in 0..<10 {
       looks.withLock { $0 = 0 }
       try patient.openSession(.writing, verb: "patient", wait: .seconds(300)).end()
-      // Among three who take turns; chance may pass somebody over some times, not a hundred times. What counts is how
-      // often he looked, and not how often they had it meanwhile: a busy machine may not run him for as long as it likes.
+      // With three processes, chance may delay one several times but not a hundred times. The number of checks counts,
+      // not the uses by others, because a busy machine may suspend a process for any time.
       #expect(looks.withLock { $0 } < 100)
     }
     isOver.withLock { $0 = true }

@@ -4,59 +4,61 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("The name of a device")
+@Suite("Names of devices")
 struct DeviceNameTests {
-  @Test("letters, digits, dots, hyphens and underscores make a name", arguments: ["a", "old-phone", "9.x_Y-z", "A..b"])
+  @Test(
+    "Letters, digits, dots, hyphens and underscores are allowed in names",
+    arguments: ["a", "old-phone", "9.x_Y-z", "A..b"])
   func accepted(_ text: String) throws { #expect(try DeviceName(text).text == text) }
 
   @Test(
-    "nothing that hides, leaves the folder or looks like a flag is a name",
+    "Names that are hidden, leave the folder or look like a flag are rejected",
     arguments: ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\u{0}", "ä", "a\n", "a\\b", "é"])
   func refused(_ text: String) { #expect(throws: KeyhaulError.self) { try DeviceName(text) } }
 
-  @Test("64 characters are a name, 65 are not")
+  @Test("A name of 64 characters is accepted, and one of 65 is rejected")
   func length() throws {
     #expect(try DeviceName(String(repeating: "x", count: 64)).text.count == 64)
     #expect(try code { _ = try DeviceName(String(repeating: "x", count: 65)) } == .badName)
   }
 }
 
-@Suite("The version of iOS")
+@Suite("Versions of iOS")
 struct ProductVersionTests {
-  @Test("versions are compared as numbers, not as text")
+  @Test("Versions are compared as numbers, not as text")
   func order() throws {
     #expect(try ProductVersion("9.3.5") < ProductVersion("10.2"))
     #expect(try ProductVersion("18") == ProductVersion("18.0.0"))
     #expect(try ProductVersion("10.10") > ProductVersion("10.2"))
   }
 
-  @Test("an item without a class can be read always on iOS 4, and while unlocked since iOS 5")
+  @Test("Items without a class are always accessible on iOS 4, and while unlocked since iOS 5")
   func defaultProtection() throws {
     #expect(try ProductVersion("4.3.5").defaultProtection == .always)
     #expect(try ProductVersion("5").defaultProtection == .whenUnlocked)
     #expect(ProductVersion.standard.defaultProtection == .whenUnlocked)
   }
 
-  @Test("backups begin with iOS 10.2")
+  @Test("Backups require iOS 10.2")
   func backups() throws {
     #expect(try !ProductVersion("10.1.1").canWriteBackups)
     #expect(try ProductVersion("10.2").canWriteBackups)
   }
 
   @Test(
-    "what is not numbers with dots is not a version",
+    "A text other than numbers with dots is rejected as a version",
     arguments: ["", ".", "18.", ".1", "18.x", "-1", "+1", "1 8", "1.2.3.4.5", "10000", "٣", "18.1\n"])
   func refused(_ text: String) throws { #expect(try code { _ = try ProductVersion(text) } == .badVersion) }
 
-  @Test("four parts of four digits are the most")
+  @Test("A version may have four parts of four digits")
   func limits() throws { #expect(try ProductVersion("9999.9999.9999.9999").text == "9999.9999.9999.9999") }
 }
 
-@Suite("A moment as text")
+@Suite("Timestamps")
 struct TimestampTests {
-  /// From GNU `date -u -d @N`.
+  /// Computed with GNU `date -u -d @N`.
   @Test(
-    "text and seconds since 2001 agree with the calendar",
+    "Timestamps agree with the calendar",
     arguments: [
       ("2001-01-01T00:00:00Z", 0.0), ("2026-11-20T18:04:00Z", 816_890_640), ("2026-11-20T18:04:00.25Z", 816_890_640.25),
       ("2000-02-29T23:59:59Z", -26_438_401), ("1970-01-01T00:00:00Z", -978_307_200),
@@ -68,20 +70,21 @@ struct TimestampTests {
     #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: seconds)) == text)
   }
 
-  @Test("a zone is taken off")
+  @Test("The time zone of a timestamp is applied")
   func zones() {
     #expect(Timestamp.date(from: "2001-01-01T02:30:00+02:30") == .reference)
     #expect(Timestamp.date(from: "2000-12-31T19:00:00-05:00") == .reference)
   }
 
-  @Test("microseconds come back as the same number", arguments: [0.000_001, 0.904, 0.018_231, 0.73, 0.999_999])
+  @Test(
+    "Microseconds survive the conversion to text and back", arguments: [0.000_001, 0.904, 0.018_231, 0.73, 0.999_999])
   func fractions(_ part: Double) {
     let date = KeychainDate(secondsSinceReferenceDate: 785_412_345 + part)
     #expect(Timestamp.date(from: Timestamp.text(of: date)) == date)
   }
 
   @Test(
-    "days and times that do not exist are refused",
+    "Dates and times that do not exist are rejected",
     arguments: [
       "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-00T00:00:00Z",
       "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00", "2026-01-01",
@@ -90,7 +93,8 @@ struct TimestampTests {
   func refused(_ text: String) { #expect(Timestamp.date(from: text) == nil) }
 
   @Test(
-    "what no calendar holds becomes the nearest end", arguments: [Double.infinity, 1e300, .greatestFiniteMagnitude])
+    "A date outside the calendar becomes the nearest end of its range",
+    arguments: [Double.infinity, 1e300, .greatestFiniteMagnitude])
   func far(_ seconds: Double) {
     #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: seconds)) == "9999-12-31T23:59:59Z")
     #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: -seconds)) == "0001-01-01T00:00:00Z")

@@ -6,7 +6,7 @@ import Keychains
 import TestSupport
 import Testing
 
-@Suite("A keychain database as a keychain that verbs read")
+@Suite("Keychain databases as sources of items")
 struct DatabaseAsSourceTests {
   private static func source(
     _ bytes: [UInt8], log: [UInt8] = [], classKeys: [KeyClass: SensitiveBytes] = [:]
@@ -16,7 +16,7 @@ struct DatabaseAsSourceTests {
     return (KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty), rows)
   }
 
-  @Test("has every row as an item, and says its schema, its versions, its log and that its keys lie in it")
+  @Test("A source made from a database has all rows as items, and states schema, versions, log and keys")
   func facts() throws {
     let (source, _) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
     let vectors = try TestVectors.database()
@@ -29,7 +29,7 @@ struct DatabaseAsSourceTests {
     #expect(source.nature.hasSuffix("with its keys stored unencrypted in it, like a Simulator's"))
   }
 
-  @Test("tells columns that say something else than the item, and takes its own for right")
+  @Test("Columns that differ from the decrypted item are reported")
   func columns() throws {
     let (_, rows) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
     #expect(rows.allSatisfy { $0.differingColumns.isEmpty && $0.hasFittingDigest != false })
@@ -48,20 +48,20 @@ struct DatabaseAsSourceTests {
     }
   }
 
-  @Test("takes empty data and empty text for the same, as daemons of different releases write both")
+  @Test("Empty blobs and empty texts are equal, because daemons of different releases write both")
   func emptyColumns() throws {
     let (_, rows) = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET musr = x'', tkid = x''"))
     #expect(rows.flatMap(\.differingColumns).map(\.rawValue) == [])
   }
 
-  @Test("has the mark of an App Clip from its column, which no sealed item holds")
+  @Test("The App Clip flag of an item comes from its column")
   func appClip() throws {
     let (source, rows) = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET clip = 1 WHERE rowid = 2"))
     let marked = source.items.filter { $0.item?[.appClip] == .integer(1) }
     #expect(marked.map(\.entry) == [1] && rows.allSatisfy { $0.differingColumns.isEmpty })
   }
 
-  @Test("without its keys has every row all the same, shut, and says so")
+  @Test("All rows of a database without keys are listed as undecryptable items")
   func withoutKeys() throws {
     let (source, _) = try Self.source(DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp"))
     let shut = source.items.filter { $0.fault?.reason == .noClassKey }
@@ -69,7 +69,7 @@ struct DatabaseAsSourceTests {
   }
 }
 
-@Suite("A file of class keys")
+@Suite("Class key files")
 struct ClassKeyFileTests {
   private static let digits = String(repeating: "0f", count: 32)
 
@@ -77,7 +77,7 @@ struct ClassKeyFileTests {
     try ClassKeyFile.keys(in: SensitiveBytes(copying: Array(text.utf8))).mapValues { $0.withBytes(Array.init) }
   }
 
-  @Test("names classes by their number or their code")
+  @Test("Class key files name classes by number or code")
   func read() throws {
     let key = [UInt8](repeating: 0x0F, count: 32)
     #expect(
@@ -85,12 +85,12 @@ struct ClassKeyFileTests {
         == [KeyClass(rawValue: 6): key, KeyClass(rawValue: 10): key])
   }
 
-  @Test("A byte order mark before a file of class keys is passed over")
+  @Test("A class key file may start with a byte order mark")
   func byteOrderMark() throws {
     #expect(try Self.keys("\u{FEFF}{\"6\": \"\(Self.digits)\"}").count == 1)
   }
 
-  @Test("is refused with the place and without a digit where a key is short, a class unknown or twice, or text follows")
+  @Test("Invalid class key files are rejected with a byte offset and without any digit")
   func refused() throws {
     let digits = Self.digits
     let files: [(String, String)] = [

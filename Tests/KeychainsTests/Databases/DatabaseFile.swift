@@ -3,14 +3,14 @@ import CSQLite
 import Foundation
 import TestSupport
 
-/// The database of the vectors, and others made of it.
+/// The database of the test vectors, and modified copies of it.
 enum DatabaseFile {
   static func bytes() throws -> [UInt8] { try TestVectors.database()["base64"].base64Bytes }
   static func log() throws -> [UInt8] { try TestVectors.database()["wal"]["base64"].base64Bytes }
 
   struct Refused: Error { let message: String }
 
-  /// The same database after statements that somebody else ran on it, without a log.
+  /// Returns a copy of the database that another program has changed, without a log.
   static func changed(by sql: String) throws -> [UInt8] {
     let directory = try TemporaryDirectory()
     let path = directory.url.appending(path: "changed.db")

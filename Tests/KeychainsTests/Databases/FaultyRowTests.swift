@@ -5,12 +5,12 @@ import Keychains
 import TestSupport
 import Testing
 
-@Suite("A row that somebody damaged, in a whole database")
+@Suite("Damaged rows of a keychain database")
 struct FaultyRowTests {
-  /// Items of version 6, which the vectors' other reader looks into: here they are of a version that is not opened.
+  /// Items of version 6, which the reader of the vectors decrypts but Keyhaul does not.
   private static let notOpened: Set = ["v6-device", "v6-simulator"]
 
-  @Test("The 71 faults of the vectors end in their verdict, and open as far as they say")
+  @Test("The 71 faults of the test vectors result in their verdicts, and in the parts that can be decrypted")
   func faults() throws {
     let vectors = try TestVectors.databaseItems()
     let faults = try vectors["faults"].elements
@@ -34,7 +34,7 @@ struct FaultyRowTests {
         #expect(opened.opened.verdict == .unsupportedVersion && opened.opened.item == nil, "\(name)")
         continue
       }
-      // A padding of which the last byte alone is right: what Apple reads is read.
+      // Only the last byte of the padding is correct. Apple decrypts such an item.
       if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
         #expect(opened.opened.isOpen && opened.opened.verdict == .open, "\(name)")
         continue
@@ -57,7 +57,7 @@ struct FaultyRowTests {
         + rows.joined())
   }
 
-  @Test("A key of a class that is not 32 bytes is an error that names both lengths")
+  @Test("A class key that is not 32 bytes long causes an error with both lengths")
   func shortClassKey() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes())
     let error = #expect(throws: DataProtectionError.self) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Keychains
 
-@Suite("A database that somebody made to do harm")
+@Suite("Malicious keychain databases")
 struct HostileDatabaseTests {
   private func code(_ file: [UInt8], limit: Int = 1000) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
@@ -16,7 +16,7 @@ struct HostileDatabaseTests {
     }
   }
 
-  @Test("What is not a database, or none of a keychain, is refused as that")
+  @Test("Files that are not keychain databases are rejected")
   func otherFiles() throws {
     #expect(code([]) == .notADatabase)
     #expect(code(Array("{}".utf8)) == .notADatabase)
@@ -45,13 +45,13 @@ struct HostileDatabaseTests {
     #expect(try KeychainDatabase(file: DatabaseFile.changed(by: "CREATE INDEX i ON genp(svce)")).indexState == .sound)
   }
 
-  @Test("Where one table is missing the others are read, and it is named")
+  @Test("If a database lacks an item table, the others are read and the missing one is listed")
   func missingTable() throws {
     let database = try KeychainDatabase(file: DatabaseFile.changed(by: "DROP TABLE keys"))
     #expect(database.missingTables == [.key] && database.rows.count == 10)
   }
 
-  @Test("A view in a table's place is never read")
+  @Test("A view in place of an item table is never read")
   func view() throws {
     let changed = try DatabaseFile.changed(
       by: """
@@ -62,7 +62,7 @@ struct HostileDatabaseTests {
     #expect(database.missingTables == [.genericPassword] && !database.rows.contains { $0.kind == .genericPassword })
   }
 
-  @Test("A computed column is refused, a trigger changes nothing")
+  @Test("A database with a computed column is rejected, and a trigger has no effect")
   func columnsAndTriggers() throws {
     let computed = try DatabaseFile.changed(
       by: "ALTER TABLE genp ADD COLUMN more AS (zeroblob(1000000)) VIRTUAL")
@@ -72,7 +72,7 @@ struct HostileDatabaseTests {
     #expect(try KeychainDatabase(file: triggered).rows.count == 12)
   }
 
-  @Test("A database that was cut off is refused as damaged, wherever it was cut")
+  @Test("A database that is truncated anywhere is rejected as damaged")
   func cutOff() throws {
     let whole = try DatabaseFile.bytes()
     for count in stride(from: 512, to: whole.count, by: 5 * 512) {
@@ -81,14 +81,14 @@ struct HostileDatabaseTests {
     #expect(code(Array(whole.prefix(99))) == .notADatabase)
   }
 
-  @Test("Limits: of items, and of a log that claims a database of any size")
+  @Test("The number of items in a database is limited, and a log of zeros is ignored")
   func limits() throws {
     #expect(code(try DatabaseFile.bytes(), limit: 12) == nil)
     #expect(code(try DatabaseFile.bytes(), limit: 11) == .databaseOverLimit)
     #expect(WriteAheadLog([UInt8](repeating: 0, count: 4096)) == nil)
   }
 
-  @Test("A changed byte in the database never ends the program: it is read, or refused with a reason")
+  @Test("A database with a changed byte is read or rejected without ending the program")
   func changedBytes() throws {
     let whole = try DatabaseFile.bytes()
     for offset in stride(from: 16, to: whole.count, by: 1009) {

@@ -5,9 +5,9 @@ import Keychains
 import TestSupport
 import Testing
 
-@Suite("A keychain database, read from its bytes")
+@Suite("Reading keychain databases")
 struct KeychainDatabaseTests {
-  @Test("The database without its log has 12 items, and all of them open as the vectors say")
+  @Test("A database without its log has 12 items, all decrypted as in the test vectors")
   func withoutLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes())
     #expect(database.schema?.major == 12 && database.schema?.minor == 11)
@@ -19,7 +19,7 @@ struct KeychainDatabaseTests {
     try expect(database, toHold: expected)
   }
 
-  @Test("A limit of rows takes as many as it says, and no more")
+  @Test("A database may have as many rows as the limit and no more")
   func rowLimit() throws {
     let bytes = try DatabaseFile.bytes()
     #expect(try KeychainDatabase(file: bytes, log: [], acceptingAtMost: 12).rows.count == 12)
@@ -29,7 +29,7 @@ struct KeychainDatabaseTests {
     #expect(error?.code == .databaseOverLimit && KeychainDatabase.maximumItemCount == 200_000)
   }
 
-  @Test("With its log it has 13: the last one stands in the log only")
+  @Test("A database with its log has 13 items, the last of them only in the log")
   func withLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log())
     #expect(database.log == .applied)
@@ -37,7 +37,7 @@ struct KeychainDatabaseTests {
     try expect(database, toHold: vectors["items"].elements + vectors["wal"]["more_items"].elements)
   }
 
-  @Test("A log that was cut off within its last transaction gives what was committed before: nothing")
+  @Test("A log that is truncated within its only transaction is ignored")
   func unfinishedTransaction() throws {
     let log = try DatabaseFile.log()
     for count in [1, 31, 32, 56, 500, log.count - 1] {
@@ -47,7 +47,7 @@ struct KeychainDatabaseTests {
     }
   }
 
-  @Test("A changed byte anywhere in the log keeps its transaction out")
+  @Test("A log with any changed byte is ignored")
   func damagedLog() throws {
     let log = try DatabaseFile.log()
     for offset in stride(from: 0, to: log.count, by: 97) {
@@ -59,7 +59,7 @@ struct KeychainDatabaseTests {
     }
   }
 
-  @Test("A log of pages of another size is of another database, and not applied")
+  @Test("A log with another page size belongs to another database and is not applied")
   func logOfOtherPages() throws {
     let other = try DatabaseFile.changed(by: "PRAGMA page_size = 4096; VACUUM")
     let database = try KeychainDatabase(file: other, log: DatabaseFile.log())
@@ -67,7 +67,7 @@ struct KeychainDatabaseTests {
     #expect(database.rows.count == 12)
   }
 
-  @Test("A log that would break an intact database is of another one, and not applied")
+  @Test("A log that would damage an intact database belongs to another one and is not applied")
   func logOfOtherDatabase() throws {
     let other = try DatabaseFile.changed(by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; VACUUM")
     let database = try KeychainDatabase(file: other, log: DatabaseFile.log())
@@ -76,7 +76,7 @@ struct KeychainDatabaseTests {
   }
 
   @Test(
-    "A log whose pages all fit in, but belong elsewhere, is found by what SQLite says of all pages",
+    "SQLite's check of all pages detects a log of another database with the same page size",
     arguments: [
       "DELETE FROM cert", "UPDATE genp SET data = zeroblob(9000) WHERE rowid = 1",
       "DELETE FROM ckmirror; DELETE FROM genp WHERE rowid > 3; PRAGMA incremental_vacuum",
@@ -86,7 +86,7 @@ struct KeychainDatabaseTests {
     #expect(database.log == .foreign)
   }
 
-  @Test("A column sha1 that is not the digest of the content is told, and the item stays")
+  @Test("A digest column that differs from the item's digest is reported, and the item is kept")
   func otherDigest() throws {
     let changed = try DatabaseFile.changed(by: "UPDATE genp SET sha1 = x'00' WHERE rowid = 2")
     let database = try KeychainDatabase(file: changed)
@@ -94,7 +94,7 @@ struct KeychainDatabaseTests {
     #expect(opened.map(\.hasFittingDigest) == opened.map { $0.row.kind != .genericPassword || $0.row.number != 2 })
   }
 
-  @Test("A row of a newer version, an empty one and one without its class's key stay, each with its reason")
+  @Test("Rows that cannot be decrypted are kept, each with its reason")
   func rowsThatDoNotOpen() throws {
     let changed = try DatabaseFile.changed(
       by: """

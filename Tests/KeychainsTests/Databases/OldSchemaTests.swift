@@ -8,12 +8,16 @@ import Keychains
 import TestSupport
 import Testing
 
-/// A database as iOS 5 and 6 kept it: schema 5, whose tables have no columns `sync`, `tomb` and `sha1`.
+/// A database as iOS 5 and 6 wrote it: schema 5, whose tables lack the columns `sync`, `tomb` and `sha1`.
 struct OldDatabaseFile {
   static let classKey = [UInt8](repeating: 5, count: 32)
   let bytes: [UInt8]
 
-  /// - Parameter dataColumn: What the column with the sealed item is called.
+  /// Creates a database.
+  ///
+  /// - Parameters:
+  ///   - rows: The rows to insert.
+  ///   - dataColumn: The name of the column with the encrypted item.
   init(_ rows: [(table: String, columns: String, values: String)] = [], dataColumn: String = "data") throws {
     let directory = try TemporaryDirectory()
     let path = directory.url.appending(path: "keychain-2.db").path
@@ -46,7 +50,7 @@ struct OldDatabaseFile {
     bytes = try [UInt8](Data(contentsOf: URL(filePath: path)))
   }
 
-  /// The real item of iOS 5, its key wrapped under a class key of this test, with what its columns hold.
+  /// Returns a real item of iOS 5, its key wrapped by this test's class key, and the vector with its column values.
   static func realItem() throws -> (blob: [UInt8], vector: TestVectors) {
     let vector = try TestVectors.section("item_blob_v2")
     let blob = try ItemBlob(parsing: vector["blob"].bytes)
@@ -62,7 +66,7 @@ struct OldDatabaseFile {
   static func hex(_ bytes: [UInt8]) -> String { "x'\(bytes.hex)'" }
 }
 
-@Suite("A keychain database of iOS 6 and before")
+@Suite("Keychain databases of iOS 6 and earlier")
 struct OldSchemaTests {
   private static func hashed(_ text: String) -> String { OldDatabaseFile.hex(SHA1.hash(Array(text.utf8))) }
 
@@ -88,7 +92,7 @@ struct OldSchemaTests {
     return try database.keys(classKeys: [keyClass: SensitiveBytes(copying: OldDatabaseFile.classKey)])
   }
 
-  @Test("has its rows, its schema 5, and no table that is missing")
+  @Test("A database of schema 5 is read with all its rows, and no table counts as missing")
   func rows() throws {
     let database = try Self.database()
     #expect(database.schema == .init(major: 5, minor: 0) && database.missingTables.isEmpty && database.isIntact)
@@ -96,7 +100,7 @@ struct OldSchemaTests {
     #expect(database.rows.allSatisfy { $0.version == 2 && $0.digest == nil && !$0.hasDigestColumn })
   }
 
-  @Test("opens an item with the key of its class, and calls no digest wrong that no column holds")
+  @Test("An item of schema 5 is decrypted with its class key, and its missing digest does not count as a mismatch")
   func opening() throws {
     let database = try Self.database()
     let rows = try database.opened(with: Self.keys(of: database))
@@ -109,7 +113,7 @@ struct OldSchemaTests {
     #expect(dump.items.allSatisfy { !$0.hasOtherDigest } && dump.database?.schema == "5.0")
   }
 
-  @Test("takes a column for right that holds the value or its hash, and no other")
+  @Test("A column of schema 5 may contain an attribute's value or its hash, but no other value")
   func columns() throws {
     for (account, isRight) in [
       (Self.hashed, true), ({ OldDatabaseFile.hex(Array($0.utf8)) }, true), ({ _ in Self.hashed("mallory") }, false),
@@ -120,7 +124,7 @@ struct OldSchemaTests {
     }
   }
 
-  @Test("whose tables hold no sealed items is refused for that, with its schema")
+  @Test("A database without a data column is rejected with its schema version")
   func withoutData() throws {
     let error = #expect(throws: KeyhaulError.self) {
       _ = try KeychainDatabase(file: OldDatabaseFile(dataColumn: "datum").bytes)

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Keychains
 
-@Suite("A journal beside a keychain database, of a change that was not finished")
+@Suite("Rollback journals beside keychain databases")
 struct RollbackJournalTests {
-  /// A database and its journal while somebody changes it: pages that do not fit into two of SQLite's own go to the file
-  /// before the change is finished.
+  /// A database and its journal during a change. With a cache of two pages, SQLite writes pages to the file before the
+  /// change is finished.
   private struct Unfinished {
     let before: [UInt8]
     let file: [UInt8]
@@ -31,7 +31,7 @@ struct RollbackJournalTests {
       journal = try [UInt8](Data(contentsOf: URL(filePath: path + "-journal")))
     }
 
-    /// What SQLite leaves of the two when it opens them: the rows of a table, as text.
+    /// Returns the rows of a query as text after SQLite has opened the file with the journal.
     func asSQLiteHasIt(_ sql: String, _ journal: [UInt8]? = nil) throws -> String {
       let directory = try TemporaryDirectory()
       let path = directory.url.appending(path: "k.db").path
@@ -40,7 +40,7 @@ struct RollbackJournalTests {
       return try Self.rows(sql, at: path)
     }
 
-    /// The same of one file alone.
+    /// Returns the rows of a query on a file without a journal, as text.
     static func rows(_ sql: String, of bytes: [UInt8]) throws -> String {
       let directory = try TemporaryDirectory()
       let path = directory.url.appending(path: "k.db").path
@@ -75,10 +75,10 @@ struct RollbackJournalTests {
       + "INSERT INTO more SELECT randomblob(900) FROM n; UPDATE inet SET data = zeroblob(20000)",
   ]
 
-  @Test("is taken back: the rows are those from before the change, as SQLite itself leaves them", arguments: changes)
+  @Test("A rollback journal undoes an unfinished change, with the same rows as in SQLite", arguments: changes)
   func takenBack(change: String) throws {
     let unfinished = try Unfinished(change)
-    // Else nothing would be shown: the change has reached the file.
+    // Otherwise the change has not reached the file, and the test shows nothing.
     #expect(unfinished.file != unfinished.before)
     let database = try KeychainDatabase(file: unfinished.file, journal: unfinished.journal)
     #expect(database.log == .takenBack && database.isIntact)
@@ -91,7 +91,7 @@ struct RollbackJournalTests {
     #expect(try ours == Unfinished.rows(Self.everything, of: unfinished.before))
   }
 
-  @Test("that is cut off anywhere, or changed, gives what SQLite makes of it, or what the file says alone")
+  @Test("A truncated or changed journal has the same effect as in SQLite, or is ignored")
   func damaged() throws {
     let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
     let journal = unfinished.journal
@@ -106,7 +106,7 @@ struct RollbackJournalTests {
       let theirs = try? unfinished.asSQLiteHasIt(Self.everything, other)
       guard let database = try? KeychainDatabase(file: unfinished.file, journal: other) else { continue }
       seen.insert(database.log)
-      // Where it is shown as taken back it is whole, and SQLite has the same rows.
+      // If the journal was applied, the database is intact and SQLite has the same rows.
       guard database.log == .takenBack else { continue }
       #expect(try database.isIntact && Unfinished.rows(Self.everything, of: database.image) == theirs, "\(step)")
     }
@@ -121,7 +121,7 @@ struct RollbackJournalTests {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
       #expect(database.log == .none && database.rows.count == 12)
     }
-    // SQLite rolls nothing back with these files, and removes them. Each of them may have been a journal.
+    // SQLite ignores these files and removes them. Each of them may have been a journal.
     let damaged = unfinished.journal
     for journal in [
       Array("no journal at all".utf8), Array(damaged.prefix(27)), [0] + damaged.dropFirst(), [7] + damaged.dropFirst(),
@@ -136,7 +136,7 @@ struct RollbackJournalTests {
     }
   }
 
-  @Test("beside a log with content is not looked at: what is said of the log is all that was done")
+  @Test("A journal beside a log with content is ignored")
   func besideLog() throws {
     let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
     let log = Array("no log at all".utf8)
@@ -145,7 +145,7 @@ struct RollbackJournalTests {
     #expect(try database.image == KeychainDatabase(file: unfinished.before).image)
   }
 
-  @Test("of another database is not applied where that would break it")
+  @Test("The journal of another database is not applied if that would damage an intact database")
   func foreign() throws {
     let other = try Unfinished("DROP TABLE genp")
     let own = try DatabaseFile.changed(
@@ -154,10 +154,10 @@ struct RollbackJournalTests {
     #expect(database.log == .foreign && database.rows.count == 12)
   }
 
-  @Test("that names a page far behind asks for no more bytes than it and the file have")
+  @Test("A journal that names a distant page does not allocate memory for the pages before it")
   func farPage() throws {
     let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
-    // As many pages as the largest database has, and the last of them in the first record.
+    // The number of pages in the largest database, and the last of them in the first record.
     let last: [UInt8] = [0x00, 0x03, 0xFF, 0xFF]
     var journal = unfinished.journal
     journal.replaceSubrange(16..<20, with: last)
@@ -167,7 +167,7 @@ struct RollbackJournalTests {
     #expect(image.count <= unfinished.before.count + journal.count)
   }
 
-  @Test("that says that the database had more pages than can be read is over a limit, whatever its page size")
+  @Test("A journal that states too many pages for the database exceeds the limit, regardless of its page size")
   func claims() throws {
     var journal = try Unfinished("UPDATE genp SET data = randomblob(9000)").journal
     journal.replaceSubrange(16..<20, with: [0xFF, 0xFF, 0xFF, 0xFF])
@@ -175,7 +175,7 @@ struct RollbackJournalTests {
       _ = try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal)
     }
     #expect(error?.code == .databaseOverLimit)
-    // A sector of nothing would never end.
+    // A sector size of zero could cause an endless loop.
     journal.replaceSubrange(20..<24, with: [0, 0, 0, 0])
     #expect(try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal).log == .journalUnreadable)
   }

@@ -7,9 +7,9 @@ import Keychains
 import TestSupport
 import Testing
 
-@Suite("A Simulator's keychain that is changed")
+@Suite("Changing a Simulator's keychain")
 struct SimulatorKeychainTests {
-  /// A directory with the database of the vectors and its log.
+  /// A folder with the database of the test vectors and its log.
   private struct Place {
     let directory: TemporaryDirectory
     var path: String { directory.path("keychain-2-debug.db") }
@@ -51,7 +51,7 @@ struct SimulatorKeychainTests {
     [Array(row.row.kind.rawValue.utf8), Array("\(row.row.number)".utf8), row.row.sealed, row.row.digest ?? []]
   }
 
-  @Test("has an item that was put in, whole and sealed as the others, and every other row as it was to the byte")
+  @Test("An inserted item is encrypted like the others, and every other row stays the same")
   func added() throws {
     let place = try Place()
     let before = try place.rows().map(Self.stored)
@@ -70,7 +70,7 @@ struct SimulatorKeychainTests {
     #expect(new.opened.item?[.persistentReference]?.dataValue?.count == 16)
   }
 
-  @Test("gives way to an item with the same primary key where that is wanted, in its row and under its reference")
+  @Test("An item with the same primary key is replaced only on request, and keeps its row and persistent reference")
   func replaced() throws {
     let place = try Place()
     do {
@@ -91,7 +91,7 @@ struct SimulatorKeychainTests {
     #expect(found.first?.opened.item?[.persistentReference] == first.opened.item?[.persistentReference])
   }
 
-  @Test("loses the rows of a group and none of another")
+  @Test("Removing an access group deletes its rows and no others")
   func removed() throws {
     let place = try Place()
     let before = try place.rows()
@@ -104,7 +104,7 @@ struct SimulatorKeychainTests {
     #expect(try place.rows().map(Self.stored) == rest.map(Self.stored))
   }
 
-  @Test("that is not committed is what it was")
+  @Test("Changes that are not committed are undone")
   func undone() throws {
     let place = try Place()
     let before = try place.rows().map(Self.stored)
@@ -116,7 +116,7 @@ struct SimulatorKeychainTests {
     #expect(try place.rows().map(Self.stored) == before)
   }
 
-  @Test("gets a key for a class that had none, and keeps those that are there")
+  @Test("A class without a key gets one, and existing keys are kept")
   func newClass() throws {
     let place = try Place(
       DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), log: false)
@@ -128,7 +128,7 @@ struct SimulatorKeychainTests {
     #expect(try place.rows().filter { $0.opened.isOpen }.count >= 2)
   }
 
-  @Test("is not opened while somebody else has it open, and is not touched then")
+  @Test("A database that another process has open is rejected and not changed")
   func busy() throws {
     let place = try Place(log: false)
     var other: OpaquePointer?
@@ -141,7 +141,7 @@ struct SimulatorKeychainTests {
     #expect(try place.files() == before)
   }
 
-  @Test("is refused with its reason, unchanged, where it defines what SQL would run, is newer, or has a device's keys")
+  @Test("A database with triggers, views, a newer schema or a device's keys is rejected and not changed")
   func refused() throws {
     let cases: [(sql: String, code: KeyhaulError.Code, reason: String)] = [
       (

@@ -5,12 +5,12 @@ import Keychains
 import TestSupport
 import Testing
 
-/// A property list in XML with this content.
+/// Returns an XML property list with this content.
 func plist(_ content: String) -> [UInt8] {
   Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<plist version=\"1.0\">\(content)</plist>".utf8)
 }
 
-/// An array of one dictionary, or a table's.
+/// Returns an array of dictionaries in XML.
 func entries(_ contents: String...) -> String {
   "<array>" + contents.map { "<dict>\($0)</dict>" }.joined() + "</array>"
 }
@@ -34,9 +34,9 @@ func secret(_ item: DumpedItem?) -> [UInt8]? { item?.item?.secret?.withBytes { A
 /// 2026-11-20T18:04:00Z, which is 9,454 days and 65,040 seconds after 2001-01-01.
 let moment: Double = 9454 * 86_400 + 65_040
 
-@Suite("Dumps are told by their content")
+@Suite("Recognizing dumps by their content")
 struct DumpReadingTests {
-  @Test("tables keep the types that the dump has, and text where text belongs")
+  @Test("Values in dumped tables keep their types, and become text if the attribute is text")
   func tables() throws {
     let dump = try KeychainDump(
       parsing: plist(
@@ -67,7 +67,7 @@ struct DumpReadingTests {
     #expect(dump.items.allSatisfy { $0.tableSource == .stated && $0.unusableAttributes.isEmpty })
   }
 
-  @Test("where every value is data, text, numbers and dates are what the attributes make of them")
+  @Test("In dumps in which every value is data, values are converted to the types of the attributes")
   func untyped() throws {
     let dump = try KeychainDump(
       parsing: plist(
@@ -93,7 +93,7 @@ struct DumpReadingTests {
     #expect(secret(item) == Array("text\u{0}".utf8))
   }
 
-  @Test("an array of items says its tables, or its attributes do, and that they do is said")
+  @Test("The table of an item in an array is stated or follows from its attributes, and the item records which")
   func array() throws {
     let dump = try KeychainDump(
       parsing: plist(
@@ -117,7 +117,7 @@ struct DumpReadingTests {
     #expect(dump.items.last?.item?.attributes.keys.contains("TamperCheck") == false)
   }
 
-  @Test("where bytes are base64 text, the secret is what it stands for")
+  @Test("Base64 secrets of generic passwords are decoded")
   func base64Text() throws {
     let dump = try KeychainDump(
       parsing: plist(
@@ -142,7 +142,7 @@ struct DumpReadingTests {
     #expect(try KeychainDump(parsing: bytes).items.count == 1)
   }
 
-  @Test("JSON of objection: constants, the exact secret before its rendering, identities counted")
+  @Test("In objection's JSON, constants are mapped, the exact secret is preferred, and identities are counted")
   func objection() throws {
     let dump = try KeychainDump(
       parsing: Array(
@@ -172,9 +172,9 @@ struct DumpReadingTests {
     #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
   }
 
-  @Test("words of objection's own stand for no value, wherever they are, and the exact secret counts beside them")
+  @Test("Placeholders in objection's JSON count as missing values, and the exact secret is used beside them")
   func wordsOfObjection() throws {
-    // objection's helpers.ts writes the first and the last, its keychain.ts the second.
+    // objection's helpers.ts writes the first, the third and the last, its keychain.ts the second.
     let words = [
       "(failed to decode)", "(Key data not displayed)", "(could not get string for class: __NSArrayM)",
       "(could not get string for class: undefined)",
@@ -199,7 +199,7 @@ struct DumpReadingTests {
     }
   }
 
-  @Test("what only looks like objection's own words is a secret as any other")
+  @Test("A secret that only resembles a placeholder of objection is kept")
   func wordsOfTheUser() throws {
     for said in ["failed to decode", "(failed to decode) ", "(could not get string for class: a b)", "(could not get"] {
       let dump = try KeychainDump(
@@ -208,7 +208,7 @@ struct DumpReadingTests {
     }
   }
 
-  @Test("an access control counts where it has constraints, and tells the class that nothing else says")
+  @Test("An access control in a dump is kept if it has constraints, and may determine the protection class")
   func accessControl() throws {
     let plain = try DERPropertyList.encode(.dictionary(["prot": .string("aku")]))
     let guarded = try DERPropertyList.encode(

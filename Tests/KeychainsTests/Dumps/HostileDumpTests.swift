@@ -4,7 +4,7 @@ import KeychainRules
 import Keychains
 import Testing
 
-@Suite("Dumps that somebody made up")
+@Suite("Malicious dumps")
 struct HostileDumpTests {
   private func code(_ bytes: [UInt8]) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
@@ -15,7 +15,7 @@ struct HostileDumpTests {
     }
   }
 
-  @Test("the sealed keychain of a backup is not a dump, and is called what it is")
+  @Test("The encrypted keychain of a backup is rejected as such, not as an unknown dump")
   func backupKeychain() {
     #expect(
       code(plist("<dict><key>genp</key>\(entries(data("v_Data", "x") + data("v_PersistentRef", "y")))</dict>"))
@@ -25,7 +25,7 @@ struct HostileDumpTests {
   }
 
   @Test(
-    "what is not a dump is refused, with a code for each reason",
+    "Files that are not dumps are rejected with a code for each reason",
     arguments: [
       ("", KeyhaulError.Code.unreadableDump), ("[]", .unknownDump), ("[[]]", .unknownDump),
       ("{\"a\": 1}", .unknownDump),
@@ -42,7 +42,7 @@ struct HostileDumpTests {
     #expect(code(Array(text.utf8)) == expected)
   }
 
-  @Test("one byte more than a dump may have is refused before any of it is read")
+  @Test("A dump that is one byte too long is rejected before it is read")
   func tooLong() {
     var bytes = [UInt8](repeating: 0x20, count: KeychainDump.maximumByteCount)
     bytes[0] = 0
@@ -50,7 +50,7 @@ struct HostileDumpTests {
     #expect(code(bytes + [0x20]) == .dumpOverLimit)
   }
 
-  @Test("as many entries as a dump may have are read, one more is not")
+  @Test("A dump may have as many entries as the limit and no more")
   func tooMany() {
     let three = Array("[{\"item_class\": \"a\"}, 0, 0]".utf8)
     #expect(throws: Never.self) { try KeychainDump(parsing: three, acceptingAtMost: 3) }
@@ -60,7 +60,7 @@ struct HostileDumpTests {
     #expect(KeychainDump.maximumItemCount == 200_000)
   }
 
-  @Test("values of wrong kinds cost an attribute, never the item or the program")
+  @Test("Values of wrong types make attributes unusable, but not the item")
   func wrongKinds() throws {
     let dump = try KeychainDump(
       parsing: plist(
@@ -80,7 +80,7 @@ struct HostileDumpTests {
     #expect(dump.skipped == [.notAnItem: 2])
   }
 
-  @Test("of a key that stands twice the first counts, and that it stands twice is counted")
+  @Test("The first value of a repeated key is used, and repetitions are counted")
   func repeated() throws {
     let dump = try KeychainDump(
       parsing: plist(
@@ -92,7 +92,7 @@ struct HostileDumpTests {
     #expect(dump.repeatedKeyCount == 3)
   }
 
-  @Test("names keep their control characters, and no error or description has a secret")
+  @Test("Names keep their control characters, and no description contains a secret")
   func names() throws {
     let dump = try KeychainDump(
       parsing: Array(
@@ -103,7 +103,7 @@ struct HostileDumpTests {
     #expect(!"\(dump)".contains("hi"))
   }
 
-  @Test("only a few names of unknown tables are kept, all of their entries are counted")
+  @Test("Only a few names of unknown tables are kept, but all their entries are counted")
   func unknownTables() throws {
     let tables = (0..<20).map { "<key>t\($0)</key>\(entries(text("a", "b")))" }.joined()
     let dump = try KeychainDump(parsing: plist("<dict><key>genp</key><array/>\(tables)</dict>"))

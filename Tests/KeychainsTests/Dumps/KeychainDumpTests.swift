@@ -4,9 +4,9 @@ import KeychainRules
 import Keychains
 import Testing
 
-@Suite("What a dump of another tool gives")
+@Suite("Keychain dumps")
 struct KeychainDumpTests {
-  @Test("its items are numbered as a backup's: kind by kind, and within a kind as the dump has them")
+  @Test("Items of a dump are numbered as in a backup, by kind and then in the dump's order")
   func numbering() {
     let dump = KeychainDump(
       form: .items,
@@ -20,7 +20,7 @@ struct KeychainDumpTests {
     #expect(dump.entryCount == 6)
   }
 
-  @Test("what is shut has no item, and says why")
+  @Test("An item that cannot be decrypted has a reason and its protection class")
   func shut() {
     let fault = DumpFault(.tagMismatch, "the secret's tag does not fit")
     let shut = DumpedItem(entry: 0, kind: .key, content: .shut(fault, protection: .whenUnlocked))

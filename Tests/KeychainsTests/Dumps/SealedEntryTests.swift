@@ -5,7 +5,7 @@ import Keychains
 import TestSupport
 import Testing
 
-@Suite("Sealed entries with their keys beside them")
+@Suite("Encrypted entries with their keys")
 struct SealedEntryTests {
   private let vector: TestVectors
   private let bytes: [UInt8]
@@ -15,7 +15,7 @@ struct SealedEntryTests {
     bytes = try vector["base64"].base64Bytes
   }
 
-  /// The file with one text put in the place of another.
+  /// Returns the dump of the file with replaced text.
   private func changed(_ replacements: (String, String)...) throws -> KeychainDump {
     var text = String(decoding: bytes, as: UTF8.self)
     for (old, new) in replacements {
@@ -25,7 +25,7 @@ struct SealedEntryTests {
     return try KeychainDump(parsing: Array(text.utf8))
   }
 
-  @Test("every entry opens as far as its keys are there, and no further, as another reader has it")
+  @Test("Encrypted entries are decrypted as far as their keys allow, with the results of another reader")
   func opening() throws {
     let dump = try KeychainDump(parsing: bytes)
     let expected = try vector["items"].elements
@@ -53,7 +53,7 @@ struct SealedEntryTests {
     }
   }
 
-  @Test("what stays shut is counted by class and reason")
+  @Test("Undecryptable entries are counted by class and reason")
   func shut() throws {
     let shut = try KeychainDump(parsing: bytes).shutCounts
     #expect(
@@ -62,7 +62,7 @@ struct SealedEntryTests {
       ])
   }
 
-  @Test("where tables are not named, attributes tell them, and what does not open has none")
+  @Test("Attributes determine the table of an entry without one, and undecryptable entries are skipped")
   func withoutTables() throws {
     let dump = try changed(("<key>table</key>", "<key>other</key>"))
 
@@ -74,7 +74,7 @@ struct SealedEntryTests {
     #expect(dump.skipped == [.unknownLayout: 1, .noTable: 1])
   }
 
-  @Test("another version, no class, another tamper check or a missing part shuts an entry, and none stops the others")
+  @Test("A fault in the version, class, tamper check or parts of an entry does not affect other entries")
   func damaged() throws {
     func faults(_ dump: KeychainDump) -> [String?] { dump.items.map { $0.fault?.reason.rawValue } }
 
@@ -90,7 +90,7 @@ struct SealedEntryTests {
     #expect(faults(partless) == Array(repeating: "malformed", count: 6))
   }
 
-  @Test("base64 text stands for data, and a key that is none shuts the items of its class alone")
+  @Test("Base64 text counts as data, and an unusable class key affects only items of its class")
   func keys() throws {
     let key = "<data>\n\t\t9sv/78Y9zuXKbDVmdoJKsxJvlSqmD2ke4nyIJrm8MkM=\n\t\t</data>"
     let text = try changed((key, "<string>9sv/78Y9zuXKbDVmdoJKsxJvlSqmD2ke4nyIJrm8MkM=</string>"))
@@ -103,7 +103,7 @@ struct SealedEntryTests {
     }
   }
 
-  @Test("entries that are not items are counted, as many as a dump may have, and tables beside them are refused")
+  @Test("Entries that are not items are counted, too many entries are rejected, and so are tables beside entries")
   func hostile() throws {
     func read(_ entries: String, _ more: String = "", limit: Int = 10) throws -> KeychainDump {
       try KeychainDump(

@@ -7,13 +7,13 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("Adding an item")
+@Suite("Adding keychain items")
 struct Adding {
   private func failure(_ body: () throws -> Void) -> KeyhaulError.Code? {
     #expect(throws: KeyhaulError.self, performing: body)?.code
   }
 
-  @Test("gives back what was added, with both dates of now and what the caller left out")
+  @Test("Adding an item returns it with the current date and the default attributes")
   func defaults() throws {
     let keychain = try Keychain()
     let item = KeychainItem(
@@ -36,7 +36,7 @@ struct Adding {
     #expect(try keychain.only(.internetPassword).attributes == stored.item.attributes)
   }
 
-  @Test("readable while unlocked unless it is a certificate or belongs to the push service")
+  @Test("Items are accessible when unlocked by default, certificates and items of the push service always")
   func defaultProtection() throws {
     let keychain = try Keychain()
     let apsd = KeychainItem(kind: .certificate, attributes: [.accessGroup: .string("com.apple.apsd")])
@@ -49,7 +49,7 @@ struct Adding {
     #expect(try keychain.sql("SELECT agrp, pdmn FROM cert") == [["'g'", "'dk'"], ["'com.apple.apsd'", "'dku'"]])
   }
 
-  @Test("a second one with the same key is a duplicate, and the first stays")
+  @Test("Adding an item with the primary key of another one fails, and the first one stays")
   func duplicate() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(secret: "first"))
@@ -57,7 +57,7 @@ struct Adding {
     #expect(try keychain.only().secretText == "first")
   }
 
-  @Test("several are added all or none")
+  @Test("If one of several items cannot be added, none is")
   func several() throws {
     let keychain = try Keychain()
     let items = ["a", "b", "a"].map { KeychainItem.genericPassword($0) }
@@ -71,7 +71,7 @@ struct Adding {
     #expect(try keychain.store.count(of: .genericPassword) == 2)
   }
 
-  @Test("can be rehearsed: the same answer, and not a row changed")
+  @Test("A dry run of adding an item has the same result and changes no row")
   func rehearsal() throws {
     let keychain = try Keychain()
     func rehearse(_ item: KeychainItem, keys: ClassKeys) throws -> StoredItem {
@@ -89,7 +89,7 @@ struct Adding {
     #expect(try keychain.only().secretText == "first")
   }
 
-  @Test("takes the place of a corrupt row, whose number it keeps")
+  @Test("An added item replaces a corrupt row and keeps its number")
   func replacesCorrupt() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(secret: "first"))
@@ -99,7 +99,7 @@ struct Adding {
     #expect(try keychain.only().secretText == "second")
   }
 
-  @Test("a row whose stored digest is not that of its content counts as corrupt")
+  @Test("A row with a wrong digest counts as corrupt")
   func replacesWrongDigest() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(secret: "first"))
@@ -108,7 +108,7 @@ struct Adding {
     #expect(try keychain.only().secretText == "second")
   }
 
-  @Test("takes the place of a tombstone, with its UUID and persistent reference")
+  @Test("An added item replaces a tombstone and keeps its UUID and persistent reference")
   func replacesTombstone() throws {
     let keychain = try Keychain()
     let item = KeychainItem.genericPassword().with([.synchronizable: .integer(1)])
@@ -124,7 +124,7 @@ struct Adding {
     #expect(try keychain.only().isTombstone == false)
   }
 
-  @Test("while the device is locked only what is readable then can be added")
+  @Test("While the device is locked, only items of accessible classes can be added")
   func locked() throws {
     let keychain = try Keychain()
     let locked = try keychain.lockedKeys()
@@ -140,7 +140,7 @@ struct Adding {
     #expect(KeyhaulError(.interactionNotAllowed, "").category == .locked)
   }
 
-  @Test("a duplicate of a locked item is told without opening it")
+  @Test("A duplicate of a locked item is detected without its key")
   func lockedDuplicate() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword())
@@ -151,7 +151,7 @@ struct Adding {
         == .duplicateItem)
   }
 
-  @Test("what needs a passcode cannot be added where there is none")
+  @Test("An item that requires a passcode cannot be added on a device without one")
   func withoutPasscode() throws {
     let item = KeychainItem.genericPassword(as: .whenPasscodeSetThisDeviceOnly)
     let with = try Keychain()
@@ -160,14 +160,14 @@ struct Adding {
     #expect(failure { try without.add(item) } == .authFailed)
   }
 
-  @Test("an item names its group, and a protection class that exists")
+  @Test("An item requires an access group and an existing protection class")
   func requirements() throws {
     let keychain = try Keychain()
     #expect(failure { try keychain.add(.genericPassword().without(.accessGroup)) } == .parameter)
     #expect(failure { try keychain.add(.genericPassword().with([.protection: .string("zz")])) } == .parameter)
   }
 
-  @Test("an access control comes back as it was, and keeps the item from being synchronised")
+  @Test("An access control is stored unchanged and is not allowed for synchronized items")
   func accessControl() throws {
     let keychain = try Keychain()
     let constraints: PropertyDictionary = ["od": .dictionary(["pkofn": .integer(1)]), "odel": .boolean(true)]
@@ -184,7 +184,7 @@ struct Adding {
     #expect(failure { try keychain.add(item.with([.accessControl: .data([1])])) } == .parameter)
   }
 
-  @Test("an item that is too large for a blob is refused; the largest that fits is stored")
+  @Test("An item that exceeds the largest encrypted size is rejected, and a slightly smaller one is stored")
   func size() throws {
     let keychain = try Keychain()
     var item = KeychainItem.genericPassword()

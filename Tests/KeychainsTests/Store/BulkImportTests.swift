@@ -6,13 +6,13 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("Very many items that are put in place at once")
+@Suite("Importing very many items at once")
 struct BulkImportTests {
   private static let schema = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
   private func items(_ count: Int) -> [KeychainItem] {
     (0..<count).map { number in
-      // Two of a hundred have one primary key, so that one of them meets the other.
+      // Two of a hundred items have the same primary key, so that their import conflicts.
       let account = "person-\(number.isMultiple(of: 100) ? number + 1 : number)"
       var item = KeychainItem.genericPassword(account, secret: "secret \(number)")
       item[.modificationDate] = .date(KeychainDate(secondsSinceReferenceDate: Double(number)))
@@ -32,7 +32,7 @@ struct BulkImportTests {
     }
   }
 
-  @Test("have the same rows, found in the same ways, as those that came one by one")
+  @Test("A bulk import results in the same rows and indexes as single imports")
   func sameRows() throws {
     let items = items(2_100)
     let (one, many) = (try Keychain(), try Keychain())
@@ -44,7 +44,7 @@ struct BulkImportTests {
     let found = try many.sql(rows)
     #expect(found.count == 2_079)
     #expect(try one.sql(rows) == found)
-    // An index that misses a row would not find it.
+    // Each query finds all rows only if its index is complete.
     let byAccount = "SELECT count(*) FROM genp INDEXED BY genpacct WHERE acct IS NOT NULL"
     let byGroup = "SELECT count(*) FROM genp INDEXED BY agrp_musr_tomb_svce_acct WHERE agrp > ''"
     #expect(try many.sql(byAccount) == [["2079"]])
@@ -52,7 +52,7 @@ struct BulkImportTests {
     #expect(try KeychainStore.open(at: many.path).count(of: .genericPassword) == 2_079)
   }
 
-  @Test("leave everything as it was, its indexes too, where one of them fails")
+  @Test("A failed bulk import leaves all rows and indexes as they were")
   func failure() throws {
     let stop = KeyhaulError(.cancelled, "it was stopped in the middle")
     let keychain = try Keychain()
@@ -72,7 +72,7 @@ struct BulkImportTests {
     #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
   }
 
-  @Test("change no index of a table that has more rows than come, nor for a few")
+  @Test("Indexes are not rebuilt for small imports or for tables with more rows than are imported")
   func untouched() throws {
     let keychain = try Keychain()
     try restore(items(20), into: keychain, announcing: 20)
@@ -81,7 +81,7 @@ struct BulkImportTests {
     try restore(items(30), into: keychain, announcing: 1_999)
     #expect(try keychain.sql(order) == before)
     try keychain.store.restore { (transaction) throws(KeyhaulError) in
-      // Twenty rows are a few beside two thousand: here they are taken away and made again.
+      // The table has few rows in comparison, so its indexes are dropped and created again.
       try transaction.importing(repeatElement(.genericPassword, count: 2_000)) { () throws(KeyhaulError) in }
     }
     #expect(try keychain.sql(order) != before)

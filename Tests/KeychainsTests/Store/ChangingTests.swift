@@ -7,7 +7,7 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("Changing items")
+@Suite("Updating keychain items")
 struct Changing {
   private func update(
     _ keychain: Keychain, _ attributes: AttributeMap<PropertyValue>,
@@ -25,7 +25,7 @@ struct Changing {
     #expect(throws: KeyhaulError.self) { _ = try body() }?.code
   }
 
-  @Test("a new secret and a new label leave everything else, with the date of now")
+  @Test("Updating the secret and the label changes nothing else except the modification date")
   func secretAndLabel() throws {
     let keychain = try Keychain()
     let before = try keychain.add(.genericPassword())
@@ -40,7 +40,7 @@ struct Changing {
     #expect(try keychain.sql("SELECT rowid, labl FROM genp") == [["1", "x" + SHA1.hash(Array("L".utf8)).hex]])
   }
 
-  @Test("a clock that stands still or goes back makes the item a little younger all the same")
+  @Test("An update makes the modification date later even if the clock stands still or goes back")
   func clock() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(), at: 1000)
@@ -48,7 +48,7 @@ struct Changing {
     #expect(try keychain.sql("SELECT mdat FROM genp") == [["1000.001"]])
   }
 
-  @Test("another protection class seals the item under another key")
+  @Test("Changing the protection class encrypts the item with another key")
   func protection() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword())
@@ -58,7 +58,7 @@ struct Changing {
     #expect(try keychain.store.find(ItemQuery(wantsSecret: true), keys: keys).items.count == 1)
   }
 
-  @Test("a collision takes back the whole update")
+  @Test("A conflict with another item rolls back the whole update")
   func collision() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
@@ -68,7 +68,7 @@ struct Changing {
     #expect(try keychain.sql("SELECT * FROM genp") == before)
   }
 
-  @Test("nothing to change is not found; what cannot be changed is refused")
+  @Test("An update without a match or with an invalid change fails")
   func refusals() throws {
     let keychain = try Keychain()
     #expect(failure { try update(keychain, [.label: .string("L")]) } == .itemNotFound)
@@ -81,7 +81,7 @@ struct Changing {
     #expect(failure { try update(keychain, [.protection: .string("zz")]) } == .parameter)
   }
 
-  @Test("an undecodable row is deleted on the way")
+  @Test("An update deletes undecodable rows")
   func undecodable() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
@@ -93,7 +93,7 @@ struct Changing {
     #expect(try keychain.sql("SELECT count(*) FROM genp") == [["0"]])
   }
 
-  @Test("a locked item stops the update")
+  @Test("A locked item stops an update")
   func locked() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword())
@@ -106,7 +106,7 @@ struct Changing {
       } == .interactionNotAllowed)
   }
 
-  @Test("renaming a synchronized item leaves a tombstone and makes a new record; renaming a local one doesn't")
+  @Test("Renaming a synchronized item leaves a tombstone and makes a new record; renaming a local one does not")
   func renaming() throws {
     let keychain = try Keychain()
     let before = try keychain.add(.genericPassword("old").with([.synchronizable: .integer(1)]))
@@ -131,7 +131,7 @@ struct Changing {
   }
 }
 
-@Suite("Deleting items")
+@Suite("Deleting keychain items")
 struct Deleting {
   private func delete(
     _ keychain: Keychain, _ query: ItemQuery = ItemQuery(), at seconds: Double = 2000,
@@ -141,7 +141,7 @@ struct Deleting {
       query, keys: keychain.keys, now: .seconds(seconds), tombstones: tombstones, random: keychain.random)
   }
 
-  @Test("takes every match, and finding none is an error")
+  @Test("A deletion removes every match, and fails if there is none")
   func matches() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
@@ -154,7 +154,7 @@ struct Deleting {
     #expect(try keychain.store.count(of: .internetPassword) == 1)
   }
 
-  @Test("a synchronized item leaves its key, class, UUID and reference, later than it was, and no secret")
+  @Test("The tombstone of a synchronized item has its identifiers and a later date, but no secret")
   func tombstone() throws {
     let keychain = try Keychain()
     let item = try keychain.add(
@@ -174,7 +174,7 @@ struct Deleting {
     #expect(try keychain.sql("SELECT tomb, labl FROM genp") == [["1", "NULL"]])
   }
 
-  @Test("it leaves nothing where that is forbidden, or where it is locked")
+  @Test("A deletion leaves no tombstone if that is forbidden or the item is locked")
   func withoutTombstone() throws {
     let item = KeychainItem.genericPassword().with([.synchronizable: .integer(1)])
     let forbidden = try Keychain()
@@ -189,7 +189,7 @@ struct Deleting {
     #expect(try locked.sql("SELECT count(*) FROM genp") == [["0"]])
   }
 
-  @Test("a tombstone that is deleted is gone")
+  @Test("Deleting a tombstone removes its row")
   func tombstones() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword().with([.synchronizable: .integer(1)]))
@@ -198,7 +198,7 @@ struct Deleting {
     #expect(try keychain.sql("SELECT count(*) FROM genp") == [["0"]])
   }
 
-  @Test("a class whose key is destroyed takes its rows with it, and no others")
+  @Test("Removing a protection class deletes its rows and no others")
   func protectionClass() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a", as: .whenPasscodeSetThisDeviceOnly))
@@ -208,7 +208,7 @@ struct Deleting {
     #expect(try keychain.sql("SELECT pdmn FROM genp UNION ALL SELECT pdmn FROM inet") == [["'aku'"]])
   }
 
-  @Test("rows that a search reported go by their place")
+  @Test("Undecodable rows that a search reported can be removed by reference")
   func byPlace() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
@@ -219,7 +219,7 @@ struct Deleting {
     #expect(try keychain.sql("SELECT rowid FROM genp") == [["2"]])
   }
 
-  @Test("what was deleted is not left in the file")
+  @Test("Deleted items are overwritten in the file")
   func overwritten() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(group: "planted-group"))

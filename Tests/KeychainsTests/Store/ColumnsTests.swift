@@ -8,14 +8,14 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-/// SHA-1 of nothing (FIPS 180).
+/// The SHA-1 digest of empty data (FIPS 180).
 let hashOfNothing = "xda39a3ee5e6b4b0d3255bfef95601890afd80709"
 
 private func hash(_ text: String) -> String { "x" + SHA1.hash(Array(text.utf8)).hex }
 
-@Suite("What the columns of the database say")
+@Suite("Column values of the keychain database")
 struct Columns {
-  @Test("names are hashes, the class, the group and the flags are readable")
+  @Test("Columns contain hashes of names, and readable classes, groups and flags")
   func genericPassword() throws {
     let keychain = try Keychain()
     try keychain.add(
@@ -35,7 +35,7 @@ struct Columns {
       ])
   }
 
-  @Test("an item with nothing but a group has empty values and hashes of nothing, never NULL, in its primary key")
+  @Test("Missing attributes are stored as empty values or their hashes, never as NULL, in the primary key")
   func absent() throws {
     let keychain = try Keychain()
     for kind in ItemKind.allCases {
@@ -56,14 +56,14 @@ struct Columns {
     }
   }
 
-  @Test("a protocol stays the text it is, and a port a number")
+  @Test("A protocol is stored as text and a port as a number")
   func numbersAndText() throws {
     let keychain = try Keychain()
     try keychain.add(.internetPassword())
     #expect(try keychain.sql("SELECT ptcl, port, typeof(ptcl) FROM inet") == [["'imps'", "993", "'text'"]])
   }
 
-  @Test("a key's class is the hash of four bytes, its labels for the identity join are readable")
+  @Test("A key's class is stored as the hash of four bytes, and its application label unhashed for identity joins")
   func key() throws {
     let keychain = try Keychain()
     let label = Array(UInt8(1)...20)
@@ -81,7 +81,7 @@ struct Columns {
       ])
   }
 
-  @Test("every item gets a UUID in upper case and 16 bytes of persistent reference, and no two the same")
+  @Test("Every item gets a unique UUID in upper case and a unique 16-byte persistent reference")
   func identifiers() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("anna"))
@@ -95,7 +95,7 @@ struct Columns {
     for column in 0..<3 { #expect(rows[0][column] != rows[1][column]) }
   }
 
-  @Test("the digest column is SHA-1 of the item's digest encoding")
+  @Test("The digest column contains the SHA-1 hash of the item's digest encoding")
   func digest() throws {
     let keychain = try Keychain()
     let stored = try keychain.add(.genericPassword())
@@ -103,7 +103,7 @@ struct Columns {
     #expect(try keychain.sql("SELECT sha1 FROM genp") == [["x" + SHA1.hash(encoding).hex]])
   }
 
-  @Test("no file of the database holds a name, a server, a label or a secret in clear")
+  @Test("No file of the database contains plaintext names, servers, labels or secrets")
   func noClearText() throws {
     let keychain = try Keychain()
     let planted = ["planted-account", "planted-service", "planted-label", "planted-server", "planted-secret"]
@@ -120,7 +120,7 @@ struct Columns {
   }
 
   @Test(
-    "an attribute of a type that it cannot have is refused, without its value",
+    "An attribute with an invalid type is rejected without quoting its value",
     arguments: [
       (.internetPassword, .port, .data([1])), (.genericPassword, .accessGroup, .integer(3)),
       (.genericPassword, .account, .boolean(true)), (.genericPassword, .creator, .date(.reference)),

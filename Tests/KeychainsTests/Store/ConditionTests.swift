@@ -7,9 +7,9 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("A search with a condition that no column knows")
+@Suite("Searches with a condition on decrypted items")
 struct ConditionTests {
-  /// Three items of two classes; the condition means the first and the last.
+  /// Returns a keychain with three items of two classes. The first and the last meet the condition.
   private func filled() throws -> Keychain {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("anna", service: "chat.example"))
@@ -35,7 +35,7 @@ struct ConditionTests {
       random: keychain.random)
   }
 
-  @Test("finds, changes and deletes the items that meet it, and no others")
+  @Test("A condition limits searches, updates and deletions to the items that meet it")
   func everyCall() throws {
     let keychain = try filled()
     #expect(try keychain.find(query).map { $0.item[.account] } == [.string("anna"), .string("cleo")])
@@ -46,7 +46,7 @@ struct ConditionTests {
     #expect(try accounts(keychain) == ["ben"])
   }
 
-  @Test("changes and deletes nothing while an item is locked that may meet it")
+  @Test("Updates and deletions with a condition fail while a possible match is locked")
   func locked() throws {
     let keychain = try filled()
     let locked = try keychain.lockedKeys()
@@ -62,7 +62,7 @@ struct ConditionTests {
     #expect(try keychain.find(ItemQuery(attributes: [.label: .string("new")])).isEmpty)
   }
 
-  @Test("leaves rows alone that nothing opens, which a search by columns would delete")
+  @Test("A deletion with a condition keeps undecryptable rows, unlike one by columns")
   func damaged() throws {
     let keychain = try filled()
     try keychain.tamper("UPDATE genp SET data = substr(data, 1, 60) WHERE rowid = 1")

@@ -9,7 +9,7 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("A damaged row")
+@Suite("Damaged keychain rows")
 struct DamagedRows {
   private func filled() throws -> Keychain {
     let keychain = try Keychain()
@@ -21,7 +21,7 @@ struct DamagedRows {
     try keychain.store.rows(includingTombstones: false, keys: keys).map { $0.fault?.isPermanent ?? false }
   }
 
-  @Test("a flipped bit anywhere in a sealed item makes that item alone undecodable")
+  @Test("A flipped bit in an encrypted item makes only that item undecodable")
   func flippedBits() throws {
     let keychain = try filled()
     let hex = try #require(try keychain.sql("SELECT hex(data) FROM genp WHERE rowid = 2").first?.first)
@@ -37,7 +37,7 @@ struct DamagedRows {
   }
 
   @Test(
-    "a value of another type in its columns never brings down the others",
+    "A column value of another type does not affect other rows",
     arguments: [
       "data = NULL", "data = 'text'", "data = 7", "data = x''", "data = zeroblob(100)", "pdmn = NULL, data = NULL",
       "sha1 = 'x', cdat = 'x', mdat = x'00', data = 1.5", "tomb = 0.0, sync = 'x', data = NULL",
@@ -53,7 +53,7 @@ struct DamagedRows {
     #expect(try keychain.store.rowSummaries(includingTombstones: true).count == 3)
   }
 
-  @Test("a row that another device sealed cannot be decoded here")
+  @Test("A row that another device encrypted cannot be decoded")
   func otherDevice() throws {
     let mine = try filled()
     let other = try Keychain("another phone")
@@ -61,7 +61,7 @@ struct DamagedRows {
     #expect(try faults(mine, keys: mine.keys) == [false, false, false])
   }
 
-  @Test("an item that was moved to another table is not taken for one of its kind with its secret")
+  @Test("An encrypted item that was moved to another table counts as corrupt")
   func movedBlob() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword())
@@ -74,7 +74,7 @@ struct DamagedRows {
     #expect(try ExistingRow(row).state == .corrupt)
   }
 
-  @Test("a reason names no value")
+  @Test("The reason for an undecodable row quotes no value")
   func reasons() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("planted", service: "planted", secret: "planted"))
@@ -89,9 +89,9 @@ struct DamagedRows {
   }
 }
 
-@Suite("Errors of the keychain")
+@Suite("Errors of the keychain store")
 struct KeychainErrors {
-  @Test("have a category, words and advice each")
+  @Test("Every error has a category, a summary and advice")
   func table() {
     let expected: [(KeyhaulError.Code, ErrorCategory)] = [
       (.duplicateItem, .failed), (.itemNotFound, .notFound), (.interactionNotAllowed, .locked), (.authFailed, .refused),
@@ -109,7 +109,7 @@ struct KeychainErrors {
     }
   }
 
-  @Test("say of a rule's refusal what the rule says", arguments: KeychainRuleError.Code.allCases)
+  @Test("An error of a rule keeps its reason and code", arguments: KeychainRuleError.Code.allCases)
   func rules(code: KeychainRuleError.Code) {
     let rule = KeychainRuleError(code, "a reason")
     let error = KeyhaulError(rule: rule)
@@ -119,7 +119,7 @@ struct KeychainErrors {
   }
 
   @Test(
-    "come from what SQLite answers",
+    "SQLite's result codes are mapped to the store's errors",
     arguments: [
       (.SQLITE_FULL, .diskFull), (.SQLITE_BUSY, .storeBusy), (.SQLITE_LOCKED, .storeBusy),
       (.SQLITE_CORRUPT, .storeDamaged),
@@ -136,7 +136,7 @@ struct KeychainErrors {
   }
 
   @Test(
-    "say that the disk is full where SQLite could not use a file for that reason, and the system's reason else",
+    "A full disk is reported as such if SQLite could not use a file, and other system errors by their text",
     arguments: [
       (.SQLITE_IOERR, .noSpace, .diskFull), (.SQLITE_IOERR_SHMSIZE, .diskQuotaExceeded, .diskFull),
       (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .storeIO),

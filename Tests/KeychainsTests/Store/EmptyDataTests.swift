@@ -9,15 +9,15 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-/// Columns that hold data of their own and may be empty, by table.
+/// Columns with unhashed data that may be empty, for each table.
 private let dataColumns: [ItemKind: [String]] = [
   .genericPassword: ["musr", "persistref"], .internetPassword: ["musr", "persistref"],
   .certificate: ["musr", "persistref", "pkhh"], .key: ["musr", "persistref", "klbl"],
 ]
 
-@Suite("Empty data in the columns of the database")
+@Suite("Empty data in keychain columns")
 struct EmptyDataTests {
-  /// One item of each kind that has nothing but its group, and of certificates an empty hash of the public key.
+  /// Adds an item of each kind with only an access group, and for certificates an empty hash of the public key.
   private func bare(_ keychain: Keychain) throws {
     for kind in ItemKind.allCases {
       var item = KeychainItem(kind: kind, attributes: [.accessGroup: .string("g"), .protection: .string("ak")])
@@ -26,7 +26,7 @@ struct EmptyDataTests {
     }
   }
 
-  /// The database as the first versions wrote it.
+  /// Changes the database to the form that the first versions of Keyhaul wrote.
   private func age(_ keychain: Keychain) throws {
     for (kind, columns) in dataColumns {
       for column in columns {
@@ -44,7 +44,7 @@ struct EmptyDataTests {
     return try keychain.sql("SELECT \(columns) FROM \(kind.rawValue)").flatMap { $0 }
   }
 
-  @Test("is the empty text, which the queries of Apple's daemon look for, and no column of any row is an empty blob")
+  @Test("Empty data is stored as empty text, which Apple's daemon searches for, and no column has an empty blob")
   func form() throws {
     let keychain = try Keychain()
     try bare(keychain)
@@ -65,7 +65,7 @@ struct EmptyDataTests {
     #expect(try keychain.sql("SELECT typeof(pcsk) FROM genp WHERE pcsk IS NOT NULL") == [["'text'"]])
   }
 
-  @Test("reads the same in both forms: searches, counts, primary keys and the row in the way of another item")
+  @Test("Both forms of empty data have the same results in searches, counts and primary keys")
   func bothForms() throws {
     let keychain = try Keychain()
     try bare(keychain)
@@ -88,7 +88,7 @@ struct EmptyDataTests {
     }
   }
 
-  @Test("an item is found under a system user in neither form")
+  @Test("An item of the system user is not found")
   func otherUser() throws {
     let keychain = try Keychain()
     try keychain.restore(.genericPassword().with([.multiUser: .data(IncomingItem.systemKeychainUser)]).dated(5))
@@ -96,7 +96,7 @@ struct EmptyDataTests {
   }
 }
 
-@Suite("A database with the old form of empty data")
+@Suite("Keychain databases with empty blobs")
 struct OldEmptyDataTests {
   private func old(_ accounts: [String] = ["anna", "ben"]) throws -> Keychain {
     let keychain = try Keychain()
@@ -122,14 +122,14 @@ struct OldEmptyDataTests {
     }
   }
 
-  /// All but the columns in question.
+  /// Returns all columns that must not change.
   private func rest(_ keychain: Keychain) throws -> [[String]] {
     try keychain.sql(
       "SELECT rowid, acct, svce, agrp, hex(data), hex(persistref), UUID, hex(sha1), mdat, cdat FROM genp ORDER BY rowid"
     )
   }
 
-  @Test("is read as it is by who only reads, and left so to the last byte")
+  @Test("Opening a database only for reading leaves empty blobs as they are")
   func reading() throws {
     let keychain = try old()
     let before = try Data(keychain.directory.read("keychain-2.db"))
@@ -141,7 +141,7 @@ struct OldEmptyDataTests {
     #expect(try forms(keychain) == ["blob"])
   }
 
-  @Test("is given the right form once, by the first who opens it for writing; nothing else in it changes")
+  @Test("Opening a database for writing normalizes empty blobs once and changes nothing else")
   func settling() throws {
     let keychain = try old()
     let before = try rest(keychain)
@@ -161,7 +161,7 @@ struct OldEmptyDataTests {
   }
 
   @Test(
-    "is put right again where an older program has written since, whichever of the columns it left",
+    "Empty blobs that an older program has written since are normalized again, in any column",
     arguments: [
       "UPDATE genp SET musr = x'' WHERE rowid = 2", "UPDATE keys SET klbl = x''", "UPDATE cert SET musr = x''",
       "UPDATE inet SET persistref = x''", "UPDATE cert SET pkhh = x''",
@@ -179,7 +179,7 @@ struct OldEmptyDataTests {
     }
   }
 
-  @Test("holds the old state or the new one where the power went while it was put right")
+  @Test("After a power failure during normalization, the database has the old or the new state")
   func powerLoss() throws {
     let keychain = try old((0..<300).map { "account \($0)" })
     let copies = ["before": keychain.directory.path("before.db"), "within": keychain.directory.path("within.db")]
@@ -203,7 +203,7 @@ struct OldEmptyDataTests {
     }
   }
 
-  @Test("leaves everything as it was where it cannot be put right")
+  @Test("A failed normalization changes nothing")
   func failing() throws {
     let keychain = try old()
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
@@ -216,12 +216,13 @@ struct OldEmptyDataTests {
     #expect(try forms(keychain) == ["blob"])
   }
 
-  /// Two rows of one item that only the form keeps apart: what stays is told by the account's other attributes.
+  /// Returns a keychain in which only the form of empty data distinguishes two rows with the same primary key, and the
+  /// comments of the items that remain after normalization.
   private func doubles(old: Double, new: Double) throws -> (keychain: Keychain, labels: [String?]) {
     let keychain = try Keychain()
     try keychain.add(.genericPassword().with([.comment: .string("old form")]), at: old)
     try keychain.tamper("UPDATE genp SET musr = x''")
-    // The unique index takes both, as they are different bytes to it.
+    // The unique index accepts both, because the values differ.
     try keychain.add(.genericPassword().with([.comment: .string("right form")]), at: new)
     #expect(try keychain.sql("SELECT typeof(musr) FROM genp ORDER BY rowid") == [["'blob'"], ["'text'"]])
     try keychain.store.close()
@@ -231,7 +232,7 @@ struct OldEmptyDataTests {
     return (keychain, items.map { $0.item[.comment]?.stringValue })
   }
 
-  @Test("keeps of two rows that are one item the one modified last, and at one moment the one in the right form")
+  @Test("Of two duplicate rows, the one modified last stays, or with equal dates the one with empty text")
   func doubles() throws {
     for (old, new, kept) in [(5, 9, "right form"), (9, 5, "old form"), (7, 7, "right form")]
       as [(Double, Double, String)]
@@ -242,7 +243,7 @@ struct OldEmptyDataTests {
     }
   }
 
-  @Test("keeps rows whose key holds a NULL, which is equal to nothing, and takes a date that is not valid for no date")
+  @Test("Rows with NULL in their primary key are not duplicates, and an invalid date counts as missing")
   func oddRows() throws {
     let keychain = try old(["anna", "ben", "carl"])
     try keychain.tamper("UPDATE genp SET acct = zeroblob(20), vwht = NULL WHERE rowid < 3")
@@ -257,7 +258,7 @@ struct OldEmptyDataTests {
       ])
   }
 
-  @Test("is asked for by indexes alone, not row by row")
+  @Test("The search for empty blobs uses only indexes")
   func questions() throws {
     let keychain = try Keychain()
     for group in 0..<40 {

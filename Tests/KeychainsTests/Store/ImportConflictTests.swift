@@ -6,12 +6,12 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("An item of a backup meets a row: the database afterwards")
+@Suite("Import conflicts with existing rows")
 struct ImportConflicts {
   private let backupReference = [UInt8](repeating: 0xBB, count: 16)
   private var reference: [UInt8] { Array("genp".utf8) + backupReference }
 
-  /// A keychain with one row, restored, dated 1000.
+  /// Returns a keychain with one restored row.
   private func keychain(_ existing: KeychainItem) throws -> Keychain {
     let keychain = try Keychain()
     try keychain.restore(
@@ -28,7 +28,7 @@ struct ImportConflicts {
   private let old = KeychainItem.genericPassword(secret: "old")
   private let new = KeychainItem.genericPassword(secret: "new").with([.uuid: .string("NEW")])
 
-  @Test("a later item replaces the row in place, with its own dates and UUID and the backup's reference")
+  @Test("A later item replaces the row in place, with its own dates and UUID and the backup's reference")
   func later() throws {
     let keychain = try keychain(old.dated(1000))
     let resolution = try keychain.restore(new.dated(1001), reference: reference)
@@ -37,7 +37,7 @@ struct ImportConflicts {
     #expect(try keychain.only().secretText == "new")
   }
 
-  @Test("an earlier item leaves the row, which gets the backup's reference and nothing else")
+  @Test("An earlier item leaves the row as it is, except for the backup's reference")
   func earlier() throws {
     let keychain = try keychain(old.dated(1000))
     let resolution = try keychain.restore(new.dated(999), reference: reference)
@@ -46,7 +46,7 @@ struct ImportConflicts {
     #expect(try keychain.only().secretText == "old")
   }
 
-  @Test("at the same date the smaller digest wins, in either order")
+  @Test("With equal dates, the item with the smaller digest wins, regardless of the order")
   func sameDate() throws {
     let digests = try [old, new].map { try IncomingItem($0.dated(1000)).digest() }
     let winner = digests[0].lexicographicallyPrecedes(digests[1]) ? "old" : "new"
@@ -55,13 +55,13 @@ struct ImportConflicts {
       let resolution = try keychain.restore(second.dated(1000), reference: reference)
       #expect(try keychain.only().secretText == winner)
       let row = try row(keychain)
-      // Only what replaces a row is made younger than that was.
+      // Only an item that replaces a row gets a later date.
       #expect(row[1] == (resolution.outcome.isReplacement ? "1000.001" : "1000.0"))
       #expect(row[4] == "x" + backupReference.hex)
     }
   }
 
-  @Test("the same item again changes the reference alone, and with the same reference nothing")
+  @Test("Importing an identical item changes only the reference, and nothing if the reference is equal")
   func identical() throws {
     let keychain = try keychain(old.dated(1000))
     let resolution = try keychain.restore(old.dated(1000), reference: reference)
@@ -70,13 +70,13 @@ struct ImportConflicts {
     for again in [reference, nil] {
       #expect(try keychain.restore(old.dated(1000), reference: again).outcome == .identical)
       #expect(try keychain.restore(new.dated(999), reference: again).outcome == .keepsExisting(.existingNewer))
-      // Not even sealed again.
+      // The item is not even encrypted again.
       #expect(try keychain.sql("SELECT * FROM genp") == after)
     }
     #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + backupReference.hex, "0"])
   }
 
-  @Test("an item without a readable date loses against one with it")
+  @Test("An item without a valid date loses against one with a date")
   func undated() throws {
     let dateless = try keychain(old.dated(1000))
     #expect(try dateless.restore(new).outcome == .keepsExisting(.incomingUndated))
@@ -88,7 +88,7 @@ struct ImportConflicts {
     #expect(try against.only().secretText == "new")
   }
 
-  @Test("a tombstone is replaced, however late it is, and hands on UUID and reference")
+  @Test("A tombstone is replaced regardless of its date, and its UUID and reference are kept")
   func tombstone() throws {
     let keychain = try keychain(old.dated(9000).with([.tombstone: .integer(1)]))
     let resolution = try keychain.restore(new.dated(5), reference: reference)
@@ -96,7 +96,7 @@ struct ImportConflicts {
     #expect(try row(keychain) == ["1", "5.0", "1.0", "'OLD'", "x" + [UInt8](repeating: 1, count: 16).hex, "0"])
   }
 
-  @Test("a row that cannot be decoded is replaced, however late it is", arguments: ["data = x'00'", "sha1 = x'00'"])
+  @Test("A row that cannot be decoded is replaced regardless of its date", arguments: ["data = x'00'", "sha1 = x'00'"])
   func corrupt(change: String) throws {
     let keychain = try keychain(old.dated(9000))
     try keychain.tamper("UPDATE genp SET \(change)")
@@ -104,7 +104,7 @@ struct ImportConflicts {
     #expect(try row(keychain) == ["1", "5.0", "1.0", "'NEW'", "x" + backupReference.hex, "0"])
   }
 
-  @Test("a row that is locked stops the import with nothing changed")
+  @Test("A locked row stops the import, and nothing is changed")
   func locked() throws {
     let keychain = try keychain(old.dated(1000))
     let before = try keychain.sql("SELECT * FROM genp")
@@ -119,7 +119,7 @@ struct ImportConflicts {
     #expect(try keychain.sql("SELECT * FROM genp") == before)
   }
 
-  @Test("the decision a plan makes from the rows is the one the store carries out", arguments: [999.0, 1000, 1001])
+  @Test("The store makes the same decision as a plan from the rows", arguments: [999.0, 1000, 1001])
   func planAndStore(date: Double) throws {
     let keychain = try keychain(old.dated(1000))
     let incoming = try IncomingItem(new.dated(date))
@@ -131,7 +131,7 @@ struct ImportConflicts {
     #expect(existing != nil)
   }
 
-  @Test("two items of one backup with the same key meet as a plan foresees", arguments: [999.0, 1000, 1001])
+  @Test("Two items of a backup with the same primary key are resolved as planned", arguments: [999.0, 1000, 1001])
   func twins(date: Double) throws {
     let first = try IncomingItem(old.dated(1000))
     let second = try IncomingItem(new.dated(date))

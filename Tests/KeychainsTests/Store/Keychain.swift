@@ -8,7 +8,7 @@ import TestSupport
 @testable import KeychainRules
 @testable import Keychains
 
-/// A keychain in a file of its own, with the class keys of a device that has a passcode, and raw SQL beside it.
+/// A keychain in its own file, with the class keys of a device that has a passcode, and access by SQL.
 final class Keychain {
   static let passcode = "271828"
 
@@ -19,7 +19,11 @@ final class Keychain {
   private let keybag: SystemKeybag
   private let hardwareSeed: String
 
-  /// - Parameter name: Decides every key; two keychains of one name are on the same device.
+  /// Creates a keychain.
+  ///
+  /// - Parameters:
+  ///   - name: The seed of all keys. Two keychains with the same name are on the same device.
+  ///   - passcode: The device's passcode.
   init(_ name: String = "phone", passcode: String = Keychain.passcode) throws {
     directory = try TemporaryDirectory()
     store = try KeychainStore.create(at: directory.path("keychain-2.db"))
@@ -32,7 +36,7 @@ final class Keychain {
     keys = made.classKeys
   }
 
-  /// What is in memory after a lock: nothing of class A.
+  /// Returns the keys that remain in memory after a lock: none of class A.
   func lockedKeys() throws -> ClassKeys {
     var keys = try keybag.unlock(
       passcode: Secret(utf8: Keychain.passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)))
@@ -42,7 +46,7 @@ final class Keychain {
 
   var path: String { directory.path("keychain-2.db") }
 
-  // MARK: Short forms
+  // MARK: Shortcuts
 
   @discardableResult
   func add(_ item: KeychainItem, at seconds: Double = 1000) throws -> StoredItem {
@@ -67,7 +71,7 @@ final class Keychain {
 
   struct Unexpected: Error { let what: String }
 
-  // MARK: Raw SQL, by a connection that knows nothing of the store
+  // MARK: SQL, on a separate connection
 
   func sql(_ statement: String, _ arguments: StatementArguments = []) throws -> [[String]] {
     try DatabaseQueue(path: path).read { database in
@@ -91,7 +95,7 @@ final class Keychain {
 }
 
 extension KeychainItem {
-  /// As a backup holds it: with both dates.
+  /// Returns the item with both dates, as in a backup.
   func dated(_ seconds: Double) -> KeychainItem {
     with([.creationDate: .date(.seconds(1)), .modificationDate: .date(.seconds(seconds))])
   }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Keychains
 
-@Suite("Opening a keychain database", .serialized)
+@Suite("Opening keychain databases", .serialized)
 struct Opening {
   private func mode(_ path: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
@@ -20,7 +20,7 @@ struct Opening {
     #expect(throws: KeyhaulError.self) { try KeychainStore.open(at: path) }
   }
 
-  @Test("an item is there again after the file was closed and opened")
+  @Test("An item is found again after closing and opening the file")
   func reopening() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(secret: "s3cret"))
@@ -33,7 +33,8 @@ struct Opening {
     #expect(try again.count(of: .genericPassword) == 1)
   }
 
-  @Test("only the owner may read its files, whatever the umask", arguments: [0o000, 0o022, 0o777] as [mode_t])
+  @Test(
+    "Only the owner may read the database files, regardless of the umask", arguments: [0o000, 0o022, 0o777] as [mode_t])
   func modes(mask: mode_t) throws {
     let directory = try TemporaryDirectory()
     let before = umask(mask)
@@ -45,7 +46,7 @@ struct Opening {
     }
   }
 
-  @Test("a file that others may read is taken from them")
+  @Test("Opening a database removes the permissions of other users")
   func tightening() throws {
     let keychain = try Keychain()
     try keychain.store.close()
@@ -55,7 +56,7 @@ struct Opening {
     try store.close()
   }
 
-  @Test("the log is written ahead, every commit reaches the disk, deleted bytes are overwritten")
+  @Test("The store uses a write-ahead log, syncs every commit and overwrites deleted data")
   func settings() throws {
     let keychain = try Keychain()
     try keychain.store.read { (transaction) throws(KeyhaulError) in
@@ -67,7 +68,7 @@ struct Opening {
     }
   }
 
-  @Test("a keychain that is durable at its end waits for no disk with each call, and leaves no log behind")
+  @Test("A store that is durable on close does not sync each call, and merges its log at the end")
   func durableOnClose() throws {
     let keychain = try Keychain()
     try keychain.store.close()
@@ -83,7 +84,7 @@ struct Opening {
     #expect(try KeychainStore.open(at: keychain.path).count(of: .genericPassword) == 1)
   }
 
-  @Test("a closed keychain answers every call with an error (-25291), and may be closed again")
+  @Test("Every call on a closed store throws, and closing again has no effect")
   func closed() throws {
     let keychain = try Keychain()
     let store = keychain.store
@@ -108,7 +109,7 @@ struct Opening {
     #expect(throws: KeyhaulError.self) { try memory.count(of: .key) }
   }
 
-  @Test("threads that are at work while another closes it end with that error or are done")
+  @Test("Calls on other threads fail with the same error or finish while a store is being closed")
   func closedMeanwhile() async throws {
     let store = try KeychainStore.inMemory()
     let ends = await withTaskGroup(of: String?.self) { group in
@@ -131,7 +132,7 @@ struct Opening {
     #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
   }
 
-  @Test("a symbolic link is not followed, neither at the file's place nor beside it")
+  @Test("Symbolic links to the database or its log are not followed")
   func links() throws {
     let keychain = try Keychain()
     try keychain.store.close()
@@ -144,7 +145,7 @@ struct Opening {
     #expect(refusal(keychain.path)?.code == .storeDamaged)
   }
 
-  @Test("nothing is written over: not a file, not the log of another database")
+  @Test("Creating a store overwrites neither a file nor the log of another database")
   func creating() throws {
     let directory = try TemporaryDirectory()
     try directory.write([1, 2, 3], to: "keychain-2.db")
@@ -156,7 +157,7 @@ struct Opening {
     #expect(!FileManager.default.fileExists(atPath: directory.path("other.db")))
   }
 
-  @Test("a keychain on which a program ran ANALYZE opens")
+  @Test("A database with statistics from ANALYZE can be opened")
   func analyzed() throws {
     let keychain = try Keychain()
     try keychain.store.close()
@@ -169,7 +170,7 @@ struct Opening {
     #expect(try KeychainStore.open(at: keychain.path).count(of: .genericPassword) == 0)
   }
 
-  @Test("what is absent is not available, what is a folder or no database is damaged")
+  @Test("An absent file is not available, and a folder or another file is damaged")
   func notDatabases() throws {
     let directory = try TemporaryDirectory()
     #expect(refusal(directory.path("absent.db"))?.code == .notAvailable)
@@ -181,7 +182,7 @@ struct Opening {
   }
 
   @Test(
-    "a database with something else in it is refused before anything runs",
+    "A database with other definitions than Apple's schema is rejected",
     arguments: [
       "CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM inet; END",
       "CREATE VIEW v AS SELECT * FROM genp",
@@ -202,7 +203,7 @@ struct Opening {
       "CREATE INDEX extra ON genp(acct || svce)",
       "CREATE INDEX extra ON genp(acct) WHERE tomb = 0",
       "CREATE INDEX extra ON genp(acct COLLATE NOCASE)",
-      // A name of SQLite's own, which only a schema that was written by hand gives to anything else.
+      // Names that are reserved for SQLite, which only a manually edited schema gives to other objects.
       "CREATE INDEX extra ON genp(abs(crtr)); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
         + "name = 'sqlite_extra', sql = 'CREATE INDEX sqlite_extra ON genp(abs(crtr))' WHERE name = 'extra'",
       "CREATE INDEX extra ON genp(acct); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
@@ -220,7 +221,7 @@ struct Opening {
     #expect(error?.category == .damaged)
   }
 
-  @Test("an upgrade that was not finished keeps the old version in the upper half, and that is no damage")
+  @Test("A version with upper halves from an unfinished upgrade is accepted")
   func unfinishedUpgrade() throws {
     let keychain = try Keychain()
     try keychain.store.close()
@@ -228,7 +229,7 @@ struct Opening {
     try KeychainStore.open(at: keychain.path).close()
   }
 
-  @Test("a keychain in memory does all of it without a file")
+  @Test("A store in memory works without a file")
   func inMemory() throws {
     let keychain = try Keychain()
     let store = try KeychainStore.inMemory()

@@ -8,7 +8,7 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("The duplicate that wasn't: what makes two items the same")
+@Suite("Primary keys of items")
 struct PrimaryKeys {
   private func collide(_ first: KeychainItem, _ second: KeychainItem) throws -> Bool {
     let keychain = try Keychain()
@@ -21,7 +21,7 @@ struct PrimaryKeys {
     }
   }
 
-  @Test("two generic passwords that differ in their generic attribute, label and secret alone are one")
+  @Test("Generic passwords that differ only in their generic attribute, label and secret are duplicates")
   func genericAttribute() throws {
     let first = KeychainItem.genericPassword(secret: "one").with([.generic: .data([1]), .label: .string("a")])
     let second = KeychainItem.genericPassword(secret: "two").with([.generic: .data([2]), .label: .string("b")])
@@ -29,7 +29,7 @@ struct PrimaryKeys {
   }
 
   @Test(
-    "each attribute of the key tells two generic passwords apart",
+    "Generic passwords that differ in an attribute of the primary key are not duplicates",
     arguments: [
       (.account, .string("x")), (.service, .string("x")), (.accessGroup, .string("x")), (.synchronizable, .integer(1)),
       (.syncViewHint, .string("x")),
@@ -41,7 +41,7 @@ struct PrimaryKeys {
   }
 
   @Test(
-    "each attribute of the key tells two internet passwords apart",
+    "Internet passwords that differ in an attribute of the primary key are not duplicates",
     arguments: [
       (.account, .string("x")), (.securityDomain, .string("x")), (.server, .string("x")),
       (.protocolType, .string("http")), (.authenticationType, .string("x")),
@@ -53,7 +53,7 @@ struct PrimaryKeys {
     #expect(try collide(item, item.with([.label: .string("x"), .comment: .string("y")])))
   }
 
-  /// Pairs of items; whether they are one is asked of SQLite and of the computed key.
+  /// Pairs of items for a comparison of SQLite with the computed primary key.
   private static let pairs: [(KeychainItem, KeychainItem)] = {
     let generic = KeychainItem.genericPassword()
     let internet = KeychainItem.internetPassword()
@@ -80,13 +80,13 @@ struct PrimaryKeys {
     ]
   }()
 
-  @Test("the computed key agrees with SQLite about odd values", arguments: pairs.indices)
+  @Test("The computed primary key agrees with SQLite for unusual values", arguments: pairs.indices)
   func agreement(index: Int) throws {
     let (first, second) = Self.pairs[index]
     #expect(try collide(first, second) == (PrimaryKey(of: first) == PrimaryKey(of: second)))
   }
 
-  @Test("the key of an item in clear is the key of its row, whatever its kind and its values")
+  @Test("The primary key of a decrypted item equals that of its row")
   func itemsAndRows() throws {
     let keychain = try Keychain()
     var items = Self.pairs.map(\.0)
@@ -101,9 +101,9 @@ struct PrimaryKeys {
   }
 }
 
-@Suite("Text in a column of numbers")
+@Suite("Text in numeric columns")
 struct NumericAffinityOfText {
-  /// What an INTEGER column made of the text, by SQLite itself.
+  /// Returns the value that SQLite stores for a text in an INTEGER column.
   private func inDatabase(_ text: String) throws -> ColumnValue {
     try DatabaseQueue().write { database in
       try database.execute(sql: "CREATE TABLE t(n INTEGER)")
@@ -113,7 +113,7 @@ struct NumericAffinityOfText {
   }
 
   @Test(
-    "becomes the number that SQLite makes of it, or stays",
+    "A text is converted to a number under the same conditions as in SQLite",
     arguments: [
       "", " ", "0", "7", "007", "-7", "+7", "--7", "7.", ".7", ".", "7.0", "7.5", "1e3", "1e", "1e+", "1e-3", "1E2",
       "e5",
@@ -126,7 +126,7 @@ struct NumericAffinityOfText {
     #expect(try NumericAffinity.applied(toText: Array(text.utf8)) == inDatabase(text), "\(text)")
   }
 
-  @Test("agrees with SQLite on 10,000 texts made of the letters of numbers, of which a quick run takes 2,000")
+  @Test("10,000 random texts are converted as in SQLite (2,000 in a quick run)")
   func random() throws {
     var random = SeededRandom(seed: 20)
     let letters = Array("0123456789+-.eE x")

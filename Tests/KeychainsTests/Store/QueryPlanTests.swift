@@ -7,9 +7,9 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("Finding one item among very many")
+@Suite("Query plans for searches")
 struct QueryPlanTests {
-  /// What SQLite says it will do for a search, asked on a connection of its own.
+  /// Returns SQLite's query plan for a search.
   private func plan(_ query: ItemQuery, kind: ItemKind) throws -> [String] {
     let condition = try #require(try RowCondition(query, kind: kind, limit: query.limit))
     let database = try DatabaseQueue()
@@ -23,7 +23,7 @@ struct QueryPlanTests {
     }
   }
 
-  @Test("a search by service and account goes by an index, not through the table")
+  @Test("A search by service and account uses an index")
   func genericPassword() throws {
     let query = ItemQuery(
       kind: .genericPassword, attributes: [.service: .string("chat.example"), .account: .string("anna")])
@@ -32,7 +32,7 @@ struct QueryPlanTests {
     #expect(!steps.contains { $0.hasPrefix("SCAN") })
   }
 
-  @Test("so does one by server and account")
+  @Test("A search by server and account uses an index")
   func internetPassword() throws {
     let query = ItemQuery(
       kind: .internetPassword, attributes: [.server: .string("imap.example.org"), .account: .string("anna")])

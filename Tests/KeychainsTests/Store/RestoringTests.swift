@@ -8,7 +8,7 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("Restoring into a keychain")
+@Suite("Restoring items into a keychain")
 struct Restoring {
   private func restored(_ item: KeychainItem, reference: [UInt8]? = nil) throws -> KeychainItem {
     let keychain = try Keychain()
@@ -16,7 +16,7 @@ struct Restoring {
     return try keychain.only(item.kind)
   }
 
-  @Test("dates and UUID are the backup's, the digest is made again")
+  @Test("Dates and UUID come from the backup, and the digest is computed again")
   func kept() throws {
     let item = KeychainItem.genericPassword().dated(77).with([
       .uuid: .string("7F7A6E46-0000-4000-8000-000000000001"), .digest: .data([UInt8](repeating: 0, count: 20)),
@@ -33,7 +33,7 @@ struct Restoring {
     #expect(try keychain.sql("SELECT cdat, mdat FROM genp") == [["1.0", "77.0"]])
   }
 
-  @Test("what the backup leaves out is drawn: UUID and persistent reference")
+  @Test("An item without a UUID and persistent reference gets random ones")
   func drawn() throws {
     let stored = try restored(.genericPassword())
     #expect(stored[.uuid]?.stringValue?.count == 36)
@@ -41,7 +41,7 @@ struct Restoring {
     #expect(stored.modificationDate == nil)
   }
 
-  @Test("the reference beside the item counts before the one in it, if it is a UUID for this kind")
+  @Test("The reference beside an item takes precedence over the one in it, if it is valid for the kind")
   func references() throws {
     let inner = [UInt8](repeating: 0x11, count: 16)
     let outer = [UInt8](repeating: 0x22, count: 16)
@@ -58,7 +58,7 @@ struct Restoring {
     #expect(drawn?.count == 16)
   }
 
-  @Test("every user becomes the single one, but the system keychain")
+  @Test("Items of all users except the system keychain become items of the single user")
   func users() throws {
     let user: [UInt8] = [0xA7, 0x5A, 0x3A, 0x35, 0xA5, 0x57, 0x4B, 0x10, 0xBE, 0x2E, 0x83, 0x94, 0, 0, 1, 0xF5]
     let system = try [UInt8](hex: "F623AE5CCC814CAC8AD4F0013F313511")
@@ -69,13 +69,13 @@ struct Restoring {
     }
   }
 
-  @Test("Safari's old passwords become synchronised")
+  @Test("Safari's old passwords become synchronized")
   func inferredSync() throws {
     let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
     #expect(try restored(safari).isSynchronizable)
   }
 
-  @Test("inferring it comes before the conflict: the synchronised row with the same key is met")
+  @Test("A password that becomes synchronized conflicts with the synchronized row")
   func inferredSyncMeetsRow() throws {
     let keychain = try Keychain()
     let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
@@ -84,7 +84,7 @@ struct Restoring {
     #expect(try keychain.sql("SELECT sync, mdat FROM inet") == [["1", "20.0"]])
   }
 
-  @Test("an access control in a backup does not count; one of the device's own items stays with it")
+  @Test("An access control in a backup is dropped, but one of a preserved item is kept")
   func accessControl() throws {
     let constraints = PropertyValue.dictionary(["od": .boolean(true)])
     let item = KeychainItem.genericPassword().with([.accessControl: constraints])
@@ -99,14 +99,14 @@ struct Restoring {
     #expect(try keychain.only()[.accessControl] == constraints)
   }
 
-  @Test("the largest item fits into the database; one byte more is refused before the restore begins")
+  @Test("The largest item can be stored, and a larger one is rejected before the restore begins")
   func size() throws {
     func item(_ count: Int) -> KeychainItem {
       var item = KeychainItem.genericPassword()
       item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: count))
       return item
     }
-    // What the dictionary has beside the secret; its length takes as many bytes from 16 MiB on.
+    // The encoding of everything except the secret. From 16 MiB on, its length field has a constant size.
     let probe = 16 << 20
     let settled = try IncomingItem(item(probe)).item.derDictionary().count
     let largest = IncomingItem.maximumByteCount - (settled - probe)
@@ -115,7 +115,7 @@ struct Restoring {
     #expect(error?.code == .decode)
   }
 
-  @Test("first everything goes that is not synchronised, kept by its group or shared")
+  @Test("A restore first deletes all rows that are not synchronized, preserved by group or shared")
   func deletion() throws {
     let keychain = try Keychain()
     let rows: [(name: String, item: KeychainItem, stays: Bool)] = [
@@ -153,7 +153,7 @@ struct Restoring {
     #expect(count == rows.filter { !$0.stays }.count)
   }
 
-  @Test("kept aside, deleted and put back, an item is what it was under a new row number")
+  @Test("An item that is preserved, deleted and imported again keeps everything except its row number")
   func preserved() throws {
     let keychain = try Keychain()
     try keychain.restore(.genericPassword("bound").dated(50).with([.uuid: .string("U")]))
@@ -172,7 +172,7 @@ struct Restoring {
     #expect(try keychain.sql("SELECT rowid FROM genp") == [["2"]])
   }
 
-  @Test("what throws in the middle leaves the keychain as it was")
+  @Test("An error during a restore leaves the keychain as it was")
   func rollback() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("old"))
@@ -193,7 +193,7 @@ struct Restoring {
     try keychain.add(.genericPassword("after"))
   }
 
-  @Test("the files of a device that lost its power in the middle of a restore hold what was there before")
+  @Test("After a power failure during a restore, the database has its old content")
   func powerLoss() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("old"))
@@ -217,7 +217,7 @@ struct Restoring {
     #expect(try keychain.store.count(of: .genericPassword) == 500)
   }
 
-  @Test("a thousand items arrive in one transaction, and all of them open")
+  @Test("A thousand items are restored in one transaction and can all be decrypted")
   func many() throws {
     let keychain = try Keychain()
     let incoming = try (0..<1000).map { try IncomingItem(.genericPassword("account \($0)").dated(Double($0))) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Keychains
 
-/// The statements of schema 12.11 as Apple's daemon issues them, written out by hand from its attribute lists.
+/// The statements of schema 12.11 as Apple's daemon executes them, written by hand from its attribute lists.
 private enum ApplesSchema {
   static let genericPasswords = """
     CREATE TABLE genp(rowid INTEGER PRIMARY KEY AUTOINCREMENT,cdat REAL,mdat REAL,desc BLOB,icmt BLOB,\
@@ -63,7 +63,7 @@ private enum ApplesSchema {
     CREATE TABLE metadatakeys(keyclass TEXT NOT NULL,actualKeyclass TEXT,data BLOB,UNIQUE(keyclass))
     """
 
-  /// Table, then the columns with an index of their own; the index is named after both.
+  /// Each table and the columns with an index of their own. The index is named after both.
   static let singleColumnIndexes: [(table: String, columns: String)] = [
     ("genp", "type acct svce sha1 vwht tkid UUID persistref ggrp"),
     ("inet", "type alis acct sdmn srvr ptcl atyp port path sha1 vwht tkid UUID persistref ggrp"),
@@ -88,7 +88,7 @@ private enum ApplesSchema {
   ]
 }
 
-@Suite("A new keychain database")
+@Suite("New keychain databases")
 struct NewDatabase {
   private func statements(_ type: String) throws -> [String] {
     let directory = try TemporaryDirectory()
@@ -100,7 +100,7 @@ struct NewDatabase {
     }
   }
 
-  @Test("has Apple's tables, word for word")
+  @Test("A new database has Apple's tables exactly")
   func tables() throws {
     let expected = [
       ApplesSchema.genericPasswords, ApplesSchema.internetPasswords, ApplesSchema.certificates, ApplesSchema.keys,
@@ -109,7 +109,7 @@ struct NewDatabase {
     #expect(try statements("table") == expected)
   }
 
-  @Test("has Apple's indexes and no other")
+  @Test("A new database has Apple's indexes and no others")
   func indexes() throws {
     let single = ApplesSchema.singleColumnIndexes.flatMap { table, columns in
       columns.split(separator: " ").map { "CREATE INDEX \(table)\($0) ON \(table)(\($0))" }
@@ -117,7 +117,7 @@ struct NewDatabase {
     #expect(Set(try statements("index")) == Set(single + ApplesSchema.compositeIndexes))
   }
 
-  @Test("says version 12, minor 11, in one row")
+  @Test("A new database states version 12.11 in one row")
   func version() throws {
     let directory = try TemporaryDirectory()
     _ = try KeychainStore.create(at: directory.path("keychain-2.db"))

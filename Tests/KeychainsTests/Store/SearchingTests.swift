@@ -23,7 +23,7 @@ struct Searching {
     return keychain
   }
 
-  @Test("by attributes, kind, group and synchronisation")
+  @Test("Searches filter by attributes, kind, group and synchronization")
   func filters() throws {
     let keychain = try filled()
     #expect(try accounts(keychain, ItemQuery()) == ["anna", "ben", "cleo", "dora"])
@@ -39,7 +39,7 @@ struct Searching {
     #expect(try accounts(keychain, ItemQuery(attributes: [.account: .string("zoe")])) == [])
   }
 
-  @Test("an attribute that no kind has finds nothing; one that the asked-for kind doesn't have is an error")
+  @Test("Searching by an unknown attribute finds nothing without a kind and fails with one")
   func unknownAttributes() throws {
     let keychain = try filled()
     #expect(try keychain.find(ItemQuery(attributes: ["zzzz": .integer(1)])).isEmpty)
@@ -51,14 +51,14 @@ struct Searching {
     }
   }
 
-  @Test("the limit counts over all kinds, and zero is none")
+  @Test("The limit applies to all kinds together, and a limit of zero finds nothing")
   func limits() throws {
     let keychain = try filled()
     for limit in [0, 1, 4, 5] { #expect(try keychain.find(ItemQuery(limit: limit)).count == limit) }
     #expect(try keychain.find(ItemQuery(limit: 6)).count == 5)
   }
 
-  @Test("by row and by persistent reference")
+  @Test("Items are found by row and by persistent reference")
   func handles() throws {
     let keychain = try filled()
     let dora = try #require(try keychain.find(ItemQuery(kind: .internetPassword)).first)
@@ -67,7 +67,7 @@ struct Searching {
     #expect(try keychain.find(ItemQuery(persistentReference: [UInt8](repeating: 0, count: 16))).isEmpty)
   }
 
-  @Test("a secret comes only where it is asked for")
+  @Test("A search returns secrets only on request")
   func secrets() throws {
     let keychain = try filled()
     let query = ItemQuery(attributes: [.account: .string("anna")])
@@ -77,14 +77,14 @@ struct Searching {
     #expect(try keychain.find(asking).map(\.item.secretText) == ["correct horse"])
   }
 
-  @Test("a group that was changed in its column does not let an item out")
+  @Test("A changed access group column does not make an item visible to another group")
   func changedGroup() throws {
     let keychain = try filled()
     try keychain.tamper("UPDATE genp SET agrp = 'two' WHERE agrp = 'one'")
     #expect(try accounts(keychain, ItemQuery(accessGroups: .only(["two"]))) == ["ben"])
   }
 
-  @Test("tombstones and other users' rows are not found unless tombstones are asked for")
+  @Test("Searches skip tombstones by default, and items of other users always")
   func hidden() throws {
     let keychain = try Keychain()
     try keychain.restore(.genericPassword("gone").with([.tombstone: .integer(1), .synchronizable: .integer(1)]))
@@ -97,7 +97,7 @@ struct Searching {
     #expect(try keychain.store.rowSummaries(includingTombstones: true).count == 2)
   }
 
-  @Test("one locked item among the matches ends the search; without it the others are found")
+  @Test("A locked item among the matches ends the search")
   func locked() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("locked"))
@@ -110,9 +110,9 @@ struct Searching {
   }
 }
 
-@Suite("Walking through the rows")
+@Suite("Listing keychain rows")
 struct WalkingThroughRows {
-  @Test("comes by kind, then by row, with what the columns say even where an item is locked")
+  @Test("Rows are listed by kind and number, with column values even if an item is locked")
   func order() throws {
     let keychain = try Keychain()
     try keychain.add(KeychainItem(kind: .key, attributes: [.accessGroup: .string("g"), .protection: .string("dk")]))

@@ -8,7 +8,7 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("A change of many items that nobody waits for any more")
+@Suite("Stopping changes of many items")
 struct StoppedChangeTests {
   private static let rows = "SELECT * FROM genp ORDER BY rowid"
   private static let schema = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
@@ -17,7 +17,7 @@ struct StoppedChangeTests {
     (0..<count).map { .genericPassword("person-\($0)", secret: "secret \($0)") }
   }
 
-  /// Does a change that is told to stop when it has been asked so often, and looks that nothing of it is left.
+  /// Performs a change that is stopped after `count` checks, and expects that nothing has changed.
   private func expectNothing(
     of change: (KeychainStore, Keychain) throws(KeyhaulError) -> Void, after count: Int, on keychain: Keychain
   ) throws {
@@ -31,8 +31,8 @@ struct StoppedChangeTests {
     #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
   }
 
-  // After the 2,100 items come the indexes of their table.
-  @Test("takes back a restore, between two items and between two indexes", arguments: [0, 1_000, 2_100, 2_105])
+  // The indexes of the table are created after the 2,100 items.
+  @Test("Stopping a restore between two items or two indexes rolls it back", arguments: [0, 1_000, 2_100, 2_105])
   func restore(count: Int) throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("before"))
@@ -49,7 +49,7 @@ struct StoppedChangeTests {
       }, after: count, on: keychain)
   }
 
-  @Test("takes back the making of a device from a description")
+  @Test("Stopping the creation of a device from a description rolls it back")
   func provision() throws {
     let items = items(10)
     try expectNothing(
@@ -58,8 +58,8 @@ struct StoppedChangeTests {
       }, after: 5, on: try Keychain())
   }
 
-  // More than SQLite holds of the file, so that what is taken back is there already; the indexes of the table are gone then.
-  @Test("takes it back in a file that is nobody's yet too, where there is no log for it")
+  // The items exceed SQLite's cache, so that pages are already written and the indexes of the table are dropped.
+  @Test("Stopping a change of a file without a log rolls it back")
   func unfinished() throws {
     let secret = String(repeating: "s", count: 6_000)
     let items = (0..<2_100).map { KeychainItem.genericPassword("person-\($0)", secret: secret) }
@@ -72,7 +72,7 @@ struct StoppedChangeTests {
     #expect(try keychain.sql("PRAGMA journal_mode") == [["'wal'"]])
   }
 
-  @Test("without a log holds what it holds with one, and has one from then on")
+  @Test("A database that was filled without a log has the same content, and has a log afterwards")
   func madeWithoutLog() throws {
     let made = try [false, true].map { isUnfinished in
       let keychain = try Keychain()
@@ -80,7 +80,7 @@ struct StoppedChangeTests {
       let log = keychain.path + "-wal"
       let store = try KeychainStore.open(
         at: keychain.path, shouldContinue: { FileManager.default.fileExists(atPath: log) != isUnfinished })
-      // Enough for the indexes of the table to be made behind them.
+      // With this many items, the indexes of the table are dropped and created again.
       try store.provision(items(2_100), isUnfinished: isUnfinished, keys: keychain.keys, random: keychain.random)
       #expect(try keychain.sql("PRAGMA journal_mode") == [["'wal'"]])
       #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
@@ -91,7 +91,7 @@ struct StoppedChangeTests {
     #expect(made[0].schema == made[1].schema)
   }
 
-  @Test("takes back an update and a deletion", arguments: [0, 12])
+  @Test("Stopping an update or a deletion rolls it back", arguments: [0, 12])
   func changes(count: Int) throws {
     let keychain = try Keychain()
     for item in items(10) { try keychain.add(item) }
@@ -107,7 +107,7 @@ struct StoppedChangeTests {
       }, after: min(count, 5), on: keychain)
   }
 
-  @Test("goes through where the patience lasts")
+  @Test("A change that is not stopped completes")
   func patient() throws {
     let keychain = try Keychain()
     let patience = Patience(of: 1_000)

@@ -10,13 +10,13 @@ import Testing
 @testable import KeychainRules
 @testable import Keychains
 
-@Suite("A disk that fails while a keychain is read", .serialized)
+@Suite("Disk errors while a keychain is read", .serialized)
 struct UnreadableDiskTests {
-  @Test("is no damaged keychain, whichever read of the file or of its log fails", arguments: ["", "-wal"])
+  @Test("A failed read of the database or its log is not reported as damage", arguments: ["", "-wal"])
   func everyRead(suffix: String) throws {
     let keychain = try Keychain()
     for name in ["a", "b", "c"] { try keychain.add(.genericPassword(name)) }
-    // With its last holder the log goes back into the file.
+    // Closing merges the log into the file.
     if suffix.isEmpty { try keychain.store.close() }
     var failures = 0
     for read in 1...500 {
@@ -40,13 +40,13 @@ struct UnreadableDiskTests {
     #expect(try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys).items.count == 3)
   }
 
-  @Test("is told in the system's words")
+  @Test("A failed read is reported with the system's error text")
   func words() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
     try keychain.store.close()
     let store = try KeychainStore.open(at: keychain.path)
-    // What is in SQLite's memory would not be read.
+    // Cached pages would not be read from the disk.
     try store.write { (transaction) throws(KeyhaulError) in
       try transaction.database.run("PRAGMA shrink_memory", [])
     }
@@ -60,7 +60,7 @@ struct UnreadableDiskTests {
   }
 }
 
-/// Lets SQLite's reads of one file fail, as a broken disk does; those of every other file go through.
+/// Injects errors into SQLite's reads of one file.
 private enum FailingReads {
   private static let state = Locked((inode: UInt64(0), from: 0, count: 0))
 
@@ -73,7 +73,7 @@ private enum FailingReads {
 
   static func stop() { state.withLock { $0.inode = 0 } }
 
-  /// How many reads of the file there were.
+  /// The number of reads from the file.
   static var count: Int { state.withLock { $0.count } }
 
   static func fails(_ file: Int32) -> Bool {
@@ -86,7 +86,7 @@ private enum FailingReads {
     }
   }
 
-  /// SQLite's own door for tests.
+  /// Replaces SQLite's system calls, an interface that SQLite provides for tests.
   private static let isInstalled: Bool = {
     guard let system = sqlite3_vfs_find(nil) else { return false }
     typealias Read = @convention(c) (Int32, UnsafeMutableRawPointer?, Int) -> Int

@@ -5,7 +5,7 @@ import Testing
 @testable import Keychains
 @testable import VirtualDevice
 
-/// Apple `SecAccessControl.c`.
+/// Source: Apple `SecAccessControl.c`.
 @Suite("SecItem: access controls")
 struct SecItemAccessControlTests {
   private func made(_ flags: AccessControlFlags) throws -> AccessControl {
@@ -13,7 +13,7 @@ struct SecItemAccessControlTests {
   }
 
   @Test(
-    "some flags exclude each other (-50)",
+    "Access control flags that exclude each other are rejected (-50)",
     arguments: [
       [.or, .and], [.biometryAny, .biometryCurrentSet], [.userPresence, .biometryAny],
       [.userPresence, .devicePasscode],
@@ -23,19 +23,19 @@ struct SecItemAccessControlTests {
     #expect(throws: SecItemError.self) { try made(flags) }
   }
 
-  @Test("user presence goes with application password and private-key usage")
+  @Test("User presence can be combined with application password and private-key usage")
   func presence() throws {
     _ = try made([.userPresence, .applicationPassword, .privateKeyUsage])
     #expect(try made(.userPresence).requirement(for: .decrypt) == AccessRequirement(factors: [.userPresence]))
   }
 
-  @Test("an unknown protection class is -50")
+  @Test("An unknown protection class is rejected (-50)")
   func protection() throws {
     #expect(throws: SecItemError.self) { try AccessControl(protectionCode: "bk", flags: []) }
     #expect(try AccessControl(protectionCode: "akpu", flags: []).protection == .whenPasscodeSetThisDeviceOnly)
   }
 
-  @Test("several constraints: all of them, or one where the flag says so")
+  @Test("Several constraints are all required, or one of them if the flag says so")
   func counts() throws {
     let all = try made([.biometryAny, .devicePasscode]).requirement(for: .decrypt)
     #expect(all.factors == [.biometryAny, .devicePasscode] && all.requiredCount == 2)
@@ -43,7 +43,7 @@ struct SecItemAccessControlTests {
     #expect(one.factors == all.factors && one.requiredCount == 1)
   }
 
-  @Test("only decrypting takes a person; encrypting and deleting are free")
+  @Test("Only decryption requires authentication, not encryption or deletion")
   func operations() throws {
     let control = try made(.biometryCurrentSet)
     #expect(control.requirement(for: .decrypt).factors == [.biometryCurrentSet])
@@ -52,7 +52,7 @@ struct SecItemAccessControlTests {
     #expect(control.requirement(for: .sign).isForbidden)
   }
 
-  @Test("private-key usage guards the use of a key, and nothing may read it")
+  @Test("With private-key usage, using the key requires authentication and reading it is forbidden")
   func keyUsage() throws {
     let control = try made([.privateKeyUsage, .biometryAny])
     #expect(control.requirement(for: .sign).factors == [.biometryAny])
@@ -65,7 +65,7 @@ struct SecItemAccessControlTests {
     #expect(try made(.privateKeyUsage).operations?["okd"] == .boolean(true))
   }
 
-  @Test("without flags there is a default for everything, and the item counts as guarded all the same")
+  @Test("An access control without flags requires nothing, but its item counts as constrained")
   func noFlags() throws {
     let control = try made([])
     #expect(control.isConstrained)
@@ -77,7 +77,7 @@ struct SecItemAccessControlTests {
     #expect(row.item?[.accessControl] != nil, "sealed in the form that no backup holds")
   }
 
-  @Test("an item comes back with its own control; one that was added with a class shows that class")
+  @Test("A search returns the access control of an item, or one with only its protection class")
   func returned() throws {
     let phone = try SecItemPhone()
     let control = try made(.userPresence)
@@ -90,7 +90,7 @@ struct SecItemAccessControlTests {
     #expect(plain?["accc"]?.accessControlValue == AccessControl(protection: .afterFirstUnlock))
   }
 
-  @Test("one dialog answers for all items of a search that ask the same")
+  @Test("A search requests each distinct authentication once")
   func askedOnce() throws {
     let phone = try SecItemPhone()
     phone.answer = .allow
@@ -105,7 +105,7 @@ struct SecItemAccessControlTests {
     #expect(phone.requests.allSatisfy { $0.prompt == "to read your mail" })
   }
 
-  @Test("naming a class in an update takes the control away; a control names the class")
+  @Test("A class in an update removes the access control, and an access control sets the class")
   func updates() throws {
     let phone = try SecItemPhone()
     phone.answer = .allow
@@ -118,7 +118,7 @@ struct SecItemAccessControlTests {
     #expect(try phone.find(["class": "genp", "r_Data": true])?.text == "x")
   }
 
-  @Test("an application password is sealed with its item and never given back")
+  @Test("An application password is stored encrypted with its item and never returned")
   func applicationPassword() throws {
     let phone = try SecItemPhone()
     let context = AuthenticationContext(applicationPassword: SensitiveBytes(copying: Array("open sesame".utf8)))

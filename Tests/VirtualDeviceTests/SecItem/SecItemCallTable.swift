@@ -5,15 +5,15 @@ import TestSupport
 
 @testable import VirtualDevice
 
-/// The rows of `Fixtures/secitem-calls.csv`: one call each, on a device of its own.
+/// A row of `Fixtures/secitem-calls.csv`: a call on its own device.
 struct SecItemCallRow: CustomStringConvertible, Sendable {
   let line: Int
-  /// `add`, `find`, `update` or `delete`.
+  /// The call: `add`, `find`, `update` or `delete`.
   let call: String
   let app: String
-  /// A lock state, and after blanks `no-passcode`, `syncing` or a person's answer.
+  /// A lock state, and optionally `no-passcode`, `syncing` or the user's answer, separated by spaces.
   let device: [String]
-  /// Queries with which `mail` added items before, or `app>query`.
+  /// Queries for items that `mail`, or the app in `app>query`, has added before.
   let given: [String]
   let query: String
   let changes: String
@@ -44,9 +44,9 @@ struct SecItemCallRow: CustomStringConvertible, Sendable {
   struct Malformed: Error { let line: Int }
 }
 
-/// Reads the small language of the table: `class key=value …`, where a value is text, `#42`, `%1.5`, `!true`, `!false`,
-/// `!null`, `d:text` (data), `x:hex` (data), `@1000` (a date), `uuid:hex`, `ac:ak:flag+flag`, `ctx:answer`, `ref20`, `ref12`
-/// (of the first item given), or `cert`, a reference to a certificate.
+/// A parser for the table's query language: `class key=value …`. A value is text, `#42`, `%1.5`, `!true`, `!false`,
+/// `!null`, `d:text` (data), `x:hex` (data), `@1000` (a date), `uuid:hex`, `ac:ak:flag+flag`, `ctx:answer`, `ref20` or
+/// `ref12` (of the first given item), or `cert` (a reference to a certificate).
 struct SecItemQueryReader {
   /// The 20 bytes of the first given item's persistent reference.
   var reference: [UInt8] = []
@@ -61,7 +61,7 @@ struct SecItemQueryReader {
         if word != "-" { query["class"] = .string(String(word)) }
         continue
       }
-      // An underscore in braces stands for a blank, as protocols are padded.
+      // An underscore in braces stands for a space, because protocols are padded.
       query[String(word[..<equals])] = try value(
         word[word.index(after: equals)...].replacingOccurrences(of: "{_}", with: " "))
     }
@@ -109,7 +109,8 @@ struct SecItemQueryReader {
     "passcode": .devicePasscode, "or": .or, "and": .and, "key": .privateKeyUsage, "password": .applicationPassword,
   ]
 
-  /// `ak` alone is a class without constraints; `!od` forbids decryption, `ask-delete` guards deletion.
+  /// Parses an access control. `ak` alone has no constraints; `!od` forbids decryption, and `ask-delete` restricts
+  /// deletion.
   private func accessControl(_ text: String) throws -> AccessControl {
     let parts = text.split(separator: ":").map(String.init)
     let protection = try parsed(ProtectionClass(rawValue: parts[0]), text)

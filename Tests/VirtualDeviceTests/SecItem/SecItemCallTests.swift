@@ -4,12 +4,12 @@ import Testing
 
 @testable import VirtualDevice
 
-/// Every row of the hand-written table is a call with the status that Apple's sources give it.
-@Suite("SecItem: each call answers as the table says")
+/// Every row of the hand-written table is a call with the status from Apple's source code.
+@Suite("SecItem: table of calls")
 struct SecItemCallTests {
   private static let rows = (try? SecItemCallRow.all()) ?? []
 
-  @Test("the table has at least 300 rows, and each names its rule")
+  @Test("The table has at least 300 rows, each with its rule")
   func size() throws {
     let rows = try SecItemCallRow.all()
     #expect(rows.count >= 300)
@@ -17,7 +17,7 @@ struct SecItemCallTests {
     #expect(Set(rows.map(\.call)) == ["add", "find", "update", "delete"])
   }
 
-  @Test("status and result", arguments: rows)
+  @Test("A call has the status and the result in the table", arguments: rows)
   func call(_ row: SecItemCallRow) throws {
     let phone = try SecItemPhone(passcode: row.device.contains("no-passcode") ? "" : "1234")
     phone.isSyncing = row.device.contains("syncing")
@@ -48,7 +48,8 @@ struct SecItemCallTests {
     if !row.result.isEmpty { #expect(shape(of: result) == row.result, "\(row)") }
   }
 
-  /// `nothing`, `data`, `data:text`, `dictionary` with a `+` before each of four special keys, or `list` with a count.
+  /// Returns a description of a result: `nothing`, `data`, `data:text`, `dictionary` with its special keys, or `list`
+  /// with a count.
   private func shape(of value: SecItemValue?) -> String {
     switch value {
     case nil: return "nothing"

@@ -5,8 +5,8 @@ import Testing
 
 @testable import VirtualDevice
 
-/// Apple `SecItemDb.c` (the join of `keys` and `cert`), `SecItem.m` (`explode_identity`).
-@Suite("SecItem: identities are a certificate and its private key")
+/// Source: Apple `SecItemDb.c` (the join of `keys` and `cert`), `SecItem.m` (`explode_identity`).
+@Suite("SecItem: identities")
 struct SecItemIdentityTests {
   private static let hash = Array("twenty bytes of hash".utf8)
 
@@ -24,21 +24,21 @@ struct SecItemIdentityTests {
     return phone
   }
 
-  @Test("neither half alone is one (-25300)")
+  @Test("A certificate or a key alone is not an identity (-25300)")
   func halves() throws {
     #expect(try phone(certificate).statusOfFinding(["class": "idnt"]) == -25300)
     #expect(try phone(key).statusOfFinding(["class": "idnt"]) == -25300)
     #expect(try phone(certificate, key).statusOfFinding(["class": "idnt"]) == 0)
   }
 
-  @Test("a public key, or the key of another certificate, makes none")
+  @Test("A certificate with a public key or another key is not an identity")
   func foreignNames() throws {
     #expect(try phone(certificate, key.replacing("priv", with: false)).statusOfFinding(["class": "idnt"]) == -25300)
     let other = key.replacing("klbl", with: .bytes("another"))
     #expect(try phone(certificate, other).statusOfFinding(["class": "idnt"]) == -25300)
   }
 
-  @Test("both halves come back: the certificate's attributes count, the secret is the key's")
+  @Test("An identity has the attributes of both parts and the secret of its key")
   func shape() throws {
     let phone = try phone(certificate, key)
     let all = try phone.find(["class": "idnt", "r_Attributes": true, "r_Data": true, "r_Ref": true])
@@ -49,7 +49,7 @@ struct SecItemIdentityTests {
     #expect(reference?.certificate?.kind == .certificate && reference?.key?.kind == .key)
   }
 
-  @Test("is searched by what its certificate is called and by what its key is for")
+  @Test("An identity is found by attributes of its certificate and of its key")
   func search() throws {
     let phone = try phone(certificate, key)
     #expect(phone.statusOfFinding(["class": "idnt", "labl": "Anna"]) == 0)
@@ -59,7 +59,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "idnt", "acct": "a"]) == -25303)
   }
 
-  @Test("its persistent reference is its certificate's under another name")
+  @Test("The persistent reference of an identity is its certificate's with another class")
   func reference() throws {
     let phone = try phone(certificate, key)
     let reference = try #require(try phone.find(["class": "idnt", "r_PersistentRef": true])?.dataValue)
@@ -71,7 +71,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "idnt", "v_PersistentRef": .data(row)]) == 0)
   }
 
-  @Test("one key with two certificates is two identities")
+  @Test("A key with two certificates is two identities")
   func two() throws {
     let phone = try phone(certificate, certificate.replacing("slnr", with: .bytes("2")), key)
     let found = try phone.find(["class": "idnt", "r_Ref": true, "m_Limit": "m_LimitAll"])?.arrayValue
@@ -79,7 +79,7 @@ struct SecItemIdentityTests {
     #expect(try phone.find(["class": "idnt", "r_Ref": true, "m_Limit": 1])?.referenceValue != nil)
   }
 
-  @Test("both halves have to be in groups that the app sees")
+  @Test("Both parts of an identity must be in the app's groups")
   func groups() throws {
     let phone = try phone(certificate, key.replacing("agrp", with: "TEAM.shared"))
     #expect(phone.statusOfFinding(["class": "idnt"]) == 0)
@@ -87,7 +87,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "idnt", "agrp": "TEAM.mail"]) == -25300)
   }
 
-  @Test("a locked half locks it")
+  @Test("An identity with a locked part is locked")
   func locked() throws {
     let phone = try phone(certificate, key)
     phone.lock()
@@ -95,7 +95,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "idnt"]) == -25308)
   }
 
-  @Test("is added by reference, also where the certificate already exists")
+  @Test("An identity can be added by reference, even if its certificate exists")
   func adding() throws {
     let identity = try #require(
       try phone(certificate, key).find(["class": "idnt", "r_Ref": true])?.referenceValue)
@@ -112,7 +112,7 @@ struct SecItemIdentityTests {
     #expect(fresh.statusOfAdding(["class": "idnt", "v_Ref": .reference(identity), "acct": "a"]) != 0)
   }
 
-  @Test("deleting by class deletes certificates, then keys; by reference the key only where no other needs it")
+  @Test("Deleting identities by class deletes all parts, and by reference the key only if no other needs it")
   func deleting() throws {
     let byClass = try phone(certificate, key)
     try byClass.delete(["class": "idnt"])
@@ -128,7 +128,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "keys"]) == -25300)
   }
 
-  @Test("its persistent reference deletes it as its reference does; of another class, or with attributes, nothing")
+  @Test("An identity can be deleted by its persistent reference, unless combined with a class or attributes")
   func deletingPersistently() throws {
     let phone = try phone(certificate, certificate.replacing("slnr", with: .bytes("2")), key)
     for (number, keyStatus) in [("1", 0), ("2", -25300)] as [(SecItemValue, Int32)] {
@@ -147,7 +147,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "cert"]) == -25300)
   }
 
-  @Test("The class of identities beside an identity's reference changes nothing in the four calls")
+  @Test("The class of identities beside an identity's reference has no effect on the four calls")
   func classBesideReference() throws {
     let found = try phone(certificate, key).find(["class": "idnt", "r_Ref": true])?.referenceValue
     let query: SecItemQuery = ["class": "idnt", "v_Ref": .reference(try #require(found))]
@@ -163,7 +163,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "keys"]) == -25300)
   }
 
-  @Test("an update changes both halves")
+  @Test("An update changes both parts of an identity")
   func updating() throws {
     let phone = try phone(certificate, key)
     try phone.update(["class": "idnt"], ["labl": "both"])

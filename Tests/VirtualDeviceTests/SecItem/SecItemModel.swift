@@ -1,13 +1,13 @@
 import Basics
 import KeychainFormats
 
-/// What a keychain should hold and answer, as plainly as it can be said: a list of items and the rules of Apple's calls,
-/// without a database, without keys, without the code that it is compared with.
+/// A simple model of a keychain: a list of items and the rules of Apple's calls, without a database, keys, or any code
+/// under test.
 struct SecItemModel {
   enum Kind: CaseIterable { case generic, internet }
   enum Lock { case unlocked, locked, boot }
 
-  /// What makes an item the one it is.
+  /// The primary key of an item.
   struct Key: Hashable {
     var kind: Kind
     var account: String
@@ -37,7 +37,7 @@ struct SecItemModel {
     var secret: String
   }
 
-  /// Absent means any; synchronised items are looked at only where `synchronized` says so.
+  /// A query. `nil` matches anything, and synchronized items match only if `synchronized` includes them.
   struct Query {
     enum Synchronized { case missingRevealFlag, yes, no, any }
     var kind: Kind
@@ -72,7 +72,7 @@ struct SecItemModel {
     app == "both" ? ["TEAM.mail", "TEAM.shop", "TEAM.shared"] : ["TEAM." + app, "TEAM.shared"]
   }
 
-  /// The table of lock states: 0, or what using a key of the class ends with.
+  /// Returns the status of using a key of the class in the current lock state.
   private func status(of protection: ProtectionClass, adding: Bool = false) -> Int32 {
     switch protection {
     case .always, .alwaysThisDeviceOnly: 0
@@ -87,7 +87,7 @@ struct SecItemModel {
     items.removeAll { $0.protection == .whenPasscodeSetThisDeviceOnly }
   }
 
-  // MARK: The calls
+  // MARK: Calls
 
   mutating func add(_ draft: Draft, app: String, now: Double) -> Int32 {
     let groups = Self.groups(of: app)
@@ -111,7 +111,7 @@ struct SecItemModel {
     return 0
   }
 
-  /// The items, or the status that ends the search.
+  /// Returns the items, or the status that ends the search.
   func find(_ query: Query, app: String, all: Bool) -> (status: Int32, items: [Item]) {
     guard let found = matches(query, app) else { return (-34018, []) }
     let rows = all ? found : Array(found.prefix(1))
@@ -173,7 +173,7 @@ struct SecItemModel {
     return found.isEmpty ? -25300 : 0
   }
 
-  /// In the order in which they came; `nil` for a group that is not the app's.
+  /// Returns the matching items in the order in which they were added; `nil` if the group is not the app's.
   private func matches(_ query: Query, _ app: String) -> [Item]? {
     let groups = Self.groups(of: app)
     if let group = query.group, !groups.contains(group) { return nil }

@@ -6,15 +6,15 @@ import Testing
 @testable import Keychains
 @testable import VirtualDevice
 
-/// Random sequences of calls, locks and passcodes, on the keychain and on a plain model of it; they have to agree on
-/// every status and every item. A sequence that fails is shortened before it is told.
-@Suite("SecItem: the keychain and a plain model of it agree")
+/// Runs random sequences of calls, locks and passcode changes on the keychain and on a simple model, and compares every
+/// status and item. A failing sequence is shortened before it is reported.
+@Suite("SecItem: comparison with a model")
 struct SecItemModelTests {
   static let sequencesPerBlock = 2_500
   static let quickSequencesPerBlock = 125
   static let stepsPerSequence = 4...8
 
-  @Test("in 20,000 random sequences, of which a quick run takes 1,000", arguments: 0..<8)
+  @Test("The keychain and a simple model agree in 20,000 random sequences (1,000 in a quick run)", arguments: 0..<8)
   func sequences(_ block: Int) throws {
     let phone = try SecItemPhone()
     for index in 0..<Cases.count(Self.sequencesPerBlock, quick: Self.quickSequencesPerBlock) {
@@ -32,7 +32,7 @@ struct SecItemModelTests {
     }
   }
 
-  /// The shortest sequence that can be reached by leaving out one step after another.
+  /// Returns a failing sequence from which no step can be removed.
   private func shortened(
     _ steps: [SecItemStep], _ isSyncing: Bool, _ phone: SecItemPhone
   ) throws -> [SecItemStep] {
@@ -44,7 +44,7 @@ struct SecItemModelTests {
     return steps
   }
 
-  /// Where the two part, in words; `nil` if they never do.
+  /// Returns the first difference as text, or `nil` if there is none.
   private func difference(_ steps: [SecItemStep], _ isSyncing: Bool, _ phone: SecItemPhone) throws -> String? {
     try phone.reset()
     var run = SecItemRun(phone: phone, isSyncing: isSyncing)
@@ -55,7 +55,7 @@ struct SecItemModelTests {
   }
 }
 
-/// One sequence on its way.
+/// A run of one sequence.
 private struct SecItemRun {
   let phone: SecItemPhone
   var model: SecItemModel
@@ -126,7 +126,7 @@ private struct SecItemRun {
     return found == wanted ? nil : "the keychain gives \(found), the model \(wanted)"
   }
 
-  /// After the last step everything is looked at once more, unlocked.
+  /// Returns a difference between all items after the last step, unlocked.
   func finalDifference() throws -> String? {
     var run = self
     if model.lock != .unlocked { try run.handle(.unlock) }
@@ -142,7 +142,7 @@ private struct SecItemRun {
   }
 }
 
-/// What is compared of an item.
+/// The compared values of an item.
 private struct Facts: Equatable, CustomStringConvertible {
   let description: String
 

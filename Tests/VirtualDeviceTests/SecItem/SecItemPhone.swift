@@ -6,9 +6,9 @@ import TestSupport
 @testable import Keychains
 @testable import VirtualDevice
 
-/// A keychain in memory with a device's keybag around it: several apps, lock states, a passcode, and a person.
+/// A keychain in memory with a device's keybag, several apps, lock states, a passcode and a user.
 final class SecItemPhone {
-  /// The apps of the device. `mail` and `shop` share one group.
+  /// The apps of the device. `mail` and `shop` share a group.
   static let apps: [String: SecItemCaller] = [
     "mail": SecItemCaller(keychainAccessGroups: ["TEAM.mail", "TEAM.shared"]),
     "shop": SecItemCaller(keychainAccessGroups: ["TEAM.shop", "TEAM.shared"]),
@@ -45,7 +45,12 @@ final class SecItemPhone {
   var answer = AuthenticationOutcome.unavailable
   private(set) var requests: [AuthenticationRequest] = []
 
-  /// - Parameter passcode: Empty for a device without one.
+  /// Creates a device.
+  ///
+  /// - Parameters:
+  ///   - seed: The seed of all keys.
+  ///   - passcode: The passcode, or an empty text for none.
+  ///   - store: The keychain, or `nil` to create an empty one in memory.
   init(seed: String = "phone", passcode: String = "1234", store: KeychainStore? = nil) throws {
     self.store = try store ?? KeychainStore.inMemory()
     self.passcode = passcode
@@ -61,7 +66,7 @@ final class SecItemPhone {
     keys = made.classKeys
   }
 
-  /// An empty keychain on a device as it was made, without the cost of making one.
+  /// Resets the keychain and the device to their initial state, without the cost of creating them.
   func reset() throws {
     try store.write { (transaction) throws(KeyhaulError) in
       for kind in ItemKind.allCases { try transaction.database.run("DELETE FROM \(kind.rawValue)") }
@@ -75,16 +80,16 @@ final class SecItemPhone {
     isAsMade = true
   }
 
-  /// A statement on the keychain's own connection.
+  /// Runs a statement on the keychain's own connection.
   func run(_ sql: String) throws {
     try store.write { (transaction) throws(KeyhaulError) in try transaction.database.run(sql) }
   }
 
   private func hardware() throws -> HardwareUID { try HardwareUID(from: SeededRandomSource(seed: hardwareSeed)) }
 
-  // MARK: What happens to the device
+  // MARK: Device state
 
-  /// Nothing locks a device without a passcode.
+  /// Locks the device, unless it has no passcode.
   func lock() {
     guard state == .unlocked, !passcode.isEmpty else { return }
     keys = keys.dropping([.fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
@@ -105,7 +110,7 @@ final class SecItemPhone {
     isAsMade = false
   }
 
-  /// An empty one removes it, and with it the rows that only it protected.
+  /// Changes the passcode. An empty one removes it, together with the items of its class.
   func changePasscode(to new: String) throws {
     let changed = try keybag.changingPasscode(
       from: Secret(utf8: passcode), to: Secret(utf8: new), hardware: hardware(), random: random)
@@ -156,7 +161,7 @@ final class SecItemPhone {
     try SecItemService(store: store).delete(query, caller: Self.caller(app), keys: keys, environment: environment)
   }
 
-  /// What a rule's test compares: Apple's number.
+  /// Returns Apple's status of a call.
   func status(_ call: () throws(SecItemError) -> Void) -> Int32 {
     do throws(SecItemError) {
       try call()

@@ -5,14 +5,14 @@ import Testing
 @testable import Keychains
 @testable import VirtualDevice
 
-@Suite("SecItem: what comes back")
+@Suite("SecItem: results")
 struct SecItemResultTests {
   private let full: SecItemQuery = [
     "class": "genp", "acct": "anna", "svce": .bytes("mail"), "labl": 7, "type": "42", "invi": true,
     "v_Data": .bytes("secret"),
   ]
 
-  @Test("values come back as they were stored: types are kept in blobs, numbers converted")
+  @Test("Blob attributes keep the types of their values, and numbers are converted")
   func values() throws {
     let phone = try SecItemPhone()
     try phone.add(full)
@@ -28,7 +28,7 @@ struct SecItemResultTests {
     #expect(found?["cdat"] == .date(1000) && found?["mdat"] == .date(1000))
   }
 
-  @Test("a search gives every attribute but the secret and the identifiers, an addition those that are meant for it")
+  @Test("A search returns all attributes except secrets and identifiers, and an addition fewer")
   func keys() throws {
     let phone = try SecItemPhone()
     let added = try phone.add(full.replacing("r_Attributes", with: true))
@@ -41,14 +41,14 @@ struct SecItemResultTests {
     #expect(found?["musr"] == .data([]))
   }
 
-  @Test("dates of the caller do not count when an item is added")
+  @Test("Dates of the caller are ignored when an item is added")
   func dates() throws {
     let phone = try SecItemPhone()
     try phone.add(["class": "genp", "cdat": .date(5), "mdat": .date(6)])
     #expect(try phone.find(["class": "genp", "r_Attributes": true])?["cdat"] == .date(1000))
   }
 
-  @Test("an update dates the item now, or a thousandth of a second after where now is not later")
+  @Test("An update sets the modification date to now, or a millisecond later if now is not later")
   func updateDates() throws {
     let phone = try SecItemPhone()
     try phone.add(full)
@@ -60,7 +60,7 @@ struct SecItemResultTests {
     #expect(found?["mdat"] == .date(2000) && found?["cdat"] == .date(1000))
   }
 
-  @Test("an update that fails at one item leaves all as they were")
+  @Test("An update that fails for one item changes none")
   func rollback() throws {
     let phone = try SecItemPhone()
     for account in ["a", "b", "c"] { try phone.add(["class": "genp", "acct": .string(account)]) }
@@ -70,7 +70,7 @@ struct SecItemResultTests {
     }
   }
 
-  @Test("the default group is the app's first, and the application identifier where it has no other")
+  @Test("The default group is the app's first, or the application identifier if there is no other")
   func defaultGroup() {
     let both = SecItemCaller(
       keychainAccessGroups: ["A", "B"], associatedApplicationIdentifiers: ["C"], applicationIdentifier: "D",
@@ -81,7 +81,7 @@ struct SecItemResultTests {
   }
 
   @Test(
-    "a deleted synchronised item leaves a tombstone where iCloud keychain is on; the next one takes its identifiers")
+    "With iCloud Keychain, a deleted synchronized item leaves a tombstone, whose identifiers the next item gets")
   func tombstones() throws {
     let phone = try SecItemPhone()
     phone.isSyncing = true
@@ -95,7 +95,7 @@ struct SecItemResultTests {
     #expect(phone.statusOfFinding(["class": "genp", "sync": true, "tomb": true]) == -25300)
   }
 
-  @Test("u_Tomb decides for local items and for tombstones too (SecItemDb.c, s3dl_should_make_tombstone)")
+  @Test("The key u_Tomb decides about tombstones, also for local items (SecItemDb.c, s3dl_should_make_tombstone)")
   func askedTombstones() throws {
     let phone = try SecItemPhone()
     let search: SecItemQuery = ["class": "genp", "acct": "a"]
@@ -115,7 +115,7 @@ struct SecItemResultTests {
     #expect(phone.statusOfFinding(["class": "genp", "acct": "b"]) == 0)
   }
 
-  @Test("An item that is added as a tombstone stays one until the next add replaces it")
+  @Test("An item that is added as a tombstone stays one until the next addition replaces it")
   func addedTombstone() throws {
     let phone = try SecItemPhone()
     try phone.add(["class": "genp", "acct": "a", "tomb": true])
@@ -126,7 +126,7 @@ struct SecItemResultTests {
     #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == -25300)
   }
 
-  @Test("an App Clip's items are marked in the database")
+  @Test("Items of an App Clip are flagged in the database")
   func appClip() throws {
     let phone = try SecItemPhone()
     try phone.add(["class": "genp"], as: "clip")
@@ -134,7 +134,7 @@ struct SecItemResultTests {
     #expect(try phone.find(["class": "genp", "r_Attributes": true])?["clip"] == nil)
   }
 
-  @Test("before iOS 5 an item without a class could always be read")
+  @Test("Before iOS 5, an item without a class was always accessible")
   func oldDefault() throws {
     let phone = try SecItemPhone()
     phone.defaultProtection = .always
@@ -143,7 +143,7 @@ struct SecItemResultTests {
     #expect(try phone.find(["class": "genp", "r_Attributes": true])?["pdmn"] == "dk")
   }
 
-  @Test("an item on a token is found by its token's reference, opens at all times and shows the object's value")
+  @Test("An item on a token is always accessible, is found by its token reference and returns the object's value")
   func tokens() throws {
     let phone = try SecItemPhone()
     let reference = try phone.add([
@@ -163,7 +163,7 @@ struct SecItemResultTests {
     #expect(phone.statusOfFinding(byReference) == -25300)
   }
 
-  @Test("printing a value tells nothing of it")
+  @Test("The description of a value does not reveal it")
   func printing() {
     let secret = SecItemValue.secret(SensitiveBytes(copying: Array("hunter2".utf8)))
     let value = SecItemValue.dictionary(["v_Data": secret, "acct": "anna", "svce": .bytes("mail")])

@@ -6,12 +6,12 @@ import Testing
 @testable import Keychains
 @testable import VirtualDevice
 
-/// Apple `SecBase.h`, `SecBasePriv.h`: which call ends with which result, one test each.
-@Suite("SecItem: every status has its cause")
+/// Source: Apple `SecBase.h`, `SecBasePriv.h`.
+@Suite("SecItem: causes of each status")
 struct SecItemStatusTests {
   private let item: SecItemQuery = ["class": "genp", "acct": "anna", "v_Data": .bytes("secret")]
 
-  @Test("0 errSecSuccess: a call that did what it was asked")
+  @Test("0 errSecSuccess: a successful call")
   func success() throws {
     let phone = try SecItemPhone()
     #expect(phone.statusOfAdding(item) == 0)
@@ -25,7 +25,7 @@ struct SecItemStatusTests {
     #expect(try SecItemPhone().statusOfFinding(["class": "genp", "m_Policy": .null]) == -4)
   }
 
-  @Test("-34 errSecDiskFull: no page is left for the item, and nothing of it is stored")
+  @Test("-34 errSecDiskFull: no page is left for the item, and nothing is stored")
   func diskFull() throws {
     let phone = try SecItemPhone()
     try phone.run("PRAGMA max_page_count = 1")
@@ -34,7 +34,7 @@ struct SecItemStatusTests {
     #expect(phone.statusOfFinding(["class": "genp"]) == -25300)
   }
 
-  @Test("-36 errSecIO: the database's file takes no writing")
+  @Test("-36 errSecIO: the database cannot be written to")
   func io() throws {
     let phone = try SecItemPhone()
     try phone.add(item)
@@ -48,7 +48,7 @@ struct SecItemStatusTests {
     #expect(try SecItemPhone().statusOfFinding(["acct": "anna"]) == -50)
   }
 
-  @Test("-128 errSecUserCanceled: the dialog was dismissed")
+  @Test("-128 errSecUserCanceled: the user dismissed the dialog")
   func userCanceled() throws {
     let phone = try guarded(.cancel)
     #expect(phone.statusOfFinding(["class": "genp", "r_Data": true]) == -128)
@@ -64,12 +64,12 @@ struct SecItemStatusTests {
     #expect(phone.statusOfFinding(["class": "genp", "u_SystemKeychain": true]) == -34018)
   }
 
-  @Test("-34020 errSecRestrictedAPI: an App Clip's synchronised item")
+  @Test("-34020 errSecRestrictedAPI: a synchronized item of an App Clip")
   func restricted() throws {
     #expect(try SecItemPhone().statusOfAdding(item.replacing("sync", with: true), as: "clip") == -34020)
   }
 
-  @Test("-34020 errSecRestrictedAPI: every call of an App Clip that has other groups than its own")
+  @Test("-34020 errSecRestrictedAPI: any call of an App Clip with other groups than its own")
   func otherGroups() throws {
     let phone = try SecItemPhone()
     #expect(phone.statusOfAdding(item, as: "clip") == 0)
@@ -85,7 +85,7 @@ struct SecItemStatusTests {
     #expect(phone.statusOfFinding(["class": "genp"], as: "clip") == 0)
   }
 
-  @Test("-50 errSecParam: the mark of App Clips in a query")
+  @Test("-50 errSecParam: the App Clip flag in a query")
   func clip() throws {
     let phone = try SecItemPhone()
     #expect(phone.statusOfAdding(item.replacing("clip", with: 1)) == -50)
@@ -96,7 +96,7 @@ struct SecItemStatusTests {
     #expect(phone.statusOfFinding(["class": "genp"]) == 0)
   }
 
-  @Test("-25291 errSecNotAvailable: the keychain was closed, there is none, it is in use, or it is something else")
+  @Test("-25291 errSecNotAvailable: the keychain is closed, missing, in use or damaged")
   func notAvailable() throws {
     let phone = try SecItemPhone()
     try phone.store.close()
@@ -110,14 +110,14 @@ struct SecItemStatusTests {
     #expect(SecItemError(KeyhaulError(.storeDamaged, "")).status.rawValue == -25291)
   }
 
-  @Test("-25291 errSecNotAvailable too: the database layer fails in a way that has no name")
+  @Test("-25291 errSecNotAvailable: an unexpected database error")
   func brokenDatabase() throws {
     let phone = try SecItemPhone()
     try phone.run("ALTER TABLE genp RENAME COLUMN labl TO lost")
     #expect(phone.statusOfAdding(item) == -25291)
   }
 
-  @Test("-25293 errSecAuthFailed: a failed finger, or the passcode class without a passcode")
+  @Test("-25293 errSecAuthFailed: failed authentication, or the passcode class without a passcode")
   func authFailed() throws {
     #expect(try guarded(.deny).statusOfFinding(["class": "genp", "r_Data": true]) == -25293)
     let open = try SecItemPhone(passcode: "")
@@ -131,7 +131,7 @@ struct SecItemStatusTests {
     #expect(phone.statusOfAdding(item) == -25299)
   }
 
-  @Test("-25300 errSecItemNotFound: nothing matches")
+  @Test("-25300 errSecItemNotFound: no match")
   func notFound() throws {
     let phone = try SecItemPhone()
     #expect(phone.statusOfFinding(["class": "genp"]) == -25300)
@@ -144,12 +144,12 @@ struct SecItemStatusTests {
     #expect(try SecItemPhone().statusOfAdding(["class": "genp", "srvr": "h"]) == -25303)
   }
 
-  @Test("-25306 errSecNoSuchClass: a class that there is not")
+  @Test("-25306 errSecNoSuchClass: an unknown class")
   func noSuchClass() throws {
     #expect(try SecItemPhone().statusOfAdding(["class": "note"]) == -25306)
   }
 
-  @Test("-25308 errSecInteractionNotAllowed: a locked class, or a dialog that may not be shown")
+  @Test("-25308 errSecInteractionNotAllowed: a locked class, or a forbidden dialog")
   func interactionNotAllowed() throws {
     let phone = try SecItemPhone()
     phone.lock()
@@ -158,7 +158,7 @@ struct SecItemStatusTests {
       try guarded(.allow).statusOfFinding(["class": "genp", "r_Data": true, "u_AuthUI": "u_AuthUIF"]) == -25308)
   }
 
-  @Test("-26275 errSecDecode: what no key opens is passed over by a search, and gone after it")
+  @Test("-26275 errSecDecode: a search skips and deletes undecryptable items")
   func decode() throws {
     let phone = try SecItemPhone()
     try phone.add(item)
@@ -174,7 +174,7 @@ struct SecItemStatusTests {
     #expect(SecItemError(KeyhaulError(.decode, "")).status.rawValue == -26275)
   }
 
-  @Test("every end of the database's work has Apple's number")
+  @Test("Every error of the database has a status of Apple's")
   func databaseErrors() {
     let expected: [(KeyhaulError.Code, Int32)] = [
       (.duplicateItem, -25299), (.itemNotFound, -25300), (.interactionNotAllowed, -25308), (.authFailed, -25293),
@@ -189,7 +189,7 @@ struct SecItemStatusTests {
     }
   }
 
-  @Test("a name, a number and a sentence each, no two alike")
+  @Test("Every status has a unique name, number and description")
   func names() {
     let all = SecItemStatus.allCases
     #expect(all.count == 26)

@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import VirtualDevice
 
-/// One thing that happens to a device in a random sequence.
+/// A step of a random sequence.
 enum SecItemStep: CustomStringConvertible {
   case add(String, SecItemModel.Draft)
   case find(String, SecItemModel.Query, all: Bool)
@@ -43,7 +43,7 @@ enum SecItemStep: CustomStringConvertible {
   }
 }
 
-/// One of three values, or none at all where that is a choice.
+/// Returns a random value, or `nil` in half of the cases.
 private func maybe<Value>(_ values: [Value], _ random: inout SeededRandom) -> Value? {
   Bool.random(using: &random) ? values.randomElement(using: &random) : nil
 }

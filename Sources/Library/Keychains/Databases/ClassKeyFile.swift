@@ -1,19 +1,21 @@
 package import Basics
 package import KeychainFormats
 
-/// Keys of a device's classes as a file gives them: one JSON object, from the class to 64 hexadecimal digits.
+/// A JSON file with the class keys of a device.
 ///
-/// `{"6": "00ff…", "ck": "…"}`: a class goes by its number, 6 to 12, or by its code, `ak` to `akpu`. Nothing else may stand
-/// in it, and no class twice. The form is ours: no tool's own is documented.
+/// The file is one object that maps each class to 64 hexadecimal digits: `{"6": "00ff…", "ck": "…"}`. A class is named
+/// by its number, 6 to 12, or by its code, `ak` to `akpu`, and may occur once. The format is Keyhaul's own: no other
+/// tool documents one.
 package enum ClassKeyFile {
-  /// The most bytes that are read.
+  /// The largest accepted size of the file, in bytes.
   package static let maximumByteCount = 65_536
-  /// A key's bytes.
+  /// The size of a key, in bytes.
   package static let keyByteCount = 32
 
-  /// Reads the keys. They never leave memory that is wiped.
+  /// Reads the keys. They are held only in memory that is overwritten when it is released.
   ///
-  /// - Throws: `.malformed` with the place, in bytes from 0; no digit of a key is quoted.
+  /// - Throws: `.malformed`, with the offset in bytes, if the file does not have this format; `.databaseOverLimit` if
+  ///   it is too large. The error quotes no digit of a key.
   package static func keys(in file: SensitiveBytes) throws(KeyhaulError) -> [KeyClass: SensitiveBytes] {
     try file.withBytes { (bytes) throws(KeyhaulError) in
       guard bytes.count <= maximumByteCount else {
@@ -28,7 +30,7 @@ package enum ClassKeyFile {
   }
 }
 
-/// The few parts of JSON (RFC 8259) that such a file has.
+/// A parser for the subset of JSON (RFC 8259) that a class key file uses.
 private struct KeyScanner {
   let bytes: UnsafeRawBufferPointer
   var place = 0
@@ -87,7 +89,9 @@ private struct KeyScanner {
     return ProtectionClass.allCases.map(\.keyClass).first { String($0.rawValue) == name }
   }
 
-  /// The places between the quotation marks. No name and no key has a character that would have to be escaped.
+  /// Parses a string without escape sequences, which no class name or key needs.
+  ///
+  /// - Returns: The offsets between the quotation marks.
   private mutating func string() throws(KeyhaulError) -> Range<Int> {
     try expect("\"", "a quoted string is missing")
     let start = place

@@ -3,44 +3,43 @@ package import KeychainCrypto
 package import KeychainFormats
 import KeychainRules
 
-/// A keychain database as its file gives it: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
+/// A keychain database: `keychain-2-debug.db` of a Simulator, or `keychain-2.db` of a device or a Mac.
 ///
-/// It is read from memory: nothing is written, beside the file or anywhere else, and nothing that the file defines, a
-/// trigger or a view, is run. Source: Apple `SecItemSchema.c`, `SecItemDb.c`; no database of a real Simulator was
-/// available.
+/// The database is read from memory. Nothing is written, and no trigger or view in the file runs. Source: Apple
+/// `SecItemSchema.c`, `SecItemDb.c`; no database of a real Simulator was available.
 package struct KeychainDatabase: Sendable {
-  /// The version of its schema; `nil` if the table `tversion` has no row that names one.
+  /// The version of the schema, or `nil` if the table `tversion` does not state one.
   package let schema: SchemaVersion?
-  /// The rows of the item tables in the order genp, inet, cert, keys, each by its row's number.
+  /// The rows of the item tables in the order genp, inet, cert, keys, and by row number within each table.
   package let rows: [Row]
-  /// Tables of items that are not there, or lack a column without which no item can be read.
+  /// The item tables that do not exist, or that lack a column needed to read an item.
   package let missingTables: [ItemKind]
-  /// The column `data` of `metadatakeys` by its class. Those of a Simulator are keys in clear, with eight bytes behind.
+  /// The column `data` of `metadatakeys` for each class. A Simulator's are unencrypted keys, followed by eight bytes.
   package let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
-  /// Whether SQLite finds nothing wrong with its pages, its log applied.
+  /// Whether SQLite finds no fault in the pages after the log is applied.
   package let isIntact: Bool
   /// Whether each index lists every row of its table, after the log is applied.
   package let indexState: DatabaseIndexState
-  /// The bytes of one file that holds all of it, its log applied: a checkpointed copy.
+  /// The whole database as one file, with its log applied.
   package let image: [UInt8]
-  /// What became of the log beside it.
+  /// The use of the database's journal files.
   package let log: DatabaseFacts.LogUse
 
-  /// The version of a schema, "12.11".
+  /// The version of a schema, such as "12.11".
   package struct SchemaVersion: Sendable, Hashable {
-    /// What a daemon of another one refuses where it is higher.
+    /// The major version. A daemon rejects a database with a higher one than its own.
     package let major: Int
-    /// Accepted higher than known.
+    /// The minor version. A daemon also accepts a higher one than its own.
     package let minor: Int
 
-    /// "12.11"
+    /// The version as text, such as "12.11".
     package var text: String { "\(major).\(minor)" }
 
     /// Creates a version.
     ///
     /// - Parameters:
-    ///   - major: What a daemon of another one refuses where it is higher.
-    ///   - minor: Accepted higher than known.
+    ///   - major: The major version.
+    ///   - minor: The minor version.
     package init(major: Int, minor: Int) {
       self.major = major
       self.minor = minor
@@ -51,44 +50,44 @@ package struct KeychainDatabase: Sendable {
   package struct Row: Sendable {
     /// The table.
     package let kind: ItemKind
-    /// Its number in the table.
+    /// The row's number in the table.
     package let number: Int64
-    /// The column `data`: the sealed item. Empty where the column holds no data.
+    /// The column `data`, which is the encrypted item. Empty if the column does not contain data.
     package let sealed: [UInt8]
-    /// The column `sha1`; `nil` if it holds no data, or if the table has no such column.
+    /// The column `sha1`; `nil` if it contains no data, or if the table has no such column.
     package let digest: [UInt8]?
-    /// Whether the table has a column `sha1`; those of iOS 6 and before, schema 5, have none.
+    /// Whether the table has a column `sha1`. In iOS 6 and earlier (schema 5) it does not.
     package let hasDigestColumn: Bool
-    /// Every other column whose name is known, as it stands.
+    /// The stored values of all other known columns.
     package let columns: [AttributeCode: ColumnValue]
 
-    /// The version word of the item without its highest bit; `nil` for fewer than four bytes.
+    /// The version word of the item without its highest bit; `nil` if the item has fewer than four bytes.
     package var version: UInt32? { ItemBlob.versionNumber(of: sealed) }
   }
 
-  /// The most rows of items that a database may have.
+  /// The largest accepted number of item rows in a database.
   package static let maximumItemCount = 200_000
-  /// The most bytes of a database, and of its log.
+  /// The largest accepted size of a database, and of its log, in bytes.
   package static let maximumByteCount = DatabaseImage.maximumByteCount
-  /// How many bytes of a file's start `mayBegin` wants to see.
+  /// The number of bytes that `hasSignature(_:)` needs from the start of a file.
   package static let signatureByteCount = 16
 
-  /// Whether a file that begins so may be an SQLite database.
+  /// Returns whether a file that starts with these bytes may be an SQLite database.
   package static func mayBegin(with start: [UInt8]) -> Bool { start.starts(with: "SQLite format 3\0".utf8) }
 
   /// Reads a database.
   ///
   /// - Parameters:
   ///   - file: The whole file, at most 256 MiB.
-  ///   - log: The whole file `-wal` that was beside it; empty where none was.
-  ///   - journal: The whole file `-journal` that was beside it; empty where none was.
-  /// - Throws: `.notADatabase` for no SQLite database, `.unknownDatabase` for none of a keychain, `.databaseDamaged`,
-  ///   `.databaseOverLimit`, and `.databaseFailed` where SQLite does not work.
+  ///   - log: The whole `-wal` file, or empty if there is none.
+  ///   - journal: The whole `-journal` file, or empty if there is none.
+  /// - Throws: `.notADatabase` if the file is not an SQLite database, `.unknownDatabase` if it is not a keychain,
+  ///   `.databaseDamaged`, `.databaseOverLimit`, and `.databaseFailed` if SQLite does not work.
   package init(file: [UInt8], log: [UInt8] = [], journal: [UInt8] = []) throws(KeyhaulError) {
     try self.init(file: file, log: log, journal: journal, acceptingAtMost: Self.maximumItemCount)
   }
 
-  /// The same with another limit of rows.
+  /// Reads a database with another limit on the number of item rows.
   package init(
     file: [UInt8], log: [UInt8], journal: [UInt8] = [], acceptingAtMost limit: Int
   ) throws(KeyhaulError) {
@@ -143,8 +142,8 @@ package struct KeychainDatabase: Sendable {
     self.log = use
   }
 
-  /// With what its log has committed, or without the change that its journal takes back: a database has one of the two, and
-  /// beside a log with content a journal is not looked at.
+  /// Opens the database with the committed changes of its log, or without the unfinished change of its journal. A
+  /// database has one of the two: beside a log with content, the journal is ignored.
   private static func opened(
     _ image: DatabaseImage, _ logBytes: [UInt8], _ journalBytes: [UInt8]
   ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
@@ -166,7 +165,7 @@ package struct KeychainDatabase: Sendable {
     }
   }
 
-  /// What another file leaves of a database, where that is an intact one of items; the database alone otherwise.
+  /// Applies a journal file if the result is an intact keychain database. Otherwise opens the database without it.
   private static func settled(
     _ image: DatabaseImage, as use: DatabaseFacts.LogUse, _ other: String,
     _ change: () throws(KeyhaulError) -> DatabaseImage
@@ -174,7 +173,7 @@ package struct KeychainDatabase: Sendable {
     do throws(KeyhaulError) {
       let changed = try change()
       let database = try KeychainConnection(changed)
-      // One of another database may be intact, and none of a keychain.
+      // The log of another database may result in an intact database that is not a keychain.
       if try database.isIntact(), try holdsItems(database) { return (database, changed, use) }
     } catch {
       guard error.code == .databaseDamaged || error.code == .notADatabase else { throw error }
@@ -186,13 +185,13 @@ package struct KeychainDatabase: Sendable {
     return (alone, image, .foreign)
   }
 
-  /// Whether a table of items is there.
+  /// Returns whether the database has an item table.
   private static func holdsItems(_ database: KeychainConnection) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases where try database.columns(of: kind.rawValue) != nil { return true }
     return false
   }
 
-  /// The low eight bits of both columns: the others are flags of the daemon.
+  /// Returns the schema version from the low eight bits of both columns. The other bits are flags of the daemon.
   static func schema(of database: KeychainConnection) throws(KeyhaulError) -> SchemaVersion? {
     guard let columns = try database.columns(of: "tversion"), columns.contains("version") else { return nil }
     let minor = columns.contains("minor") ? "minor" : "0"
@@ -224,12 +223,12 @@ package struct KeychainDatabase: Sendable {
     return keys
   }
 
-  /// There are seven classes.
+  /// A generous limit: there are seven classes.
   private static let maximumKeyRowCount = 1000
 }
 
 extension ColumnValue {
-  /// The bytes of a text or of data; none of a number.
+  /// The number of bytes in a text or blob, and 0 for other values.
   fileprivate var byteCount: Int {
     switch self {
     case .text(let bytes), .blob(let bytes): bytes.count
@@ -239,41 +238,42 @@ extension ColumnValue {
 }
 
 extension KeychainDatabase {
-  /// The keys that open its items: those of a Simulator are in the database itself.
+  /// Returns the keys that decrypt the items. A Simulator's keys are in the database itself.
   ///
-  /// - Parameter classKeys: Of a device, 32 bytes for each class: its own keybag's, not a backup's.
-  /// - Throws: `.malformed` for a key of another length.
+  /// - Parameter classKeys: The 32-byte keys of a device's own keybag, not of a backup's, for each class.
+  /// - Throws: `.malformed` if a key has another length.
   package func keys(
     classKeys: [KeyClass: SensitiveBytes] = [:]
   ) throws(DataProtectionError) -> DatabaseKeys {
     try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys, classKeys: classKeys)
   }
 
-  /// Every row with what of it opens, in the order of `rows`; none is left out.
+  /// Decrypts every row in the order of `rows`, including those that cannot be decrypted completely.
   ///
-  /// - Throws: What is not an item's fault.
+  /// - Throws: An error that is not the fault of a single item.
   package func opened(with keys: DatabaseKeys) throws(DataProtectionError) -> [OpenedRow] {
     var all: [OpenedRow] = []
     for row in rows { all.append(try OpenedRow(row, opened: keys.open(row: row.sealed, kind: row.kind))) }
     return all
   }
 
-  /// Whether an item has no key because the database itself has none for its class: then nothing opens it.
+  /// Returns whether the item cannot be decrypted because the database itself has no key for its class.
   package func lacksKey(of opened: OpenedDatabaseItem) -> Bool {
     guard opened.fault?.place == .metadataClassKey, let keyClass = opened.keyClass else { return false }
     return wrappedMetadataKeys[keyClass.withoutGeneration]?.isEmpty ?? true
   }
 
-  /// A row with what of it opens.
+  /// A row and the result of decrypting it.
   package struct OpenedRow: Sendable {
     /// The row.
     package let row: Row
-    /// What of it opens, and what keeps the rest shut.
+    /// The decrypted parts of the item, and the fault that prevents decrypting the rest.
     package let opened: OpenedDatabaseItem
-    /// Whether the column `sha1` is the digest of the content; `nil` if the secret is shut or there is no such column.
+    /// Whether the column `sha1` is the digest of the content; `nil` if the secret was not decrypted or there is no
+    /// such column.
     package let hasFittingDigest: Bool?
-    /// The columns that say something else than the attributes do from which they are made; none where the attributes
-    /// are shut.
+    /// The columns whose values differ from the attributes that they are made from; empty if the attributes were not
+    /// decrypted.
     package let differingColumns: [AttributeCode]
 
     init(_ row: Row, opened: OpenedDatabaseItem) {
@@ -284,15 +284,15 @@ extension KeychainDatabase {
       differingColumns = opened.item.map { Self.differences(of: row, from: $0) } ?? []
     }
 
-    /// What stands in a column alone, or is made again from something else: nothing in the item tells it.
+    /// Columns whose values cannot be compared, because they are not made from an attribute of the same name.
     private static let ownColumns: Set<AttributeCode> = [.appClip, .accessControl]
 
     private static func differences(of row: Row, from item: KeychainItem) -> [AttributeCode] {
       ColumnDefinitions.all(of: row.kind).compactMap { definition in
         guard let stored = row.columns[definition.code], !ownColumns.contains(definition.code) else { return nil }
-        // Of an absent attribute some releases write the default of its kind, others nothing.
+        // For an absent attribute, some releases write the default of its kind and others NULL.
         if stored == .null, item[definition.code] == nil { return nil }
-        // A value that no column can have is the item's own matter.
+        // A value that cannot be stored in a column is a fault of the item, not a difference.
         guard let expected = try? ItemColumns.value(item[definition.code], for: definition) else { return nil }
         if stored.isSame(as: expected) || !row.hasDigestColumn && holdsValue(stored, of: item, definition) {
           return nil
@@ -301,7 +301,8 @@ extension KeychainDatabase {
       }
     }
 
-    /// Whether a column that newer schemas hash holds the value itself, as some of schema 5 do (`kcls` of iOS 6.1).
+    /// Whether a column that newer schemas hash contains the unhashed value, as in some databases of schema 5 (`kcls`
+    /// of iOS 6.1).
     private static func holdsValue(
       _ stored: ColumnValue, of item: KeychainItem, _ definition: AttributeDefinition
     ) -> Bool {
@@ -313,7 +314,8 @@ extension KeychainDatabase {
 }
 
 extension ColumnValue {
-  /// Whether a daemon takes both for the same: an empty text and empty data are, and a date may stand as a whole number.
+  /// Returns whether the daemon treats both values as equal. An empty text equals an empty blob, and a date may be
+  /// stored as an integer.
   fileprivate func isSame(as other: ColumnValue) -> Bool {
     if self == other || isEmptyTextOrBlob && other.isEmptyTextOrBlob { return true }
     if case .real(let seconds) = other { return realValue == seconds }

@@ -4,12 +4,12 @@ import KeychainFormats
 import KeychainRules
 
 extension KeychainDump {
-  /// A keychain's own database as a keychain that verbs read: every row is an item, those that do not open too.
+  /// Creates a dump with every row of a keychain database, including rows that cannot be decrypted.
   ///
   /// - Parameters:
-  ///   - database: The rows.
-  ///   - rows: The same with what of them opened, in their order.
-  ///   - hasGivenKeys: Whether keys of classes were given.
+  ///   - database: The database.
+  ///   - rows: The decrypted rows of the database, in its order.
+  ///   - hasGivenKeys: Whether the user provided class keys.
   package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.OpenedRow], hasGivenKeys: Bool) {
     let items = rows.enumerated().map { place, row in
       DumpedItem(
@@ -28,7 +28,7 @@ extension KeychainDump {
 }
 
 extension KeychainDatabase.OpenedRow {
-  /// What of it is in clear, with the mark of an App Clip, which stands in a column alone.
+  /// The decrypted content, with the App Clip flag. The flag is only in a column, not in the encrypted item.
   fileprivate var content: DumpedItem.Content {
     let content = DumpedItem.Content(opened)
     guard let mark = row.columns[.appClip]?.integerValue, mark != 0 else { return content }
@@ -46,7 +46,7 @@ extension KeychainDatabase.OpenedRow {
 }
 
 extension KeychainDatabase {
-  /// Whether its keys lie in it as a Simulator's key store leaves them: all of them, and there are some.
+  /// Whether the database has keys, all in the form that a Simulator's key store writes.
   fileprivate var keepsItsKeys: Bool {
     let keys = wrappedMetadataKeys.values.filter { !$0.isEmpty }
     return !keys.isEmpty && keys.allSatisfy { SimulatorKeyStore.of($0) != nil }

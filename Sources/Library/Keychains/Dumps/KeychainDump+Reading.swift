@@ -2,27 +2,27 @@ package import Basics
 import KeychainFormats
 
 extension KeychainDump {
-  /// How many bytes of a file's start `mayBegin` wants to see.
+  /// The number of bytes that `hasSignature(_:)` needs from the start of a file.
   package static let signatureByteCount = 64
 
-  /// Whether a file that begins so may be a dump: a property list or JSON, as no backup in one file is.
+  /// Returns whether a file that starts with these bytes may be a dump: a property list or JSON, unlike a backup in one
+  /// file.
   package static func mayBegin(with start: [UInt8]) -> Bool {
     isBinary(start) || XMLPlist.isXML(start) || isJSON(start)
   }
 
-  /// Reads a dump, whichever form it has.
+  /// Reads a dump in any known format. An entry that cannot be used does not prevent reading the others.
   ///
-  /// One entry that cannot be used never stops the others.
-  /// - Parameter bytes: The whole file. They are in clear where it lies; what is a secret of an item is copied into memory
-  ///   that is wiped.
-  /// - Throws: `.unreadableDump` for bytes that are no property list or JSON, `.unknownDump` for those that are none of a
-  ///   keychain, `.backupKeychain` for the sealed keychain of a backup, `.dumpOverLimit`, and `.dumpFailed` where the
-  ///   ciphers that open sealed entries do not work.
+  /// - Parameter bytes: The whole file. Secrets of items are copied into memory that is overwritten when it is
+  ///   released; the file's own bytes are not.
+  /// - Throws: `.unreadableDump` if the bytes are neither a property list nor JSON, `.unknownDump` if they are not a
+  ///   keychain dump, `.backupKeychain` for the encrypted keychain of a backup, `.dumpOverLimit`, and `.dumpFailed` if
+  ///   the ciphers that decrypt entries do not work.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     try self.init(parsing: bytes, acceptingAtMost: Self.maximumItemCount)
   }
 
-  /// The same with another limit of entries.
+  /// Reads a dump with another limit on the number of entries.
   package init(parsing bytes: [UInt8], acceptingAtMost limit: Int) throws(KeyhaulError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw KeyhaulError(

@@ -3,15 +3,16 @@ package import KeychainCrypto
 package import KeychainFormats
 import KeychainRules
 
-/// A Simulator's keychain database that is changed: held alone from the first look on, and all changes at once or none.
+/// A Simulator's keychain database, opened for changes.
 ///
-/// Its schema stays as it is, and so does every row that no change names. Whether a real Simulator accepts what is written
-/// was never tried: what its daemon expects is known from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
+/// The database is locked exclusively from the start, and either all changes are committed or none. The schema and all
+/// rows that no change names stay as they are. Whether a real Simulator accepts the result was never tried; the
+/// daemon's requirements come from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
 ///
-/// Not to be used from two threads at once.
+/// Not safe for use from several threads at once.
 package final class SimulatorKeychain {
   let database: KeychainConnection
-  /// `nil` for one in memory.
+  /// The path of the file, or `nil` if the database is in memory.
   private let path: String?
   private let schema: KeychainDatabase.SchemaVersion
   private let columns: [ItemKind: Set<String>]
@@ -21,36 +22,36 @@ package final class SimulatorKeychain {
   var keys: DatabaseKeys
   let store: SimulatorKeyStore
 
-  /// What became of an item that was put in.
+  /// The result of inserting an item.
   package enum Placement: Sendable, Hashable {
-    /// It was not there.
+    /// There was no item with the same primary key.
     case added
-    /// It took the place of the one with the same primary key, and keeps its row and its persistent reference.
+    /// The item replaced the one with the same primary key. The row number and the persistent reference stay.
     case replaced
-    /// One with the same primary key was there, and stays.
+    /// There was an item with the same primary key, which was kept.
     case kept
   }
 
-  /// The newest schema that is written to; a newer one is only read.
+  /// The newest schema that can be changed. Newer ones can only be read.
   package static let newestSchema = KeychainDatabase.SchemaVersion(major: 12, minor: 11)
 
-  /// Opens a database that is there.
+  /// Opens an existing database.
   ///
   /// - Parameters:
-  ///   - path: The file; its log lies beside it.
-  ///   - random: Where keys and references of new rows come from.
-  /// - Throws: `.databaseBusy` where somebody has it open, `.databaseNotWritable`, `.unchangeable` for a newer schema, for triggers or
-  ///   views, and for keys that are not a Simulator's; and what reading it throws.
+  ///   - path: The path of the database. Its log is beside it.
+  ///   - random: The source of keys and of references for new rows.
+  /// - Throws: `.databaseBusy` if another process has it open, `.databaseNotWritable`, `.unchangeable` if the schema is
+  ///   newer, if there are triggers or views, or if the keys are not a Simulator's; and all errors of reading it.
   package convenience init(
     path: String, random: any RandomSource = SystemRandomSource()
   ) throws(KeyhaulError) {
     try self.init(try KeychainConnection(path: path), path, random)
   }
 
-  /// Begins an empty one in memory, of the newest schema that is written to; `committed` gives its file.
+  /// Creates an empty database in memory, with the newest schema that can be changed.
   ///
-  /// - Parameter tables: The statements that make the tables of items, of the version and of the keys.
-  /// - Throws: `.databaseFailed` where SQLite does not take them.
+  /// - Parameter tables: The statements that create the tables of items, of the version and of the keys.
+  /// - Throws: `.databaseFailed` if SQLite rejects a statement.
   package convenience init(
     making tables: [String], random: any RandomSource = SystemRandomSource()
   ) throws(KeyhaulError) {
@@ -112,7 +113,7 @@ package final class SimulatorKeychain {
     }
   }
 
-  /// What SQL would run of the database's own when a row changes. A Simulator's has neither.
+  /// Rejects triggers and views, which SQL could run when a row changes. A Simulator's database has neither.
   private static func refuseDefinitions(in database: KeychainConnection) throws(KeyhaulError) {
     try database.forEachRow("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
       (row) throws(KeyhaulError) in
@@ -122,16 +123,16 @@ package final class SimulatorKeychain {
     }
   }
 
-  /// Names what is not the database's fault.
+  /// Converts an error that is not the database's fault.
   static func working<Result>(
     _ work: () throws(DataProtectionError) -> Result
   ) throws(KeyhaulError) -> Result {
     try converting({ KeyhaulError(.databaseFailed, $0.reason) }, work)
   }
 
-  /// Deletes every row of these access groups, as their columns name them, marks of deleted items too.
+  /// Deletes every row, including tombstones, whose column names one of these access groups.
   ///
-  /// - Returns: How many rows.
+  /// - Returns: The number of deleted rows.
   package func removeItems(ofGroups groups: [String]) throws(KeyhaulError) -> Int {
     var count = 0
     for kind in ItemKind.allCases {
@@ -142,12 +143,12 @@ package final class SimulatorKeychain {
     return count
   }
 
-  /// Puts an item in, under new keys of its own.
+  /// Inserts an item, encrypted with a new item key.
   ///
   /// - Parameters:
-  ///   - item: The item in clear; one without a persistent reference gets one.
-  ///   - replacing: Whether it takes the place of one with the same primary key.
-  /// - Throws: `.malformed` for an item that cannot be sealed, with the reason.
+  ///   - item: The decrypted item. An item without a persistent reference gets one.
+  ///   - replacing: Whether the item replaces one with the same primary key.
+  /// - Throws: `.malformed`, with the reason, if the item cannot be encrypted.
   package func put(_ item: KeychainItem, replacing: Bool) throws(KeyhaulError) -> Placement {
     var item = item
     let present = try presentRow(like: item)
@@ -172,10 +173,10 @@ package final class SimulatorKeychain {
     return .added
   }
 
-  /// Gives a row another item, under new keys of its own; it keeps its persistent reference where the item has it.
+  /// Replaces the item of a row, encrypted with a new item key. The persistent reference is kept if the item has it.
   ///
-  /// - Throws: `.duplicate` where another row has the item's primary key; `.malformed` for an item that cannot be sealed,
-  ///   and where there is no such row.
+  /// - Throws: `.databaseDuplicate` if another row has the item's primary key; `.malformed` if the item cannot be
+  ///   encrypted or the row does not exist.
   package func replace(row: Int64, with item: KeychainItem) throws(KeyhaulError) {
     if let present = try presentRow(like: item), present.number != row {
       throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
@@ -187,7 +188,7 @@ package final class SimulatorKeychain {
 
   /// Deletes a row.
   ///
-  /// - Throws: `.malformed` where there is none.
+  /// - Throws: `.malformed` if the row does not exist.
   package func remove(row: Int64, of kind: ItemKind) throws(KeyhaulError) {
     guard try database.run("DELETE FROM main.\(kind.rawValue) WHERE rowid = ?", [.integer(row)]) == 1 else {
       throw KeyhaulError(.malformed, "a row no longer exists")
@@ -214,7 +215,7 @@ package final class SimulatorKeychain {
     try database.hasContent(of: image)
   }
 
-  /// Makes all changes last. Nothing can be changed afterwards.
+  /// Commits all changes. Nothing can be changed afterwards.
   ///
   /// If SQLite reports a failure, the file is opened again. The content that SQLite then reads decides whether the
   /// change was made.
@@ -239,7 +240,10 @@ package final class SimulatorKeychain {
     }
   }
 
-  /// Makes all changes last, and lends the whole file: its secrets are not encrypted in it. Nothing can be changed afterwards.
+  /// Commits all changes and lends the bytes of the whole file, whose secrets are not protected. Nothing can be changed
+  /// afterwards.
+  ///
+  /// - Returns: The closure's result, or `nil` if the commit fails.
   package func committed<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -257,7 +261,7 @@ package final class SimulatorKeychain {
     var values: [ColumnValue] = []
     for definition in ColumnDefinitions.primaryKey(of: item.kind) where own.contains(definition.code.rawValue) {
       let value = try column(item[definition.code], definition)
-      // Empty data stands as a text or as data.
+      // Empty data may be stored as text or as a blob.
       let name = "\"\(definition.code.rawValue)\""
       conditions.append(value.isEmptyTextOrBlob ? "(\(name) = ? OR \(name) = x'')" : "\(name) = ?")
       values.append(value)
@@ -295,7 +299,7 @@ package final class SimulatorKeychain {
     return values
   }
 
-  /// Columns that are not made of the attribute of their name.
+  /// Columns whose values are not made from the attribute of the same name.
   private static let writtenApart: Set<AttributeCode> = ["rowid", "data", "sha1", .appClip]
 
   private static func bytes(of blob: DatabaseItemBlob) throws(ItemCryptoError) -> [UInt8] {
@@ -328,7 +332,8 @@ package final class SimulatorKeychain {
 }
 
 extension SimulatorKeychain {
-  /// Makes the key of a class that no row has needed yet. One that is there is never replaced: it opens other rows.
+  /// Creates the key of a class if the database has none. An existing key is never replaced, because other rows need
+  /// it.
   func provideKey(of protection: ProtectionClass) throws(KeyhaulError) {
     let keyClass = protection.keyClass
     guard wrappedMetadataKeys[keyClass]?.isEmpty ?? true else { return }

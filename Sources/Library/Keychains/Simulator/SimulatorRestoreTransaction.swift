@@ -13,7 +13,7 @@ package final class SimulatorRestoreTransaction {
   private var present: [PrimaryKey: Present] = [:]
 
   private struct Present {
-    /// `nil` for an item that this restore has added.
+    /// `nil` if this restore has added the item.
     let row: RowReference?
     let existing: ExistingRow
     let item: KeychainItem?

@@ -1,9 +1,9 @@
-/// The tables of a Simulator's keychain besides those of items, of the version and of the keys: without them its daemon
-/// takes a database for a damaged one and deletes it.
+/// The tables of a Simulator's keychain that contain no items, version or keys. Without them, the daemon considers a
+/// database damaged and deletes it.
 ///
 /// Source: Apple `SecItemSchema.c`, `SecItemDb.c`, Security-61901; schema 12.11, of iOS 18 and later.
 enum SimulatorSchema {
-  /// Each as it follows `CREATE TABLE`.
+  /// The definitions, each as it follows `CREATE TABLE`.
   static let otherTables = [
     """
     outgoingqueue(ckzone TEXT NOT NULL,UUID TEXT,parentKeyUUID TEXT NOT NULL,action TEXT NOT NULL,\

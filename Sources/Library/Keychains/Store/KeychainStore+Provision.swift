@@ -4,16 +4,19 @@ package import KeychainFormats
 package import KeychainRules
 
 extension KeychainStore {
-  /// Puts items in place that bring their dates along, as a device made from a description needs. Everything else is as
-  /// for added items. All of them or, where one cannot be added, none.
+  /// Adds items with their own dates, as creating a device from a description requires. Everything else is as for added
+  /// items. Either all items are added or none.
   ///
   /// - Parameters:
-  ///   - keepsIdentifiers: Whether items also bring their UUID, their persistent reference and their user along, as those of
-  ///     another keychain do.
-  ///   - isUnfinished: Whether the file is of no use to anybody until this has returned, and thrown away where the process
-  ///     ends before. Every page goes into it at once then; in the log each would stand before it stands here.
-  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.storeBusy` where the file is
-  ///   unfinished and somebody else has it open.
+  ///   - items: The items to add.
+  ///   - keepsIdentifiers: Whether items also keep their UUID, their persistent reference and their user, as in a copy
+  ///     of another keychain.
+  ///   - isUnfinished: Whether the file is deleted if the process ends before this method returns. Pages are then
+  ///     written directly to the file, without the log.
+  ///   - keys: The class keys of the device.
+  ///   - random: The source of identifiers and keys.
+  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.storeBusy` if
+  ///   `isUnfinished` is set and another process has the file open.
   package func provision(
     _ items: some Collection<KeychainItem>, keepsIdentifiers: Bool = false, isUnfinished: Bool = false,
     keys: ClassKeys,
@@ -56,7 +59,7 @@ extension KeychainStore {
 }
 
 extension KeychainItem {
-  /// Those that another item has, in the form that a row takes.
+  /// Copies the UUID, persistent reference and user of another item, if they are valid in a row.
   fileprivate mutating func takeIdentifiers(of other: KeychainItem) {
     if let uuid = other[.uuid]?.stringValue { self[.uuid] = .string(uuid) }
     if let reference = other[.persistentReference]?.dataValue, reference.count == 16 {
@@ -67,10 +70,10 @@ extension KeychainItem {
 }
 
 extension KeychainStore {
-  /// Adds an item and takes it back in the same transaction, to learn whether it could be added. The file stays as it is.
+  /// Adds an item and rolls the transaction back, to check whether the item can be added. The file is not changed.
   ///
-  /// - Returns: The item as it would be stored; its dates and identifiers are of this attempt alone.
-  /// - Throws: What `add` throws.
+  /// - Returns: The item as it would be stored. Its dates and identifiers are valid only for this attempt.
+  /// - Throws: The errors of `add`.
   package func rehearseAdding(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeyhaulError) -> StoredItem {
@@ -79,11 +82,11 @@ extension KeychainStore {
     }
   }
 
-  /// Changes what a query means and takes it back in the same transaction, to learn whether it could be changed. The file
-  /// stays as it is.
+  /// Updates the matching items and rolls the transaction back, to check whether they can be updated. The file is not
+  /// changed.
   ///
-  /// - Returns: How many items would be changed.
-  /// - Throws: What `update` throws.
+  /// - Returns: The number of items that would be updated.
+  /// - Throws: The errors of `update`.
   @discardableResult
   package func rehearseUpdating(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
@@ -96,7 +99,7 @@ extension KeychainStore {
     return count
   }
 
-  /// Runs the closure in a transaction that is taken back whatever comes of it.
+  /// Runs the closure in a transaction that is always rolled back.
   private func rehearse<Value>(
     _ body: (KeychainTransaction) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -114,7 +117,7 @@ extension KeychainStore {
   }
 }
 
-/// How a transaction ends that is taken back whatever came of it.
+/// The end of a transaction that is always rolled back.
 private enum Rehearsal: Error {
   case done
   case failed(KeyhaulError)

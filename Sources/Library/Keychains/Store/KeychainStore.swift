@@ -12,38 +12,39 @@ import Synchronization
   import Foundation
 #endif
 
-/// A device's keychain: Apple's `keychain-2.db`, its items sealed under the device's class keys.
+/// A device's keychain: Apple's `keychain-2.db`, with items encrypted by the device's class keys.
 ///
-/// Keys are lent for each call and never kept. Every call that changes something is one transaction: killed at any
-/// moment, the file holds what was there before or what should be there after. May be used from several threads; calls
-/// take turns. A closure that is handed a row or a transaction must not call the store again.
+/// Each call borrows the keys and keeps none. A call that changes something is one transaction: if the process is
+/// killed, the file has either the old or the new content. A store may be used from several threads, and calls run one
+/// after another. A closure that receives a row or a transaction must not call the store.
 ///
 /// After `close()` every call throws `.closed`.
 package final class KeychainStore: Sendable {
-  /// From when on a finished call survives a power cut. What kills no more than the process never undoes one.
+  /// The time from which a finished call survives a power failure. Killing the process never undoes a finished call.
   package enum Durability: Sendable {
-    /// When the call returns: it waits for the disk.
+    /// When the call returns. It waits for the disk.
     case eachCall
-    /// When `close()` returns: many calls in a row wait for the disk once.
+    /// When `close()` returns. Many calls wait for the disk once.
     case onClose
   }
 
   private let queue: DatabaseQueue
   private let durability: Durability
   private let shouldContinue: @Sendable () -> Bool
-  /// Read and written on the queue alone.
+  /// Accessed only on the queue.
   private nonisolated(unsafe) var isClosed = false
   private let commits = Atomic<Int>(0)
 
-  /// How many transactions that may have changed something were committed through this value.
+  /// The number of committed transactions of this store that may have changed something.
   package var commitCount: Int { commits.load(ordering: .acquiring) }
 
-  /// How long a call waits for another process that is writing.
+  /// The time that a call waits for another process that is writing, in seconds.
   private static let busySeconds = 5
-  /// The pause, in milliseconds, between checks whether the wait has ended or is no longer wanted.
+  /// The pause between checks for the end of the wait, in milliseconds.
   private static let busyPause = 10
-  /// After how many pages of 4 KiB the log is written back into the file. One item changes about twenty pages, and many
-  /// items the same ones, so that SQLite's own number, 1000, would write each of them again and again.
+  /// The number of log pages (4 KiB each) after which SQLite merges the log into the file. One item changes about
+  /// twenty pages, and many items change the same ones, so SQLite's default of 1000 would write each of them
+  /// repeatedly.
   private static let checkpointPageCount = 4000
 
   private init(
@@ -54,9 +55,9 @@ package final class KeychainStore: Sendable {
     self.shouldContinue = shouldContinue
   }
 
-  /// Makes an empty keychain in a new file of mode 0600.
+  /// Creates an empty keychain in a new file of mode 0600.
   ///
-  /// - Throws: `.storeIO` where something is at the path already.
+  /// - Throws: `.storeIO` if something exists at the path.
   package static func create(at path: String) throws(KeyhaulError) -> KeychainStore {
     let file = DatabaseFile(at: path)
     try file.create()
@@ -71,17 +72,17 @@ package final class KeychainStore: Sendable {
     }
   }
 
-  /// Opens a keychain after its schema was compared with Apple's. Rows that hold empty data in the form which Apple's
-  /// daemon does not find are given the other in one transaction (`EmptyData`); what the items are stays as it is.
+  /// Opens a keychain after comparing its schema with Apple's. Empty data in the form that Apple's daemon does not find
+  /// is normalized in one transaction (`EmptyData`), which does not change any item.
   ///
   /// - Parameters:
-  ///   - path: The database, `keychain-2.db` in a device's directory.
-  ///   - durability: When a change is safe from a power cut.
-  ///   - isForReading: Whether such rows stay as they are. They are found all the same.
-  ///   - shouldContinue: Asked between items by what changes many of them. Where it answers `false` the change is taken back
-  ///     and ends with `.cancelled`.
-  /// - Throws: `.storeDamaged` for a link, a file that is not a database, or one with another schema, a trigger or a view;
-  ///   `.notAvailable` if there is no file; `.storeBusy`.
+  ///   - path: The path of `keychain-2.db` in a device's folder.
+  ///   - durability: The time from which a change survives a power failure.
+  ///   - isForReading: Whether empty data is left as it is. Searches find such rows too.
+  ///   - shouldContinue: Called between items of a change of many items. If it returns `false`, the change is rolled
+  ///     back and throws `.cancelled`.
+  /// - Throws: `.storeDamaged` for a link, a file that is not a database, or one with another schema, a trigger or a
+  ///   view; `.notAvailable` if there is no file; `.storeBusy`.
   package static func open(
     at path: String, durability: Durability = .eachCall, isForReading: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
@@ -95,7 +96,7 @@ package final class KeychainStore: Sendable {
     return store
   }
 
-  /// An empty keychain that is gone with its last holder.
+  /// Creates an empty keychain in memory.
   package static func inMemory() throws(KeyhaulError) -> KeychainStore {
     let queue = try translatingErrors { try DatabaseQueue(configuration: configuration(.eachCall) { true }) }
     let store = KeychainStore(queue, .eachCall)
@@ -103,17 +104,17 @@ package final class KeychainStore: Sendable {
     return store
   }
 
-  /// Writes the log back into the file and closes it; without it the last holder's end does the same. Closing again does
-  /// nothing.
+  /// Merges the log into the file and closes it. Deinitialization does the same, but ignores errors. Closing again has
+  /// no effect.
   ///
-  /// - Throws: Where what was changed may not be on the disk yet. The keychain is closed all the same.
+  /// - Throws: An error if changes may not be on the disk yet. The keychain is closed regardless.
   package func close() throws(KeyhaulError) {
     try translatingErrors {
       defer { try? queue.close() }
       try queue.writeWithoutTransaction { database in
         guard !isClosed else { return }
         isClosed = true
-        // What closing does by itself, but that fails without a word.
+        // Closing also merges the log, but does not report errors.
         if durability == .onClose { try database.translatingErrors { try database.checkpoint(.full) } }
       }
       try queue.close()
@@ -122,13 +123,13 @@ package final class KeychainStore: Sendable {
 
   /// Compares every index with its table, before items are changed. For 100,000 items this took 0.7 s.
   ///
-  /// - Throws: `.storeDamaged` if an index does not list every row. A missing row would not be found, and would be added a
-  ///   second time.
+  /// - Throws: `.storeDamaged` if an index does not list every row. A missing row would not be found, and would be
+  ///   added a second time.
   package func requireSoundIndexes() throws(KeyhaulError) {
     try read { (transaction) throws(KeyhaulError) in try SchemaCheck.verifyIndexes(transaction.database) }
   }
 
-  /// How many items of a kind there are, tombstones apart.
+  /// Returns the number of items of a kind, without tombstones.
   package func count(of kind: ItemKind) throws(KeyhaulError) -> Int {
     try read { (transaction) throws(KeyhaulError) in
       try transaction.count(kind, .singleUser(includingTombstones: false))
@@ -137,7 +138,7 @@ package final class KeychainStore: Sendable {
 
   // MARK: Transactions
 
-  /// One transaction that sees one state and changes nothing.
+  /// Runs the closure in a transaction that sees one state and changes nothing.
   package func read<Value>(
     _ body: (KeychainTransaction) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -145,8 +146,8 @@ package final class KeychainStore: Sendable {
       try queue.unsafeRead { database in
         try checkOpen()
         var value: Value?
-        // Taken back instead of GRDB's own reading, which sets a flag of SQLite that every prepared statement is compiled
-        // again after.
+        // A rollback replaces GRDB's own read access, which sets a flag of SQLite that requires all statements to be
+        // prepared again.
         try database.translatingErrors {
           try database.inTransaction(.deferred) {
             value = try body(KeychainTransaction(database: database, shouldContinue: shouldContinue))
@@ -159,21 +160,28 @@ package final class KeychainStore: Sendable {
     }
   }
 
-  /// The database layer itself would end the process.
+  /// Throws if the store is closed. GRDB would end the process.
   private func checkOpen() throws(KeyhaulError) {
     guard !isClosed else { throw KeyhaulError(.closed, "it was used after it was closed") }
   }
 
-  /// One IMMEDIATE transaction; what the closure throws takes everything back.
+  /// Runs the closure in an IMMEDIATE transaction. An error of the closure rolls everything back.
+  ///
+  /// - Parameters:
+  ///   - isBulk: Whether very many items may be written.
+  ///   - body: The changes.
   func write<Value>(
     isBulk: Bool = false, _ body: (KeychainTransaction) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     try write(translating: { $0 }, isBulk: isBulk, body)
   }
 
+  /// Runs the closure in an IMMEDIATE transaction with another type of errors.
+  ///
   /// - Parameters:
-  ///   - translating: Turns an error of the database itself into one of the closure's.
+  ///   - translating: Converts an error of the database.
   ///   - isBulk: Whether very many items may be written.
+  ///   - body: The changes.
   func write<Value, Failure: Error>(
     translating: (KeyhaulError) -> Failure, isBulk: Bool = false,
     _ body: (KeychainTransaction) throws(Failure) -> Value
@@ -182,10 +190,10 @@ package final class KeychainStore: Sendable {
     do {
       try queue.writeWithoutTransaction { database in
         try checkOpen()
-        // What an index is sorted by on the way is nobody's to find in a temporary file.
+        // Sorting for an index must not leave plaintext columns in a temporary file.
         let bulk = "PRAGMA cache_size = -\(KeychainTransaction.bulkCacheKilobytes); PRAGMA temp_store = MEMORY"
         if isBulk { try database.execute(sql: bulk) }
-        // Back to SQLite's own, which are made with every connection.
+        // These are the defaults that SQLite sets for a new connection.
         defer { if isBulk { try? database.execute(sql: "PRAGMA cache_size = -2000; PRAGMA temp_store = DEFAULT") } }
         try database.translatingErrors {
           try database.inTransaction(.immediate) {
@@ -201,7 +209,7 @@ package final class KeychainStore: Sendable {
         if case .success? = outcome { commits.add(1, ordering: .acquiringAndReleasing) }
       }
     } catch {
-      // Where the closure failed and the rollback too, the closure's reason is the one to tell.
+      // If the rollback fails too, the closure's error is the cause.
       if case .failure(let failure)? = outcome { throw failure }
       throw translating(KeyhaulError(fromDatabase: error))
     }
@@ -222,9 +230,8 @@ package final class KeychainStore: Sendable {
     }
     configuration.prepareDatabase { database in
       DispatchQueues.keepCurrent()
-      // FULL syncs the log with every transaction, NORMAL before it is written back. secure_delete: deleted items are
-      // overwritten in the file. The three before the last are SQLite's advice for files that someone else may have
-      // written.
+      // FULL syncs the log with every transaction, NORMAL before it is merged. `secure_delete` overwrites deleted items
+      // in the file. `trusted_schema`, `cell_size_check` and `mmap_size` follow SQLite's advice for untrusted files.
       for pragma in [
         "synchronous = \(durability == .eachCall ? "FULL" : "NORMAL")", "secure_delete = ON", "trusted_schema = OFF",
         "cell_size_check = ON", "mmap_size = 0", "wal_autocheckpoint = \(checkpointPageCount)",
@@ -241,22 +248,22 @@ package final class KeychainStore: Sendable {
     try translatingErrors { try DatabaseQueue(path: path, configuration: configuration(durability, shouldContinue)) }
   }
 
-  /// Most databases are as they should be, and are not written to.
+  /// Normalizes empty data if any row needs it. Most databases are not written to.
   private func settleEmptyData() throws(KeyhaulError) {
     guard try read(EmptyData.needsSettling(in:)) else { return }
     try write(isBulk: true, EmptyData.settle(in:))
   }
 
-  /// Where a transaction that is not finished keeps what takes it back.
+  /// The location of the data that undoes an unfinished transaction.
   enum Journal: String {
     case writeAheadLog = "WAL"
-    /// In this process: killed meanwhile, it leaves a damaged file. For one that nobody has yet (`provision`).
+    /// In memory. If the process is killed, the file is damaged, so this is only for a new file (`provision`).
     case memory = "MEMORY"
   }
 
-  /// Set after the schema was checked, as it writes to the file.
+  /// Sets the journal mode. Call this only after the schema was checked, because it writes to the file.
   ///
-  /// - Throws: `.storeBusy` where the log shall go and somebody else has the file open.
+  /// - Throws: `.storeBusy` if the log is to be removed and another process has the file open.
   func use(_ journal: Journal) throws(KeyhaulError) {
     try translatingErrors {
       try queue.writeWithoutTransaction { database in
@@ -268,11 +275,11 @@ package final class KeychainStore: Sendable {
 }
 
 extension KeychainStore {
-  /// Adds an item as `SecItemAdd` does: both dates become `now`, what may not be absent gets its default, UUID and
-  /// persistent reference are drawn. A tombstone or a corrupt row with the same primary key is replaced.
+  /// Adds an item as `SecItemAdd` does: both dates become `now`, missing attributes get their defaults, and the UUID
+  /// and persistent reference are random. A tombstone or corrupt row with the same primary key is replaced.
   ///
-  /// - Throws: `.duplicateItem`; `.interactionNotAllowed` where the class is locked; `.authFailed` for the class that
-  ///   needs a passcode on a device without one; `.parameter`.
+  /// - Throws: `.duplicateItem`; `.interactionNotAllowed` if the class is locked; `.authFailed` for the class that
+  ///   requires a passcode, if the device has none; `.parameter`.
   @discardableResult
   package func add(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
@@ -282,7 +289,7 @@ extension KeychainStore {
     }
   }
 
-  /// Adds all of the items or, where one cannot be added, none.
+  /// Adds either all items or, if one cannot be added, none.
   package func add(
     contentsOf items: [KeychainItem], keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeyhaulError) {
@@ -312,7 +319,9 @@ extension KeychainTransaction {
     return try replaceDeadRow(with: row, keys: keys, random: random)
   }
 
-  /// The row in the way has to be a tombstone or corrupt, else the item is a duplicate.
+  /// Replaces the tombstone or corrupt row with the same primary key.
+  ///
+  /// - Throws: `.duplicateItem` if the row is an item.
   private func replaceDeadRow(
     with row: WritableRow, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) -> WritableRow {
@@ -337,12 +346,12 @@ extension KeychainTransaction {
 }
 
 extension KeychainStore {
-  /// The items that a query means, opened.
+  /// Returns the matching items, decrypted.
   ///
-  /// Rows that cannot be decoded are passed over and reported; one whose key is locked ends the search, as it does on
-  /// a device. An item whose sealed access group is not among the asked-for ones does not count, whatever its column says.
+  /// Rows that cannot be decoded are skipped and reported. A row whose key is locked ends the search, as on a device.
+  /// The access group inside the encrypted item decides whether it matches, not the column.
   ///
-  /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. Finding nothing is no error.
+  /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. An empty result is not an error.
   package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> FoundItems {
     try read { (transaction) throws(KeyhaulError) in
       var items: [StoredItem] = []
@@ -362,9 +371,10 @@ extension KeychainStore {
     }
   }
 
-  /// The rows that `delete` would delete, those among them that cannot be opened. The query's limit does not count.
+  /// Returns the rows that `delete` would delete, including those that cannot be decrypted. The query's limit is
+  /// ignored.
   ///
-  /// - Throws: `.interactionNotAllowed` where the query has a condition and the key of a row is locked.
+  /// - Throws: `.interactionNotAllowed` if the query has a condition and the key of a row is locked.
   package func rows(
     matching query: ItemQuery, keys: ClassKeys
   ) throws(KeyhaulError) -> [KeychainRow] {
@@ -379,12 +389,13 @@ extension KeychainStore {
 }
 
 extension KeychainStore {
-  /// Changes every item that a query means, all or none. Its limit does not count. A row that cannot be decoded is
-  /// deleted on the way, as on a device.
+  /// Updates every matching item, or none. The query's limit is ignored. Rows that cannot be decoded are deleted, as on
+  /// a device.
   ///
-  /// - Returns: How many items were changed.
-  /// - Throws: `.itemNotFound` where nothing was (undecodable rows are gone all the same); `.duplicateItem` where a
-  ///   changed item meets another; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`, `.parameter`, `.cancelled`.
+  /// - Returns: The number of updated items.
+  /// - Throws: `.itemNotFound` if no item was updated (undecodable rows are deleted nevertheless); `.duplicateItem` if
+  ///   an updated item conflicts with another one; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`,
+  ///   `.parameter`, `.cancelled`.
   @discardableResult
   package func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
@@ -402,7 +413,7 @@ extension KeyhaulError {
   static var nothingMatches: KeyhaulError { KeyhaulError(.itemNotFound, "nothing matches the search") }
 }
 
-/// One item before and after.
+/// An item before and after an update.
 private struct UpdateStep {
   let old: KeychainItem
   let new: KeychainItem
@@ -410,7 +421,9 @@ private struct UpdateStep {
 }
 
 extension KeychainTransaction {
-  /// - Returns: How many items were changed.
+  /// Updates every matching item.
+  ///
+  /// - Returns: The number of updated items.
   func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy, random: any RandomSource
@@ -440,7 +453,8 @@ extension KeychainTransaction {
     return count
   }
 
-  /// An item that gets another primary key may leave a tombstone under the old one, and then becomes a new record.
+  /// Writes an updated item. If its primary key changes, a tombstone may stay under the old key, and the item becomes a
+  /// new record.
   fileprivate func carryOut(
     _ step: UpdateStep, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
@@ -460,7 +474,9 @@ extension KeychainTransaction {
     }
   }
 
-  /// A tombstone or corrupt row that an update runs into goes; a living item is a duplicate.
+  /// Deletes a tombstone or corrupt row that has the new primary key of an updated item.
+  ///
+  /// - Throws: `.duplicateItem` if the row is an item.
   private func removeConflictingRow(
     for row: WritableRow, except rowID: Int64, keys: ClassKeys
   ) throws(KeyhaulError) {
@@ -476,11 +492,11 @@ extension KeychainTransaction {
 }
 
 extension KeychainStore {
-  /// Deletes every item that a query means. Its limit does not count. Keys are needed for tombstones alone: an item
-  /// that cannot be opened is deleted all the same and leaves none.
+  /// Deletes every matching item. The query's limit is ignored. Keys are needed only for tombstones: an item that
+  /// cannot be decrypted is deleted without one.
   ///
-  /// - Returns: How many items are gone.
-  /// - Throws: `.itemNotFound` where there was none; `.cancelled`.
+  /// - Returns: The number of deleted items.
+  /// - Throws: `.itemNotFound` if nothing matches; `.cancelled`.
   @discardableResult
   package func delete(
     _ query: ItemQuery, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
@@ -497,17 +513,17 @@ extension KeychainStore {
     }
   }
 
-  /// Deletes rows by their place, without keys and tombstones: what a search reported as undecodable, or the rows of a
-  /// class whose key is gone for good.
+  /// Deletes rows by number, without keys or tombstones: rows that a search reported as undecodable, or rows of a class
+  /// whose key no longer exists.
   package func remove(_ rows: [RowReference]) throws(KeyhaulError) {
     try write { (transaction) throws(KeyhaulError) in
       for row in rows { try transaction.delete(row) }
     }
   }
 
-  /// Deletes every row of a protection class, tombstones too, as destroying its key does.
+  /// Deletes every row of a protection class, including tombstones, as destroying the class key does.
   ///
-  /// - Returns: How many rows are gone.
+  /// - Returns: The number of deleted rows.
   @discardableResult
   package func removeAll(protectedBy protection: ProtectionClass) throws(KeyhaulError) -> Int {
     try write { (transaction) throws(KeyhaulError) in
@@ -536,8 +552,8 @@ extension KeychainTransaction {
 }
 
 extension KeychainStore {
-  /// Walks through all rows of the single user, opened: generic passwords, internet passwords, certificates, keys, each
-  /// in the order of its row numbers. A row that does not open is handed over with its fault.
+  /// Calls the closure with every row of the single user, decrypted: generic passwords, internet passwords,
+  /// certificates and keys, each by row number. A row that cannot be decrypted is passed with its fault.
   package func forEachRow(
     includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -546,7 +562,8 @@ extension KeychainStore {
     }
   }
 
-  /// The same of every user, tombstones included: all rows that a restore can remove or meet.
+  /// Calls the closure with every row of every user, including tombstones: all rows that a restore may remove or
+  /// replace.
   package func forEachRowOfEveryUser(
     keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -555,14 +572,14 @@ extension KeychainStore {
     }
   }
 
-  /// The same rows at once. Their secrets stay in memory as long as the array does.
+  /// Returns every row of the single user. Their secrets stay in memory as long as the array does.
   package func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeyhaulError) -> [KeychainRow] {
     var rows: [KeychainRow] = []
     try forEachRow(includingTombstones: includingTombstones, keys: keys) { rows.append($0) }
     return rows
   }
 
-  /// What the columns of the same rows say; needs no key.
+  /// Returns the column values of every row of the single user, without any key.
   package func rowSummaries(includingTombstones: Bool) throws(KeyhaulError) -> [RowSummary] {
     try read { (transaction) throws(KeyhaulError) in
       var summaries: [RowSummary] = []
@@ -577,8 +594,8 @@ extension KeychainStore {
 }
 
 extension KeychainStore {
-  /// The place of each of these rows among all items, tombstones apart, in the order in which a backup numbers them; a
-  /// row that is not there has none. Needs no key, and memory for the wanted rows alone.
+  /// Returns the positions of rows among all items without tombstones, in the order in which a backup numbers them.
+  /// Rows that do not exist are omitted. Memory use depends only on the number of requested rows.
   package func places(of rows: Set<RowReference>) throws(KeyhaulError) -> [RowReference: Int] {
     guard !rows.isEmpty else { return [:] }
     return try read { (transaction) throws(KeyhaulError) in
@@ -612,7 +629,7 @@ extension KeychainTransaction {
 }
 
 extension KeychainStore {
-  /// The statements that make the tables of items, of the version and of the keys, of schema 12.11.
+  /// The statements that create the tables of items, of the version and of the metadata keys (schema 12.11).
   package static var tableStatements: [String] {
     KeychainSchema.objects.filter { $0.category == .table }.map(\.sql)
   }

@@ -1,6 +1,6 @@
 import Basics
 
-/// Plays the person who holds a device: answers every dialog the same way, and remembers what was asked.
+/// A simulated user of a device, who gives the same answer to every authentication dialog. Records all requests.
 package final class AuthenticationResponder: Sendable {
   private struct State {
     var answer: AuthenticationOutcome
@@ -9,21 +9,21 @@ package final class AuthenticationResponder: Sendable {
 
   private let state: Locked<State>
 
-  /// Creates a person who gives one answer until told otherwise.
+  /// Creates a user with one answer.
   ///
-  /// - Parameter answer: By default nobody is there.
+  /// - Parameter answer: The answer to every dialog. By default, no user is present.
   package init(answer: AuthenticationOutcome = .unavailable) { state = Locked(State(answer: answer)) }
 
-  /// What the person does from now on.
+  /// The answer to all following dialogs.
   package var answer: AuthenticationOutcome {
     get { state.withLock { $0.answer } }
     set { state.withLock { $0.answer = newValue } }
   }
 
-  /// Every dialog there was, the oldest first.
+  /// All requests, the oldest first.
   package var requests: [AuthenticationRequest] { state.withLock { $0.requests } }
 
-  /// Shows a dialog. Passes for one that answers a context before any call needs it.
+  /// Records a request and returns the answer.
   func respond(to request: AuthenticationRequest) -> AuthenticationOutcome {
     state.withLock { state in
       state.requests.append(request)

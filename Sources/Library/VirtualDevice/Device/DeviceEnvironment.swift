@@ -1,24 +1,24 @@
 import Basics
 public import KeychainCrypto
 
-/// What a device takes from outside: time, randomness, the cost of a passcode guess, the file system.
+/// The environment of devices: clock, randomness, cost of a passcode attempt, and file system.
 public struct DeviceEnvironment: Sendable {
-  /// Rounds of the passcode's derivation in the keybags of new devices and passcodes.
+  /// The key derivation iterations for the keybags of new devices and passcodes.
   ///
-  /// A chip takes some 80 ms for one guess; this many rounds of the simulated one cost a few milliseconds.
+  /// A real chip needs about 80 ms for an attempt. This number takes a few milliseconds on a virtual device.
   public static let standardPasscodeRounds: UInt32 = 50_000
 
-  /// The time, and how to wait.
+  /// The clock, which also waits.
   package var clock: DeviceClock
   /// The source of keys, identifiers and salts.
   package var random: any RandomSource
-  /// The rounds that each guess at a passcode costs, in keybags made from now on.
+  /// The key derivation iterations in new keybags. Each passcode attempt requires them.
   package var passcodeRounds: UInt32
   package var files: DeviceFiles
   /// Shared by all copies of this environment.
   let surroundings = DeviceSurroundings()
 
-  /// Creates an environment of the real file system.
+  /// Creates an environment with the real file system.
   public init(
     clock: DeviceClock = .system, random: any RandomSource = SystemRandomSource(),
     passcodeRounds: UInt32 = Self.standardPasscodeRounds
@@ -29,17 +29,17 @@ public struct DeviceEnvironment: Sendable {
     files = DeviceFiles()
   }
 
-  /// Ends the derivation of a passcode's key where whoever waits for it no longer wants it.
+  /// A progress handler that stops the derivation of a passcode key if the caller no longer waits for it.
   var derivation: PasswordDerivation.Progress {
     let shouldContinue = clock.shouldContinue
     return { _, _ in shouldContinue() }
   }
 
-  /// The system's clock and randomness, and the standard cost of a passcode.
+  /// An environment with the system's clock and randomness, and the standard cost of a passcode attempt.
   public static var system: DeviceEnvironment { DeviceEnvironment() }
 }
 
-/// Who is around the devices of one environment, by the directory of each: all sessions of a device share them.
+/// State that all sessions of a device share: its lock observers and its user, by the device's folder.
 final class DeviceSurroundings: Sendable {
   private struct Entry {
     let monitor = ProtectedDataMonitor()
@@ -62,8 +62,8 @@ final class DeviceSurroundings: Sendable {
 }
 
 extension VirtualDevice {
-  /// Tells of the device's locks and unlocks.
+  /// The monitor that reports locks and unlocks of the device.
   package var protectedData: ProtectedDataMonitor { environment.surroundings.monitor(of: directory) }
-  /// Who answers when an item asks for a person.
+  /// The user who answers authentication requests of the device.
   package var person: AuthenticationResponder { environment.surroundings.person(at: directory) }
 }

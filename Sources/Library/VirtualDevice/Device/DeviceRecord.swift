@@ -1,75 +1,76 @@
 package import Basics
 import KeychainFormats
 
-/// An app of a virtual device and the access groups it may use, the first of which its new items get.
+/// An app of a virtual device and its access groups. New items of the app get the first group.
 public struct DeviceApp: Sendable, Hashable {
-  /// The app's name on the device, by which calls are made for it.
+  /// The app's name on the device. Calls select the app by it.
   public var name: String
-  /// The groups whose items it reads; a new item of its own gets the first.
+  /// The access groups whose items the app can use. New items get the first.
   package var accessGroups: [String]
 
-  /// Creates an app to be installed on a new device.
+  /// Creates an app for a new device.
   package init(name: String, accessGroups: [String]) {
     self.name = name
     self.accessGroups = accessGroups
   }
 }
 
-/// What `device.json` says of a device: who it is, and its counters. Format `virtual-device/1`.
+/// A device's identity and counters, stored in `device.json` (format `virtual-device/1`).
 ///
-/// Whether a passcode is set is not in it: the keybag says so, by having a key of class 12.
+/// The record does not state whether a passcode is set. The keybag does: it has a key of class 12 if there is one.
 public struct DeviceRecord: Sendable, Equatable {
   static let format = "virtual-device/1"
 
-  /// The device's name, which is the name of its directory too.
+  /// The device's name, which is also the name of its folder.
   public internal(set) var name: String
-  /// 8 hexadecimal digits, a hyphen, 16 digits; random, kept by an erase.
+  /// The random device identifier: 8 hexadecimal digits, a hyphen and 16 digits. It survives an erase.
   package internal(set) var udid: String
-  /// Ten characters, random, kept by an erase.
+  /// The random serial number: ten characters. It survives an erase.
   package internal(set) var serialNumber: String
   /// The model, such as `iPhone15,2`.
   package internal(set) var productType: String
-  /// The version of iOS.
+  /// The iOS version.
   package internal(set) var productVersion: ProductVersion
-  /// The build of iOS, such as `22B83`; `nil` if it is not known.
+  /// The iOS build, such as `22B83`, or `nil` if unknown.
   public internal(set) var build: String?
-  /// When the device was made; an erase leaves it.
+  /// The date when the device was created. It survives an erase.
   package internal(set) var created: KeychainDate
-  /// Whether iCloud keychain is on; then tombstones go into backups.
+  /// Whether iCloud Keychain is on. If it is, backups contain tombstones.
   package internal(set) var isSyncing: Bool
-  /// After how many wrong passcodes in a row the device erases itself; `nil` for never.
+  /// The number of consecutive wrong passcodes after which the device erases itself, or `nil` if it never does.
   package internal(set) var eraseAfterFailures: Int?
-  /// Wrong passcodes since the last right one. Raised before the passcode is tried.
+  /// The number of wrong passcodes since the last correct one. It is increased before a passcode is tried.
   package internal(set) var failedAttempts: Int
-  /// When a backup was last made; `nil` for never.
+  /// The date of the last backup, or `nil` if there is none.
   package internal(set) var lastBackup: KeychainDate?
-  /// Raised before anything changes that a plan depends on: items, the passcode, an erase.
+  /// A counter that is increased before any change that a plan depends on: items, the passcode, or an erase.
   package internal(set) var revisionCounter: Int64
-  /// The installed apps in the order in which they were given.
+  /// The installed apps in the order of their definition.
   package internal(set) var apps: [DeviceApp]
-  /// Whether the device was made with the hardware key of its description, which everybody can compute. A device that was
-  /// made before this was recorded does not say so: `DeviceSession.isHardwareKeyPublished`.
+  /// Whether the device was created with the hardware key of its description, which anyone can compute. Devices of
+  /// earlier versions do not record this: use `DeviceSession.isHardwareKeyPublished`.
   package internal(set) var hasPublishedHardwareKey: Bool
-  /// Members of the file that this version knows nothing of; they survive rewriting.
+  /// Unknown members of the file. They are kept when the file is rewritten.
   var others = JSONObject()
 
-  /// The revision as plans quote it, such as `r17`.
+  /// The revision in the form that plans quote, such as `r17`.
   package var revision: String { "r\(revisionCounter)" }
 }
 
 extension DeviceRecord {
-  /// The members that this version knows.
+  /// The known members of the file.
   private static let members: Set = [
     "format", "name", "udid", "serial", "product_type", "product_version", "build", "created", "syncing",
     "erase_after_failures", "failed_attempts", "last_backup", "revision", "apps", "published_hardware_key",
   ]
 
-  /// How much of what is accepted of `device.json` a new device leaves free: its counters and dates grow.
+  /// The part of the size limit of `device.json` that a new device must leave free, because its counters and dates
+  /// grow, in bytes.
   static let spareByteCount = 4096
 
-  /// Refuses a record that could not be read again, which its apps alone can make so long.
+  /// Rejects a record that would be too large to read, which only its apps can cause.
   ///
-  /// - Throws: `.badFixture` naming the limit.
+  /// - Throws: `.badFixture` with the limit.
   func requireRoom() throws(KeyhaulError) {
     let (count, limit) = (encoded().count, DeviceFile.record.sizeLimit - Self.spareByteCount)
     guard count <= limit else {
@@ -79,7 +80,7 @@ extension DeviceRecord {
     }
   }
 
-  /// The bytes of `device.json`.
+  /// Returns the content of `device.json`.
   func encoded() -> [UInt8] {
     var object = JSONObject()
     object["format"] = .string(Self.format)
@@ -107,9 +108,9 @@ extension DeviceRecord {
     return JSONValue.sorted(object).bytes()
   }
 
-  /// Reads `device.json`.
+  /// Decodes the content of `device.json`.
   ///
-  /// - Throws: `.deviceDamaged` naming the member; `.unsupportedVersion`.
+  /// - Throws: `.deviceDamaged` with the invalid member; `.unsupportedVersion`.
   init(decoding bytes: [UInt8], of device: String) throws(KeyhaulError) {
     let root: JSONCursor
     do throws(JSONParseError) {
@@ -157,7 +158,7 @@ extension DeviceRecord {
 }
 
 extension DeviceRecord {
-  /// Wraps round to 1 at the end of its range, which no device lives to see.
+  /// Increases the revision. After the largest number, it starts again at 1, which does not happen in practice.
   mutating func raiseRevision() {
     revisionCounter = revisionCounter < Int64.max ? revisionCounter + 1 : 1
   }

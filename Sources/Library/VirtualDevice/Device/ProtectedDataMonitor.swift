@@ -1,23 +1,24 @@
 package import Basics
 import KeychainFormats
 
-/// What a device tells its apps about the keys that a lock drops.
+/// A notification of a device about the keys that a lock removes.
 ///
 /// Source: Apple, `UIApplication.protectedDataWillBecomeUnavailableNotification` and its counterpart.
 package enum ProtectedDataEvent: Sendable, Hashable {
-  /// The device was locked; the keys go at this moment.
+  /// The device was locked. The keys are removed at this date.
   case willBecomeUnavailable(at: KeychainDate)
-  /// The keys are gone.
+  /// The keys were removed.
   case didBecomeUnavailable
   /// The keys are in memory again.
   case didBecomeAvailable
 }
 
-/// Tells whoever asked about a device's lock, in this process.
+/// Reports a device's locks and unlocks to observers in this process.
 ///
-/// Observers are called on the thread that locks or unlocks, before the call returns, in the order in which they came.
+/// Observers are called in the order in which they were added, on the thread that locks or unlocks the device, before
+/// that call returns.
 package final class ProtectedDataMonitor: Sendable {
-  /// Names an observer, to take it away again.
+  /// A token for removing an observer.
   package struct Observation: Sendable, Hashable {
     fileprivate let number: Int
   }
@@ -32,9 +33,10 @@ package final class ProtectedDataMonitor: Sendable {
   /// Creates a monitor without observers.
   package init() {}
 
-  /// Adds an observer, which hears of every event from now on.
+  /// Adds an observer for all following events.
   ///
-  /// - Parameter body: Must not hold the device; it may read items through the session that is locking.
+  /// - Parameter body: The observer. It must not open a session on the device, but can read items through the session
+  ///   that is being locked.
   @discardableResult
   package func observe(_ body: @escaping @Sendable (ProtectedDataEvent) -> Void) -> Observation {
     state.withLock { state in
@@ -44,12 +46,12 @@ package final class ProtectedDataMonitor: Sendable {
     }
   }
 
-  /// Takes an observer away; one that is being called meanwhile is called to its end.
+  /// Removes an observer. If it is being called, that call completes.
   package func remove(_ observation: Observation) {
     state.withLock { $0.observers.removeAll { $0.number == observation.number } }
   }
 
-  /// Calls the observers that are there now, without holding any lock of its own.
+  /// Calls the current observers without holding a lock.
   func tell(_ event: ProtectedDataEvent) {
     for observer in state.withLock({ $0.observers }) { observer.body(event) }
   }

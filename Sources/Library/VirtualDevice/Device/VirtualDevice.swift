@@ -2,21 +2,21 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A simulated iPhone: a directory with its identity, its hardware key, its keybag, its memory and its keychain.
+/// A simulated iPhone: a folder with its identity, hardware key, keybag, memory and keychain.
 ///
-/// This value only says where the device is; a `DeviceSession` holds it and does things.
+/// This value only locates the device. Use a `DeviceSession` to read or change it.
 public struct VirtualDevice: Sendable {
-  /// The device's name in its home.
+  /// The device's name in its folder of devices.
   public let name: DeviceName
-  /// The device's directory.
+  /// The path of the device's folder.
   package let directory: String
-  /// The time, the randomness and the file system that its sessions use.
+  /// The clock, the randomness and the file system of all sessions.
   package let environment: DeviceEnvironment
 
-  /// Writes the files of a new device into its directory, which is empty.
+  /// Writes the files of a new device to its empty folder.
   func initialize(_ options: DeviceOptions, passcode: borrowing Secret) throws(KeyhaulError) {
     let files = environment.files
-    // In this order: `DeviceFixture.publishedHardware` draws the same bytes.
+    // `DeviceFixture.publishedHardware` depends on this order of random values.
     let record = try DeviceRecord(name: name, options, environment)
     try record.requireRoom()
     let hardware = try reporting(about: name.text) { () throws(DataProtectionError) in
@@ -38,7 +38,7 @@ public struct VirtualDevice: Sendable {
 }
 
 extension DeviceRecord {
-  /// The record of a new device: a new identifier and serial number.
+  /// Creates the record of a new device, with a new identifier and serial number.
   fileprivate init(
     name: DeviceName, _ options: DeviceOptions, _ environment: DeviceEnvironment
   ) throws(KeyhaulError) {
@@ -63,33 +63,33 @@ extension DeviceRecord {
   }
 }
 
-/// Which keys of a device are in memory. The raw value is the one of machine-readable output.
+/// The class keys in a device's memory, as a state. The raw value is used in machine-readable output.
 package enum DeviceState: String, Sendable, CaseIterable, Hashable {
-  /// All class keys.
+  /// All class keys are in memory.
   case unlocked
-  /// Those of "after first unlock" and "always".
+  /// The keys of "after first unlock" and "always" are in memory.
   case locked
-  /// Those of "always" alone, as after a restart.
+  /// Only the keys of "always" are in memory, as after a restart.
   case beforeFirstUnlock = "before-first-unlock"
 }
 
-/// What a new device shall be like.
+/// The properties of a new device.
 public struct DeviceOptions: Sendable {
-  /// The model and the version of iOS.
+  /// The model and the iOS version.
   package var identity: DeviceIdentity
-  /// The installed apps, with their access groups.
+  /// The installed apps.
   package var apps: [DeviceApp]
-  /// After how many wrong passcodes in a row it erases itself; `nil` for never.
+  /// The number of consecutive wrong passcodes after which the device erases itself, or `nil` if it never does.
   package var eraseAfterFailures: Int?
-  /// True where iCloud Keychain is on: a deleted synchronized item leaves a tombstone then.
+  /// Whether iCloud Keychain is on. If it is, a deleted synchronized item leaves a tombstone.
   package var isSyncing: Bool
-  /// Whether its hardware key is one that everybody can compute; the randomness it is made with decides that.
+  /// Whether anyone can compute the hardware key, because the device is created with published randomness.
   var hasPublishedHardwareKey = false
 
-  /// After how many failures iOS erases a device that is set to do so.
+  /// The number of wrong passcodes after which iOS erases a device that is set to do so.
   public static let standardEraseAfterFailures = 10
 
-  /// Creates options; by default an iPhone without apps that never erases itself and does not synchronize.
+  /// Creates options. The default is an iPhone without apps that never erases itself and does not synchronize.
   public init(
     identity: DeviceIdentity = DeviceIdentity(), apps: [DeviceApp] = [], eraseAfterFailures: Int? = nil,
     isSyncing: Bool = false

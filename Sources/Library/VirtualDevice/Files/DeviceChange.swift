@@ -1,24 +1,24 @@
 import Basics
 import KeychainFormats
 
-/// A change of several of a device's files that happens as a whole or not at all, wherever it is cut off.
+/// An atomic change of several files of a device.
 ///
-/// First every new file is written and synced beside its place (`keybag.next`). Then the file `change`, which lists what
-/// is to be done, is put in place by one rename: from that moment the change has happened. Carrying it out renames the
-/// new files to their places; each step can be done twice, and whoever opens the device next finishes what was left.
-/// A process that dies before that rename leaves files that nobody reads and the next one removes.
+/// All new files are first written and synced under temporary names (`keybag.next`). Then the file `change`, which
+/// lists the actions, is moved to its place with one rename. This commits the change. Applying it renames the new
+/// files; each step can be repeated, and the next process that opens the device completes an interrupted change. If the
+/// process dies before the commit, the next one removes the temporary files.
 struct DeviceChange {
-  /// What happens to the keychain's database as part of the change.
+  /// The effect of a change on the keychain database.
   enum KeychainAction: String, CaseIterable {
     case keep
-    /// The rows of class `akpu` go, as their key does.
+    /// Deletes the rows of class `akpu`, because the class key is removed.
     case dropPasscodeItems = "drop-passcode-items"
-    /// A new, empty database.
+    /// Replaces the database by an empty one.
     case empty
   }
 
   private static let format = "device-change/1"
-  /// The files a change can put in place.
+  /// The files that a change can replace.
   private static let changeable: [DeviceFile] = [.record, .keybag, .memory]
 
   private(set) var replaced: [(file: DeviceFile, bytes: [UInt8])] = []
@@ -26,14 +26,14 @@ struct DeviceChange {
 
   mutating func replace(_ file: DeviceFile, with bytes: [UInt8]) { replaced.append((file, bytes)) }
 
-  /// Prepares the change and decides on it. When this returns, the change has happened; `finish` carries it out.
+  /// Writes and commits the change. `finish` then applies it.
   ///
-  /// - Throws: `.deviceIO`; of stage `afterCommit` where it has happened all the same.
+  /// - Throws: `.deviceIO`; of stage `afterCommit` if the change was committed.
   func commit(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
     do throws(KeyhaulError) {
       for (file, bytes) in replaced { try files.create(file.stagedPath(in: directory), bytes) }
       try files.create(DeviceFile.change.stagedPath(in: directory), encoded())
-      // The names of the new files must be durable before the list that relies on them is.
+      // The names of the new files must be durable before the list that refers to them.
       try files.syncDirectory(directory)
       try files.rename(DeviceFile.change.stagedPath(in: directory), to: DeviceFile.change.path(in: directory))
     } catch {
@@ -43,9 +43,9 @@ struct DeviceChange {
     try files.committed { () throws(KeyhaulError) in try files.syncDirectory(directory) }
   }
 
-  /// Carries out a change that was decided on; does nothing where there is none. Needs the device's lock.
+  /// Applies a committed change, if there is one. Requires the device's lock.
   ///
-  /// - Returns: How many items the change destroyed one by one.
+  /// - Returns: The number of items that the change deleted individually.
   @discardableResult
   static func finish(
     in directory: String, device: String, _ files: DeviceFiles
@@ -72,7 +72,7 @@ struct DeviceChange {
     try files.kind(of: DeviceFile.change.path(in: directory)) != nil
   }
 
-  /// Removes what a change that was never decided on has left. Needs the device's lock, and no change pending.
+  /// Removes the files of a change that was not committed. Requires the device's lock, and that no change is pending.
   static func discardStaged(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
     for file in changeable + [.change] {
       let path = file.stagedPath(in: directory)
@@ -88,7 +88,7 @@ struct DeviceChange {
     return JSONValue.sorted(object).bytes()
   }
 
-  /// What the file `change` says.
+  /// The content of the file `change`.
   private struct Plan {
     let replaced: [DeviceFile]
     let keychain: KeychainAction

@@ -1,49 +1,49 @@
 import Basics
 
-/// The files of a device's directory.
+/// The files in a device's folder.
 enum DeviceFile: String, CaseIterable {
-  /// Who the device is, and its counters (`virtual-device/1`).
+  /// The device's identity and counters (`virtual-device/1`).
   case record = "device.json"
-  /// The 32 bytes that play the part of the key fused into the chip.
+  /// The 32 bytes of the simulated hardware key (UID).
   case hardware = "hardware.uid"
   /// The system keybag.
   case keybag
-  /// The class keys that are in RAM; absent before the first unlock.
+  /// The class keys in the simulated RAM. Absent before the first unlock.
   case memory
   case keychain = "keychain-2.db"
-  /// Held while a process uses the device.
+  /// Locked while a process uses the device.
   case lock
-  /// A change of several files that has been decided on and is being carried out.
+  /// A committed change of several files that is being applied.
   case change
-  /// The pairings of a device that is served to backup clients, and its RSA key.
+  /// The pairings of a device that is served to backup clients, and the device's RSA key.
   case pairings = "pairings.plist"
-  /// The password that backups made by clients get.
+  /// The password for backups that clients make.
   case backupPassword = "backup-password"
   /// Locked while a process serves the device.
   case serving
 
-  /// Marks a file that is written beside its place and not in force yet.
+  /// The suffix of a file that is not yet moved to its place.
   static let stagedSuffix = ".next"
 
-  /// The directory in which a client's backup is put together or taken apart.
+  /// The folder in which a client's backup is assembled or restored.
   static let stagingName = "staged"
 
   func path(in directory: String) -> String { directory + "/" + rawValue }
   func stagedPath(in directory: String) -> String { path(in: directory) + Self.stagedSuffix }
 
-  /// The keychain's database and what SQLite keeps beside it.
+  /// Returns the paths of the keychain database and of SQLite's files beside it.
   static func keychainPaths(in directory: String) -> [String] {
     let path = keychain.path(in: directory)
     return ["-wal", "-shm", "-journal", ""].map { path + $0 }
   }
 
-  /// Whether a file of a device, or one that is on its way to be, has this name.
+  /// Returns whether a file name belongs to a device, including temporary names.
   static func isOne(_ name: String) -> Bool {
     name == stagingName || allCases.contains { name == $0.rawValue || name == $0.rawValue + stagedSuffix }
       || ["-wal", "-shm", "-journal"].contains { name == keychain.rawValue + $0 }
   }
 
-  /// The most bytes a file of this name may have; real ones stay far below.
+  /// The largest accepted size in bytes. Real files are much smaller.
   var sizeLimit: Int {
     switch self {
     case .record: 1 << 20

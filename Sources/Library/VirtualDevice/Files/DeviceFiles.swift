@@ -2,15 +2,22 @@ package import Basics
 import KeychainFormats
 import SystemPackage
 
-/// A device's small files, by way of `Files` and with the errors of a device.
+/// Operations on the small files of a device, with device errors.
 ///
-/// Files are made 0600 and directories 0700 whatever the umask is. A link is never followed at the last name of a path.
+/// Files are created with mode 0600 and folders with 0700, regardless of the umask. A link in the last component of a
+/// path is never followed.
 package struct DeviceFiles: Sendable {
   package let system: FileSystem
 
   package init(_ system: FileSystem = .real) { self.system = system }
 
-  /// - Parameter byteCount: The free space that the disk needed, in bytes; `nil` if unknown.
+  /// Returns the error for a failed file operation.
+  ///
+  /// - Parameters:
+  ///   - verb: The operation, such as "write".
+  ///   - path: The path of the file.
+  ///   - reason: The system error.
+  ///   - byteCount: The free space that the operation needs, in bytes, or `nil` if unknown.
   static func failure(
     _ verb: String, _ path: String, _ reason: Errno, needs byteCount: Int? = nil
   ) -> KeyhaulError {
@@ -25,35 +32,37 @@ package struct DeviceFiles: Sendable {
     try converting({ Self.failure(verb, path, $0) }, body)
   }
 
-  /// Announces a change that the keychain's database makes by itself.
+  /// Reports a change of the keychain database that SQLite makes without this type.
   func announceDatabaseChange(of path: String) throws(KeyhaulError) {
     try calling("write", path) { () throws(Errno) in try system.announceDatabaseChange() }
   }
 
-  /// What is left to do once a change is made: what fails here takes nothing back, and its error says so.
+  /// Runs a step after the commit of a change. Its error states that the change was made.
   ///
-  /// - Parameter remark: What is true of the change then, as a clause.
+  /// - Parameters:
+  ///   - remark: A clause about the state of the change, for the error.
+  ///   - body: The step.
   func committed<Value>(
     _ remark: String? = nil, _ body: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     try converting({ (error: KeyhaulError) in error.at(.afterCommit, remark) }, body)
   }
 
-  /// A step that commits something of its own on the way to a change that is not made yet.
+  /// Runs a step that is committed before the whole change. Its error states that the whole change was not made.
   func uncommitted<Value>(
     _ body: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     try converting({ (error: KeyhaulError) in error.at(.beforeCommit) }, body)
   }
 
-  /// The kind of thing at a path, links not followed; `nil` if nothing is.
+  /// Returns the kind of the file at a path, without following links, or `nil` if there is none.
   func kind(of path: String) throws(KeyhaulError) -> FileStatus.Kind? {
     try calling("look at", path) { () throws(Errno) in try system.status(of: path)?.kind }
   }
 
-  /// Returns the bytes of a regular file; `nil` if there is no file at the path.
+  /// Returns the bytes of a regular file, or `nil` if there is no file at the path.
   ///
-  /// - Throws: `.deviceDamaged` where it is not a regular file or longer than `limit` bytes; `.deviceIO`.
+  /// - Throws: `.deviceDamaged` if it is not a regular file or longer than `limit` bytes; `.deviceIO`.
   func read(_ path: String, atMost limit: Int) throws(KeyhaulError) -> [UInt8]? {
     let file: OwnedFileDescriptor
     do throws(Errno) {
@@ -90,7 +99,7 @@ package struct DeviceFiles: Sendable {
     return bytes
   }
 
-  /// Makes a file with these bytes, synced. A file of this name that is there already is made again.
+  /// Creates and syncs a file. An existing file of this name is replaced.
   func create(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
     let place = try place(of: path)
     do throws(Errno) {
@@ -100,9 +109,9 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  /// Puts these bytes in the place of a file: the old or the new ones are there at any moment.
+  /// Replaces the content of a file atomically.
   ///
-  /// - Throws: `.deviceIO`; of stage `afterCommit` where the new ones are there and only their name may not be durable.
+  /// - Throws: `.deviceIO`; of stage `afterCommit` if the content was replaced but its name may not be durable.
   func replace(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
     let place = try place(of: path)
     var replacement = FileReplacement(place, system)
@@ -132,17 +141,19 @@ package struct DeviceFiles: Sendable {
     try calling("rename", path) { () throws(Errno) in try system.rename(path, to: target) }
   }
 
-  /// Removes a file; one that is not there is no error.
+  /// Removes a file, if it exists.
   func remove(_ path: String) throws(KeyhaulError) {
     try calling("remove", path) { () throws(Errno) in try system.remove(path) }
   }
 
-  /// Makes the names in a directory durable.
+  /// Syncs the names in a folder.
   func syncDirectory(_ path: String) throws(KeyhaulError) {
     try calling("sync", path) { () throws(Errno) in try system.syncDirectory(try system.openDirectory(path)) }
   }
 
-  /// - Throws: `.exists` where something of this name is there; `.deviceIO`.
+  /// Creates a folder.
+  ///
+  /// - Throws: `.exists` if the path exists; `.deviceIO`.
   func makeDirectory(_ path: String) throws(KeyhaulError) {
     do throws(Errno) {
       try system.makeDirectory(path)
@@ -152,7 +163,7 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  /// The sorted names in a directory; `nil` if the directory does not exist.
+  /// Returns the sorted names in a folder, or `nil` if it does not exist.
   func names(in path: String) throws(KeyhaulError) -> [String]? {
     do throws(Errno) {
       return try system.names(in: try system.openDirectory(path)).map(\.text).sorted()
@@ -162,7 +173,7 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  /// Removes a directory with everything in it; links are not followed. One that is not there is no error.
+  /// Removes a folder, if it exists, with all its content. Links are not followed.
   func removeTree(_ path: String) throws(KeyhaulError) {
     let place = try place(of: path)
     try calling("remove", path) { () throws(Errno) in

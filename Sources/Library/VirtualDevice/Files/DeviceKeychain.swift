@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 import Keychains
 
-/// A device's keychain database as a file: made, opened, and changed as part of a change of the whole device.
+/// The file of a device's keychain database.
 struct DeviceKeychain {
   let directory: String
   let device: String
@@ -16,9 +16,13 @@ struct DeviceKeychain {
     try files.syncDirectory(directory)
   }
 
+  /// Opens the database.
+  ///
   /// - Parameters:
-  ///   - isForReading: Whether the database's rows stay as they are.
-  ///   - shouldContinue: Whether a change of many items goes on.
+  ///   - durability: The time from which a change survives a power failure.
+  ///   - isForReading: Whether rows are left as they are.
+  ///   - shouldContinue: Called between the items of a large change. If it returns `false`, the change is rolled back.
+  /// - Throws: `.deviceDamaged` if the database is missing, or an error of the keychain.
   func open(
     _ durability: KeychainStore.Durability = .eachCall, isForReading: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
@@ -30,21 +34,22 @@ struct DeviceKeychain {
       at: path, durability: durability, isForReading: isForReading, shouldContinue: shouldContinue)
   }
 
-  /// Does what a change asks for. Can be done again after it was cut off. No one else may have the database open.
+  /// Performs the keychain part of a change. It can be repeated after an interruption. No other process may have the
+  /// database open.
   ///
-  /// - Returns: How many items it destroyed one by one.
+  /// - Returns: The number of items that were deleted individually.
   @discardableResult
   func apply(_ action: DeviceChange.KeychainAction) throws(KeyhaulError) -> Int {
     switch action {
     case .keep: break
     case .empty:
-      // The log goes first: without its database it means nothing, and must not meet the new one.
+      // The log is removed first, because it must not be applied to the new database.
       for path in DeviceFile.keychainPaths(in: directory) { try files.remove(path) }
       try makeEmpty()
     case .dropPasscodeItems:
       let store = try open()
       try files.announceDatabaseChange(of: path)
-      // The column tells their class. They cannot be decrypted, because the key of the class is removed with them.
+      // The column identifies the class. The items cannot be decrypted, because the class key is removed with them.
       let count = try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly)
       try store.close()
       return count

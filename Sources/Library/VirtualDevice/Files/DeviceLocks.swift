@@ -10,23 +10,23 @@ import SystemPackage
   import Darwin
 #endif
 
-/// How a session holds its device.
+/// The access of a session to its device.
 public enum DeviceAccess: Sendable, Hashable {
-  /// Beside other readers.
+  /// Shared with other readers.
   case reading
-  /// Alone.
+  /// Exclusive.
   case writing
 }
 
-/// The hold of one session on a device, kept as `flock` on the file `lock`: the system lets go when a process dies.
+/// A session's lock on a device: `flock` on the file `lock`, which the system releases when the process ends.
 ///
-/// What the file says of its holder (process, verb, since when) is for people. The lock itself never depends on it,
-/// so that a text left behind by a dead process means nothing.
+/// The file also describes the holder (process, command, start) for error messages. The lock does not depend on that
+/// text, so text of a dead process has no effect.
 struct DeviceFileLock: ~Copyable {
   private let lock: FileLock
   private let access: DeviceAccess
   private let files: DeviceFiles
-  /// What it has written of its holder.
+  /// The description of the holder that was written to the file.
   private var name: [UInt8] = []
 
   private init(_ lock: consuming FileLock, _ access: DeviceAccess, _ files: DeviceFiles) {
@@ -35,16 +35,17 @@ struct DeviceFileLock: ~Copyable {
     self.files = files
   }
 
-  /// A reader takes its name away where it still stands: others may hold the device beside it, and where this very process
-  /// comes back to write, it would be told that it is itself who is in the way.
+  /// Removes the description of a reader, if it is still there. Others may still hold the lock, and if this process
+  /// then waits for write access, the error would name the process itself.
   deinit {
     guard access == .reading, (try? lock.contains(name, files.system)) == true else { return }
     try? lock.replaceContents(with: [], files.system)
   }
 
-  /// Takes the lock, waiting for at most `limit`. Those who wait take turns; who does not wait takes what is free.
+  /// Acquires the lock, waiting for at most `limit`. Waiting processes take turns. A process that does not wait takes
+  /// the lock if it is free.
   ///
-  /// - Throws: `.deviceBusy` naming the holder; `.deviceNotFound` where the directory is gone; `.deviceIO`.
+  /// - Throws: `.deviceBusy` with the holder; `.deviceNotFound` if the folder is missing; `.deviceIO`.
   static func acquire(
     _ directory: String, device: String, access: DeviceAccess, verb: String, wait limit: Duration, clock: DeviceClock,
     _ files: DeviceFiles
@@ -67,7 +68,7 @@ struct DeviceFileLock: ~Copyable {
     }
   }
 
-  /// Why a file or directory of a device cannot be opened.
+  /// Returns the error for a file or folder of a device that cannot be opened.
   static func openingFailure(_ reason: Errno, _ path: String, device: String) -> KeyhaulError {
     guard reason.isNotFound else { return DeviceFiles.failure("open", path, reason) }
     return KeyhaulError(.deviceNotFound, device, "its folder is missing")
@@ -89,7 +90,7 @@ struct DeviceFileLock: ~Copyable {
     do throws(Errno) {
       try system.setPermissions(0o600, of: file)
       guard let lock = try system.lock(file, access == .reading ? .shared : .exclusive) else { return nil }
-      // A device that was deleted while this process waited leaves a lock on a file that no longer has a name.
+      // If the device was deleted in the meantime, the lock is on a file without a name.
       let lockedFile = try system.status(of: lock.file.raw)
       guard try system.status(of: path)?.isSame(as: lockedFile) == true else { return nil }
       return DeviceFileLock(lock, access, files)
@@ -104,11 +105,11 @@ struct DeviceFileLock: ~Copyable {
     object["verb"] = .string(verb)
     object["since"] = .string(Timestamp.text(of: since))
     name = JSONValue.sorted(object).bytes()
-    // For people alone: where it cannot be written, the lock holds all the same.
+    // The description is only for messages. If it cannot be written, the lock still works.
     try? lock.replaceContents(with: name, files.system)
   }
 
-  /// Who holds the lock, as far as the file tells.
+  /// Returns a description of the lock's holder, or a general text if the file contains none.
   private static func holder(_ path: String, now: KeychainDate, _ files: DeviceFiles) -> String {
     let unknown = "another process is using it"
     guard let bytes = try? files.read(path, atMost: DeviceFile.lock.sizeLimit),
@@ -124,16 +125,18 @@ struct DeviceFileLock: ~Copyable {
   }
 }
 
-/// Held while a device is made in a directory or taken out of it, so that what lies there under a temporary name is
-/// known to be left from a crash. The lock is on the directory itself and leaves no file behind.
+/// A lock that a process holds while it creates or deletes devices in a folder. Everything with a temporary name is
+/// then known to be left over from a crash. The lock is on the folder itself and creates no file.
 struct HomeLock: ~Copyable {
-  /// Making a device takes well under a second; one from a large fixture, a few.
+  /// The longest wait. Creating a device takes less than a second, or a few seconds with a large fixture.
   static let maximumWait = Duration.seconds(30)
   private static let pause = Duration.milliseconds(50)
 
   private let lock: FileLock
 
-  /// - Throws: `.deviceBusy`, `.deviceIO`.
+  /// Acquires the lock.
+  ///
+  /// - Throws: `.deviceBusy` if the wait is too long; `.deviceIO`.
   init(
     _ directory: String, wait longest: Duration = Self.maximumWait, clock: DeviceClock, _ files: DeviceFiles
   ) throws(KeyhaulError) {
@@ -164,21 +167,20 @@ extension LockWait {
   }
 }
 
-/// The first place among those who wait for a device: `flock` on the device's directory, which leaves no file behind.
+/// The first place in the queue for a device: `flock` on the device's folder, which creates no file.
 ///
-/// Whoever has it looks often whether the device is free, and nobody who comes later looks at all. Without it, a
-/// process that lets go of a device and wants it back at once always finds it free, and those who sleep in between
-/// never do.
+/// The process with this ticket checks frequently whether the device is free, and later processes do not check at all.
+/// Without the queue, a process that releases a device and immediately wants it again would always get it, and sleeping
+/// processes never would.
 struct WaitingTurn: ~Copyable {
-  /// For how long those behind the first let it go before them. One that was stopped must not keep a free device from
-  /// everybody.
+  /// The time after which waiting processes ignore the first one. A stopped process must not block a free device.
   static let maximumPrecedence = Duration.seconds(1)
-  /// How often those behind the first look whether its place is free.
+  /// The interval at which the other processes check for the first place.
   static let pause = Duration.milliseconds(5)
 
   private enum Hold: ~Copyable {
     case locked(FileLock)
-    /// Where nothing can be locked.
+    /// The file system does not support the lock.
     case nothing
   }
 
@@ -186,11 +188,11 @@ struct WaitingTurn: ~Copyable {
 
   private init(_ hold: consuming Hold) { self.hold = hold }
 
-  /// Where the file system locks no directories (NFS, for one), everybody is the first: turns are fair, and nothing
-  /// else hangs on them.
+  /// Takes the first place. If the file system cannot lock folders (such as NFS), every process is first: only fairness
+  /// depends on the queue.
   ///
-  /// - Returns: `nil` if another waits already.
-  /// - Throws: `.deviceNotFound` where the directory is gone; `.deviceIO` where it cannot be opened.
+  /// - Returns: The ticket, or `nil` if another process has it.
+  /// - Throws: `.deviceNotFound` if the folder is missing; `.deviceIO` if it cannot be opened.
   static func take(
     _ directory: String, device: String, _ files: DeviceFiles
   ) throws(KeyhaulError) -> WaitingTurn? {
@@ -208,7 +210,7 @@ struct WaitingTurn: ~Copyable {
     }
   }
 
-  /// How long the first sleeps until it looks again: where the others are quick it is too, and a long wait costs little.
+  /// Returns the pause between two checks of the first process: short at first, and longer after a long wait.
   static func pauseOfFirst(after waited: Duration) -> Duration {
     min(max(waited / 16, .milliseconds(1)), .milliseconds(50))
   }

@@ -2,10 +2,10 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// The file that plays the part of a device's RAM: the class keys that are unlocked, sealed under the hardware key.
+/// The file that simulates a device's RAM: the unlocked class keys, wrapped with the hardware key.
 ///
-/// The seal (RFC 3394 under the UID) is what the Secure Enclave's encrypted memory is to a phone: a directory that is
-/// copied without its hardware key holds no usable key, even where the device was unlocked.
+/// Wrapping (RFC 3394 with the UID) corresponds to the encrypted memory of the Secure Enclave. A copy of the folder
+/// without its hardware key has no usable keys, even if the device was unlocked.
 enum DeviceMemory {
   private static let magic = Array("keyhaul-memory/1\n".utf8)
 
@@ -16,10 +16,10 @@ enum DeviceMemory {
     return magic + (try KeyWrap.wrap(contents, with: hardware.withBytes { Secret(copying: $0) }))
   }
 
-  /// The keys in memory.
+  /// Unwraps the keys.
   ///
-  /// - Returns: `nil` if the bytes are torn, of another chip or of another keybag: memory that cannot be read is
-  ///   memory that lost its power, and the device is as after a restart.
+  /// - Returns: `nil` if the bytes are damaged, or belong to another chip or keybag. The device is then in the same
+  ///   state as after a restart.
   static func opened(
     _ bytes: [UInt8], with hardware: borrowing HardwareUID, keybagUUID: [UInt8]?
   ) -> ClassKeys? {
@@ -44,7 +44,9 @@ extension DeviceFiles {
     try create(path, bytes)
   }
 
-  /// - Throws: `.deviceDamaged` where the file is missing or of another length.
+  /// Reads the hardware key.
+  ///
+  /// - Throws: `.deviceDamaged` if the file is missing or has another length.
   func readHardware(in directory: String, device: String) throws(KeyhaulError) -> HardwareUID {
     let path = DeviceFile.hardware.path(in: directory)
     guard var bytes = try read(path, atMost: DeviceFile.hardware.sizeLimit) else {

@@ -8,13 +8,13 @@ public import KeychainFormats
   import Foundation
 #endif
 
-/// What a person must do before an item opens.
+/// An authentication requirement for the use of an item.
 package enum AccessConstraint: String, Sendable, CaseIterable {
   /// Biometry or the passcode.
   case userPresence = "user-presence"
-  /// A biometry that is enrolled, now or later.
+  /// Any enrolled biometry, including later enrollments.
   case biometryAny = "biometry-any"
-  /// A biometry that is enrolled now, and no other after it.
+  /// The currently enrolled biometry only.
   case biometryCurrentSet = "biometry-current-set"
   /// The device's passcode.
   case devicePasscode = "device-passcode"
@@ -22,55 +22,57 @@ package enum AccessConstraint: String, Sendable, CaseIterable {
   case privateKeyUsage = "private-key-usage"
 }
 
-/// A description of a device and its keychain, from which the same device is made each time. Format `device-fixture/1`.
+/// A description of a device and its keychain (format `device-fixture/1`), from which the same device can be created
+/// repeatedly.
 ///
-/// A fixture's passcode and secrets stand in it in clear: nothing for real use.
+/// The passcode and the secrets in it are unencrypted. Do not use a fixture for real data.
 public struct DeviceFixture: Sendable {
-  /// The format's name, as a fixture and a schema spell it.
+  /// The identifier of the format, as in a fixture and its schema.
   package static let format = "device-fixture/1"
-  /// The most bytes a fixture may have.
+  /// The largest accepted size of a fixture, in bytes.
   package static let maximumByteCount = 512 << 20
-  /// The most values in it: some dozen for each of a million items.
+  /// The largest accepted number of JSON values: about a dozen for each of a million items.
   private static let maximumValueCount = 20_000_000
 
-  /// One item, with what guards it beside its protection class.
+  /// An item and its access constraints.
   public struct Item: Sendable {
-    /// Has its protection, its secret and, for a key in hardware, its token identifier.
+    /// The item with its protection class, its secret and, for a key in hardware, its token identifier.
     public var item: KeychainItem
-    /// What a person must do before the item opens; empty for an item that asks nobody.
+    /// The authentication requirements; empty if the item needs no authentication.
     package var accessConstraints: [AccessConstraint]
   }
 
-  /// Identifiers and keys of a device with published keys derive from it and from the device's name (`Keys.published`).
+  /// The seed for the identifiers and keys of a device with published keys (`Keys.published`), together with the
+  /// device's name.
   package var seed: Int64
-  /// When the device was made; also the date of items that have none.
+  /// The date when the device was created, and the default date of its items.
   package var created: KeychainDate
-  /// The name of a device that is made from it, unless another is given.
+  /// The default name of a device created from the fixture.
   public var name: DeviceName
-  /// The model and the version of iOS.
+  /// The model and the iOS version.
   package var identity: DeviceIdentity
-  /// UTF-8; `nil` for a device without a passcode.
+  /// The passcode as UTF-8, or `nil` if the device has none.
   package var passcode: SensitiveBytes?
-  /// The apps with their access groups.
+  /// The apps and their access groups.
   package var apps: [DeviceApp]
   /// The items in the order in which they are added.
   public var items: [Item]
 }
 
 extension DeviceFixture {
-  /// Reads a fixture.
+  /// Decodes a fixture.
   ///
   /// - Parameters:
   ///   - bytes: The fixture as JSON in UTF-8.
-  ///   - source: What to call it in errors: a path or a bundled name.
-  ///   - limit: The most bytes to accept.
-  /// - Throws: `.badFixture` naming the place, such as `items[3].attributes.acct`; unknown members are errors.
+  ///   - source: The name for errors: a path or the name of a bundled fixture.
+  ///   - limit: The largest accepted size, in bytes.
+  /// - Throws: `.badFixture` with the JSON path, such as `items[3].attributes.acct`, also for unknown members;
   ///   `.unsupportedVersion`.
   package init(
     decoding bytes: [UInt8], from source: String, acceptingAtMost limit: Int = Self.maximumByteCount
   ) throws(KeyhaulError) {
     guard bytes.count <= limit else {
-      // It may have been read no further.
+      // The file may have been read only up to the limit.
       let reason = "it has more than \(HumanReadable.bytes(limit)), which is the limit"
       throw KeyhaulError(.badFixture, source, reason)
     }
@@ -99,7 +101,7 @@ extension DeviceFixture {
 }
 
 extension DeviceFixture {
-  /// Without these there is nothing to make; the others have a value where they are left out.
+  /// The required members. All others have defaults.
   static let requiredMembers = ["format", "created", "device", "items"]
 
   init(_ root: JSONCursor) throws(JSONCursor.Fault) {
@@ -146,7 +148,8 @@ extension DeviceFixture {
 }
 
 extension DeviceFixture.Item {
-  /// What the members `protection`, `secret`, `access_control` and `token` say instead, and what the database decides.
+  /// Attributes that the members `protection`, `secret`, `access_control` and `token` specify, or that the database
+  /// assigns.
   private static let reserved: Set<AttributeCode> = [
     .protection, .valueData, .accessControl, .tokenID, .rowID, .digest, .primaryKeyDigest, .encryptedData,
   ]
@@ -204,7 +207,7 @@ extension JSONCursor {
     do throws(KeyhaulError) { return try DeviceName(text) } catch { throw fault(error.reason) }
   }
 
-  /// A string, a whole number, `{"base64": …}` or `{"date": …}`.
+  /// Returns the value of an attribute: a string, a whole number, `{"base64": …}` or `{"date": …}`.
   func attributeValue() throws(Fault) -> PropertyValue {
     switch value {
     case .string(let text): return .string(text)
@@ -224,7 +227,7 @@ extension JSONCursor {
     }
   }
 
-  /// `{"text": …}` or `{"base64": …}`.
+  /// Returns the bytes of `{"text": …}` or `{"base64": …}`.
   func secretBytes() throws(Fault) -> [UInt8] {
     let members = try members()
     guard members.count == 1, let (key, node) = members.first else {
@@ -244,24 +247,24 @@ extension JSONCursor {
 }
 
 extension DeviceFixture {
-  /// Where the hardware key, the class keys and the identifiers of a device come from that is made of a fixture.
+  /// The source of the hardware key, the class keys and the identifiers of a device that is created from a fixture.
   public enum Keys: Sendable, Hashable {
-    /// Nobody but the device's directory knows them.
+    /// Random keys, known only to the device.
     case random
-    /// They derive from the fixture's seed and the device's name, so that everybody can compute them: a backup's items of
-    /// this device only open wherever a device of the same name is made.
+    /// Keys derived from the fixture's seed and the device's name. Anyone can compute them, so a backup's device-bound
+    /// items can be decrypted wherever a device of the same name is created.
     case published
   }
 
-  /// The seed of a fixture that names none.
+  /// The seed of a fixture that does not specify one.
   package static let standardSeed: Int64 = 0
 
   static func publishedRandomness(seed: Int64, name: String) -> SeededRandomSource {
     SeededRandomSource(seed: "\(format) \(seed) \(name)")
   }
 
-  /// The hardware key of the device that this seed and name give, with `Keys.published`. An identifier and a serial
-  /// number are drawn before it, as `VirtualDevice.initialize` draws them.
+  /// Returns the hardware key of a device with `Keys.published` for a seed and a name. The identifier and the serial
+  /// number are generated before it, in the same order as in `VirtualDevice.initialize`.
   static func publishedHardware(seed: Int64, name: String) throws(DataProtectionError) -> HardwareUID {
     let random = publishedRandomness(seed: seed, name: name)
     _ = try DeviceIdentity.randomUDID(random)
@@ -271,13 +274,13 @@ extension DeviceFixture {
 }
 
 extension DeviceSession {
-  /// Whether everybody can compute the device's hardware key, so that whatever is bound to it is bound to nothing.
+  /// Returns whether anyone can compute the device's hardware key, so that device-bound items are not protected by it.
   ///
-  /// A device says so itself that was made with published keys. Of one that was made before this was recorded, the key
-  /// is compared with those that known seeds give for the device's name.
+  /// A device with published keys records this. For older devices, the key is compared with those of known seeds and
+  /// the device's name.
   ///
-  /// - Parameter seeds: Of published fixtures, beside `DeviceFixture.standardSeed`.
-  /// - Throws: `.underlying` where the cryptographic library fails.
+  /// - Parameter seeds: The seeds of published fixtures, in addition to `DeviceFixture.standardSeed`.
+  /// - Throws: `.underlying` if the cryptographic library fails.
   package func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(KeyhaulError) -> Bool {
     if record.hasPublishedHardwareKey { return true }
     return try reporting(about: name) { () throws(DataProtectionError) in

@@ -5,16 +5,19 @@ package import KeychainFormats
 import Keychains
 
 extension DeviceHome {
-  /// Makes the device that a fixture describes. Its hardware, its keys and its identifiers are its own, unless published
-  /// ones are asked for: these are the same bytes each time, for a name.
+  /// Creates the device that a fixture describes. Its hardware key, class keys and identifiers are random, unless
+  /// published ones are requested, which are the same for each name.
   ///
   /// - Parameters:
   ///   - fixture: The description.
-  ///   - name: Instead of the fixture's.
-  ///   - passcode: Instead of the fixture's; `nil` for the fixture's.
-  ///   - eraseAfterFailures: After how many wrong passcodes in a row it erases itself; `nil` for never.
-  ///   - keys: `.published` for tests that need the same device twice. The device says so from then on.
-  /// - Throws: `.exists`, `.deviceIO`; `.badFixture` naming the item that the keychain does not take.
+  ///   - name: The device's name, or `nil` to use the fixture's.
+  ///   - passcode: The passcode, or `nil` to use the fixture's.
+  ///   - eraseAfterFailures: The number of consecutive wrong passcodes after which the device erases itself, or `nil`
+  ///     if it never does.
+  ///   - keys: The source of the keys. `.published` is for tests that need the same device twice; the device records
+  ///     it.
+  /// - Returns: The new device.
+  /// - Throws: `.exists`, `.deviceIO`; `.badFixture` with the item that cannot be added.
   @discardableResult
   public func create(
     from fixture: DeviceFixture, named name: DeviceName? = nil, passcode: borrowing Secret? = nil,
@@ -46,13 +49,15 @@ extension DeviceHome {
 }
 
 extension DeviceHome {
-  /// Makes a device that has the items of another keychain, with their dates and identifiers; its hardware and its keys are
-  /// its own.
+  /// Creates a device with the items of another keychain, including their dates and identifiers. Its hardware key and
+  /// class keys are random.
   ///
   /// - Parameters:
-  ///   - items: In clear; access groups are those that they name.
-  ///   - passcode: Empty for none.
-  /// - Throws: `.exists`, `.deviceIO`; `.badFixture` naming why the keychain does not take an item.
+  ///   - name: The device's name.
+  ///   - options: The properties of the device.
+  ///   - items: The decrypted items with their access groups.
+  ///   - passcode: The passcode, or an empty one for none.
+  /// - Throws: `.exists`, `.deviceIO`; `.badFixture` with the reason why an item cannot be added.
   package func create(
     _ name: DeviceName, _ options: DeviceOptions, importing items: [KeychainItem], passcode: borrowing Secret
   ) throws(KeyhaulError) {
@@ -63,8 +68,8 @@ extension DeviceHome {
 }
 
 extension DeviceSession {
-  /// Puts a fixture's items in place, with their dates, their tokens and their access controls: on a device that is not
-  /// there for anybody else.
+  /// Adds the items of a fixture, with their dates, tokens and access controls, to a device that is still being
+  /// created.
   func provision(_ items: [DeviceFixture.Item], keepsIdentifiers: Bool = false) throws(KeyhaulError) {
     let random = environment.random
     let store = try willChangeItems()
@@ -82,7 +87,7 @@ extension DeviceSession {
 }
 
 extension DeviceFixture.Item {
-  /// The item with an access group, and its access control as the attribute that the keychain seals apart.
+  /// The item with an access group and its access control, which the keychain encrypts separately.
   var complete: KeychainItem {
     var complete = item
     if complete[.accessGroup] == nil { complete[.accessGroup] = .string(DeviceSession.standardAccessGroup) }
@@ -94,10 +99,11 @@ extension DeviceFixture.Item {
 }
 
 extension AccessConstraint {
-  /// What must be fulfilled for which operation, in the short names of Apple's key store.
+  /// Returns the constraints of each operation, in the short names of Apple's key store.
   ///
-  /// Encrypting (`oe`) and deleting (`odel`) are free; decrypting (`od`), or using a private key (`osgn`, `ock`, `okd`),
-  /// takes all of the constraints: a policy (`cpo`), a biometry (`cbio`), the passcode (`cup`). Source: Apple `SecAccessControl.c`.
+  /// Encrypting (`oe`) and deleting (`odel`) are always allowed. Decrypting (`od`), or using a private key (`osgn`,
+  /// `ock`, `okd`), requires all constraints: a policy (`cpo`), biometry (`cbio`), the passcode (`cup`). Source: Apple
+  /// `SecAccessControl.c`.
   package static func operations(_ constraints: [AccessConstraint]) -> PropertyDictionary {
     var needed = PropertyDictionary()
     for constraint in constraints {
@@ -117,16 +123,16 @@ extension AccessConstraint {
   }
 }
 
-/// The device descriptions that the program carries in itself (format `device-fixture/1`), so that `device create
-/// --from` and the demo need no file.
+/// The device descriptions in the program itself (format `device-fixture/1`), so that creating a device from one and
+/// the demo need no file.
 package enum BundledFixtures {
-  /// The names of all descriptions, as `--from` takes them, sorted.
+  /// The sorted names of all bundled descriptions.
   package static let names: [String] = fixtures.keys.sorted()
 
-  /// The seed that all of them have: with a device's name it gives the published keys of the device.
+  /// The seed of all bundled descriptions. Together with a device's name, it determines the published keys.
   package static let seed: Int64 = 20_261_120
 
-  /// The JSON document of a description, or `nil` if none has that name.
+  /// Returns the JSON document of a description, or `nil` if there is none with this name.
   package static func bytes(named name: String) -> [UInt8]? { fixtures[name] }
 
   private static let fixtures: [String: [UInt8]] = {

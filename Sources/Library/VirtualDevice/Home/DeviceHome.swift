@@ -2,24 +2,25 @@ public import Basics
 public import KeychainCrypto
 import KeychainFormats
 
-/// A directory of virtual devices, one directory each.
+/// A folder of virtual devices, each in its own subfolder.
 public struct DeviceHome: Sendable {
-  /// The directory's path, without a slash at its end.
+  /// The folder's path, without a trailing slash.
   public let path: String
-  /// The environment of every device in it.
+  /// The environment of all devices.
   public let environment: DeviceEnvironment
 
-  /// Creates a home in a directory.
+  /// Creates a set of devices in a folder.
   ///
   /// - Parameters:
-  ///   - path: Need not exist; it is made, for its owner alone, with the first device.
-  ///   - environment: The time, the randomness and the cost of a passcode for the devices in it.
+  ///   - path: The folder's path. If it does not exist, it is created with the first device, accessible only to its
+  ///     owner.
+  ///   - environment: The clock, the randomness and the cost of a passcode attempt for the devices.
   public init(path: String, environment: DeviceEnvironment = .system) {
     self.path = Self.trimmed(path)
     self.environment = environment
   }
 
-  /// The home and the name that an argument means: a path where it has a slash, else a name under `home`.
+  /// Returns the folder and name for an argument: a path if it contains a slash, otherwise a name in `home`.
   ///
   /// - Throws: `.badName`.
   public static func locate(
@@ -42,10 +43,10 @@ public struct DeviceHome: Sendable {
   private var files: DeviceFiles { environment.files }
 
   func directory(of name: DeviceName) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
-  /// Where a device is while it is made or taken apart; no device can have this name.
+  /// Returns the temporary path of a device that is being created or deleted. No device can have this name.
   func temporaryDirectory(of name: DeviceName) -> String { path == "/" ? "/.\(name).tmp" : "\(path)/.\(name).tmp" }
 
-  /// The devices in the directory, by name; none where the directory is not there.
+  /// Returns the devices in the folder by name, or an empty array if the folder does not exist.
   ///
   /// - Throws: `.deviceIO`.
   public func devices() throws(KeyhaulError) -> [VirtualDevice] {
@@ -57,15 +58,15 @@ public struct DeviceHome: Sendable {
     return devices
   }
 
-  /// What stands in the directory under names that are no UTF-8, each byte that is none replaced. No device has such a name,
-  /// so that none of them is among `devices()`, and nothing is looked for in them.
+  /// Returns names that are not valid UTF-8, with replacement characters. No device has such a name, so `devices()`
+  /// ignores them.
   ///
   /// - Throws: `.deviceIO`.
   public func unreadableNames() throws(KeyhaulError) -> [String] {
     (try files.names(in: path) ?? []).filter { $0.unicodeScalars.contains("\u{FFFD}") && !$0.hasPrefix(".") }
   }
 
-  /// The device of this name.
+  /// Returns the device with a name.
   ///
   /// - Throws: `.deviceNotFound`.
   public func device(_ name: DeviceName) throws(KeyhaulError) -> VirtualDevice {
@@ -75,8 +76,8 @@ public struct DeviceHome: Sendable {
     return VirtualDevice(name: name, directory: directory(of: name), environment: environment)
   }
 
-  /// Whether there is a device of this name: a directory with the record and at least one other file of a device, so
-  /// that a directory that merely has a `device.json` is never taken for one.
+  /// Returns whether there is a device with a name: a folder with the record and at least one other file of a device. A
+  /// folder that merely contains a `device.json` is not a device.
   public func isDevice(_ name: DeviceName) throws(KeyhaulError) -> Bool {
     let directory = directory(of: name)
     guard try files.kind(of: directory) == .directory,
@@ -88,15 +89,16 @@ public struct DeviceHome: Sendable {
     return false
   }
 
-  /// Makes a device. It is there as a whole or not at all; what a crash left of an earlier attempt is removed.
+  /// Creates a device atomically. Leftovers of an attempt that crashed are removed.
   ///
   /// - Parameters:
-  ///   - name: The name, which is free in the home.
-  ///   - options: The identity, the apps and the habits of the device.
-  ///   - passcode: Empty for a device without one.
-  ///   - fill: Puts items on the device before it appears.
-  /// - Throws: `.exists`, `.deviceOccupied`, `.deviceIO`, and what `fill` throws; of stage `afterCommit` where the device is there
-  ///   all the same.
+  ///   - name: The name, which must not be in use.
+  ///   - options: The properties of the device.
+  ///   - passcode: The passcode, or an empty one for none.
+  ///   - fill: Adds items before the device becomes visible.
+  /// - Returns: The new device.
+  /// - Throws: `.exists`, `.deviceOccupied`, `.deviceIO`, and the errors of `fill`; of stage `afterCommit` if the
+  ///   device was created nevertheless.
   @discardableResult
   public func create(
     _ name: DeviceName, _ options: DeviceOptions = DeviceOptions(), passcode: borrowing Secret,
@@ -126,7 +128,10 @@ public struct DeviceHome: Sendable {
     return VirtualDevice(name: name, directory: directory, environment: environment)
   }
 
-  /// - Throws: `.exists` where there is a device of this name, `.deviceOccupied` where anything else is in its place; `.deviceIO`.
+  /// Checks that a name is not in use.
+  ///
+  /// - Throws: `.exists` if there is a device with this name, `.deviceOccupied` if anything else has its path;
+  ///   `.deviceIO`.
   package func requireFree(_ name: DeviceName) throws(KeyhaulError) {
     let directory = directory(of: name)
     guard try files.kind(of: directory) != nil else { return }
@@ -136,7 +141,7 @@ public struct DeviceHome: Sendable {
     throw KeyhaulError(.exists, name.text, "\(directory) already exists")
   }
 
-  /// What lies in a device's directory and is not a file of a device, by name.
+  /// Returns the names of files in a device's folder that do not belong to a device.
   ///
   /// - Throws: `.deviceIO`.
   package func foreignNames(of name: DeviceName) throws(KeyhaulError) -> [String] {
@@ -147,8 +152,8 @@ public struct DeviceHome: Sendable {
     (try files.names(in: directory) ?? []).filter { !DeviceFile.isOne($0) }
   }
 
-  /// Removes what creations and deletions that were killed have left in the directory: a device that is not there keeps no
-  /// keys. Where another process makes or deletes one, or where something cannot be removed, it stays.
+  /// Removes leftovers of killed creations and deletions, so that no keys of a deleted device remain. If another
+  /// process is creating or deleting a device, or if something cannot be removed, it stays.
   package func clearLeftovers() {
     let names = (try? files.names(in: path))?.filter(Self.isTemporary) ?? []
     guard !names.isEmpty, let hold = try? HomeLock(path, wait: .zero, clock: environment.clock, files) else { return }
@@ -160,16 +165,16 @@ public struct DeviceHome: Sendable {
     }
   }
 
-  /// Whether it is the name that a device has while it is made or taken apart.
+  /// Returns whether a name is that of a device that is being created or deleted.
   private static func isTemporary(_ name: String) -> Bool {
     name.hasPrefix(".") && name.hasSuffix(".tmp") && DeviceName.isValid(String(name.dropFirst().dropLast(4)))
   }
 
-  /// Removes a device for good. From one moment on it is no longer there; a crash after it leaves rests that no one lists
-  /// and that go with the next run of anything in the home.
+  /// Deletes a device. The deletion is atomic: after a crash, invisible leftovers may remain, which the next use of the
+  /// folder removes.
   ///
-  /// - Throws: `.deviceNotFound`, `.deviceBusy`, `.deviceIO`, and `.deviceOccupied` where more than a device is in its directory; of stage
-  ///   `afterCommit` where it is no longer there all the same.
+  /// - Throws: `.deviceNotFound`, `.deviceBusy`, `.deviceIO`, and `.deviceOccupied` if its folder contains other files;
+  ///   of stage `afterCommit` if the device was deleted nevertheless.
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(KeyhaulError) {
     let device = try device(name)
     KeptSessions.ofThisProcess.letGo(of: device.directory)
@@ -197,7 +202,7 @@ public struct DeviceHome: Sendable {
     try files.committed { () throws(KeyhaulError) in try files.syncDirectory(path) }
   }
 
-  /// Makes the directory and those above it that are missing.
+  /// Creates the folder and its missing parents.
   private func makeHome() throws(KeyhaulError) {
     var missing: [String] = []
     var current = path
@@ -210,7 +215,7 @@ public struct DeviceHome: Sendable {
       do throws(KeyhaulError) {
         try files.makeDirectory(directory)
       } catch  where error.code == .exists {
-        // Another process was faster; the directory is what matters.
+        // Another process has created the folder in the meantime.
         continue
       }
     }

@@ -7,11 +7,11 @@ import SystemPackage
   import Foundation
 #endif
 
-/// A directory of devices that goes with its last reference: for demos and for the tests of apps.
+/// A temporary folder of devices for demos and tests, which is deleted with its last reference.
 ///
-/// A killed process leaves its directory behind. The next process that creates one in the same place removes it.
+/// A killed process leaves its folder behind. The next process that creates one in the same place removes it.
 public final class TemporaryDeviceHome: Sendable {
-  /// The directory's devices; they go with the last reference to this object.
+  /// The devices in the folder. They are deleted with the last reference to this object.
   public let home: DeviceHome
   private let hold: Hold?
 
@@ -22,11 +22,11 @@ public final class TemporaryDeviceHome: Sendable {
     init(_ lock: consuming FileLock) { self.lock = lock }
   }
 
-  /// Makes a directory of its own, empty.
+  /// Creates an empty folder.
   ///
   /// - Parameters:
-  ///   - environment: The time, the randomness and the cost of a passcode for the devices in it.
-  ///   - directory: Where to make it; the system's directory for temporary files unless another is named.
+  ///   - environment: The clock, the randomness and the cost of a passcode attempt for the devices.
+  ///   - directory: The parent folder, or `nil` to use the system's folder for temporary files.
   /// - Throws: `.deviceIO`.
   public init(environment: DeviceEnvironment = .system, inside directory: String? = nil) throws(KeyhaulError) {
     let parent = directory ?? FileManager.default.temporaryDirectory.path
@@ -42,7 +42,9 @@ public final class TemporaryDeviceHome: Sendable {
     self.hold = hold
   }
 
-  /// - Returns: The lock; `nil` if another process is removing the directory as a leftover.
+  /// Locks a folder that is in use.
+  ///
+  /// - Returns: The lock; `nil` if another process is removing the folder as a leftover.
   /// - Throws: The reason why it cannot be locked, such as a file system without locks.
   private static func hold(_ path: String) throws(Errno) -> Hold? {
     let system = FileSystem.real
@@ -53,7 +55,7 @@ public final class TemporaryDeviceHome: Sendable {
 
   private static let attemptCount = 5
   private static let lockName = ".in-use"
-  /// Versions before the locks used other names.
+  /// Versions without this lock used other names.
   private static let prefix = "keyhaul-devices-"
   private static let cleaned = Locked<Set<String>>([])
 

@@ -4,15 +4,16 @@ package import KeychainRules
 public import Keychains
 
 extension DeviceSession {
-  /// The access group of an item that was added without one and by no app.
+  /// The access group of an item that was added without a group and without an app.
   package static let standardAccessGroup = "keyhaul"
 
-  /// Adds an item as its device would: with the class that this version of iOS gives where none is asked for, in the
-  /// first access group of the app, or in `keyhaul`.
+  /// Adds an item as its device would. The default protection class is that of the iOS version, and the default access
+  /// group is the app's first or `keyhaul`.
   ///
   /// - Parameters:
-  ///   - item: The item in clear, with its secret.
-  ///   - app: Acts as this app of the device, with its groups alone; `nil` may use every group.
+  ///   - item: The decrypted item, with its secret.
+  ///   - app: The app that adds the item, restricted to its groups, or `nil` to allow every group.
+  /// - Returns: The stored item.
   /// - Throws: `.notEntitled`; an error of the keychain, such as `.duplicateItem`.
   @discardableResult
   public func add(_ item: KeychainItem, as app: String? = nil) throws(KeyhaulError) -> StoredItem {
@@ -24,10 +25,10 @@ extension DeviceSession {
     }
   }
 
-  /// Learns whether `add` would succeed, and changes nothing.
+  /// Checks whether `add` would succeed, without changing anything.
   ///
   /// - Returns: The item as it would be stored.
-  /// - Throws: What `add` throws.
+  /// - Throws: The errors of `add`.
   package func rehearseAdding(_ item: KeychainItem, as app: String? = nil) throws(KeyhaulError) -> StoredItem {
     try requireWriting()
     let item = try completed(item, as: app)
@@ -35,17 +36,17 @@ extension DeviceSession {
     return try store.rehearseAdding(item, keys: classKeys, now: environment.clock.now(), random: environment.random)
   }
 
-  /// The items that a query means, opened.
+  /// Returns the matching items, decrypted.
   ///
-  /// - Throws: `.notEntitled`; an error of the keychain, `.interactionNotAllowed` where a key is
-  ///   not in memory. Finding nothing is no error.
+  /// - Throws: `.notEntitled`; an error of the keychain, such as `.interactionNotAllowed` if a key is not in memory. An
+  ///   empty result is not an error.
   package func find(_ query: ItemQuery, as app: String? = nil) throws(KeyhaulError) -> FoundItems {
     let query = try restricted(query, to: app)
     let store = try keychain
     return try store.find(query, keys: classKeys)
   }
 
-  /// The rows that `delete` would delete, those among them that cannot be opened.
+  /// Returns the rows that `delete` would delete, including those that cannot be decrypted.
   ///
   /// - Throws: `.notEntitled`; an error of the keychain.
   package func rows(matching query: ItemQuery, as app: String? = nil) throws(KeyhaulError) -> [KeychainRow] {
@@ -54,9 +55,9 @@ extension DeviceSession {
     return try store.rows(matching: query, keys: classKeys)
   }
 
-  /// Changes the items that a query means.
+  /// Updates the matching items.
   ///
-  /// - Returns: How many.
+  /// - Returns: The number of updated items.
   @discardableResult
   package func update(
     _ query: ItemQuery, with changes: ItemChanges, as app: String? = nil
@@ -71,10 +72,10 @@ extension DeviceSession {
     }
   }
 
-  /// Learns whether `update` would succeed, and changes nothing.
+  /// Checks whether `update` would succeed, without changing anything.
   ///
-  /// - Returns: How many items would be changed.
-  /// - Throws: What `update` throws.
+  /// - Returns: The number of items that would be updated.
+  /// - Throws: The errors of `update`.
   @discardableResult
   package func rehearseUpdating(
     _ query: ItemQuery, with changes: ItemChanges, as app: String? = nil
@@ -88,9 +89,9 @@ extension DeviceSession {
       random: environment.random)
   }
 
-  /// Deletes the items that a query means.
+  /// Deletes the matching items.
   ///
-  /// - Returns: How many.
+  /// - Returns: The number of deleted items.
   @discardableResult
   package func delete(_ query: ItemQuery, as app: String? = nil) throws(KeyhaulError) -> Int {
     let query = try restricted(query, to: app)
@@ -102,12 +103,12 @@ extension DeviceSession {
     }
   }
 
-  /// A tombstone tells other devices of a deletion; where nothing is synchronized there is no one to tell.
+  /// Tombstones inform other devices of a deletion, so they are needed only if iCloud Keychain is on.
   private var tombstonePolicy: TombstonePolicy { record.isSyncing ? .leave : .forbid }
 
-  /// The access groups that an app may use.
+  /// Returns the access groups of an app.
   ///
-  /// - Throws: `.notEntitled` where the device has no such app.
+  /// - Throws: `.notEntitled` if the device has no such app.
   package func accessGroups(of app: String) throws(KeyhaulError) -> [String] {
     guard let found = record.apps.first(where: { $0.name == app }), !found.accessGroups.isEmpty else {
       throw KeyhaulError(.notEntitled, name, "it has no app \(app) with access groups")
@@ -131,7 +132,7 @@ extension DeviceSession {
     } else {
       item[.accessGroup] = .string(Self.standardAccessGroup)
     }
-    // Newer versions decide by the kind of item, which is the database's affair.
+    // In newer versions, the database chooses the default by the kind of item.
     if item[.protection] == nil, record.productVersion.defaultProtection == .always { item.protection = .always }
     return item
   }

@@ -3,17 +3,17 @@ public import KeychainCrypto
 import KeychainFormats
 
 extension DeviceSession {
-  /// The classes whose keys a lock drops: "when unlocked" and "when passcode set", and class A of files.
+  /// The classes whose keys a lock removes: "when unlocked", "when passcode set", and class A of files.
   ///
   /// Source: Apple Platform Security, "Data Protection classes".
   static let droppedByLock: [KeyClass] = [
     .fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
   ]
 
-  /// Drops the keys that a lock drops, from the session and from the device's memory, as soon as whoever listens was
-  /// told; `requestLock` leaves them ten seconds. Nothing happens on a device that is locked or was not unlocked yet.
+  /// Locks the device and removes the keys immediately, after notifying observers. `requestLock` waits for ten seconds.
+  /// A device that is locked or was not unlocked yet stays as it is.
   ///
-  /// - Throws: `.noPasscode`: without a passcode nothing would keep anyone from unlocking it.
+  /// - Throws: `.noPasscode`, because a device without a passcode cannot be locked.
   public func lock() throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else {
@@ -27,13 +27,13 @@ extension DeviceSession {
     device.protectedData.tell(.didBecomeUnavailable)
   }
 
-  /// Unlocks with the passcode: all keys come into memory, and failed attempts are forgotten.
+  /// Unlocks the device with the passcode: all keys are in memory, and the count of failed attempts is reset.
   ///
-  /// The attempt is counted on disk before the passcode is tried, so that no crash gives a guess for nothing. Without a
-  /// passcode the device is unlocked already and an empty one is right.
+  /// The attempt is counted on disk before the passcode is tried, so that a crash cannot be used for additional
+  /// attempts. A device without a passcode is already unlocked and accepts an empty one.
   ///
-  /// - Throws: `.wrongPasscode`; `.erased` where it was the last attempt of a device that then erases itself;
-  ///   `.noPasscode` where one is given and none is set.
+  /// - Throws: `.wrongPasscode`; `.erased` if the device erased itself after the last allowed attempt; `.noPasscode` if
+  ///   a passcode is given but none is set.
   public func unlock(passcode: borrowing Secret) throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else {
@@ -56,7 +56,7 @@ extension DeviceSession {
     if !wasUnlocked { device.protectedData.tell(.didBecomeAvailable) }
   }
 
-  /// Turns the device off and on: its memory is gone. Without a passcode it comes up unlocked.
+  /// Restarts the device, which clears its memory. A device without a passcode is unlocked afterwards.
   public func restart() throws(KeyhaulError) {
     try requireWriting()
     lockDeadline = nil
@@ -76,10 +76,10 @@ extension DeviceSession {
     }
   }
 
-  /// Counts the attempt, makes it, and erases the device where it was wrong once too often.
+  /// Counts and makes a passcode attempt, and erases the device after the last allowed one.
   ///
-  /// An attempt that was begun as the last one and never answered counts as failed. One that is stopped before its last
-  /// round has told nothing about the passcode, and does not count.
+  /// If the last allowed attempt was started but never finished, it counts as failed. An attempt that was stopped
+  /// during the key derivation reveals nothing about the passcode and does not count.
   func attempt<Value: ~Copyable>(
     _ passcode: borrowing Secret,
     _ body: (SystemKeybag, borrowing HardwareUID) throws(DataProtectionError) -> Value
@@ -105,7 +105,7 @@ extension DeviceSession {
     do throws(KeyhaulError) {
       try erase()
     } catch {
-      // Whoever tried the passcode did not ask for it; that the device is erased is the news all the same.
+      // The device was erased, even if a later step failed.
       guard error.stage == .afterCommit else { throw error }
       throw KeyhaulError(.erased, name, "\(reason); \(error.reason)")
     }
@@ -135,16 +135,17 @@ extension DeviceSession {
 }
 
 extension DeviceSession {
-  /// How long after the lock the keys of class A stay in memory.
+  /// The time after a lock during which the keys of class A stay in memory.
   ///
   /// Source: Apple Platform Security, "Data Protection classes" (Complete Protection).
   package static let lockGrace = Duration.seconds(10)
 
-  /// Locks the device as its side button does: apps are told at once, and the keys go ten seconds later, at the first
-  /// use of the session after that, or in `finishLock`.
+  /// Locks the device like its side button: observers are notified immediately, and the keys are removed after ten
+  /// seconds, at the next use of the session or in `finishLock`.
   ///
-  /// The device's memory on disk loses the keys at once: where this process ends before the ten seconds are over, the
-  /// device is locked. Unlocking within them keeps the keys. Nothing happens on a device that is not unlocked.
+  /// The memory on disk loses the keys immediately, so that the device is locked if this process ends within the ten
+  /// seconds. Unlocking within that time keeps the keys. A device that is not unlocked stays as it is.
+  ///
   /// - Throws: `.noPasscode`, `.deviceNotWritable`, `.deviceIO`.
   package func requestLock() throws(KeyhaulError) {
     try requireWriting()
@@ -159,13 +160,13 @@ extension DeviceSession {
     device.protectedData.tell(.willBecomeUnavailable(at: deadline))
   }
 
-  /// Whether the device was locked and still has its keys.
+  /// Whether the device was locked but still has its keys.
   package var isLocking: Bool {
     settleLock()
     return lockDeadline != nil
   }
 
-  /// Waits, by the device's clock, until the keys are gone. Returns at once where no lock was asked for.
+  /// Waits, by the device's clock, until the keys are removed. Returns immediately if no lock was requested.
   package func finishLock() {
     settleLock()
     guard let lockDeadline else { return }
@@ -174,7 +175,7 @@ extension DeviceSession {
     dropLockedKeys()
   }
 
-  /// Drops the keys where their time is over. Called before anything is done with them.
+  /// Removes the keys if the time is over. Called before every use of the keys.
   func settleLock() {
     guard let lockDeadline, environment.clock.now() >= lockDeadline else { return }
     dropLockedKeys()

@@ -4,46 +4,47 @@ package import KeychainFormats
 import Keychains
 
 extension DeviceSession {
-  /// `SecItemAdd`, called by an app of the device.
+  /// Calls `SecItemAdd` as an app of the device.
   ///
-  /// - Throws: Apple's status; `.notAvailable` or `.ioError` where the device itself cannot be used.
+  /// - Throws: Apple's status; `.notAvailable` or `.ioError` if the device cannot be used.
   @discardableResult
   package func secItemAdd(_ attributes: SecItemQuery, as app: String) throws(SecItemError) -> SecItemValue? {
     try secItemAdd(attributes, by: caller(app))
   }
 
-  /// `SecItemCopyMatching`. Rows that will never open are removed where the session may write.
+  /// Calls `SecItemCopyMatching` as an app of the device. Rows that can never be decrypted are deleted if the session
+  /// has write access.
   package func secItemCopyMatching(_ query: SecItemQuery, as app: String) throws(SecItemError) -> SecItemValue? {
     try secItemCopyMatching(query, by: caller(app))
   }
 
-  /// `SecItemUpdate`.
+  /// Calls `SecItemUpdate` as an app of the device.
   package func secItemUpdate(
     _ query: SecItemQuery, changes: SecItemQuery, as app: String
   ) throws(SecItemError) {
     try secItemUpdate(query, changes: changes, by: caller(app))
   }
 
-  /// `SecItemDelete`.
+  /// Calls `SecItemDelete` as an app of the device.
   package func secItemDelete(_ query: SecItemQuery, as app: String) throws(SecItemError) {
     try secItemDelete(query, by: caller(app))
   }
 
-  // MARK: Callers that are no installed app
+  // MARK: Callers that are not installed apps
 
-  /// `SecItemAdd`, called by whoever has these access groups.
+  /// Calls `SecItemAdd` with the access groups of a caller.
   ///
-  /// - Returns: What the query asks to be returned; `nil` if it asks for nothing.
-  /// - Throws: Apple's status; `.notAvailable` or `.ioError` where the device itself cannot be used.
+  /// - Returns: The values that the query requests; `nil` if it requests none.
+  /// - Throws: Apple's status; `.notAvailable` or `.ioError` if the device cannot be used.
   @discardableResult
   package func secItemAdd(_ attributes: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) -> SecItemValue? {
     let service = try writingService()
     return try service.add(attributes, caller: caller, keys: classKeys, environment: secItemEnvironment)
   }
 
-  /// `SecItemCopyMatching`, called by whoever has these access groups.
+  /// Calls `SecItemCopyMatching` with the access groups of a caller.
   ///
-  /// - Throws: `.itemNotFound` and the others of Apple's statuses.
+  /// - Throws: Apple's status, such as `.itemNotFound`.
   package func secItemCopyMatching(
     _ query: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) -> SecItemValue? {
@@ -56,9 +57,9 @@ extension DeviceSession {
     return try search.outcome.get()
   }
 
-  /// `SecItemUpdate`, called by whoever has these access groups.
+  /// Calls `SecItemUpdate` with the access groups of a caller.
   ///
-  /// - Throws: Apple's status; then nothing was changed.
+  /// - Throws: Apple's status. Nothing was changed then.
   package func secItemUpdate(
     _ query: SecItemQuery, changes: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) {
@@ -66,15 +67,15 @@ extension DeviceSession {
     try service.update(query, changes: changes, caller: caller, keys: classKeys, environment: secItemEnvironment)
   }
 
-  /// `SecItemDelete`, called by whoever has these access groups.
+  /// Calls `SecItemDelete` with the access groups of a caller.
   ///
-  /// - Throws: Apple's status; then nothing was deleted.
+  /// - Throws: Apple's status. Nothing was deleted then.
   package func secItemDelete(_ query: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) {
     let service = try writingService()
     try service.delete(query, caller: caller, keys: classKeys, environment: secItemEnvironment)
   }
 
-  /// An app of the device as its entitlements make it; one that is not installed has no access group.
+  /// Returns an app of the device as a caller. An app that is not installed has no access groups.
   package func caller(_ app: String) -> SecItemCaller {
     SecItemCaller(keychainAccessGroups: record.apps.first { $0.name == app }?.accessGroups ?? [])
   }
@@ -87,24 +88,26 @@ extension DeviceSession {
     ) { request in person.respond(to: request) }
   }
 
-  /// The keychain with the revision raised.
+  /// Returns a service for changes, after increasing the revision.
   private func writingService() throws(SecItemError) -> SecItemService {
     SecItemService(store: try asCall { () throws(KeyhaulError) in try willChangeItems() })
   }
 }
 
-/// Keys of the device's Secure Enclave: their private numbers are wrapped by its chip, and leave it for the length of an
-/// operation alone.
+/// Keys of the device's Secure Enclave. The hardware key wraps their private keys, which are unwrapped only for an
+/// operation.
 ///
-/// What a token calls such a key is the protection class's name, a zero byte and the wrapped number, 40 bytes.
+/// The token's identifier for such a key consists of the protection class code, a zero byte and the wrapped private key
+/// of 40 bytes.
 extension DeviceSession {
-  /// Wraps the private number of a new key.
+  /// Wraps the private key of a new Secure Enclave key.
   ///
   /// - Parameters:
-  ///   - number: Of P-256, 32 bytes.
-  ///   - protection: The class whose key has to be in memory where the key is used.
-  /// - Throws: `.authFailed` for the class that needs a passcode where none is set, `.interactionNotAllowed` where the
-  ///   class is locked, `.parameter` for another size.
+  ///   - number: The private key of 32 bytes (P-256).
+  ///   - protection: The class whose key must be in memory to use the private key.
+  /// - Returns: The token's identifier for the key.
+  /// - Throws: `.authFailed` for the class that requires a passcode, if none is set; `.interactionNotAllowed` if the
+  ///   class is locked; `.parameter` for another size.
   package func enclaveObject(
     of number: SensitiveBytes, protection: ProtectionClass
   ) throws(SecItemError) -> [UInt8] {
@@ -119,14 +122,14 @@ extension DeviceSession {
     }
   }
 
-  /// The private number of a key, for an operation that the person allows where the key's access control asks for them.
+  /// Unwraps a private key for an operation, after the authentication that the key's access control requires.
   ///
   /// - Parameters:
   ///   - key: An item on the token `com.apple.setoken`.
-  ///   - operation: What is done with it.
-  /// - Returns: 32 bytes.
-  /// - Throws: `.parameter` for another item; `.interactionNotAllowed` where the key's class is locked, or nobody is there
-  ///   to be asked; `.authFailed`, `.userCanceled`; `.decode` for a key that this chip did not wrap.
+  ///   - operation: The operation.
+  /// - Returns: The private key of 32 bytes.
+  /// - Throws: `.parameter` for another item; `.interactionNotAllowed` if the key's class is locked or no user is
+  ///   present; `.authFailed`, `.userCanceled`; `.decode` for a key of another chip.
   package func enclaveNumber(
     of key: KeychainItem, for operation: AccessOperation
   ) throws(SecItemError) -> SensitiveBytes {

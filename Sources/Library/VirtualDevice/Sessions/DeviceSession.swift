@@ -3,40 +3,47 @@ public import KeychainCrypto
 import KeychainFormats
 package import Keychains
 
-/// One process's hold on a device: its identity, the keys that are in memory, and its keychain.
+/// A process's access to a device: its identity, the class keys in memory, and its keychain.
 ///
-/// Several may read at once; who writes is alone. The hold ends with `finish()`, `end()`, the last reference, or the
-/// process. A session is for one thread.
+/// Several processes can read at the same time, and one that writes has exclusive access. The access ends with
+/// `finish()`, `end()`, the last reference, or the process. A session must be used from one thread.
 ///
-/// What a call changed is safe from the process's death when the call returns, and from a power cut when `finish()`
-/// does: one session waits for the disk once, however many items it adds.
+/// A change survives the death of the process once the call returns, and a power failure once `finish()` returns. A
+/// session waits for the disk once, regardless of the number of changes.
 public final class DeviceSession {
-  /// The device that the session holds.
+  /// The device.
   public let device: VirtualDevice
-  /// Reading beside others, or writing alone.
+  /// The kind of access.
   package let access: DeviceAccess
-  /// Identity and counters, as they are stored.
+  /// The device's identity and counters, as stored.
   public internal(set) var record: DeviceRecord
-  /// The class keys that are in the device's memory. Lent, never copied.
+  /// The class keys in the device's memory. They are lent and never copied.
   package internal(set) var classKeys: ClassKeys
-  /// When the keys go that a lock drops, where the device was locked a moment ago.
+  /// The date when the keys that a lock removes are removed; `nil` unless a lock was requested.
   var lockDeadline: KeychainDate?
   var keybag: SystemKeybag
   let hardware: HardwareUID
   private var store: KeychainStore?
-  /// Commits that belong to opening the keychain and change no item.
+  /// The number of commits that belong to opening the keychain and change no item.
   private var commitsOfOpening = 0
   private var hold: DeviceFileLock?
-  /// Whether a revision of this session is on disk.
+  /// Whether this session has stored a new revision.
   private var hasRaisedRevision = false
-  /// Whether the keychain's indexes were compared with its tables in this session.
+  /// Whether this session has compared the keychain's indexes with its tables.
   private var hasCheckedIndexes = false
-  /// Whether the record in memory has a later revision than the one on disk.
+  /// Whether the record in memory has a later revision than the stored one.
   private var isRecordAhead = false
-  /// Whether items were changed through a keychain that is closed by now.
+  /// Whether items were changed through a keychain that has been closed since.
   private var hasChangedItems = false
 
-  /// - Parameter isKept: Whether it is the session that this process keeps between calls, which no other stands beside.
+  /// Opens a session.
+  ///
+  /// - Parameters:
+  ///   - device: The device.
+  ///   - access: The kind of access.
+  ///   - verb: The command of the holder, for other processes.
+  ///   - wait: The longest wait for another process.
+  ///   - isKept: Whether this is the cached session of the process, which excludes others.
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isKept: Bool = false
   ) throws(KeyhaulError) {
@@ -71,19 +78,20 @@ public final class DeviceSession {
 
   deinit { end() }
 
-  /// Ends the session when all that it changed is on the disk. One that has ended is left alone.
+  /// Closes the session after all changes are on the disk. Closing again has no effect.
   ///
-  /// - Throws: `.deviceIO`, or an error of the keychain, where it may not be; of stage `afterCommit` where something was changed, which stands.
-  ///   The session has ended all the same.
+  /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk; of stage `afterCommit` if
+  ///   something was changed, which remains. The session is closed regardless.
   package func finish() throws(KeyhaulError) {
     defer { end() }
     try synchronize()
   }
 
-  /// Waits until all that the session has changed is on the disk. It goes on; a keychain that was taken from it before is
-  /// closed.
+  /// Waits until all changes of the session are on the disk. The session stays open, but a keychain that was obtained
+  /// before is closed.
   ///
-  /// - Throws: `.deviceIO`, or an error of the keychain, where it may not be; of stage `afterCommit` where something was changed, which stands.
+  /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk; of stage `afterCommit` if
+  ///   something was changed, which remains.
   package func synchronize() throws(KeyhaulError) {
     noteChangedItems()
     do throws(KeyhaulError) {
@@ -106,8 +114,8 @@ public final class DeviceSession {
     if let store, store.commitCount > commitsOfOpening { hasChangedItems = true }
   }
 
-  /// Closes the keychain, forgets the keys and lets go of the device. What cannot be written any more is not told:
-  /// that is for who gives up, `finish()` for who is done.
+  /// Closes the keychain, removes the keys from memory and releases the device. Errors are ignored: use this after a
+  /// failure, and `finish()` after success.
   public func end() {
     if isRecordAhead, hold != nil { try? store(record) }
     try? store?.close()
@@ -117,7 +125,7 @@ public final class DeviceSession {
     hold = nil
   }
 
-  // MARK: What a device is
+  // MARK: State of the device
 
   /// The device's name as text.
   public var name: String { device.name.text }
@@ -126,29 +134,29 @@ public final class DeviceSession {
   /// The time, the randomness and the file system of the device.
   package var environment: DeviceEnvironment { device.environment }
 
-  /// True where the keybag has a key of class 12, which exists while a passcode is set.
+  /// Whether a passcode is set. The keybag then has a key of class 12.
   package var isPasscodeSet: Bool { keybag.isPasscodeSet }
 
-  /// Which class keys are in memory now: all, those of after the first unlock, or none that a passcode guards.
+  /// The lock state, according to the class keys in memory.
   package var state: DeviceState {
     settleLock()
     if classKeys.hasKey(of: .whenUnlocked) { return .unlocked }
     return classKeys.hasKey(of: .afterFirstUnlock) ? .locked : .beforeFirstUnlock
   }
 
-  /// The key that ties backups to this device (0x835).
+  /// Returns the key that encrypts device-bound items in backups (0x835).
   ///
-  /// - Throws: `.underlying` where the cryptographic library fails.
+  /// - Throws: `.underlying` if the cryptographic library fails.
   public func deviceKey() throws(KeyhaulError) -> DeviceKey {
     try reporting(about: name) { () throws(DataProtectionError) in try hardware.deviceKey() }
   }
 
   // MARK: The keychain
 
-  /// The keychain's database. What changes items goes through `changeItems` or after `willChangeItems`, so that the
-  /// revision tells of it. Closed at the session's end: its calls throw then.
+  /// The keychain database. Use `changeItems` or `willChangeItems` for changes, which increase the revision. The
+  /// database is closed at the end of the session, and its calls then throw.
   ///
-  /// - Throws: `.deviceDamaged`, or an error of the keychain; `.deviceNotWritable` after the session's end.
+  /// - Throws: `.deviceDamaged`, or an error of the keychain; `.deviceNotWritable` after the end of the session.
   package var keychain: KeychainStore {
     get throws(KeyhaulError) {
       guard hold != nil else { throw ended }
@@ -163,7 +171,7 @@ public final class DeviceSession {
     }
   }
 
-  /// How many items there are, tombstones apart. Needs no key.
+  /// The number of items without tombstones. No key is needed.
   package var itemCount: Int {
     get throws(KeyhaulError) {
       let store = try keychain
@@ -173,15 +181,15 @@ public final class DeviceSession {
     }
   }
 
-  /// Raises the revision, because items are about to change, and gives the keychain to change them in.
+  /// Increases the revision because items are about to change, and returns the keychain for the changes.
   ///
-  /// The raised counter is on disk before the transaction begins: a process that dies in between leaves a plan stale
-  /// that was not, never one fresh that is stale. Readers of a revision hold the device, so that none sees the time between.
-  /// For the same reason it stays raised where the change then fails.
+  /// The new counter is stored before the transaction begins. If the process dies in between, a plan may be considered
+  /// stale without a change, but never the opposite. Reading a revision requires access to the device, so no other
+  /// process sees the intermediate state. The counter also stays increased if the change fails.
   ///
-  /// Only the first change of a session saves the revision and checks the keychain's indexes. Further changes raise the
-  /// counter in memory, and the end of the session saves it. No other process has seen a revision in between, so a
-  /// crash before the end does not leave a stale plan fresh either.
+  /// Only the first change of a session stores the revision and checks the keychain's indexes. Further changes increase
+  /// the counter in memory, and the end of the session stores it. No other process has seen a revision in between, so a
+  /// crash before the end does not leave a stale plan valid either.
   ///
   /// - Throws: `.deviceNotWritable`, `.deviceIO`.
   package func willChangeItems() throws(KeyhaulError) -> KeychainStore {
@@ -192,7 +200,7 @@ public final class DeviceSession {
       record = raised
       isRecordAhead = true
     } else {
-      // A raised revision is no change of an item.
+      // A new revision alone does not change an item.
       try files.uncommitted { () throws(KeyhaulError) in try store(raised) }
       hasRaisedRevision = true
     }
@@ -204,7 +212,7 @@ public final class DeviceSession {
     return keychain
   }
 
-  /// Changes items: raises the revision, then runs the closure with the keychain and the keys in memory.
+  /// Increases the revision and runs the closure with the keychain and the class keys.
   package func changeItems<Value>(
     _ body: (KeychainStore, ClassKeys) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -212,7 +220,7 @@ public final class DeviceSession {
     return try body(store, classKeys)
   }
 
-  /// Remembers when the device was backed up. No change that a plan depends on.
+  /// Stores the date of a backup. Plans do not depend on it.
   package func recordBackup(at date: KeychainDate) throws(KeyhaulError) {
     var changed = record
     changed.lastBackup = date
@@ -221,7 +229,7 @@ public final class DeviceSession {
 
   // MARK: Changing files
 
-  /// Whether the session holds its device no longer.
+  /// Whether the session has ended.
   var hasEnded: Bool { hold == nil }
 
   var ended: KeyhaulError {
@@ -235,7 +243,7 @@ public final class DeviceSession {
     }
   }
 
-  /// Puts a changed record in the place of the stored one.
+  /// Stores a changed record.
   func store(_ changed: DeviceRecord) throws(KeyhaulError) {
     try requireWriting()
     try files.replace(DeviceFile.record.path(in: directory), changed.encoded())
@@ -243,15 +251,15 @@ public final class DeviceSession {
     isRecordAhead = false
   }
 
-  /// Carries out a change of several files. Where it fails the session is over: the device is as before or as after,
-  /// as the error's stage says; what was left of the change, whoever opens the device next finishes.
+  /// Applies a change of several files. If it fails, the session ends, and the device has its old or its new state, as
+  /// the error's stage states. The next process that opens the device completes an interrupted change.
   ///
-  /// - Returns: How many items the change destroyed one by one.
+  /// - Returns: The number of items that the change deleted individually.
   @discardableResult
   func carryOut(_ change: DeviceChange) throws(KeyhaulError) -> Int {
     try requireWriting()
     if change.keychain != .keep {
-      // A database that cannot be opened has to stop the change before it is decided on, not after.
+      // A database that cannot be opened must prevent the change before its commit.
       if change.keychain == .dropPasscodeItems { _ = try keychain }
       try? closeKeychain()
     }
@@ -268,7 +276,7 @@ public final class DeviceSession {
 }
 
 extension DeviceSession {
-  /// Takes the lock and leaves no change half done.
+  /// Acquires the device's lock and completes an interrupted change.
   static func acquireLock(
     of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
   ) throws(KeyhaulError) -> DeviceFileLock {
@@ -299,13 +307,14 @@ extension DeviceSession {
     }
   }
 
-  /// What is in memory; after a restart, what the hardware alone opens; without a passcode, everything.
+  /// Returns the class keys in memory; after a restart, those that the hardware key alone unwraps; without a passcode,
+  /// all.
   static func keys(
     memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String,
     _ environment: DeviceEnvironment
   ) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
-      // Opens without the passcode, to learn whether keybag and hardware belong together at all.
+      // This needs no passcode, and fails if the keybag does not belong to the hardware key.
       let boot = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
       if let memory, let keys = DeviceMemory.opened(memory, with: hardware, keybagUUID: boot.keybagUUID) { return keys }
       guard !keybag.isPasscodeSet else { return boot }
@@ -321,7 +330,7 @@ extension DeviceSession {
 }
 
 extension DeviceSession {
-  /// Sets the first passcode. Items of class `akpu` can be added from now on, under a key made now.
+  /// Sets the first passcode. This creates the key of class `akpu`, so that items of this class can be added.
   ///
   /// - Throws: `.passcodeSet`, `.emptyPasscode`, `.deviceIO`.
   public func setPasscode(_ passcode: borrowing Secret) throws(KeyhaulError) {
@@ -338,7 +347,7 @@ extension DeviceSession {
     try adopt(changed, keychain: .keep)
   }
 
-  /// Changes the passcode; nothing else changes.
+  /// Changes the passcode and nothing else.
   ///
   /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.emptyPasscode`, `.deviceIO`.
   package func changePasscode(
@@ -354,9 +363,9 @@ extension DeviceSession {
     try adopt(changed, keychain: .keep)
   }
 
-  /// Removes the passcode, and with it the key and the items of class `akpu`, for good.
+  /// Removes the passcode and, permanently, the key and the items of class `akpu`.
   ///
-  /// - Returns: How many items were destroyed.
+  /// - Returns: The number of deleted items.
   /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.deviceIO`.
   @discardableResult
   public func removePasscode(_ passcode: borrowing Secret) throws(KeyhaulError) -> Int {
@@ -369,7 +378,7 @@ extension DeviceSession {
     return try adopt(changed, keychain: .dropPasscodeItems)
   }
 
-  /// Whoever holds a phone reaches its settings only after unlocking it.
+  /// Requires that the device is unlocked, as its settings do.
   private func requireUnlockedWithPasscode() throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }
@@ -382,10 +391,13 @@ extension DeviceSession {
     if passcode.isEmpty { throw KeyhaulError(.emptyPasscode, name, "the new passcode has no characters") }
   }
 
-  /// Puts a new keybag and its keys in the place of the old ones. Whoever got here knew the passcode or erases the
-  /// device, so failures are forgotten.
+  /// Replaces the keybag and its keys, and resets the count of failed attempts.
   ///
-  /// - Parameter edit: What else changes in the record.
+  /// - Parameters:
+  ///   - unlocked: The new keybag and its keys.
+  ///   - keychain: The effect on the keychain database.
+  ///   - edit: Further changes of the record.
+  /// - Returns: The number of items that were deleted individually.
   @discardableResult
   func adopt(
     _ unlocked: UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,
@@ -411,11 +423,11 @@ extension DeviceSession {
 }
 
 extension DeviceSession {
-  /// "Erase All Content and Settings": a new keybag, so that nothing under the old one can ever be read again, an empty
-  /// keychain, no passcode. The hardware stays what it is, and so do name and identifier: a backup of this device made
-  /// before restores to it afterwards as to the same device.
+  /// Erases all content and settings: the device gets a new keybag, so that nothing encrypted before can be read, an
+  /// empty keychain, and no passcode. The hardware key, the name and the identifier stay, so a backup of this device
+  /// can be restored to it as to the same device.
   ///
-  /// Apps stay installed; their items are gone. The device no longer knows of an earlier backup.
+  /// Apps stay installed without their items. The date of the last backup is removed.
   public func erase() throws(KeyhaulError) {
     try requireWriting()
     let rounds = keybag.keybag.iterations ?? environment.passcodeRounds
@@ -424,7 +436,7 @@ extension DeviceSession {
         passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random,
         progress: environment.derivation)
     }
-    // First, so that a crash in between leaves a device that has to be paired again, never one with an old pairing.
+    // Pairings are removed first, so that a crash never leaves an erased device with an old pairing.
     try device.forgetPairings()
     try adopt(fresh, keychain: .empty) { record in record.lastBackup = nil }
   }

@@ -1,16 +1,16 @@
 package import Basics
 
-/// What a listing shows of a device.
+/// A device in a list of devices.
 package struct DeviceSummary: Sendable {
-  /// Identity and counters, read without the lock.
+  /// The device's identity and counters, read without the lock.
   package let record: DeviceRecord
-  /// `nil` if another process is changing the device.
+  /// The lock state; `nil` if another process is changing the device.
   package let state: DeviceState?
   /// Whether a passcode is set; `nil` if another process is changing the device.
   package let isPasscodeSet: Bool?
-  /// How many rows the keychain has; `nil` if another process is changing the device.
+  /// The number of items; `nil` if another process is changing the device.
   package let itemCount: Int?
-  /// Whether everybody can compute its hardware key; `nil` if another process is changing the device.
+  /// Whether anyone can compute the hardware key; `nil` if another process is changing the device.
   package let isHardwareKeyPublished: Bool?
 
   /// Whether another process was changing the device, so that only its record could be read.
@@ -18,11 +18,11 @@ package struct DeviceSummary: Sendable {
 }
 
 extension VirtualDevice {
-  /// What a listing shows of the device, without waiting for whoever holds it.
+  /// Returns a summary of the device without waiting for other processes.
   ///
   /// - Parameters:
-  ///   - verb: What the caller is doing, told to whoever finds the device busy.
-  ///   - seeds: As `DeviceSession.isHardwareKeyPublished` takes them.
+  ///   - verb: The command of the caller, for other processes.
+  ///   - seeds: The seeds of published fixtures, as for `DeviceSession.isHardwareKeyPublished`.
   /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
   package func summary(
     verb: String, knownSeeds seeds: some Sequence<Int64> = []
@@ -41,8 +41,7 @@ extension VirtualDevice {
       record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil, isHardwareKeyPublished: nil)
   }
 
-  /// The device's record as it is stored, whoever holds the device. It is replaced by a rename, so that one that is read
-  /// without the lock is whole.
+  /// Returns the device's stored record without its lock. The file is replaced by a rename, so it is always complete.
   ///
   /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
   package func storedRecord() throws(KeyhaulError) -> DeviceRecord {

@@ -1,41 +1,41 @@
 public import Basics
 import Foundation
 
-/// Sessions that stay open between the calls of this process, so that a call does not open its device again.
+/// A cache of open sessions, so that consecutive calls of this process do not open the device each time.
 ///
-/// One is let go of before anyone of this process opens the device in another way, when nobody used it for a moment, and
-/// after a second in any case: to another process the device is busy no longer than that, whose turn it is then.
+/// A session is closed before this process opens the device in another way, shortly after its last use, and after a
+/// second in any case, so that other processes wait no longer than that.
 final class KeptSessions: Sendable {
   static let ofThisProcess = KeptSessions()
-  /// How long a session stays that nobody uses.
+  /// The time after which an unused session is closed.
   private static let idle = Duration.milliseconds(100)
-  /// How long a session is kept that is used without a break.
+  /// The time after which a session in constant use is closed.
   private static let longest = Duration.seconds(1)
 
   enum Taken {
     case session(DeviceSession)
-    /// There is none. Whoever was told so opens one, and gives it back or drops it.
+    /// There is no session. The caller must open one, and check it in or drop it.
     case none
-    /// Somebody is using it, who may be the one that asks.
+    /// A session is in use, possibly by the caller itself.
     case inUse
   }
 
   private struct Entry {
-    /// `nil` while it is in use.
+    /// `nil` while the session is in use.
     var session: DeviceSession?
-    /// Whether somebody waits for it to be let go of.
+    /// Whether the session should be closed after its use.
     var isWanted = false
     let begin = ContinuousClock.now
     var lastUse = ContinuousClock.now
     var isWatched = false
   }
 
-  /// The system's lock and no `Mutex`, which the thread sanitizer does not see into.
+  /// The thread sanitizer does not support `Mutex`, so this is a lock of the system.
   private let lock = NSLock()
-  /// By the devices' directories. Behind `lock`.
+  /// The sessions by device folder. Protected by `lock`.
   private nonisolated(unsafe) var entries: [String: Entry] = [:]
 
-  /// Takes a device's session, to use it alone until it is given back or dropped.
+  /// Looks up a device's session for exclusive use until it is checked in or dropped.
   func take(_ directory: String) -> Taken {
     lock.withLock {
       guard let entry = entries[directory] else {
@@ -48,9 +48,9 @@ final class KeptSessions: Sendable {
     }
   }
 
-  /// Keeps a session that was taken or opened, unless somebody waits for its end.
+  /// Returns a session to the cache, unless it should be closed.
   ///
-  /// - Throws: Where it had to be finished and could not be.
+  /// - Throws: An error if the session had to be closed and that failed.
   func giveBack(_ session: DeviceSession) throws(KeyhaulError) {
     let directory = session.device.directory
     let (isKept, isNewlyWatched) = lock.withLock {
@@ -69,10 +69,10 @@ final class KeptSessions: Sendable {
     if isNewlyWatched, !watch(directory) { letGo(of: directory) }
   }
 
-  /// Forgets a session that was taken and has ended, or could not be opened.
+  /// Removes a session that has ended or could not be opened.
   func drop(_ directory: String) { lock.withLock { entries[directory] = nil } }
 
-  /// Ends a device's session; one that is in use ends with that use.
+  /// Closes a device's session, or marks it for closing if it is in use.
   func letGo(of directory: String) {
     let session = lock.withLock {
       guard let entry = entries[directory] else { return DeviceSession?.none }
@@ -86,7 +86,7 @@ final class KeptSessions: Sendable {
     session?.end()
   }
 
-  /// Ends the sessions of all devices below a directory that is about to go.
+  /// Closes the sessions of all devices below a folder that is about to be deleted.
   func letGo(below home: String) {
     for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(home + "/") } }) { letGo(of: directory) }
   }
@@ -114,12 +114,11 @@ final class KeptSessions: Sendable {
 }
 
 extension VirtualDevice {
-  /// Holds the device for the length of the closure, through a session that stays open for the next such call of this
-  /// process.
+  /// Runs the closure with a session that stays open for further calls of this process.
   ///
-  /// Nothing is waited for to be on a disk: this is for devices that end with their process.
+  /// Changes are not synced to the disk, because this is for devices that exist only as long as their process.
   ///
-  /// - Throws: As `withSession`.
+  /// - Throws: The errors of `withSession`.
   package func withKeptSession<Value>(
     verb: String, wait: Duration, _ body: (DeviceSession) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -150,12 +149,13 @@ extension VirtualDevice {
 }
 
 extension VirtualDevice {
-  /// Holds the device and finishes what a crash has left unfinished.
+  /// Opens a session and completes an interrupted change.
   ///
   /// - Parameters:
-  ///   - access: Reading beside others, or writing alone.
-  ///   - verb: What the holder is doing ("keyhaul restore"), told to whoever finds the device busy.
-  ///   - wait: How long to wait where another process holds it.
+  ///   - access: The kind of access.
+  ///   - verb: The command of the caller ("keyhaul restore"), for other processes.
+  ///   - wait: The longest wait for another process.
+  /// - Returns: The session.
   /// - Throws: `.deviceBusy`, `.deviceNotFound`, `.deviceDamaged`, `.unsupportedVersion`, `.deviceIO`.
   public func openSession(
     _ access: DeviceAccess, verb: String, wait: Duration = .zero
@@ -163,7 +163,7 @@ extension VirtualDevice {
     try DeviceSession(self, access, verb: verb, wait: wait)
   }
 
-  /// Holds the device for the length of the closure. What it changed is on the disk when this returns.
+  /// Runs the closure with a session. Its changes are on the disk when this method returns.
   public func withSession<Value>(
     _ access: DeviceAccess, verb: String, wait: Duration = .zero,
     _ body: (DeviceSession) throws(KeyhaulError) -> Value

@@ -2,7 +2,8 @@ package import Basics
 package import KeychainCrypto
 import SystemPackage
 
-/// A process's lock on the files of a device that it serves to backup clients. Other processes can still use the device.
+/// A process's lock on the files of a device that it serves to backup clients. Other processes can still use the
+/// device.
 package final class ServingClaim: Sendable {
   private let device: VirtualDevice
   private let lock: FileLock
@@ -15,7 +16,7 @@ package final class ServingClaim: Sendable {
   private var files: DeviceFiles { device.environment.files }
   private func path(of file: DeviceFile) -> String { file.path(in: device.directory) }
 
-  /// The stored pairings; `nil` if there are none.
+  /// Returns the stored pairings, or `nil` if there are none.
   ///
   /// - Throws: `.damaged` if the file is too long, `.io`.
   package func pairings() throws(KeyhaulError) -> [UInt8]? {
@@ -29,7 +30,7 @@ package final class ServingClaim: Sendable {
     try files.replace(path(of: .pairings), bytes)
   }
 
-  /// The password of backups that clients make; `nil` if they are not encrypted.
+  /// Returns the password for backups that clients make, or `nil` if they are not encrypted.
   ///
   /// - Throws: `.damaged` if the file is too long, `.io`.
   package func backupPassword() throws(KeyhaulError) -> Secret? {
@@ -38,7 +39,7 @@ package final class ServingClaim: Sendable {
     return Secret(copying: bytes)
   }
 
-  /// Replaces the password of backups that clients make; `nil` removes it.
+  /// Replaces the password for backups that clients make, or removes it if it is `nil`.
   ///
   /// - Throws: `.io`.
   package func replaceBackupPassword(_ password: borrowing Secret?) throws(KeyhaulError) {
@@ -51,9 +52,9 @@ package final class ServingClaim: Sendable {
     }
   }
 
-  /// Makes an empty directory for a client's backup. An earlier one, which a killed process has left, goes first.
+  /// Creates an empty folder for a client's backup, and removes one that a killed process has left.
   ///
-  /// - Returns: Its path.
+  /// - Returns: The path of the folder.
   /// - Throws: `.io`.
   package func makeStagingDirectory() throws(KeyhaulError) -> String {
     let path = stagingPath
@@ -62,7 +63,7 @@ package final class ServingClaim: Sendable {
     return path
   }
 
-  /// Removes the directory of a client's backup.
+  /// Removes the folder of a client's backup.
   package func removeStagingDirectory() { try? files.removeTree(stagingPath) }
 
   private var stagingPath: String { "\(device.directory)/\(DeviceFile.stagingName)" }

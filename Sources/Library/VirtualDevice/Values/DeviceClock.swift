@@ -9,16 +9,17 @@ import KeychainFormats
   import Darwin
 #endif
 
-/// Where a device takes the time from, and how it waits.
+/// A device's clock, which also waits.
 public struct DeviceClock: Sendable {
-  /// The wall clock's time.
+  /// Returns the current date.
   public let now: @Sendable () -> KeychainDate
-  /// Waits for this long.
+  /// Waits for a duration.
   package let sleep: @Sendable (Duration) -> Void
-  /// Whether whoever waits, for a device in use or for the key of a passcode, wants to go on with it. A program that was asked to stop says no.
+  /// Returns whether the caller still waits, for a busy device or a passcode key. A program that was asked to stop
+  /// returns `false`.
   package let shouldContinue: @Sendable () -> Bool
 
-  /// Creates a clock of closures; a test's own jumps where the system's would wait.
+  /// Creates a clock from closures. The clock of a test can skip the wait.
   public init(
     now: @escaping @Sendable () -> KeychainDate, sleep: @escaping @Sendable (Duration) -> Void,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
@@ -28,7 +29,7 @@ public struct DeviceClock: Sendable {
     self.shouldContinue = shouldContinue
   }
 
-  /// The system's clock, to the microsecond.
+  /// The system's clock, with microseconds.
   public static let system = DeviceClock(
     now: {
       var time = timespec()
@@ -37,7 +38,7 @@ public struct DeviceClock: Sendable {
     },
     sleep: LockWait.sleepOnThread)
 
-  /// A clock that stands still; waiting takes no time. For fixtures and tests.
+  /// Returns a clock that always has the same date and never waits, for fixtures and tests.
   package static func fixed(at date: KeychainDate) -> DeviceClock {
     DeviceClock(now: { date }, sleep: { _ in })
   }

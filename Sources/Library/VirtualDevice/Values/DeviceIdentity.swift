@@ -2,19 +2,19 @@ public import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Who a new device shall be.
+/// The model and version of a new device.
 public struct DeviceIdentity: Sendable, Equatable {
-  /// The model of a device for which none is named.
+  /// The default model.
   public static let standardProductType = "iPhone15,2"
 
   /// The model, such as `iPhone15,2`.
   package var productType: String
-  /// The version of iOS, which decides about formats and default classes.
+  /// The iOS version, which determines formats and default protection classes.
   package var productVersion: ProductVersion
-  /// The build of iOS; where it is `nil`, the one Apple published for the version, if it is among those known here.
+  /// The iOS build; `nil` if Apple's build for the version is not known.
   public var build: String?
 
-  /// Creates an identity; the standard one is an iPhone15,2 with iOS 18.1.
+  /// Creates an identity. The default is an iPhone15,2 with iOS 18.1.
   public init(
     productType: String = Self.standardProductType, productVersion: ProductVersion = .standard, build: String? = nil
   ) {
@@ -29,7 +29,8 @@ public struct DeviceIdentity: Sendable, Equatable {
     "13.0": "17A577", "12.0": "16A366", "11.0": "15A372", "10.2": "14C92",
   ]
 
-  /// Whether a text has the form of an identifier: 8 upper-case hexadecimal digits, a hyphen, 16 more.
+  /// Returns whether a text has the format of a device identifier: 8 upper-case hexadecimal digits, a hyphen and 16
+  /// more digits.
   static func isUDID(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     guard bytes.count == 25, bytes[8] == 0x2D else { return false }
@@ -43,7 +44,8 @@ public struct DeviceIdentity: Sendable, Equatable {
     return "\(digits.prefix(8))-\(digits.dropFirst(8))"
   }
 
-  /// Ten characters, as on devices since 2021; without those that are easily mistaken for another.
+  /// Returns a random serial number: ten characters, as on devices since 2021, without characters that are easily
+  /// confused.
   static func randomSerialNumber(
     _ random: any RandomSource
   ) throws(DataProtectionError) -> String {
@@ -52,19 +54,19 @@ public struct DeviceIdentity: Sendable, Equatable {
   }
 }
 
-/// The name of a virtual device, which is also the name of its directory.
+/// The name of a virtual device, which is also the name of its folder.
 ///
-/// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: nothing in it can leave the directory of devices, hide, or look like a flag.
+/// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: a name cannot leave the folder of devices, be hidden, or look like a flag.
 public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// The most characters a name may have.
+  /// The largest number of characters in a name.
   package static let longest = 64
 
-  /// The name as it was given.
+  /// The name as text.
   package let text: String
 
-  /// Creates a name of a text that has its form.
+  /// Creates a name from a text.
   ///
-  /// - Throws: `.badName`.
+  /// - Throws: `.badName` if the text is not a valid name.
   public init(_ text: String) throws(KeyhaulError) {
     guard Self.isValid(text) else {
       throw KeyhaulError(.badName, text, "names use letters, digits and . _ -, and start with a letter or digit")
@@ -72,7 +74,7 @@ public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertibl
     self.text = text
   }
 
-  /// Whether a text can be the name of a device.
+  /// Returns whether a text can be the name of a device.
   package static func isValid(_ text: String) -> Bool {
     let bytes = text.utf8
     guard let first = bytes.first, bytes.count <= longest, isAlphanumeric(first) else { return false }

@@ -3,7 +3,7 @@ import KeychainFormats
 package import SystemPackage
 
 extension KeyhaulError.Domain {
-  /// A virtual device, or the directory that holds it.
+  /// Errors of a virtual device or of its folder.
   public static let device = Self("device")
 }
 
@@ -17,10 +17,10 @@ extension KeyhaulError.Code {
 
   /// There is no device of this name.
   public static let deviceNotFound = device("notFound", .notFound, "there is no such device", advice: .listDevices)
-  /// A device of this name is there already.
+  /// A device with this name already exists.
   public static let exists = device(
     "exists", .usage, "a device with this name already exists", advice: "use another name, or delete that device first")
-  /// Something that is not a device stands where one should be made.
+  /// The path of a new device is in use by something else.
   public static let deviceOccupied = device(
     "occupied", .usage, "the device's path is in use", advice: "use another name, or move away what is there")
   /// The text is not a valid device name.
@@ -33,45 +33,45 @@ extension KeyhaulError.Code {
   /// A device cannot be set to erase itself after fewer than one wrong passcode.
   public static let badLimit = device(
     "badLimit", .usage, "this is not a valid number of wrong passcodes", advice: "10, as in iOS")
-  /// Another process holds the device.
+  /// Another process uses the device.
   public static let deviceBusy = device("busy", .busy, "the device is in use", advice: .waitForOtherProcess)
-  /// The passcode does not open the keybag.
+  /// The passcode does not unlock the keybag.
   public static let wrongPasscode = device(
     "wrongPasscode", .wrongPassword, "the passcode is wrong", advice: "the device's passcode, not a backup's password")
-  /// The device must be unlocked first.
+  /// The operation requires an unlocked device.
   public static let locked = device("locked", .locked, "the device is locked", advice: .unlock(device: "the device"))
-  /// Files of the device are missing or are not what was written.
+  /// Files of the device are missing or damaged.
   public static let deviceDamaged = device(
     "damaged", .damaged, "the device is damaged", advice: "delete the device and restore a backup of it to a new one")
-  /// `device.json` or a fixture has a version that this program does not read.
+  /// The version of `device.json` or of a fixture is not supported.
   public static let unsupportedVersion = device(
     "unsupportedVersion", .refused, "the format version is not supported",
     advice: "a newer version of Keyhaul, which may read it")
-  /// The device has no passcode, and this needs one.
+  /// The operation requires a passcode, and the device has none.
   public static let noPasscode = device(
     "noPasscode", .usage, "the device has no passcode", advice: .setPasscode(device: "the device"))
-  /// The device has a passcode already.
+  /// The device already has a passcode.
   public static let passcodeSet = device(
     "passcodeSet", .usage, "the device already has a passcode", advice: .changePasscode(device: "the device"))
   /// An empty passcode cannot be set.
   public static let emptyPasscode = device(
     "emptyPasscode", .usage, "a passcode cannot be empty", advice: .removePasscode)
-  /// Too many wrong passcodes: the device has erased itself.
+  /// The device has erased itself after too many wrong passcodes.
   public static let erased = device("erased", .failed, "the device has erased itself", advice: "restore a backup of it")
-  /// A session that was opened for reading, or that has ended, was asked to change something.
+  /// A change was requested in a session that has ended or was opened for reading.
   public static let deviceNotWritable = device(
     "notWritable", .failed, "the device is open for reading only", advice: "open the device again for this change")
-  /// The app acts on an access group that is not one of its own, or the device has no such app.
+  /// The access group is not one of the app's, or the device has no such app.
   public static let notEntitled = device(
     "notEntitled", .failed, "the app may not use this access group",
     advice: "use one of the app's own groups, or add the app to the device")
   /// The file is not a device fixture.
   public static let badFixture = device(
     "badFixture", .usage, "this is not a device fixture", advice: "compare it with the bundled fixtures")
-  /// The file system refused.
+  /// A file operation failed.
   public static let deviceIO = device("io", .failed, "the device cannot be read or written", advice: ioRemedy)
 
-  /// Every code of the domain, for tests.
+  /// All codes of the domain, for tests.
   package static let ofDevice: [Self] = [
     .deviceNotFound, .exists, .deviceOccupied, .badName, .badVersion, .badLimit, .deviceBusy, .wrongPasscode, .locked,
     .deviceDamaged, .unsupportedVersion, .noPasscode, .passcodeSet, .emptyPasscode, .erased, .deviceNotWritable,
@@ -84,9 +84,9 @@ extension KeyhaulError {
   ///
   /// - Parameters:
   ///   - code: The kind of error.
-  ///   - device: The name of the device, or the path, that was asked for.
-  ///   - reason: The fact found, with its place.
-  ///   - errno: The reason of the system call that failed.
+  ///   - device: The device's name or path.
+  ///   - reason: The details.
+  ///   - errno: The error of a failed system call.
   ///   - underlying: The error of a lower layer that caused this error.
   ///   - stage: Whether the change was already made when the error happened.
   package init(
@@ -114,9 +114,11 @@ extension KeyhaulError {
     }
   }
 
-  /// Returns the same error of another change: a step that fails after its own commit may stand before that of the whole.
+  /// Returns the error with another stage, because a step may be committed before the whole change.
   ///
-  /// - Parameter remark: A clause that follows the reason.
+  /// - Parameters:
+  ///   - stage: The stage of the whole change.
+  ///   - remark: A clause to append to the reason.
   package func at(_ stage: CommitStage, _ remark: String? = nil) -> KeyhaulError {
     with(reason: remark.map { "\(reason); \($0)" }, stage: stage)
   }

@@ -1,20 +1,20 @@
 package import Basics
 package import KeychainFormats
 
-/// A version of iOS, such as 18.1 or 4.3.5, and what of this toolkit depends on it.
+/// An iOS version such as 18.1 or 4.3.5, and the behavior that depends on it.
 public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// The most numbers a version may have.
+  /// The largest number of parts in a version.
   package static let maximumPartCount = 4
-  /// The most digits one number may have.
+  /// The largest number of digits in a part.
   package static let maximumDigitCount = 4
 
-  /// The version as it was given; `18.1` and `18.1.0` are equal and keep their texts.
+  /// The version as given. `18.1` and `18.1.0` are equal but have different texts.
   package let text: String
   private let parts: [Int]
 
-  /// Creates a version of a text such as `18.1`.
+  /// Creates a version from a text such as `18.1`.
   ///
-  /// - Throws: `.badVersion` where the text is not one to four numbers with dots between them.
+  /// - Throws: `.badVersion` if the text does not consist of one to four numbers with dots between them.
   package init(_ text: String) throws(KeyhaulError) {
     let pieces = text.split(separator: ".", omittingEmptySubsequences: false)
     var parts: [Int] = []
@@ -40,18 +40,19 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
     self.parts = parts
   }
 
-  /// The version of a device for which none is named, 18.1.
+  /// The default version of a device, 18.1.
   public static let standard = ProductVersion(text: "18.1", parts: [18, 1])
   private static let firstWithDefaultClass = ProductVersion(text: "5", parts: [5])
   private static let firstWithManifestDatabase = ProductVersion(text: "10.2", parts: [10, 2])
 
   /// The protection class of an item that was added without one.
   ///
-  /// Since iOS 5 that is "when unlocked"; iOS 4 left such items readable at all times.
+  /// Since iOS 5 it is "when unlocked". In iOS 4, such items were always accessible.
+  ///
   /// Source: Apple, `kSecAttrAccessible` in the Keychain Services reference.
   package var defaultProtection: ProtectionClass { self < Self.firstWithDefaultClass ? .always : .whenUnlocked }
 
-  /// Whether a device of this version can be backed up: the layout with Manifest.db came with iOS 10.2.
+  /// Whether a device with this version can be backed up. `Manifest.db` was introduced in iOS 10.2.
   package var canWriteBackups: Bool { self >= Self.firstWithManifestDatabase }
 
   public var description: String { text }

@@ -1,8 +1,8 @@
 import Basics
 
 extension ShellQuoting {
-  /// A device by the name that a backup or a plan has for it, which anybody may have written: `DEVICE` for one that no
-  /// virtual device can have.
+  /// Returns a device's name for a suggested command, or `DEVICE` if no virtual device can have the name. A name in a
+  /// backup or plan is untrusted.
   package static func device(named name: String?) -> String {
     name.flatMap { try? DeviceName($0) }?.text ?? "DEVICE"
   }

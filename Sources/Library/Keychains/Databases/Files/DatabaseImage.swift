@@ -1,16 +1,19 @@
 import Basics
 import KeychainFormats
 
-/// A database as bytes that SQLite opens without any file: what its log has committed stands in its pages.
+/// A database in memory, with the committed changes of its journal files applied.
 struct DatabaseImage {
   let bytes: [UInt8]
 
   private static let signature = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
-  /// The most bytes of a database, its log applied; one of a full device has some tens of MiB.
+  /// The largest accepted size of a database with its log applied, in bytes. A full device's database has some tens of
+  /// MiB.
   static let maximumByteCount = 256 << 20
 
-  /// Takes a database as its file stands.
+  /// Creates an image of a database file, without its journal files.
+  ///
+  /// - Throws: `.notADatabase` if the header is not SQLite's; `.databaseOverLimit` if the file is too large.
   init(_ file: [UInt8]) throws(KeyhaulError) {
     guard file.count <= Self.maximumByteCount else { throw Self.overLimit(file.count) }
     guard file.starts(with: Self.signature), file.count >= Self.headerByteCount,
@@ -23,13 +26,13 @@ struct DatabaseImage {
 
   var pageByteCount: Int { Self.pageByteCount(of: bytes) }
 
-  /// The same with what a log has committed.
+  /// Returns the image with the committed changes of a write-ahead log.
   func applying(_ log: WriteAheadLog, of logBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
       applied: try putting(log.pageStarts, of: logBytes, log.pageByteCount, upTo: log.pageCount, "with its log"))
   }
 
-  /// The same as it was before the change that a journal takes back.
+  /// Returns the image as it was before the unfinished change that a rollback journal describes.
   func takingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
       applied: try putting(
@@ -38,14 +41,14 @@ struct DatabaseImage {
       ))
   }
 
-  /// The bytes with pages of another file in their places, and so many pages altogether.
+  /// Returns the bytes with pages from another file written over them, cut or extended to a page count.
   private func putting(
     _ pageStarts: [Int: Int], of other: [UInt8], _ pageByteCount: Int, upTo pageCount: Int, _ state: String
   ) throws(KeyhaulError) -> [UInt8] {
     let (size, overflow) = pageCount.multipliedReportingOverflow(by: pageByteCount)
     guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
-    // Pages are added by the other file alone. What neither holds is missing, and no page of zeros: else a few bytes that name
-    // a page far behind would ask for all before it.
+    // Only pages in the other file extend the database. Otherwise a few bytes that name a distant page would request
+    // memory for all pages before it.
     let wanted = min(size, (bytes.count / pageByteCount + pageStarts.count) * pageByteCount)
     var pages = bytes
     if pages.count < wanted { pages += [UInt8](repeating: 0, count: wanted - pages.count) }
@@ -65,7 +68,7 @@ struct DatabaseImage {
     return stored == 1 ? 65536 : stored
   }
 
-  /// A database that wants a log beside it cannot be opened from memory; it has none any more.
+  /// Returns the file with WAL mode turned off in its header. SQLite cannot open a WAL database from memory.
   private static func withoutLog(_ file: [UInt8]) -> [UInt8] {
     var bytes = file
     bytes[18] = 1

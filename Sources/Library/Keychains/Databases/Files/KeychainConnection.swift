@@ -63,8 +63,8 @@ extension UntrustedDatabase<KeyhaulError> {
     return isComputed
   }
 
-  /// Returns the columns of a table that has its own pages and no computed columns; `nil` for a view, or if there is no
-  /// such table.
+  /// Returns the columns of a table that has its own pages and no computed columns; `nil` if it is a view, or if there
+  /// is no such table.
   func columns(of table: String) throws(KeyhaulError) -> Set<String>? {
     var isTable = false
     try forEachRow(
@@ -82,7 +82,7 @@ extension UntrustedDatabase<KeyhaulError> {
     return names
   }
 
-  /// Commits the changes, and merges the log into the file.
+  /// Commits the changes and merges the log into the file.
   ///
   /// - Throws: An error of stage `afterCommit` if SQLite has committed the changes but cannot merge the log. After any
   ///   other error, only the file shows whether the changes were made, because SQLite also reports a failed sync after
@@ -112,7 +112,7 @@ extension UntrustedDatabase<KeyhaulError> {
   }
 }
 
-/// A database in memory, as SQLite reads it.
+/// The content of a database image, for SQLite to read.
 private final class ImageContent: DatabaseContent {
   private let bytes: [UInt8]
   let isRefused = false
@@ -131,7 +131,7 @@ private final class ImageContent: DatabaseContent {
 }
 
 extension DatabaseLimits {
-  /// A row with the largest encrypted item, and room for the item's columns. The widest table has about forty columns.
+  /// Room for a row with the largest encrypted item and all its columns. The widest table has about forty columns.
   fileprivate static let keychain = DatabaseLimits(
     valueByteCount: Int32(ItemBlob.maximumByteCount + (8 << 20)), columnCount: 100)
 }

@@ -2,7 +2,7 @@ public import Basics
 import KeychainFormats
 
 extension KeyhaulError.Domain {
-  /// A keychain database as a file. What happens to a single item is a `DatabaseItemFault` instead.
+  /// Errors of a keychain database file. `DatabaseItemFault` describes faults of single items.
   public static let keychainDatabase = Self("keychain-database")
 }
 
@@ -19,28 +19,28 @@ extension KeyhaulError.Code {
   /// A database that is not a keychain.
   public static let unknownDatabase = database(
     "unknownForm", .refused, "it is not a keychain database", advice: "check the path")
-  /// A file of class keys, or an item to store, that does not have its form.
+  /// The content of a class key file, or of an item to store, is not valid.
   public static let malformed = database(
     "malformed", .refused, "it is not a class key file",
     advice: "a JSON object that maps each class (6 to 12) to a key of 64 hexadecimal digits")
-  /// Another program has it open.
+  /// Another program has the database open.
   public static let databaseBusy = database("busy", .busy, "the database is in use", advice: "shut down the Simulator")
-  /// It cannot be written to.
+  /// The database cannot be written to.
   public static let databaseNotWritable = database(
     "notWritable", .failed, "the database cannot be written to", advice: "check its permissions")
-  /// It can be read but is not changed, because of its schema, its keys or its definitions.
+  /// The database can be read but not changed, because of its schema, its keys or its definitions.
   public static let unchangeable = database(
     "unchangeable", .refused, "the database was not changed", advice: "a command that only reads it")
-  /// An item with the same primary key is there.
+  /// The database already has an item with the same primary key.
   public static let databaseDuplicate = database(
     "duplicate", .failed, "the database already has this item", advice: "use another name, or change the existing item")
-  /// It is cut off, or its pages contradict each other.
+  /// The database is truncated, or its pages contradict each other.
   public static let databaseDamaged = database(
     "damaged", .damaged, "the database is damaged", advice: "another copy of it, together with its -wal file")
-  /// More or larger than a named limit accepts.
+  /// The database exceeds a limit on sizes or counts.
   public static let databaseOverLimit = database(
     "overLimit", .refused, "the database is over a limit", advice: "don't trust this file")
-  /// SQLite or the ciphers do not work here.
+  /// SQLite or the cryptographic library does not work on this computer.
   public static let databaseFailed = database(
     "failed", .failed, "the database cannot be read here", advice: "check the installation of SQLite's library")
   /// The system refused to read or write the file.

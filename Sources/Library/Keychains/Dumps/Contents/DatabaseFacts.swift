@@ -1,58 +1,60 @@
 package import KeychainFormats
 
-/// What is told of a keychain's own database besides its items.
+/// Details of a keychain database beyond its items.
 package struct DatabaseFacts: Sendable, Hashable {
-  /// The version of its schema, "12.11"; `nil` if it names none.
+  /// The version of the schema, such as "12.11"; `nil` if the database does not state one.
   package let schema: String?
-  /// How many rows are of which version of sealing; rows that are too short to name one are of none of them.
+  /// The number of rows for each version of the item encryption. Rows that are too short to state a version are not
+  /// counted.
   package let versionCounts: [UInt32: Int]
-  /// What became of the log beside it.
+  /// The use of the database's journal files.
   package let log: LogUse
-  /// Where the keys are from.
+  /// The source of the keys.
   package let keys: KeySource
-  /// Tables of items that are not there or cannot be read.
+  /// The item tables that do not exist or cannot be read.
   package let missingTables: [ItemKind]
 
-  /// What became of the log, the file `-wal`, or of a journal. The raw value is the identifier in machine-readable output.
+  /// The use of a write-ahead log (`-wal`) or rollback journal (`-journal`). The raw value is the identifier in
+  /// machine-readable output.
   package enum LogUse: String, Sendable, CaseIterable, Hashable {
-    /// There is none, or nothing is in it.
+    /// There is no journal file, or it is empty.
     case none
-    /// What it had committed was read with the database.
+    /// All committed changes in the log were applied.
     case applied
-    /// What it had committed up to a place was read; behind it stand frames of the same round that do not fit, or that no
-    /// commit ends: damaged, cut off, or not finished.
+    /// The log was applied up to a point. It continues with frames that do not match their checksums or are not
+    /// committed: the log is damaged, truncated or unfinished.
     case appliedInPart = "applied-in-part"
-    /// It begins as no log does, or has no finished transaction.
+    /// The log has no valid header or no committed transaction.
     case unreadable
-    /// It is of another database: pages of another size, or a database that is intact without it and not with it. A
-    /// log of an earlier state of the same database may go unnoticed.
+    /// The log belongs to another database: its page size differs, or the database is intact only without it. A log of
+    /// an earlier state of the same database may go unnoticed.
     case foreign
-    /// There is a journal in its place, the file `-journal`, of a change that was not finished: the database was read as
-    /// it was before that change, which is how whoever opens it next leaves it.
+    /// A rollback journal of an unfinished change was applied, so the change was undone. SQLite does the same when it
+    /// opens the database.
     case takenBack = "taken-back"
-    /// The file in the journal's place does not begin like a journal, so SQLite ignores it. If it was the journal of an
-    /// unfinished change, that change is not rolled back.
+    /// The journal file has no valid header, so SQLite ignores it. If it was the journal of an unfinished change, that
+    /// change is not rolled back.
     case journalUnreadable = "journal-unreadable"
   }
 
-  /// Where the keys of a database are from. The raw value is the identifier in machine-readable output.
+  /// The source of a database's keys. The raw value is the identifier in machine-readable output.
   package enum KeySource: String, Sendable, CaseIterable, Hashable {
-    /// They lie in the database, wrapped with nothing, as a Simulator's key store leaves them.
+    /// The keys are unencrypted in the database, as a Simulator's key store writes them.
     case beside
-    /// The keys of classes were given.
+    /// The user provided the class keys.
     case given
-    /// There are none: nothing opens.
+    /// There are no keys, so nothing can be decrypted.
     case absent
   }
 
-  /// Creates what is told of a database.
+  /// Creates the details of a database.
   ///
   /// - Parameters:
-  ///   - schema: The version of its schema.
-  ///   - versionCounts: How many rows are of which version.
-  ///   - log: What became of the log.
-  ///   - keys: Where the keys are from.
-  ///   - missingTables: Tables of items that are not there or cannot be read.
+  ///   - schema: The version of the schema.
+  ///   - versionCounts: The number of rows for each version of the item encryption.
+  ///   - log: The use of the journal files.
+  ///   - keys: The source of the keys.
+  ///   - missingTables: The item tables that do not exist or cannot be read.
   package init(
     schema: String?, versionCounts: [UInt32: Int], log: LogUse, keys: KeySource, missingTables: [ItemKind] = []
   ) {

@@ -2,54 +2,55 @@ import Basics
 package import KeychainFormats
 package import KeychainRules
 
-/// One item of a dump: as much of it as the dump gives in clear.
+/// An item in a dump, with the parts that the dump contains unencrypted.
 package struct DumpedItem: Sendable {
-  /// Its position among the dump's items, counting genp, inet, cert, keys in that order from 0, as in a backup. A dump
-  /// sets it when it takes the items.
+  /// The item's position among the dump's items, from 0, in the order genp, inet, cert, keys, as in a backup. The dump
+  /// sets it.
   package internal(set) var index = 0
-  /// Its position in the dump's own order, counted from 0 among all entries, those that were skipped too.
+  /// The item's position among all entries of the dump, from 0, including skipped entries.
   package let entry: Int
-  /// The table that it is of.
+  /// The table of the item.
   package let kind: ItemKind
-  /// How the table is known.
+  /// The way in which the table was determined.
   package let tableSource: TableSource
-  /// What of it could be read.
+  /// The readable parts of the item.
   package let content: Content
-  /// Attributes whose values are of a kind that the attribute cannot have; they are not in the item.
+  /// Attributes whose values have a type that the attribute cannot have. They are omitted from the item.
   package let unusableAttributes: [AttributeCode]
-  /// Whether the secret is only as the dump rendered it as text, so that its bytes may have been others.
+  /// Whether the dump contains the secret only as text, so that the original bytes may differ.
   package let isSecretRendered: Bool
-  /// Whether the digest that stands with it is another than that of what opens: something was changed, with its keys.
+  /// Whether the stored digest differs from the digest of the decrypted content. Someone with the keys changed one of
+  /// them.
   package let hasOtherDigest: Bool
 
-  /// How it is known which table an item is of.
+  /// The way in which an item's table was determined.
   package enum TableSource: String, Sendable, Hashable {
-    /// The dump says so.
+    /// The dump states the table.
     case stated
-    /// From attributes that only one table has; nothing says it is right.
+    /// The table follows from attributes that only one table has. It may be wrong.
     case inferred
   }
 
-  /// What of an item could be read.
+  /// The readable parts of an item.
   package enum Content: Sendable {
-    /// Attributes and secret.
+    /// The attributes and the secret.
     case open(KeychainItem)
-    /// The attributes alone. Why not the secret: `nil` if the dump simply has none for it.
+    /// The attributes only, with the reason why the secret is missing; `nil` if the dump has no secret for the item.
     case attributesOnly(KeychainItem, DumpFault?)
-    /// Neither; the class where something beside the item says it.
+    /// Neither part, with the protection class if it is stored outside the encrypted item.
     case shut(DumpFault, protection: ProtectionClass?)
   }
 
   /// Creates an item of a dump.
   ///
   /// - Parameters:
-  ///   - entry: Its position in the dump's own order, from 0.
-  ///   - kind: The table that it is of.
-  ///   - tableSource: How the table is known.
-  ///   - content: What of it could be read.
-  ///   - unusableAttributes: Attributes whose values had the wrong kind.
-  ///   - isSecretRendered: Whether the secret is only a rendering as text.
-  ///   - hasOtherDigest: Whether the digest that stands with it is not that of what opens.
+  ///   - entry: The position among all entries of the dump, from 0.
+  ///   - kind: The table of the item.
+  ///   - tableSource: The way in which the table was determined.
+  ///   - content: The readable parts of the item.
+  ///   - unusableAttributes: Attributes whose values have the wrong type.
+  ///   - isSecretRendered: Whether the dump contains the secret only as text.
+  ///   - hasOtherDigest: Whether the stored digest differs from the digest of the decrypted content.
   package init(
     entry: Int, kind: ItemKind, tableSource: TableSource = .stated, content: Content,
     unusableAttributes: [AttributeCode] = [], isSecretRendered: Bool = false, hasOtherDigest: Bool = false
@@ -81,7 +82,7 @@ package struct DumpedItem: Sendable {
     }
   }
 
-  /// Whether the secret is there.
+  /// Whether the dump contains the secret.
   package var hasSecret: Bool { if case .open = content { true } else { false } }
 
   /// The item's protection class. If the item could not be read, the class comes from the data stored with it. `nil` if
@@ -94,11 +95,11 @@ package struct DumpedItem: Sendable {
   }
 }
 
-/// Why a part of a dumped item does not open.
+/// The reason why a part of a dumped item cannot be read.
 package struct DumpFault: Sendable, Hashable {
-  /// As every report names it.
+  /// The reason in the form that all reports use.
   package let reason: Reason
-  /// The fact found. It quotes no value of the item.
+  /// The details. They quote no value of the item.
   package let detail: String
 
   /// Creates a fault.

@@ -2,36 +2,38 @@ public import Basics
 package import KeychainFormats
 package import KeychainRules
 
-/// What another program's dump gives of a keychain. Its secrets are in clear, or beside their keys: nothing enforced the
-/// classes of its items, and nothing shows who wrote it.
+/// A keychain as another program exported it.
+///
+/// The secrets are unencrypted, or stored with their keys. Nothing has enforced the protection classes of the items,
+/// and nothing shows who wrote the dump.
 package struct KeychainDump: Sendable {
-  /// The form that was recognized.
+  /// The recognized format.
   package let form: DumpForm
-  /// In the order genp, inet, cert, keys, and within each as the dump has them.
+  /// The items in the order genp, inet, cert, keys, and in the dump's order within each table.
   package let items: [DumpedItem]
-  /// Entries that are no item here, counted by why.
+  /// The number of entries that are not items, for each reason.
   package let skipped: [SkippedEntry: Int]
-  /// Names of tables that are not known, as far as few were found; hostile.
+  /// The names of unknown tables, at most `DumpCollector.maximumTableNameCount`. They are untrusted text.
   package let unknownTables: [String]
-  /// Keys that stand twice in one dictionary; of each the first was taken.
+  /// The number of keys that occur twice in a dictionary. The first value of each was used.
   package let repeatedKeyCount: Int
-  /// What is told of a database besides its items; `nil` of every other form.
+  /// Details of a keychain database; `nil` if the dump has another format.
   package let database: DatabaseFacts?
 
-  /// Why an entry is no item here. The raw value is the identifier in machine-readable output.
+  /// The reason why an entry is not an item. The raw value is the identifier in machine-readable output.
   package enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
-    /// An identity: its certificate and its key stand there on their own.
+    /// An identity. Its certificate and its key are also separate entries.
     case identity
-    /// Of a table that no keychain has, or a class that is not known.
+    /// An entry of a table or class that is not known.
     case unknownTable = "unknown-table"
-    /// Nothing says which table it is of, and nothing in it tells.
+    /// An entry that names no table and has no attribute that determines one.
     case noTable = "no-table"
-    /// No dictionary of attributes.
+    /// An entry that is not a dictionary of attributes.
     case notAnItem = "not-an-item"
-    /// Stored in a way that no public description covers.
+    /// An entry with a layout that no public source describes.
     case unknownLayout = "unknown-layout"
 
-    /// What a sentence calls one of them: "entry of an unknown table".
+    /// A phrase for one entry, such as "entry of an unknown table".
     package var noun: String {
       switch self {
       case .identity: "identity (its certificate and its key are items of their own)"
@@ -42,7 +44,7 @@ package struct KeychainDump: Sendable {
       }
     }
 
-    /// The same of several.
+    /// A phrase for several entries.
     package var plural: String {
       switch self {
       case .identity: "identities (their certificates and keys are items of their own)"
@@ -54,15 +56,15 @@ package struct KeychainDump: Sendable {
     }
   }
 
-  /// Takes what a reader found, and gives every item its position.
+  /// Creates a dump, and gives every item its position.
   ///
   /// - Parameters:
-  ///   - form: The form that was recognized.
-  ///   - items: In the dump's own order.
-  ///   - skipped: Entries that are no item here.
-  ///   - unknownTables: Names of tables that are not known.
-  ///   - repeatedKeyCount: Keys that stand twice in one dictionary.
-  ///   - database: What is told of a database besides its items.
+  ///   - form: The recognized format.
+  ///   - items: The items in the dump's order.
+  ///   - skipped: The number of entries that are not items, for each reason.
+  ///   - unknownTables: The names of unknown tables.
+  ///   - repeatedKeyCount: The number of keys that occur twice in a dictionary.
+  ///   - database: Details of a keychain database.
   package init(
     form: DumpForm, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
     repeatedKeyCount: Int = 0, database: DatabaseFacts? = nil
@@ -77,17 +79,18 @@ package struct KeychainDump: Sendable {
     self.items = ordered
   }
 
-  /// The most items that a dump may have; a full device has some thousands.
+  /// The largest accepted number of items. A full device has some thousands.
   package static let maximumItemCount = 200_000
-  /// The most bytes that a dump may have.
+  /// The largest accepted size of a dump, in bytes.
   package static let maximumByteCount = XMLPlist.maximumByteCount
 
-  /// How many entries were skipped.
+  /// The number of skipped entries.
   package var skippedCount: Int { skipped.values.reduce(0, +) }
-  /// How many entries the dump has, items and skipped ones.
+  /// The number of entries, including skipped ones.
   package var entryCount: Int { items.count + skippedCount }
 
-  /// What does not open whole, counted by how far it opens, its class and the reason; the most first.
+  /// The numbers of items that could not be read completely, by class, reason and readable part; the largest numbers
+  /// first.
   package var shutCounts: [ShutCount] {
     var counts: [ShutCount: Int] = [:]
     for item in items {
@@ -105,20 +108,20 @@ package struct KeychainDump: Sendable {
     }.sorted { order($0) < order($1) }
   }
 
-  /// Items that do not open whole, of one class and for one reason.
+  /// The number of items of one class that could not be read completely for one reason.
   package struct ShutCount: Sendable, Hashable {
-    /// The class; `nil` if nothing names one that is known.
+    /// The protection class; `nil` if no known class is stated.
     package let protection: ProtectionClass?
-    /// Why they do not open.
+    /// The reason why the items could not be read completely.
     package let reason: Reason
-    /// Whether the attributes are open and only the secrets are shut.
+    /// Whether the attributes could be read, so that only the secrets are missing.
     package let hasAttributes: Bool
-    /// How many items.
+    /// The number of items.
     package let itemCount: Int
   }
 
-  /// The attributes that the dump can tell of an item; `nil` for all. Of forms that leave attributes out, what is not
-  /// there says nothing.
+  /// The attributes that the format can contain, or `nil` if it can contain all. Some formats omit attributes, so an
+  /// attribute outside this set may exist although the dump does not contain it.
   package var toldAttributes: Set<AttributeCode>? {
     switch form {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
@@ -127,7 +130,7 @@ package struct KeychainDump: Sendable {
     }
   }
 
-  /// How the items stand in it, after "it is": "a dump in clear".
+  /// The nature of the dump in words that follow "it is", such as "an unencrypted dump".
   package var nature: String {
     switch form {
     case .tables, .untypedTables, .items, .genericPasswords, .objection: "an unencrypted dump"
@@ -143,7 +146,7 @@ package struct KeychainDump: Sendable {
 }
 
 extension KeyhaulError.Domain {
-  /// A keychain dump. What happens to a single entry is in the `KeychainDump`.
+  /// Errors of a keychain dump. The `KeychainDump` itself describes faults of single entries.
   public static let keychainDump = Self("keychain-dump")
 }
 
@@ -155,17 +158,17 @@ extension KeyhaulError.Code {
   /// The bytes are not a property list or JSON that can be read.
   public static let unreadableDump = dump(
     "unreadable", .refused, "it is not a readable keychain dump", advice: "another copy of it, or a backup")
-  /// They are, but have none of the known forms.
+  /// The bytes are a property list or JSON, but not in a known dump format.
   public static let unknownDump = dump(
     "unknownForm", .refused, "it is not a backup or a known keychain dump", advice: "check the path")
-  /// A backup's own keychain file: its items are encrypted with the keys of the backup.
+  /// The keychain file of a backup. Its items are encrypted with the backup's keys.
   public static let backupKeychain = dump(
     "backupKeychain", .refused, "it is the encrypted keychain of a backup",
     advice: "the backup that contains it, with its password")
-  /// More, deeper or larger than a named limit accepts.
+  /// The dump exceeds a limit on sizes, depths or counts.
   public static let dumpOverLimit = dump(
     "overLimit", .refused, "the dump is over a limit", advice: "don't trust this file")
-  /// The ciphers that open encrypted entries do not work here.
+  /// The ciphers that decrypt entries do not work on this computer.
   public static let dumpFailed = dump(
     "failed", .failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
 }
@@ -174,28 +177,28 @@ extension KeyhaulError.Code {
 @available(*, deprecated, renamed: "KeyhaulError")
 public typealias KeychainDumpError = KeyhaulError
 
-/// In which form another program gave the items of a keychain away. The content decides, never a file's name.
+/// The format of a keychain dump. It is recognized by the content, never by the file's name.
 ///
-/// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor documents
-/// its own.
+/// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor
+/// documents its format.
 package enum DumpForm: String, Sendable, CaseIterable, Hashable {
-  /// A property list whose arrays `genp`, `inet`, `keys` and `cert` hold attributes and secrets in clear, with types: of
-  /// GrayKey, newer exports. What iLEAPP takes as `--keychain` is one with `genp`.
+  /// A property list whose arrays `genp`, `inet`, `keys` and `cert` contain typed attributes and secrets: newer GrayKey
+  /// exports. iLEAPP's `--keychain` accepts such a file with `genp`.
   case tables = "keychain-tables"
-  /// The same with data for every value, numbers and dates as text: of GrayKey, older exports.
+  /// Keychain tables in which every value is data, with numbers and dates as text: older GrayKey exports.
   case untypedTables = "keychain-tables-untyped"
-  /// A property list that is an array of dictionaries, one for each item of any table: `decrypted_keychain.plist`.
+  /// A property list with an array of dictionaries, one for each item of any table: `decrypted_keychain.plist`.
   case items = "keychain-items"
-  /// The same of generic passwords alone, bytes as base64 text: `keychain_decrypted.plist` of an on-device decrypter.
+  /// An array of generic passwords with bytes as Base64 text: `keychain_decrypted.plist` of an on-device decrypter.
   case genericPasswords = "generic-passwords"
-  /// A JSON array of objects with an `item_class`, as objection prints them for one app.
+  /// A JSON array of objects with an `item_class`, which objection prints for one app.
   case objection
-  /// A property list with `keychainEntries` that are sealed and the keys beside them: UFED's `backup_keychain_v2.plist`.
+  /// A property list with encrypted `keychainEntries` and their keys: UFED's `backup_keychain_v2.plist`.
   case sealedEntries = "sealed-entries"
-  /// A keychain's own database: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
+  /// A keychain database: `keychain-2-debug.db` of a Simulator, or `keychain-2.db` of a device or a Mac.
   case database = "keychain-database"
 
-  /// What a sentence calls it: "decrypted keychain tables (as of GrayKey)".
+  /// A phrase for reports, such as "decrypted keychain tables (as GrayKey writes them)".
   package var phrase: String {
     switch self {
     case .tables: "decrypted keychain tables (as GrayKey writes them)"
@@ -210,11 +213,11 @@ package enum DumpForm: String, Sendable, CaseIterable, Hashable {
 }
 
 extension DumpForm {
-  /// What a sentence calls a file of this form: "dump".
+  /// The word for a file of this format in reports: "dump" or "database".
   package var noun: String { self == .database ? "database" : "dump" }
 }
 
-/// What objection calls the attributes of an item.
+/// The names of item attributes in objection's output.
 enum ObjectionAttributes {
   static let codes: [String: AttributeCode] = [
     "account": .account, "service": .service, "server": .server, "label": .label, "entitlement_group": .accessGroup,

@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// What a reader has found so far, within the limits that every form has.
+/// Collects the entries of a dump, within the limits that apply to every format.
 struct DumpCollector {
   let form: DumpForm
   private var items: [DumpedItem] = []
@@ -11,7 +11,7 @@ struct DumpCollector {
   private var entryCount = 0
   var repeatedKeyCount = 0
 
-  /// Names of unknown tables that are kept; the entries are counted, however many there are.
+  /// The largest number of unknown table names that are kept. Their entries are always counted.
   static let maximumTableNameCount = 8
 
   private let limit: Int
@@ -23,8 +23,8 @@ struct DumpCollector {
 
   /// Begins the next entry.
   ///
-  /// - Returns: Its position.
-  /// - Throws: `.dumpOverLimit` for more entries than a dump may have.
+  /// - Returns: The position of the entry.
+  /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   mutating func nextEntry() throws(KeyhaulError) -> Int {
     guard entryCount < limit else {
       throw KeyhaulError(.dumpOverLimit, "more than \(HumanReadable.grouped(limit)) entries")
@@ -35,14 +35,14 @@ struct DumpCollector {
 
   mutating func take(_ item: DumpedItem) { items.append(item) }
 
-  /// Passes an entry over.
+  /// Counts an entry that is not an item.
   mutating func skip(_ why: KeychainDump.SkippedEntry, table: String? = nil) {
     skipped[why, default: 0] += 1
     guard let table, !unknownTables.contains(table), unknownTables.count < Self.maximumTableNameCount else { return }
     unknownTables.append(table)
   }
 
-  /// Takes an entry of attributes and secrets in clear.
+  /// Adds an entry with unencrypted attributes and secrets.
   mutating func take(
     _ entry: PropertyDictionary, at position: Int, as kind: ItemKind, _ source: DumpedItem.TableSource,
     _ style: DumpValues.Style
@@ -60,15 +60,15 @@ struct DumpCollector {
         entry: position, kind: kind, tableSource: source, content: content, unusableAttributes: reading.unusable))
   }
 
-  /// What was found.
+  /// Returns the dump with all collected entries.
   func dump() -> KeychainDump {
     KeychainDump(
       form: form, items: items, skipped: skipped, unknownTables: unknownTables, repeatedKeyCount: repeatedKeyCount)
   }
 }
 
-/// Tables that a dump may name beside those of the four kinds.
+/// Names of tables other than those of the four kinds of items.
 enum TableName {
-  /// Identities have no table; where a dump has one of them all the same, it repeats certificates and keys.
+  /// The table of identities. Keychains do not have one; in a dump it repeats certificates and keys.
   static let identities = "idnt"
 }

@@ -1,17 +1,17 @@
 import Basics
 import KeychainFormats
 
-/// Reads an array of dictionaries, one for each item (`.items`, `.genericPasswords`).
+/// A reader for an array of dictionaries, one for each item (`.items`, `.genericPasswords`).
 enum ItemArrayReader {
-  /// What at least one entry has of each such array.
+  /// Keys that identify the dictionary of an item. At least one entry of an array has one of them.
   private static let telling = ["v_Data", "agrp", "pdmn", "TamperCheck"]
   private static let table = "table"
-  /// Attributes that items of one table alone have, in the order in which they are asked for.
+  /// Attributes that only items of one table have, in the order in which they are checked.
   private static let marks: [(codes: [String], kind: ItemKind)] = [
     (["srvr", "ptcl"], .internetPassword), (["kcls", "klbl"], .key), (["issr", "slnr"], .certificate),
   ]
 
-  /// Whether an array holds an item.
+  /// Returns whether an array contains an item.
   static func recognizes(_ root: [PropertyValue]) -> Bool {
     root.contains { entry in
       guard let attributes = entry.dictionaryValue else { return false }
@@ -19,7 +19,9 @@ enum ItemArrayReader {
     }
   }
 
-  /// - Throws: `.dumpOverLimit` for more entries than a dump may have.
+  /// Reads all entries of an array.
+  ///
+  /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(_ root: [PropertyValue], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     let isPasswords = root.allSatisfy(isEncodedPassword)
     var collector = DumpCollector(isPasswords ? .genericPasswords : .items, acceptingAtMost: limit)
@@ -48,7 +50,8 @@ enum ItemArrayReader {
     return collector.dump()
   }
 
-  /// Whether an entry is one of `.genericPasswords`: nothing names a table or is of another one, and the secret is text.
+  /// Returns whether an entry can be one of `.genericPasswords`: it names no table, has no attribute of another table,
+  /// and its secret is text.
   private static func isEncodedPassword(_ entry: PropertyValue) -> Bool {
     guard let attributes = entry.dictionaryValue else { return false }
     let isGeneric = attributes[table] == nil && kind(of: attributes) == .genericPassword
@@ -56,7 +59,7 @@ enum ItemArrayReader {
     return secret.stringValue != nil
   }
 
-  /// The table that has one of the attributes to itself; `nil` if none of them is there.
+  /// Returns the table that one of the present attributes belongs to exclusively; `nil` if there is no such attribute.
   static func kind(naming isThere: (String) -> Bool) -> ItemKind? {
     marks.first { $0.codes.contains(where: isThere) }?.kind
   }

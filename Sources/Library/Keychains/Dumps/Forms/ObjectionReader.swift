@@ -2,15 +2,15 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// Reads a JSON array of objects with an `item_class` (`.objection`).
+/// A reader for a JSON array of objects with an `item_class` (`.objection`).
 enum ObjectionReader {
   private static let itemClass = "item_class"
   private static let accessible = "accessible_attribute"
   private static let accessControl = "access_control"
   private static let exactSecret = "dataHex"
   private static let rendering = "data"
-  /// Whether a text is what objection writes in the place of a value that it could not turn into text: `NAME` stands for a
-  /// class of Objective-C in the last one.
+  /// Returns whether a text is a placeholder that objection writes for a value without a text form. The last
+  /// placeholder contains the name of an Objective-C class.
   ///
   /// Source: objection, `agent/src/ios/keychain.ts` and `agent/src/ios/lib/helpers.ts`.
   private static func standsForNothing(_ text: String) -> Bool {
@@ -30,12 +30,14 @@ enum ObjectionReader {
   ]
   private static let identity = "kSecClassIdentity"
 
-  /// Whether an array has an object with a class of item.
+  /// Returns whether an array contains an object with an item class.
   static func recognizes(_ root: JSONValue) -> Bool {
     root.arrayValue?.contains { $0[itemClass]?.stringValue != nil } ?? false
   }
 
-  /// - Throws: `.dumpOverLimit` for more entries than a dump may have.
+  /// Reads all entries of an array.
+  ///
+  /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(_ root: JSONValue, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     var collector = DumpCollector(.objection, acceptingAtMost: limit)
     for entry in root.arrayValue ?? [] {
@@ -87,7 +89,7 @@ enum ObjectionReader {
       }
     }
     var reading = DumpValues.read(entry, as: kind, .typed)
-    // What the constraints are is told in words alone.
+    // objection describes the constraints only in words.
     let control = members.first { $0.0 == accessControl }?.1.stringValue ?? ""
     if !control.isEmpty, control != "None", !standsForNothing(control) {
       reading.item[.accessControl] = .string(control)
@@ -98,7 +100,7 @@ enum ObjectionReader {
       isSecretRendered: isRendered)
   }
 
-  /// The exact bytes where they are there, else the rendering of them.
+  /// Returns the item with its exact secret if the dump has it, else with the secret's rendering as text.
   private static func content(
     _ item: KeychainItem, secret: JSONValue?, rendered: JSONValue?
   ) -> (DumpedItem.Content, isRendered: Bool) {
@@ -118,9 +120,9 @@ enum ObjectionReader {
   }
 }
 
-/// Hexadecimal digits, two for each byte.
+/// Hexadecimal text with two digits for each byte.
 enum HexadecimalDigits {
-  /// The bytes that digits of either case stand for; `nil` for another text.
+  /// Returns the bytes of digits in either case; `nil` if the text contains anything else.
   static func bytes(of text: String) -> [UInt8]? {
     let digits = Array(text.utf8)
     guard digits.count.isMultiple(of: 2) else { return nil }

@@ -3,9 +3,9 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// Reads entries that are sealed as a device's database has them, with the keys beside them (`.sealedEntries`).
+/// A reader for entries encrypted as in a device's database, with their keys beside them (`.sealedEntries`).
 ///
-/// Source: public readers of such files; Apple `SecDbKeychainItemV7.m` for the boxes.
+/// Source: public readers of such files; Apple `SecDbKeychainItemV7.m` for the encrypted parts.
 struct SealedEntryReader {
   private static let entriesKey = "keychainEntries"
   private static let keysKey = "classKeyIdxToUnwrappedMetadataClassKey"
@@ -13,17 +13,19 @@ struct SealedEntryReader {
   private static let keyByteCount = 32
 
   private let keys: DatabaseKeys
-  /// Classes whose keys stand there and are none, with what is wrong with each.
+  /// The classes whose keys are not usable, each with its fault.
   private let unusableKeys: [KeyClass: DumpFault]
   private var collector: DumpCollector
 
-  /// Whether a dictionary has the entries and the keys.
+  /// Returns whether a dictionary has both the entries and the keys.
   static func recognizes(_ root: PropertyDictionary) -> Bool {
     root[entriesKey]?.arrayValue != nil && root[keysKey]?.dictionaryValue != nil
   }
 
-  /// - Throws: `.unknownDump` where tables stand beside the entries, `.dumpOverLimit` for more entries than a dump may have,
-  ///   `.dumpFailed` where the ciphers do not work.
+  /// Reads all entries of a dictionary.
+  ///
+  /// - Throws: `.unknownDump` if the dictionary also has tables, `.dumpOverLimit` if there are more entries than a dump
+  ///   may have, `.dumpFailed` if the ciphers do not work.
   static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     guard !TablesReader.recognizes(root) else {
       throw KeyhaulError(.unknownDump, "it has both encrypted entries and tables, which no known tool writes")
@@ -56,12 +58,12 @@ struct SealedEntryReader {
     unusableKeys = unusable
   }
 
-  // MARK: One entry
+  // MARK: Single entries
 
   private mutating func take(_ value: PropertyValue, at position: Int) throws(KeyhaulError) {
     guard case .dictionary(let entry) = value else { return collector.skip(.notAnItem) }
     collector.repeatedKeyCount += Self.repeatedKeyCount(in: entry)
-    // What is said to stand in clear there, nobody describes.
+    // The layout of such an entry is not publicly described.
     guard entry[Self.rawKey] == nil else { return collector.skip(.unknownLayout) }
     guard let named = entry["table"] else { return try takeWithoutTable(entry, at: position) }
     guard let name = named.stringValue, let kind = ItemKind(rawValue: name) else {
@@ -74,7 +76,7 @@ struct SealedEntryReader {
         entry: position, kind: kind, tableSource: .stated, content: content, hasOtherDigest: hasOtherDigest))
   }
 
-  /// Older files leave the table out: the attributes tell it where they open.
+  /// Adds an entry of an older file, which names no table. The decrypted attributes determine the table.
   private mutating func takeWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeyhaulError) {
     let (first, _) = try content(of: entry, as: .genericPassword)
     let attributes: KeychainItem
@@ -143,7 +145,7 @@ struct SealedEntryReader {
 
   // MARK: Values
 
-  /// Data, or base64 text where data is expected.
+  /// Returns the bytes of data or of Base64 text.
   private static func bytes(_ value: PropertyValue?) -> [UInt8]? {
     switch value {
     case .data(let bytes): bytes
@@ -152,7 +154,7 @@ struct SealedEntryReader {
     }
   }
 
-  /// A key may have a tail, which is none of it.
+  /// Returns a key without the bytes that may follow it.
   private static func key(_ bytes: [UInt8]) -> SensitiveBytes {
     SensitiveBytes(copying: Array(bytes.prefix(keyByteCount)))
   }
@@ -161,7 +163,7 @@ struct SealedEntryReader {
     dictionary.entries.count - Set(dictionary.entries.map(\.key)).count
   }
 
-  /// Names what is not the dump's fault.
+  /// Converts an error that is not the dump's fault.
   private static func working<Result>(
     _ work: () throws(DataProtectionError) -> Result
   ) throws(KeyhaulError) -> Result {
@@ -169,7 +171,7 @@ struct SealedEntryReader {
   }
 }
 
-/// What keeps an entry from being read as a sealed item.
+/// An error in the structure of an encrypted entry.
 private struct DumpedPartFault: Error {
   let fault: DumpFault
 

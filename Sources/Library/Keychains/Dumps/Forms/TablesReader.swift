@@ -1,18 +1,21 @@
 import Basics
 import KeychainFormats
 
-/// Reads a dictionary with an array of items for each table (`.tables`, `.untypedTables`).
+/// A reader for a dictionary with an array of items for each table (`.tables`, `.untypedTables`).
 enum TablesReader {
-  /// Beside a table's array in the keychain file of a backup, whose items are sealed.
+  /// A key beside the tables in the keychain file of a backup, whose items are encrypted.
   private static let backupKeybag = "keybag-uuid"
   private static let namesOfBackup: Set<String> = ["v_Data", "v_PersistentRef"]
 
-  /// Whether a dictionary has a table's name among its keys.
+  /// Returns whether a dictionary has the name of a table among its keys.
   static func recognizes(_ root: PropertyDictionary) -> Bool {
     root.entries.contains { $0.key.stringValue.flatMap(ItemKind.init(rawValue:)) != nil }
   }
 
-  /// - Throws: `.backupKeychain` for what a backup has under the same names, `.dumpOverLimit`.
+  /// Reads the items of all tables.
+  ///
+  /// - Throws: `.backupKeychain` if the dictionary is the keychain file of a backup; `.dumpOverLimit` if there are more
+  ///   entries than a dump may have.
   static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     try refuseBackup(root)
     let isUntyped = isUntyped(root)
@@ -26,7 +29,7 @@ enum TablesReader {
       }
       let kind = ItemKind(rawValue: name)
       guard case .array(let entries) = pair.value else {
-        // Beside the tables may stand anything that is none.
+        // The dictionary may contain other values than tables.
         if kind != nil {
           _ = try collector.nextEntry()
           collector.skip(.notAnItem)
@@ -67,7 +70,7 @@ enum TablesReader {
         ? "it names the keybag that its items are encrypted for" : "its entries have only an encrypted blob")
   }
 
-  /// Whether every value is data, as one that has kept any type shows.
+  /// Returns whether every value is data, so that types were lost.
   private static func isUntyped(_ root: PropertyDictionary) -> Bool {
     var hasText = false
     for entry in entries(of: root) {

@@ -2,31 +2,32 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// Turns the values of a dump's entry into those of an item, with the kinds that the attributes have.
+/// Converts the values of a dump's entry to the types of item attributes.
 ///
-/// Which kind an attribute has, the attribute table says; a value of another kind is converted where nothing is guessed.
+/// The attribute table determines the type of each attribute. A value of another type is converted only if the
+/// conversion is unambiguous.
 enum DumpValues {
-  /// What a dump's values have kept of their types.
+  /// The representation of values in a dump.
   enum Style {
-    /// Values are of the kinds they had; where text stands for data, it is its UTF-8.
+    /// Values have their original types. A text in place of data stands for its UTF-8 bytes.
     case typed
-    /// Every value is data, text sometimes with a NUL at its end.
+    /// Every value is data. Text may end with a NUL.
     case untyped
-    /// Bytes stand as base64 text.
+    /// Data is Base64 text.
     case base64Text
   }
 
-  /// An item as far as its values could be used.
+  /// The usable values of an entry.
   struct Reading {
     var item: KeychainItem
-    /// Codes whose values the attribute cannot have.
+    /// Attributes whose values have a type that the attribute cannot have.
     var unusable: [AttributeCode] = []
-    /// Whether a secret stands there and is not of a form that can be read.
+    /// Whether the entry has a secret in an unusable form.
     var isSecretUnusable = false
     var repeatedKeyCount = 0
   }
 
-  /// What stands beside the attributes of an item, and is none.
+  /// Keys of an entry that are not attributes of the item.
   private static let besides: Set<String> = [
     "table", "rowID", "rowid", "TamperCheck", "data", "sha1", "v_pk", "class", "keyclass", "v_PersistentRef",
   ]
@@ -73,7 +74,7 @@ enum DumpValues {
     }
   }
 
-  /// An attribute that no table knows is kept where an item can hold its value.
+  /// Adds an attribute that no table defines, if an item can contain its value.
   private static func takeUnknown(_ value: PropertyValue, _ code: AttributeCode, into reading: inout Reading) {
     switch value {
     case .boolean, .integer, .date, .data, .string: reading.item[code] = value
@@ -81,7 +82,7 @@ enum DumpValues {
     }
   }
 
-  /// Bytes as they are, a NUL included; of text what the style says.
+  /// Returns the bytes of a secret. Data is used as it is, including a NUL at its end.
   private static func secret(_ value: PropertyValue, _ style: Style) -> SensitiveBytes? {
     switch (value, style) {
     case (.data(let bytes), _): SensitiveBytes(copying: bytes)
@@ -104,7 +105,8 @@ enum DumpValues {
     }
   }
 
-  /// Text as it is, data where it is text: UTF-8 without control characters, once a NUL at its end is taken off.
+  /// Returns text, or data that is text: UTF-8 without control characters, except for a NUL at its end, which is
+  /// removed.
   private static func text(of value: PropertyValue) -> PropertyValue? {
     switch value {
     case .string: return value
@@ -120,7 +122,7 @@ enum DumpValues {
 
   // MARK: Access control
 
-  /// The constraints of a `SecAccessControl`; one that has none leaves no trace.
+  /// Adds the constraints of a `SecAccessControl`, if it has any.
   ///
   /// Source: Apple `SecAccessControl.m`.
   private static func takeAccessControl(_ value: PropertyValue, into reading: inout Reading) {
@@ -145,18 +147,18 @@ enum DumpValues {
   }
 }
 
-/// The texts that dumps have for dates.
+/// The text forms of dates in dumps.
 enum DumpDate {
   private static let separators: [Int: [UInt8]] = [
     4: [UInt8(ascii: "-")], 7: [UInt8(ascii: "-")], 10: [UInt8(ascii: " "), UInt8(ascii: "T")],
     13: [UInt8(ascii: ":")], 16: [UInt8(ascii: ":")],
   ]
-  /// The most bytes of a date's text: with a fraction of as many digits as any double has.
+  /// The largest accepted size of a date's text, in bytes: enough for a fraction with all digits of a double.
   private static let maximumByteCount = 64
 
-  /// The date that a text says: `2026-11-20 18:04:00 +0000`, `2026-11-20T18:04:00Z` or GeneralizedTime.
+  /// Parses `2026-11-20 18:04:00 +0000`, `2026-11-20T18:04:00Z` or GeneralizedTime.
   ///
-  /// - Returns: `nil` for every other text, and for a moment that does not exist.
+  /// - Returns: The date, or `nil` if the text has another format or the date does not exist.
   static func date(of text: String) -> KeychainDate? {
     guard text.utf8.count <= maximumByteCount else { return nil }
     if let date = try? DERDate.parse(text) { return date }

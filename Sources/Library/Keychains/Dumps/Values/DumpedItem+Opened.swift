@@ -4,12 +4,12 @@ import KeychainFormats
 package import KeychainRules
 
 extension DumpedItem.Content {
-  /// An item of a database, as far as it opened.
+  /// Creates the content from a decrypted row of a database.
   ///
-  /// - Parameter opened: What the keys made of it. An access control that asks for nothing is none.
+  /// - Parameter opened: The decrypted row. An access control without constraints is ignored.
   package init(_ opened: OpenedDatabaseItem) {
     let fault = opened.fault.map { fault in
-      // What does not open the key of a class may be another class's key, or another device's.
+      // If the wrapped key cannot be decrypted, the class key may be that of another class or device.
       let isOtherKey = fault.verdict == .tagMismatch && fault.place == .metadataClassKey
       return DumpFault(isOtherKey ? .noClassKey : Reason(fault.verdict), "\(fault.place.rawValue): \(fault.reason)")
     }
@@ -30,7 +30,7 @@ extension DumpedItem.Content {
 }
 
 extension Reason {
-  /// Why an item of a database does not open, as every report names it.
+  /// Creates the reason that reports give for a row that cannot be decrypted.
   package init(_ verdict: DatabaseItemVerdict) {
     switch verdict {
     case .open, .malformed, .tamper: self = .malformed

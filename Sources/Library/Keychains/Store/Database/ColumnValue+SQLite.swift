@@ -15,7 +15,7 @@ extension ColumnValue: StatementColumnConvertible {
     case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(sqliteStatement, index))
     case SQLITE_FLOAT: self = .real(sqlite3_column_double(sqliteStatement, index))
     case SQLITE_TEXT:
-      // The pointer first, the count after it, as SQLite asks: the text is converted by the first call.
+      // SQLite requires the pointer before the count, because the first call converts the text.
       let start = UnsafeRawPointer(sqlite3_column_text(sqliteStatement, index))
       self = .text(Self.bytes(at: start, count: sqlite3_column_bytes(sqliteStatement, index)))
     case SQLITE_BLOB:
@@ -31,7 +31,8 @@ extension ColumnValue: StatementColumnConvertible {
 }
 
 extension ColumnValue: DatabaseValueConvertible {
-  /// GRDB's own form, for what GRDB prints; values are bound by `bind`, because this one ends at a NUL when bound.
+  /// The value in GRDB's type, which GRDB needs for messages. Statements use `bind`, because GRDB's binding ends a text
+  /// at its first NUL.
   var databaseValue: DatabaseValue {
     switch self {
     case .null: .null
@@ -52,8 +53,8 @@ extension ColumnValue: DatabaseValueConvertible {
     }
   }
 
-  /// Binds with explicit lengths. An empty blob becomes the empty text, as in Apple's binding: no statement writes one
-  /// (a null pointer would bind NULL).
+  /// Binds the value with an explicit length. An empty blob is bound as empty text, as in Apple's code: a null pointer
+  /// would bind NULL.
   func bind(to sqliteStatement: SQLiteStatement, at index: CInt) -> CInt {
     let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     switch self {
@@ -77,12 +78,12 @@ extension ColumnValue: DatabaseValueConvertible {
 }
 
 extension Database {
-  /// Runs a prepared statement that gives no rows.
+  /// Runs a prepared statement that returns no rows.
   func run(_ sql: String, _ arguments: [ColumnValue] = []) throws(KeyhaulError) {
     try translatingErrors { try prepared(sql, arguments).execute() }
   }
 
-  /// Lends each row for the length of the closure.
+  /// Calls the closure with each row. A row is valid only during the call.
   func forEachRow(
     _ sql: String, _ arguments: [ColumnValue] = [], _ body: (Row) throws -> Void
   ) throws(KeyhaulError) {
@@ -92,7 +93,7 @@ extension Database {
     }
   }
 
-  /// The same until the closure returns false.
+  /// Calls the closure with each row until it returns `false`.
   func walkRows(
     _ sql: String, _ arguments: [ColumnValue] = [], _ body: (Row) throws -> Bool
   ) throws(KeyhaulError) {
@@ -102,15 +103,15 @@ extension Database {
     }
   }
 
-  /// All rows of a small answer.
+  /// Returns all rows of a query with a small result.
   func columnValues(sql: String, _ arguments: [ColumnValue] = []) throws(KeyhaulError) -> [[ColumnValue]] {
     var rows: [[ColumnValue]] = []
     try forEachRow(sql, arguments) { row in rows.append((0..<row.count).map { row.columnValue($0) }) }
     return rows
   }
 
-  /// Statements are prepared once and found again by their text. Arguments are bound to SQLite's own statement: GRDB's
-  /// would end a text at its first NUL.
+  /// Returns a cached statement with bound arguments. They are bound to SQLite's own statement, because GRDB's binding
+  /// ends a text at its first NUL.
   private func prepared(_ sql: String, _ arguments: [ColumnValue]) throws -> Statement {
     let statement = try cachedStatement(sql: sql)
     statement.setUncheckedArguments([])
@@ -123,6 +124,6 @@ extension Database {
 }
 
 extension Row {
-  /// Any value of any type; what the column was declared as does not matter.
+  /// Returns a value of any type, regardless of the column's declared type.
   func columnValue(_ index: Int) -> ColumnValue { self[index] as ColumnValue? ?? .null }
 }

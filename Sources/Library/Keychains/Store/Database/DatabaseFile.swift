@@ -1,7 +1,7 @@
 import Basics
 import SystemPackage
 
-/// The file of a keychain database, before SQLite sees it.
+/// The file of a keychain database, before SQLite opens it.
 struct DatabaseFile {
   let path: String
   private let system: FileSystem
@@ -11,12 +11,12 @@ struct DatabaseFile {
     self.system = system
   }
 
-  /// What only its owner may read; SQLite gives the files beside it (`-wal`, `-shm`) the same mode.
+  /// The permissions of the database. SQLite gives its `-wal` and `-shm` files the same mode.
   private static let permissions: UInt32 = 0o600
 
-  /// Makes an empty file of mode 0600, whatever the process's umask is.
+  /// Creates an empty file of mode 0600, regardless of the process's umask.
   ///
-  /// - Throws: `.storeIO` where a file or a link is there already or the directory cannot be written, `.diskFull`.
+  /// - Throws: `.storeIO` if a file or link already exists or the directory cannot be written to, `.diskFull`.
   func create() throws(KeyhaulError) {
     try refuseSidecars()
     let file = try calling("cannot be created") { () throws(Errno) in try system.createFile(path) }
@@ -25,10 +25,12 @@ struct DatabaseFile {
     }
   }
 
-  /// Checks that the path names a regular file, no link, and takes it from everyone but its owner.
+  /// Checks that the path names a regular file, not a link, and removes all permissions of other users.
   ///
-  /// The file is not opened for it: closing any descriptor of a file drops the locks that this process's other
-  /// connections hold on it (SQLite, "How To Corrupt An SQLite Database File", 2.2).
+  /// The file is not opened for this, because closing any descriptor of a file releases the locks that the process's
+  /// other connections have on it (SQLite, "How To Corrupt An SQLite Database File", 2.2).
+  ///
+  /// - Throws: `.storeDamaged` if it is not a regular file; `.notAvailable` if there is no file.
   func secureExisting() throws(KeyhaulError) {
     for suffix in Self.sidecarSuffixes {
       if let status = try status(of: path + suffix), status.kind != .file {
@@ -45,7 +47,7 @@ struct DatabaseFile {
     }
   }
 
-  /// Takes away what `create` has made, where it could not be finished.
+  /// Removes the new file and its journal files after a failure.
   func remove() {
     for name in [path] + Self.sidecarSuffixes.map({ path + $0 }) { try? system.remove(name) }
   }
@@ -57,7 +59,7 @@ struct DatabaseFile {
     try calling("cannot be examined") { () throws(Errno) in try system.status(of: path) }
   }
 
-  /// A log left beside a database that is no more would be played into the new one.
+  /// Throws if there are journal files of a previous database, which SQLite would apply to the new one.
   private func refuseSidecars() throws(KeyhaulError) {
     for suffix in Self.sidecarSuffixes where try status(of: path + suffix) != nil {
       throw KeyhaulError(.storeIO, "a file of another database, keychain-2.db\(suffix), is in the way")

@@ -5,13 +5,13 @@ import KeychainRules
 
 /// Apple's schema 12.11 of `keychain-2.db`, derived from the attribute table.
 ///
-/// Only the tables that hold items, the version and the metadata keys: synchronisation state has no place in a backup.
-/// Source: Apple `SecItemSchema.c`, `SecItemDb.c` (`SecDbItem…CreateTable`), Security-61901.
+/// Only tables with items, the version and the metadata keys: synchronization state is not part of a backup. Source:
+/// Apple `SecItemSchema.c`, `SecItemDb.c` (`SecDbItem…CreateTable`), Security-61901.
 enum KeychainSchema {
   static let majorVersion: Int64 = 12
   static let minorVersion: Int64 = 11
 
-  /// One table or index.
+  /// A table or an index.
   struct Object: Hashable {
     enum Category: String { case table, index }
     let category: Category
@@ -19,10 +19,10 @@ enum KeychainSchema {
     let sql: String
   }
 
-  /// Everything a database consists of, in the order in which it is made.
+  /// All tables and indexes, in the order in which they are created.
   static let objects: [Object] = ItemKind.allCases.flatMap(objects(of:)) + versionObjects + metadataKeyObjects
 
-  /// Those of an item's table, but for the one behind its primary key, which is not an object of its own.
+  /// Returns the indexes of an item table, except the implicit one of its primary key.
   static func indexes(of kind: ItemKind) -> [Object] { objects(of: kind).filter { $0.category == .index } }
 
   private static func objects(of kind: ItemKind) -> [Object] {
@@ -58,7 +58,7 @@ enum KeychainSchema {
     }
   }
 
-  /// Indexes that Apple's code adds beyond the single-column ones.
+  /// Indexes over several columns that Apple's code adds.
   private static let compositeIndexes: [(kind: ItemKind, name: String, columns: String)] = [
     (.genericPassword, "agrp_musr_tomb_svce_acct", "agrp,musr,tomb,svce,acct"),
     (.genericPassword, "genpagrp_musr_tomb_acct", "agrp,musr,tomb,acct"),
@@ -85,10 +85,13 @@ enum KeychainSchema {
   ]
 }
 
-/// Compares what is in a database with Apple's schema before anything is asked of it.
+/// Compares the definitions in a database with Apple's schema before any query.
 ///
-/// A trigger, a view, a generated column or an expression in an index would run on our queries; none belongs here.
+/// A trigger, view, generated column or index expression could run during Keyhaul's queries. A keychain database has
+/// none of them.
 enum SchemaCheck {
+  /// Checks all definitions and the version.
+  ///
   /// - Throws: `.storeDamaged` with the first difference.
   static func verify(_ database: Database) throws(KeyhaulError) {
     var missing = Dictionary(uniqueKeysWithValues: KeychainSchema.objects.map { ($0.name, $0) })
@@ -109,10 +112,10 @@ enum SchemaCheck {
     try verifyVersion(database)
   }
 
-  /// Refuses a database whose indexes do not list every row. A missing row would not be found, and would be added a
+  /// Rejects a database whose indexes do not list every row. A missing row would not be found, and would be added a
   /// second time.
   ///
-  /// - Throws: `.storeDamaged` if an index does not list every row.
+  /// - Throws: `.storeDamaged` if an index does not list every row; `.storeIO` if the check cannot be completed.
   static func verifyIndexes(_ database: Database) throws(KeyhaulError) {
     let result = try database.columnValues(sql: "PRAGMA integrity_check(1)").first?.first?.textValue
     if let result, let failure = SQLiteFailure(checkResult: result) {
@@ -124,8 +127,8 @@ enum SchemaCheck {
     }
   }
 
-  /// What SQLite makes for itself: the table behind AUTOINCREMENT, those that ANALYZE leaves, and the indexes of UNIQUE,
-  /// which have no statement.
+  /// Returns whether SQLite itself made an object: the table for AUTOINCREMENT, the tables that ANALYZE creates, and
+  /// the indexes of UNIQUE constraints, which have no statement.
   ///
   /// Source: SQLite, "Database File Format", section 2.6.
   private static func isOfSQLite(_ type: String, _ name: String, _ statement: ColumnValue) -> Bool {
@@ -136,7 +139,7 @@ enum SchemaCheck {
     }
   }
 
-  /// While an upgrade is unfinished the upper halves hold the old version, so only the low bytes count.
+  /// Checks the version. During an upgrade the upper halves contain the old version, so only the low bytes count.
   private static func verifyVersion(_ database: Database) throws(KeyhaulError) {
     let rows = try database.columnValues(sql: "SELECT version, minor FROM tversion LIMIT 2")
     guard rows.count == 1, let version = rows[0][0].integerValue, let minor = rows[0][1].integerValue else {
@@ -147,7 +150,7 @@ enum SchemaCheck {
     }
   }
 
-  /// Makes the tables, their indexes and the version row.
+  /// Creates the tables, their indexes and the version row.
   static func create(in database: Database) throws(KeyhaulError) {
     try database.translatingErrors {
       for object in KeychainSchema.objects { try database.execute(sql: object.sql) }

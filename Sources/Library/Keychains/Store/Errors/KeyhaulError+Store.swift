@@ -8,7 +8,7 @@ package import KeychainRules
 import SystemPackage
 
 extension KeyhaulError.Domain {
-  /// The keychain database of a device. The codes have the names that Apple's `SecBase.h` gives its result codes.
+  /// Errors of a device's keychain database. The codes have the names that Apple's `SecBase.h` gives its result codes.
   public static let keychainStore = Self("keychain-store")
 }
 
@@ -23,46 +23,46 @@ extension KeyhaulError.Code {
     store(code.rawValue, code.meaning.category, code.meaning.summary, advice: code.meaning.remedy)
   }
 
-  /// An item with the same primary key is there already.
+  /// The keychain already has an item with the same primary key.
   public static let duplicateItem = store(
     "duplicateItem", .failed, "the item already exists", advice: "update the existing item, or delete it first")
-  /// No row matches the search.
+  /// No item matches the search.
   public static let itemNotFound = store(
     "itemNotFound", .notFound, "no item matches", advice: "search with fewer attributes")
-  /// The key of the item's class is not in memory: the device is locked.
+  /// The key of the item's class is not in memory because the device is locked.
   public static let interactionNotAllowed = store(
     "interactionNotAllowed", .locked, "the item's key is not in memory", advice: "unlock the device")
-  /// A class that needs a passcode on a device that has none.
+  /// The item's class requires a passcode, and the device has none.
   public static let authFailed = store(
     "authFailed", .refused, "the device has no passcode", advice: "set a passcode, or choose another protection")
-  /// The item cannot be decrypted or read with any key this device has.
+  /// None of the device's keys can decrypt the item, or it is damaged.
   public static let decode = rule(.decode)
-  /// A search or an item that is not valid.
+  /// The search or the item is not valid.
   public static let parameter = rule(.parameter)
   /// The kind of item has no such attribute.
   public static let noSuchAttribute = rule(.noSuchAttribute)
-  /// The file could not be read or written.
+  /// The file cannot be read or written.
   public static let storeIO = store(
     "io", .failed, "the keychain database cannot be read or written",
     advice: "check the disk and the permissions of the device's folder")
-  /// There is no space left; the transaction was rolled back.
+  /// There is no space left. The transaction was rolled back.
   public static let diskFull = store(
     "diskFull", .failed, "the disk is full", advice: "free some space; nothing was changed")
-  /// There is no class key at all, or the database cannot be opened.
+  /// There are no class keys, or the database cannot be opened.
   public static let notAvailable = rule(.notAvailable)
-  /// `close()` was called before.
+  /// The keychain was used after `close()`.
   public static let closed = store("closed", .failed, "the keychain is closed", advice: "open the device again")
-  /// The caller of a change of many items stopped it; the transaction was rolled back.
+  /// The caller stopped a change of many items. The transaction was rolled back.
   public static let cancelled = store(
     "cancelled", .failed, "the change was stopped", advice: "run it again and let it finish")
-  /// Another process holds the database.
+  /// Another process has locked the database.
   public static let storeBusy = store(
     "busy", .busy, "the keychain database is in use", advice: "wait until the other process has finished")
-  /// The file is not a keychain database, or holds what does not belong there.
+  /// The file is not a keychain database, or contains definitions that a keychain database does not have.
   public static let storeDamaged = store(
     "damaged", .damaged, "the keychain database is damaged", advice: "restore the device from a backup")
 
-  /// Every code of the domain, for tests.
+  /// All codes of the domain, for tests.
   package static let ofStore: [Self] = [
     .duplicateItem, .itemNotFound, .interactionNotAllowed, .authFailed, .decode, .parameter, .noSuchAttribute,
     .storeIO, .diskFull, .notAvailable, .closed, .cancelled, .storeBusy, .storeDamaged,
@@ -76,13 +76,14 @@ public typealias KeychainStoreError = KeyhaulError
 extension KeyhaulError {
   init(keys error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
-  /// SQLite's own message names tables and columns, never a value. What has no status of its own makes the keychain
-  /// unavailable, as for Apple's daemon.
+  /// Creates the error for an SQLite error. SQLite's message names tables and columns but no values. A result code
+  /// without its own status makes the keychain unavailable, as in Apple's daemon.
   ///
-  /// - Parameter reason: The system's, of the call about a file that the error comes of.
+  /// - Parameters:
+  ///   - error: The error of SQLite.
+  ///   - reason: The system error of the file operation that caused it.
   init(sqlite error: DatabaseError, _ reason: Errno? = nil) {
-    // SQLite itself says that the disk is full only where a write was cut short. It also needs room to read: for the
-    // index of its log.
+    // SQLite reports a full disk only if a write was cut short. Reading also needs space, for the index of the log.
     let isOfFile =
       [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(error.resultCode)
       || error.resultCode == .SQLITE_CORRUPT && reason.map(Database.readFailures.contains) == true
@@ -106,7 +107,7 @@ extension KeyhaulError {
       errno: error.resultCode == .SQLITE_NOMEM ? .noMemory : isOfFile ? reason : nil)
   }
 
-  /// Whatever GRDB threw, as an error of this layer.
+  /// Converts any error of GRDB.
   init(fromDatabase error: any Error) {
     switch error {
     case let error as KeyhaulError: self = error
@@ -117,6 +118,8 @@ extension KeyhaulError {
 }
 
 extension KeyhaulError {
+  /// Creates the error for an item that cannot be encrypted or decrypted.
+  ///
   /// Source: Apple `SecItemServer.c`, `SecKeybagSupport.c` (key store results to `OSStatus`).
   init(sealing error: ItemCryptoError) {
     switch error.fault {
@@ -129,7 +132,7 @@ extension KeyhaulError {
     }
   }
 
-  /// What a search or a change answers that meets a row with a fault which is not the row's own.
+  /// Creates the error of a search or a change that reaches a row which cannot be read at present.
   package init(_ fault: RowFault) {
     switch fault {
     case .undecodable(let reason): self.init(.decode, reason)
@@ -141,7 +144,7 @@ extension KeyhaulError {
 }
 
 extension KeyhaulError {
-  /// What a rule says of an item or a value.
+  /// Creates the error for an item or value that violates a rule.
   package init(rule error: KeychainRuleError) {
     let code: Code =
       switch error.code {
@@ -154,13 +157,13 @@ extension KeyhaulError {
   }
 }
 
-/// Asks a rule and turns what it throws into this layer's error.
+/// Calls a rule and converts its error.
 func byRule<Value>(_ body: @autoclosure () throws(KeychainRuleError) -> Value) throws(KeyhaulError) -> Value {
   try converting(KeyhaulError.init(rule:), body)
 }
 
 extension Database {
-  /// Runs a piece of work on this database and turns what it throws into this layer's error, with the system's reason.
+  /// Runs the closure and converts its errors, with the system's reason for a failed file operation.
   @discardableResult
   func translatingErrors<Value>(_ body: () throws -> Value) throws(KeyhaulError) -> Value {
     do {
@@ -172,7 +175,7 @@ extension Database {
     }
   }
 
-  /// Why the system refused the call about a file that SQLite could not do without; `nil` if none was refused.
+  /// Returns the system error of the file operation that caused an SQLite error; `nil` if there is none.
   private func systemReason(of error: DatabaseError) -> Errno? {
     guard let sqliteConnection else { return nil }
     switch error.resultCode {
@@ -183,8 +186,8 @@ extension Database {
     }
   }
 
-  /// Of a disk that fails on reading SQLite says that the database is damaged; what the system said stands with the file
-  /// or its log.
+  /// Returns the system error of a failed read from the database or its log. SQLite reports a failing disk as a damaged
+  /// database.
   ///
   /// Source: SQLite, `unixRead` in `os_unix.c` (`SQLITE_IOERR_CORRUPTFS`) and the end of `sqlite3VdbeExec`.
   private static func readFailure(of connection: OpaquePointer) -> Errno? {
@@ -200,7 +203,7 @@ extension Database {
   fileprivate static let readFailures: [Errno] = [.ioError, .noSuchAddressOrDevice, .outOfRange]
 }
 
-/// Runs a piece of work on databases and turns what it throws into this layer's error.
+/// Runs the closure and converts its errors.
 func translatingErrors<Value>(_ body: () throws -> Value) throws(KeyhaulError) -> Value {
   do { return try body() } catch { throw KeyhaulError(fromDatabase: error) }
 }

@@ -5,10 +5,11 @@ package import KeychainFormats
 package import KeychainRules
 
 extension KeychainStore {
-  /// Puts a backup in place in one IMMEDIATE transaction.
+  /// Restores a backup in one IMMEDIATE transaction.
   ///
-  /// - Parameter body: Takes the transaction for the length of the closure. An error that it throws undoes everything.
-  /// - Throws: What the closure throws; then nothing was changed.
+  /// - Parameter body: The changes. An error rolls everything back.
+  /// - Returns: The closure's result.
+  /// - Throws: The closure's error. Nothing was changed then.
   @discardableResult
   package func restore<Value>(
     _ body: (borrowing RestoreTransaction) throws(KeyhaulError) -> Value
@@ -17,22 +18,22 @@ extension KeychainStore {
   }
 }
 
-/// What a restore can do to a keychain. Lent for the length of the closure of `KeychainStore.restore`.
+/// The changes that a restore makes to a keychain. Valid only during the closure of `KeychainStore.restore`.
 package struct RestoreTransaction: ~Copyable {
   private let transaction: KeychainTransaction
 
   init(_ transaction: KeychainTransaction) { self.transaction = transaction }
 
-  /// Deletes what iOS deletes before it restores: every row that is not synchronized, not in one of the kept groups and
-  /// not a shared copy; of every view and every protection class.
+  /// Deletes the rows that iOS deletes before a restore: every row that is not synchronized, not in one of the
+  /// preserved groups and not a shared copy, for all users and protection classes.
   ///
-  /// - Returns: How many rows are gone.
+  /// - Returns: The number of deleted rows.
   @discardableResult
   package borrowing func deleteNonSynced() throws(KeyhaulError) -> Int {
     let places = RestoreRemoval.keptAccessGroups.map { _ in "?" }.joined(separator: ",")
     var count = 0
     for kind in ItemKind.allCases {
-      // A ggrp that is NULL, which no writer leaves, makes the condition NULL and keeps the row, as in Apple's statement.
+      // If `ggrp` is NULL, which no writer stores, the condition is NULL and the row stays, as with Apple's statement.
       try transaction.database.run(
         "DELETE FROM \(kind.rawValue) WHERE sync=0 AND NOT agrp IN (\(places)) AND NOT ggrp <> ''",
         RestoreRemoval.keptAccessGroups.map { .text($0) })
@@ -41,19 +42,21 @@ package struct RestoreTransaction: ~Copyable {
     return count
   }
 
-  /// Does imports of an item of each of these kinds, which take less time together than each by itself.
+  /// Performs the imports of many items, one of each given kind, faster than separately.
   package borrowing func importing(
     _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     try transaction.adding(kinds, body)
   }
 
-  /// Stores one item of the backup, or decides between it and the row with its primary key, and says how. A row that stays
-  /// is written only where it takes over the backup's persistent reference.
+  /// Stores one item of the backup. If a row has the same primary key, decides which of the two to keep. A row that
+  /// stays is written only to take over the backup's persistent reference.
   ///
-  /// Creation and modification date, UUID and persistent reference are the backup's where it has them.
-  /// - Throws: `.interactionNotAllowed` where the item's class or the row in its way is locked; `.authFailed` and
-  ///   `.notAvailable` where the device has no key of the item's class; `.cancelled` where the keychain was told to stop.
+  /// The dates, the UUID and the persistent reference are the backup's, if it has them.
+  ///
+  /// - Returns: The decision about the conflict.
+  /// - Throws: `.interactionNotAllowed` if the class of the item or of the conflicting row is locked; `.authFailed` or
+  ///   `.notAvailable` if the device has no key of the item's class; `.cancelled` if the change was stopped.
   @discardableResult
   package borrowing func importItem(
     _ incoming: IncomingItem, keys: ClassKeys, random: any RandomSource
@@ -83,9 +86,7 @@ package struct RestoreTransaction: ~Copyable {
 }
 
 extension KeychainStore {
-  /// How imports would end that each meet a row that stays as it is. One read, which sees one state.
-  ///
-  /// - Returns: `false` with the first that would store or change something.
+  /// Returns whether each import would leave an existing row as it is. All rows are read from one state.
   package func wouldChangeNothing(
     importing items: [IncomingItem], keys: ClassKeys
   ) throws(KeyhaulError) -> Bool {

@@ -1,27 +1,27 @@
 import Basics
 public import KeychainFormats
 
-/// Which items a search, an update or a deletion means.
+/// The criteria of a search, an update or a deletion.
 package struct ItemQuery: Sendable {
-  /// The access groups whose items are meant.
+  /// The access groups of matching items.
   package enum AccessGroups: Sendable, Equatable {
-    /// Items of every group, those without one among them.
+    /// Every group, including items without one.
     case all
-    /// Items of these groups alone; none where the list is empty.
+    /// These groups. Nothing matches an empty list.
     case only([String])
   }
 
-  /// Which items are meant by whether they synchronize.
+  /// The synchronization state of matching items.
   package enum Synchronization: Sendable, Equatable {
     /// Items with `sync` 0.
     case localOnly
-    /// Items with `sync` 1, which iCloud Keychain carries.
+    /// Items with `sync` 1, which iCloud Keychain synchronizes.
     case synchronizedOnly
-    /// Both.
+    /// All items.
     case any
   }
 
-  /// Whether the marks of deleted items are meant.
+  /// The treatment of tombstones, the records of deleted items.
   package enum Tombstones: Sendable, Equatable {
     /// Rows with `tomb` 0.
     case excluded
@@ -31,29 +31,30 @@ package struct ItemQuery: Sendable {
     case only
   }
 
-  /// `nil` looks through all kinds in their order; those without one of the attributes are left out.
+  /// The kind of the items. If it is `nil`, all kinds that have the attributes match.
   package var kind: ItemKind?
-  /// Attributes that must be equal. A value of another type with the same bytes matches too, as the columns hold hashes.
+  /// Attributes that must be equal. A value of another type with the same bytes also matches, because the columns
+  /// contain hashes.
   package var attributes: AttributeMap<PropertyValue>
-  /// The access groups, as the seal and not as the column has them.
+  /// The access groups, as inside the encrypted item, not as in the column.
   package var accessGroups: AccessGroups
-  /// Whether synchronized items are meant.
+  /// The synchronization state.
   package var synchronization: Synchronization
-  /// Whether tombstones are meant.
+  /// The treatment of tombstones.
   package var tombstones: Tombstones
-  /// One row alone.
+  /// The only row that may match, or `nil` if any row may.
   package var row: RowReference?
-  /// The 16 bytes of a persistent reference.
+  /// The 16 bytes of a persistent reference, or `nil` if any matches.
   package var persistentReference: [UInt8]?
-  /// At most so many rows for each search, counted before they are opened, as Apple's daemon counts. `nil`: all.
+  /// The largest number of rows for each search, counted before decryption, as in Apple's daemon; `nil` if unlimited.
   package var limit: Int?
-  /// Whether the found items carry their secrets.
+  /// Whether the result includes the secrets.
   package var wantsSecret: Bool
-  /// What an opened item must meet besides, such as a pattern that no column can be searched for. A row that cannot be
-  /// opened meets nothing: an update or a deletion stops at one whose key is locked and passes over one that is damaged.
+  /// A condition on the decrypted item, such as a pattern that no column can be searched for. A row that cannot be
+  /// decrypted does not match. An update or a deletion stops at a row whose key is locked and skips a damaged one.
   package var condition: (@Sendable (KeychainItem) -> Bool)?
 
-  /// Creates a query; without arguments it means every item but tombstones.
+  /// Creates a query. Without arguments, it matches every item except tombstones.
   package init(
     kind: ItemKind? = nil, attributes: AttributeMap<PropertyValue> = [:], accessGroups: AccessGroups = .all,
     synchronization: Synchronization = .any, tombstones: Tombstones = .excluded, row: RowReference? = nil,
@@ -74,7 +75,8 @@ package struct ItemQuery: Sendable {
 }
 
 extension ItemQuery {
-  /// The access group inside the seal decides; the column can be changed by anyone who can write the file.
+  /// Returns whether a decrypted item matches the condition and the access groups. The column's access group does not
+  /// count, because anyone who can write the file can change it.
   package func admits(_ item: KeychainItem) -> Bool {
     if let condition, !condition(item) { return false }
     return switch accessGroups {
@@ -84,14 +86,14 @@ extension ItemQuery {
   }
 }
 
-/// An item with what the database knows of it.
+/// An item and its column values.
 public struct StoredItem: Sendable {
-  /// What the columns say.
+  /// The column values.
   public let summary: RowSummary
-  /// The item in clear; without its secrets where the query did not want them.
+  /// The decrypted item, without its secrets if the query did not request them.
   public let item: KeychainItem
 
-  /// Creates a stored item of the two.
+  /// Creates a stored item.
   package init(summary: RowSummary, item: KeychainItem) {
     self.summary = summary
     self.item = item
@@ -99,16 +101,16 @@ public struct StoredItem: Sendable {
 
   /// The row's number in its table.
   package var rowID: Int64 { summary.reference.rowID }
-  /// The 16 bytes that a lasting handle names.
+  /// The 16 bytes of the item's persistent reference.
   package var persistentReference: [UInt8] { summary.persistentReference }
-  /// Operation to constraint of the access control that guards the item, `nil` if nothing does.
+  /// The constraints of the item's access control by operation; `nil` if the item has no access control.
   package var accessControl: PropertyDictionary? { item[.accessControl]?.dictionaryValue }
 }
 
-/// What a search gave.
+/// The result of a search.
 package struct FoundItems: Sendable {
-  /// The items that match and open, by kind, and of each kind by row.
+  /// The matching items that could be decrypted, by kind and row number.
   package let items: [StoredItem]
-  /// Rows that match by their columns and cannot be opened, now or ever.
+  /// Rows that match by their columns but can never be decrypted.
   package let undecodable: [KeychainRow]
 }

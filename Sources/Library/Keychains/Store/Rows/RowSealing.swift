@@ -3,14 +3,16 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// Between an item in clear and the content of its row's `data`: sealed under the key of the item's class, in the form
-/// with the fixed vector and an authenticated header that iOS 10 wrote; with an access control, as version 6.
+/// The encryption of items in the `data` column: with the key of the item's class, in the form with the fixed IV and an
+/// authenticated header that iOS 10 wrote. An item with an access control is encrypted as version 6.
 ///
-/// An item's access control is its attribute `accc`: a dictionary of operation and constraint. It has no column and no
-/// place in the plaintext. Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
+/// An item's access control is its attribute `accc`, a dictionary from operation to constraint. It has no column and is
+/// not in the plaintext. Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
 enum RowSealing {
-  /// - Throws: `.interactionNotAllowed` where the class is locked, `.authFailed` where the class that needs a passcode
-  ///   has no key, `.notAvailable` where another class has none, `.parameter` for an item that has no encoding.
+  /// Encrypts an item.
+  ///
+  /// - Throws: `.interactionNotAllowed` if the class is locked, `.authFailed` if the class that requires a passcode has
+  ///   no key, `.notAvailable` if another class has none, `.parameter` if the item cannot be encoded.
   static func seal(
     _ item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) -> [UInt8] {
@@ -37,9 +39,9 @@ enum RowSealing {
     return sealed
   }
 
-  /// Opens a row, or says why it does not open.
+  /// Decrypts a row, or determines the reason why that is not possible.
   ///
-  /// - Throws: `.notAvailable` where it is neither the row's nor the lock's fault.
+  /// - Throws: `.notAvailable` if the cause is neither the row nor the lock.
   static func open(_ raw: RawRow, keys: ClassKeys) throws(KeyhaulError) -> KeychainRow {
     guard let sealed = raw.sealedItem else {
       return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))

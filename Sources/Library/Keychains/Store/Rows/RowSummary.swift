@@ -2,7 +2,7 @@ package import Basics
 public import KeychainFormats
 package import KeychainRules
 
-/// Where a row is: its table and its number in it.
+/// A row's table and its number in it.
 package struct RowReference: Hashable, Sendable {
   /// The table.
   package let kind: ItemKind
@@ -16,90 +16,90 @@ package struct RowReference: Hashable, Sendable {
   }
 }
 
-/// What the columns of one row say, readable without any key. Columns are not authenticated: an opened item's own
-/// attributes count, these serve rows that cannot be opened.
+/// The column values of a row, which can be read without a key. Columns are not authenticated: use the attributes of
+/// the decrypted item if there is one.
 public struct RowSummary: Sendable {
-  /// Where the row is.
+  /// The row's table and number.
   package let reference: RowReference
-  /// Equal to `PrimaryKey(of:)` of the item in clear that would collide with this row.
+  /// The primary key, equal to `PrimaryKey(of:)` of a decrypted item that would conflict with this row.
   package let primaryKey: PrimaryKey
-  /// The access group of the column; empty for an item without one.
+  /// The access group in the column; empty for an item without one.
   package let accessGroup: String
-  /// The code of the protection class, as the column has it.
+  /// The code of the protection class in the column.
   package let protectionCode: String?
-  /// True for `sync` 1.
+  /// Whether the item is synchronized (`sync` 1).
   package let isSynchronizable: Bool
-  /// True for any `tomb` but 0: no search finds such a row.
+  /// Whether the row is a tombstone (any `tomb` but 0), which no search finds.
   package let isTombstone: Bool
-  /// True for `clip` 1: an App Clip made the item.
+  /// Whether an App Clip made the item (`clip` is not 0).
   package let isAppClip: Bool
-  /// Whether a token, such as the Secure Enclave, holds the secret.
+  /// Whether a token, such as the Secure Enclave, stores the secret.
   package let hasTokenID: Bool
-  /// The shared group that the row is a copy for; `nil` if the row is not such a copy.
+  /// The sharing group of a shared copy; `nil` if the row is not one.
   package let sharingGroup: String?
-  /// Empty for the single user.
+  /// The user of the row; empty for the single user.
   package let multiUser: [UInt8]
-  /// `mdat`; `nil` if the column holds no number.
+  /// The modification date; `nil` if the column does not contain a number.
   package let modificationDate: KeychainDate?
-  /// The stored digest of the item (SHA-1), `nil` if the column holds no bytes.
+  /// The stored SHA-1 digest of the item; `nil` if the column does not contain a blob.
   package let digest: [UInt8]?
-  /// The item's own UUID in text, where it has one.
+  /// The item's UUID as text, or `nil` if it has none.
   package let uuid: String?
-  /// 16 bytes in a sound row.
+  /// The persistent reference: 16 bytes in a valid row.
   package let persistentReference: [UInt8]
 
   /// Whether `RestoreTransaction.deleteNonSynced` removes the row.
   package let isRemovedByRestore: Bool
 
-  /// The table's kind.
+  /// The kind of items in the table.
   package var kind: ItemKind { reference.kind }
-  /// The protection class of the column; `nil` for a code that is none.
+  /// The protection class in the column; `nil` if the code is unknown.
   public var protection: ProtectionClass? { protectionCode.flatMap(ProtectionClass.init(rawValue:)) }
 }
 
-/// One row: what its columns say and what it opens to.
+/// A row's column values and its decrypted content.
 package struct KeychainRow: Sendable {
-  /// What a row opens to.
+  /// The result of decrypting a row.
   package enum Content: Sendable {
-    /// An access control that guards the item is its attribute `accc`.
+    /// The decrypted item. Its access control, if any, is the attribute `accc`.
     case item(KeychainItem)
-    /// Why it does not open, now or ever.
+    /// The reason why the row cannot be decrypted.
     case fault(RowFault)
   }
 
-  /// What the columns say.
+  /// The column values.
   package let summary: RowSummary
-  /// What the row opens to, or why it does not.
+  /// The decrypted item, or the reason why there is none.
   package let content: Content
 
-  /// Creates a row of the two.
+  /// Creates a row.
   package init(summary: RowSummary, content: Content) {
     self.summary = summary
     self.content = content
   }
 
-  /// The opened item, `nil` if the row has a fault.
+  /// The decrypted item, or `nil` if the row has a fault.
   package var item: KeychainItem? { if case .item(let item) = content { item } else { nil } }
-  /// Why the row does not open; `nil` if it does.
+  /// The reason why the row cannot be decrypted; `nil` if it was decrypted.
   package var fault: RowFault? { if case .fault(let fault) = content { fault } else { nil } }
 }
 
-/// A row as it was read: its columns' facts and the sealed item.
+/// A row before decryption.
 struct RawRow {
   let summary: RowSummary
-  /// The content of `data`, `nil` if it is not a blob.
+  /// The content of `data`; `nil` if it is not a blob.
   let sealedItem: [UInt8]?
 }
 
 extension ExistingRow {
-  /// What an opened row is to an item that collides with it.
+  /// Creates the view of a row that a conflicting item needs.
   ///
-  /// - Throws: `.notAvailable` where a digest cannot be computed.
+  /// - Throws: `.notAvailable` if a digest cannot be computed.
   package init(_ row: KeychainRow) throws(KeyhaulError) {
     switch row.content {
     case .fault(let fault): self.init(state: fault.isPermanent ? .corrupt : .unreadable(fault))
     case .item(let item):
-      // Sound is what names its group and class and is what its stored digest says.
+      // A valid item has a group and a class, and its digest equals the stored one.
       guard item.accessGroup != nil, item.protection != nil, let digest = try? item.storedDigest(),
         digest == row.summary.digest
       else {

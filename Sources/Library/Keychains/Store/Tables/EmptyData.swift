@@ -2,23 +2,23 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// How a row holds data that has no bytes: as the empty text `''`, never as a blob of no bytes.
+/// Normalizes data without bytes, which a row must store as the empty text `''` and never as an empty blob.
 ///
-/// SQLite holds `''` and `x''` for different values, and every query of Apple's daemon looks for `musr = ''`: a row with
-/// `x''` there is one that it never sees. Rows that say `x''`, as this program once wrote, are read like the others, and
-/// put right before anything is written. Source: Apple `SecDb.c` (`SecDbBindBlob` of no bytes), 200 rows of its daemon.
+/// SQLite treats `''` and `x''` as different values, and every query of Apple's daemon searches for `musr = ''`, so it
+/// never finds a row with `x''`. Rows with `x''`, which earlier versions of Keyhaul wrote, can be read, and are
+/// normalized before the first change. Source: Apple `SecDb.c` (`SecDbBindBlob` without bytes), 200 rows of its daemon.
 enum EmptyData {
-  /// A condition that a column holds data of no bytes, in either form.
+  /// Returns a condition for a column with empty data in either form.
   static func condition(_ column: String) -> String { "\(column) IN ('',x'')" }
 
-  /// The columns that hold data as it is. Empty data in them is what there are two forms of.
+  /// Returns the columns that store data as it is, in which empty data may have two forms.
   static func columns(of kind: ItemKind) -> [AttributeDefinition] {
     ColumnDefinitions.all(of: kind).filter(\.storesDataInColumn)
   }
 
-  /// Whether a row has the old form in a column that an index leads to: `musr`, which every row of the single user has
-  /// empty, the identifiers of certificates and keys, and the persistent reference. The indexes are gone through, not
-  /// the rows; nothing is kept of the answer, so that rows which another program writes later are found too.
+  /// Returns whether a row has an empty blob in an indexed column: `musr`, which is empty in every row of the single
+  /// user, the identifiers of certificates and keys, or the persistent reference. Only indexes are searched, not rows.
+  /// The answer is not stored, because another program may write such rows later.
   static func needsSettling(in transaction: KeychainTransaction) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases {
       for question in questions(about: kind)
@@ -29,10 +29,10 @@ enum EmptyData {
     return false
   }
 
-  /// Each answers 1 where there is such a row.
+  /// Returns queries whose result is 1 if there is such a row.
   static func questions(about kind: ItemKind) -> [String] {
     let table = kind.rawValue
-    // From each access group to the next by the index on agrp and musr.
+    // Finds each access group with the index on `agrp` and `musr`.
     let byGroup =
       "WITH RECURSIVE groups(agrp) AS (SELECT min(agrp) FROM \(table) UNION ALL "
       + "SELECT (SELECT min(agrp) FROM \(table) WHERE agrp>groups.agrp) FROM groups WHERE groups.agrp NOT NULL) "
@@ -42,8 +42,8 @@ enum EmptyData {
     return [byGroup] + indexed.map { "SELECT EXISTS(SELECT 1 FROM \(table) WHERE \($0)=x'')" }
   }
 
-  /// Gives every row the one form. Of two rows that are one item then, the one modified last stays; of two modified at
-  /// the same moment the one that had the right form, which is the one that Apple's daemon sees.
+  /// Replaces empty blobs by empty text. If two rows then have the same primary key, the one modified last stays; with
+  /// equal dates, the one with empty text, which Apple's daemon finds.
   static func settle(in transaction: KeychainTransaction) throws(KeyhaulError) {
     for kind in ItemKind.allCases {
       let table = kind.rawValue
@@ -55,7 +55,8 @@ enum EmptyData {
     }
   }
 
-  /// A NULL in a primary key is equal to nothing, so that such rows are double of none.
+  /// Returns a statement that deletes duplicates. A NULL in a primary key equals nothing, so a row with one is never a
+  /// duplicate.
   private static func deletionOfDoubles(of kind: ItemKind) -> String {
     let key = ColumnDefinitions.primaryKey(of: kind)
     let settled = key.map { definition in

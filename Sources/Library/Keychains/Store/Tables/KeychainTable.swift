@@ -4,12 +4,12 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// The SQL of one table and the reading of its rows.
+/// The SQL statements of an item table, and the conversion of its rows.
 struct KeychainTable {
   let kind: ItemKind
-  /// Of the sealed item among the columns that are written.
+  /// The positions of the encrypted item among the written columns.
   let sealedPlaces: [Int]
-  /// Of the primary key's columns among those that are written, in its order.
+  /// The positions of the primary key's columns among the written columns.
   let primaryKeyPlaces: [Int]
   let insertSQL: String
   let overwriteSQL: String
@@ -17,7 +17,7 @@ struct KeychainTable {
   let selectByPrimaryKeySQL: String
   /// `SELECT … FROM table`, without conditions.
   let selectSQL: String
-  /// The definitions of the primary key, in the order of `primaryKeyIndexes`.
+  /// The positions of the primary key's columns among the selected columns.
   private let primaryKeyRange: Range<Int>
   private let primaryKeyCodes: [AttributeCode]
 
@@ -60,14 +60,14 @@ struct KeychainTable {
     deleteSQL = "DELETE FROM \(table) WHERE rowid=?"
   }
 
-  /// Empty data is equal in both of its forms (`EmptyData`).
+  /// Returns a comparison in which both forms of empty data are equal (`EmptyData`).
   private static func equality(to parameter: Int, of definition: AttributeDefinition) -> String {
     let column = definition.code.rawValue
     guard definition.storesDataInColumn else { return "\(column)=?\(parameter)" }
     return "\(column) IN (?\(parameter),iif(?\(parameter)='',x'',?\(parameter)))"
   }
 
-  /// Reads a row that one of the SELECT statements gave. Columns of a wrong type count as absent.
+  /// Converts a row of one of the SELECT statements. A column with a value of the wrong type counts as empty.
   func read(_ row: Row) -> RawRow {
     let facts = Dictionary(
       uniqueKeysWithValues: Self.factCodes.enumerated().map { ($1, row.columnValue($0)) })
@@ -94,19 +94,19 @@ struct KeychainTable {
   }
 }
 
-/// All columns of one row, ready to be bound: the item sealed, the searchable attributes beside it.
+/// The column values of a row to write: the encrypted item and its searchable attributes.
 struct WritableRow {
   let kind: ItemKind
-  /// In the order of `ItemColumns.values`, as the table's statements name them.
+  /// The values in the order of `ItemColumns.values`, as in the table's statements.
   let columns: [ColumnValue]
   let primaryKey: [ColumnValue]
-  /// The item as it was sealed, with its digest.
+  /// The item with its digest, before encryption.
   let item: KeychainItem
 
-  /// Recomputes the item's digest, seals it and lays out its columns.
+  /// Computes the item's digest, encrypts it and arranges the columns.
   ///
-  /// - Throws: `.interactionNotAllowed`, `.authFailed` or `.notAvailable` where the class key is missing, `.parameter`
-  ///   for a value that its attribute cannot have.
+  /// - Throws: `.interactionNotAllowed`, `.authFailed` or `.notAvailable` if the class key is missing, `.parameter` for
+  ///   a value that its attribute cannot have.
   init(
     sealing item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) {
@@ -124,19 +124,19 @@ struct WritableRow {
   }
 }
 
-/// A WHERE clause with its arguments, and what follows it. Column names come from the attribute table alone.
+/// A WHERE clause with its arguments, the order and the limit. Column names come only from the attribute table.
 struct RowCondition {
   private var terms: [String] = []
   private(set) var arguments: [ColumnValue] = []
   private var limit: Int?
 
-  /// Every row.
+  /// Creates a condition that every row meets.
   init() {}
 
-  /// The rows that a query means.
+  /// Creates the condition of a query.
   ///
-  /// - Returns: `nil` if a query for all kinds asks for an attribute that this kind doesn't have.
-  /// - Throws: `.noSuchAttribute` where the query names its kind, `.parameter` for a value that cannot be compared.
+  /// - Returns: `nil` if a query for all kinds has an attribute that this kind does not have.
+  /// - Throws: `.noSuchAttribute` if the query names this kind, `.parameter` for a value that cannot be compared.
   init?(_ query: ItemQuery, kind: ItemKind, limit: Int? = nil) throws(KeyhaulError) {
     for (code, value) in query.attributes.sorted(by: { $0.key < $1.key }) {
       guard let definition = AttributeTable.definition(of: code, in: kind), definition.flags.contains(.column),
@@ -174,7 +174,7 @@ struct RowCondition {
     self.limit = limit
   }
 
-  /// Rows of the single user's view.
+  /// Returns a condition for the rows of the single user.
   static func singleUser(includingTombstones: Bool) -> RowCondition {
     var condition = RowCondition()
     condition.terms.append(EmptyData.condition("musr"))
@@ -195,7 +195,7 @@ struct RowCondition {
     arguments.append(argument)
   }
 
-  /// Begins with a blank; rows come in the order of their numbers.
+  /// The clause with a leading space. Rows are sorted by number.
   var clause: String {
     let condition = terms.isEmpty ? "" : " WHERE " + terms.joined(separator: " AND ")
     return condition + " ORDER BY rowid" + (limit.map { " LIMIT \(max(0, $0))" } ?? "")

@@ -4,19 +4,19 @@ package import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// What can be done to the item tables inside one transaction. Everything above writes whole rows through here.
+/// Operations on the item tables within a transaction. All changes write whole rows through this type.
 package struct KeychainTransaction {
   let database: Database
   let shouldContinue: @Sendable () -> Bool
 
-  /// Between two items of many: ends their change where nobody waits for it any more.
+  /// Throws if the change was stopped. Called between the items of a change of many items.
   ///
-  /// - Throws: `.cancelled`; the transaction then has to be taken back, as for every error.
+  /// - Throws: `.cancelled`. The transaction must then be rolled back, as after every error.
   func requireGoingOn() throws(KeyhaulError) {
     guard shouldContinue() else { throw KeyhaulError(.cancelled, "it was stopped; no item was changed") }
   }
 
-  /// The row that an item with these primary-key columns would collide with.
+  /// Returns the row with these primary-key columns, or `nil` if there is none.
   func row(_ kind: ItemKind, primaryKey: [ColumnValue]) throws(KeyhaulError) -> RawRow? {
     let table = KeychainTable.of(kind)
     var found: RawRow?
@@ -24,7 +24,7 @@ package struct KeychainTransaction {
     return found
   }
 
-  /// Rows in the order of their numbers; the closure's error ends the walk.
+  /// Calls the closure with each row in the order of row numbers. An error of the closure ends the iteration.
   func forEachRow(
     _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -34,7 +34,7 @@ package struct KeychainTransaction {
     }
   }
 
-  /// The same until the closure returns false.
+  /// Calls the closure with each row until it returns `false`.
   func walkRows(
     _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeyhaulError) -> Bool
   ) throws(KeyhaulError) {
@@ -50,7 +50,9 @@ package struct KeychainTransaction {
     return rows.first?.first?.integerValue.flatMap { Int(exactly: $0) } ?? 0
   }
 
-  /// - Returns: The new row's number, or `nil` if a row with this primary key is there.
+  /// Inserts a row.
+  ///
+  /// - Returns: The new row's number, or `nil` if there is a row with this primary key.
   func insert(_ row: WritableRow) throws(KeyhaulError) -> Int64? {
     do {
       try database.run(KeychainTable.of(row.kind).insertSQL, row.columns)
@@ -61,7 +63,7 @@ package struct KeychainTransaction {
     return database.lastInsertedRowID
   }
 
-  /// Writes all columns of a row again; its number stays.
+  /// Writes all columns of a row again. Its number stays the same.
   func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeyhaulError) {
     try database.run(KeychainTable.of(row.kind).overwriteSQL, row.columns + [.integer(rowID)])
   }
@@ -72,19 +74,20 @@ package struct KeychainTransaction {
 }
 
 extension KeychainTransaction {
-  /// Below so many new rows of a table its indexes cost next to nothing.
+  /// The number of new rows in a table below which its indexes cost next to nothing.
   private static let fewestRows = 2_000
-  /// How much of the file a change of very many items may hold in memory. Each item changes a page of every index that stays
-  /// meanwhile, in no order, and pages that are not held go to the log and come back. A restore of 100,000 items takes as long
-  /// with these 5 MB as with 8.
+  /// The page cache for a change of very many items, in KiB. Each item changes a random page of every index, and pages
+  /// that are not in the cache go to the log and are read again. A restore of 100,000 items takes as long with 5 MiB as
+  /// with 8.
   static let bulkCacheKilobytes = 5 << 10
-  /// How much of it is held for each new row, in bytes, where that is more. Most of a million rows' pages would come and go:
-  /// a restore of them took 71 s of processors with these and 81 with 5 MB, in the same minutes and beside other work.
+  /// The page cache for each new row, in bytes, if that results in a larger cache. Otherwise most pages of a million
+  /// rows would be read repeatedly: a restore of a million rows took 71 s of CPU time with this size and 81 s with 5
+  /// MiB.
   private static let cacheByteCount = 48
 
-  /// Does work that adds a row of each of these kinds. A table that becomes several times as large by it is without its
-  /// indexes meanwhile: made of all rows at once they take half of the time that row after row takes. Rows are found by
-  /// their number and by their primary key all the same.
+  /// Runs a closure that adds one row of each of these kinds. If that multiplies the size of a table, its indexes are
+  /// dropped and created again afterwards, which takes half the time of updating them for every row. Finding rows by
+  /// number or primary key still works.
   func adding(
     _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -132,7 +135,7 @@ extension KeychainTransaction {
     return rows
   }
 
-  /// Opens the rows that a query means, kind by kind.
+  /// Calls the closure with each matching row, decrypted, one kind after the other.
   package func forEachRow(
     matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -142,7 +145,7 @@ extension KeychainTransaction {
     }
   }
 
-  /// The same until the closure returns false.
+  /// Calls the closure with each matching row, decrypted, until it returns `false`.
   package func walkRows(
     matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Bool
   ) throws(KeyhaulError) {
@@ -160,8 +163,8 @@ extension KeychainTransaction {
 }
 
 extension KeychainTransaction {
-  /// The rows of certificates and private keys that belong together: each a certificate that the one query means and a
-  /// key that the other does, with the same hash of the public key.
+  /// Returns pairs of a certificate that matches one query and a private key that matches the other, with the same hash
+  /// of the public key.
   package func identities(
     certificates: ItemQuery, keys: ItemQuery, limit: Int?
   ) throws(KeyhaulError) -> [(certificate: RowReference, key: RowReference)] {

@@ -2,22 +2,24 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// What an update is to change. Every key is an attribute of the class, or the secret.
+/// The changes of an update. Every key is an attribute of the class, or the secret.
 ///
 /// Source: Apple `SecDbQuery.c` (`query_update_applier`).
 struct ParsedChanges {
   private(set) var changes = ItemChanges()
 
-  /// - Throws: `.noSuchAttribute` for a key that is not an attribute of the class, `.parameter` for a value that it does not
-  ///   take and for attributes that no app changes.
+  /// Parses the changes.
+  ///
+  /// - Throws: `.noSuchAttribute` for a key that is not an attribute of the class, `.parameter` for an invalid value
+  ///   and for attributes that no app can change.
   init(_ changes: SecItemQuery, for queryClass: QueryClass) throws(SecItemError) {
     var parsed = ParsedQuery(queryClass)
-    // kSecUseDataProtectionKeychain has the form of an attribute and chooses between keychains of a Mac.
+    // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
     for (key, value) in changes.sorted(by: { $0.key < $1.key }) where key != "musr" && key != "nleg" {
       try take(key, value, queryClass, &parsed)
     }
     try parsed.checkProtection()
-    // Naming a class takes an access control away, and an access control names the class.
+    // A class removes the access control, and an access control contains the class.
     if let control = parsed.accessControl {
       self.changes.attributes[.protection] = .string(control.protection.rawValue)
       self.changes.attributes[.accessControl] = control.operations.map { .dictionary($0) } ?? .null

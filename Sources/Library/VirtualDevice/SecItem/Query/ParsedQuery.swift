@@ -3,10 +3,10 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// The four calls, where their queries differ.
+/// The four keychain calls, whose queries differ.
 enum SecItemCall { case add, copyMatching, update, delete }
 
-/// What a query says, checked and converted.
+/// A parsed and validated query.
 ///
 /// Source: Apple `SecDbQuery.c` (`query_applier` and the functions it calls).
 struct ParsedQuery {
@@ -23,11 +23,11 @@ struct ParsedQuery {
     case atMost(Int)
   }
 
-  /// Whether the person may be asked.
+  /// The permission to ask the user.
   enum Interaction { case allowed, forbidden, skipped }
 
   let queryClass: QueryClass
-  /// Converted. Everything here is compared in a search.
+  /// The converted attributes. A search compares all of them.
   var attributes: AttributeMap<PropertyValue> = [:]
   var secrets: AttributeMap<SensitiveBytes> = [:]
   var accessControl: AccessControl?
@@ -36,14 +36,14 @@ struct ParsedQuery {
   var limit = Limit.one
   var matches = MatchConditions()
   var reference: QueryReference?
-  /// `u_Tomb`: whether a deletion leaves a tombstone, whatever the item is.
+  /// `u_Tomb`: whether a deletion leaves a tombstone, regardless of the item.
   var usesTombstone: Bool?
   var interaction = Interaction.allowed
   var context: AuthenticationContext?
   var prompt: String?
-  /// `u_TokenRawItems`: the bytes of token items as they are stored.
+  /// `u_TokenRawItems`: whether token items are returned with their bytes as stored.
   var wantsRawTokenItems = false
-  /// `toid`: what a token calls the object, where an item on a token is added.
+  /// `toid`: the token's identifier for a new item on a token.
   var tokenObjectID: [UInt8]?
 
   init(_ queryClass: QueryClass) { self.queryClass = queryClass }
@@ -57,7 +57,7 @@ struct ParsedQuery {
 
 /// The match keys of a query.
 struct MatchConditions {
-  /// How many keys with `m_` there were, `m_Limit` among them.
+  /// The number of keys with `m_`, including `m_Limit`.
   var count = 0
   /// `m_HostOrSubdomainOfHost`.
   var host: String?
@@ -70,12 +70,12 @@ struct MatchConditions {
   var validDate: KeychainDate?
   var isTrustedOnly = false
 
-  /// Whether rows are looked at one by one, so that the limit cannot be left to the database.
+  /// Whether rows have to be checked individually, so that the database cannot apply the limit.
   var filters: Bool { host != nil || emailAddress != nil || issuers != nil || validDate != nil || isTrustedOnly }
 }
 
 extension ParsedQuery {
-  /// The match keys. Those that the daemon of an iPhone does not look at count and do nothing.
+  /// Adds a match key. Keys that the daemon of an iPhone ignores are counted but have no effect.
   mutating func takeMatch(_ key: String, _ value: SecItemValue, now: KeychainDate) throws(SecItemError) {
     matches.count += 1
     switch key {
@@ -132,7 +132,7 @@ extension ParsedQuery {
       context = given
     case "u_CredRef":
       guard value.dataValue != nil else { throw SecItemError(.parameter, "\(key) is not data") }
-      // Keys are taken by name, so a context was taken before.
+      // Keys are sorted by name, so the context was parsed before.
       guard context == nil else { throw SecItemError(.parameter, "a context and a credential cannot be combined") }
     case "u_OpPrompt":
       guard let text = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
@@ -170,8 +170,7 @@ extension ParsedQuery {
 }
 
 extension ParsedQuery {
-  /// Checks and converts a query. Keys are taken in the order of their names, so that of several mistakes the same one
-  /// is always told.
+  /// Parses a query. Keys are sorted by name, so that the same of several mistakes is always reported.
   ///
   /// - Throws: `.parameter`, `.noSuchClass`, `.noSuchAttribute`, `.missingEntitlement`.
   init(_ query: SecItemQuery, for call: SecItemCall, now: KeychainDate) throws(SecItemError) {
@@ -183,7 +182,7 @@ extension ParsedQuery {
     try checkProtection()
   }
 
-  /// The class by its name, or that of a persistent reference.
+  /// Returns the class that the query names, or that of its persistent reference.
   private static func queryClass(of query: SecItemQuery) throws(SecItemError) -> QueryClass {
     let name =
       query["class"]?.stringValue ?? query["v_PersistentRef"]?.dataValue.flatMap(QueryReference.parse)?.className
@@ -211,7 +210,7 @@ extension ParsedQuery {
   private mutating func takeAttribute(
     _ key: String, _ value: SecItemValue, for call: SecItemCall
   ) throws(SecItemError) {
-    // kSecUseDataProtectionKeychain has the form of an attribute and chooses between keychains of a Mac.
+    // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
     if key == "nleg" { return }
     if key == "toid", call == .add {
       guard let object = value.dataValue else { throw SecItemError(.parameter, "toid is not data") }
@@ -273,7 +272,8 @@ extension ParsedQuery {
     }
   }
 
-  /// Both a class and an access control may be named only where the control is nothing but that class.
+  /// Checks the protection class. A class and an access control can be combined only if the control consists of that
+  /// class.
   func checkProtection() throws(SecItemError) {
     if attributes[.protection] != nil, protection == nil {
       throw SecItemError(.parameter, "the protection class is not known")
@@ -286,9 +286,9 @@ extension ParsedQuery {
 }
 
 extension AttributeConversion {
-  /// An app's value as an attribute takes it in.
+  /// Converts a value of a call to the type of an attribute.
   ///
-  /// - Throws: `.parameter`; the reason tells the types, not the value.
+  /// - Throws: `.parameter`. The reason states types but not the value.
   static func converted(
     _ value: SecItemValue, for definition: AttributeDefinition
   ) throws(SecItemError) -> PropertyValue {
@@ -316,7 +316,7 @@ extension AttributeConversion {
     }
   }
 
-  /// An issuer that is given as a whole name is compared as keychains store it. Source: Apple `SecItem.m`.
+  /// Returns an issuer in the normalized form of keychains. Source: Apple `SecItem.m`.
   private static func normalizingName(_ value: PropertyValue, _ code: AttributeCode) -> PropertyValue {
     guard code == .issuer, let name = value.dataValue.flatMap(CertificateAttributes.normalizedName) else {
       return value
@@ -325,7 +325,7 @@ extension AttributeConversion {
   }
 }
 
-/// What the key `class` names: one of the four kinds of item, or the join of certificate and key.
+/// The class of a query: one of the four kinds of items, or an identity, which joins a certificate and a key.
 ///
 /// Source: Apple `SecItemConstants.c` (`kSecClass…`), `SecDbQuery.c` (`kc_class_with_name`).
 enum QueryClass: Equatable {
@@ -351,10 +351,10 @@ enum QueryClass: Equatable {
     }
   }
 
-  /// Whether items of the class are or have certificates, which the match keys for certificates are for.
+  /// Whether items of the class are or contain certificates. Match keys for certificates require this.
   var hasCertificate: Bool { self == .identity || self == .items(.certificate) }
 
-  /// Attributes that an identity takes from its certificate; the others are its key's.
+  /// The attributes of an identity that belong to its certificate. All others belong to its key.
   static let certificateAttributes: Set<AttributeCode> = [
     .label, .issuer, .serialNumber, .subjectKeyID, .tokenID, .subject, .publicKeyHash, .certificateType,
     .certificateEncoding,
@@ -369,13 +369,13 @@ enum QueryClass: Equatable {
   }
 }
 
-/// What a persistent reference in a query points to.
+/// The target of a persistent reference in a query.
 enum QueryReference: Equatable {
   case row(Int64)
   case uuid([UInt8])
   case token(id: String, object: [UInt8])
 
-  /// Reads the bytes of a `v_PersistentRef`: of one of the four kinds, or of an identity, which is that of its certificate.
+  /// Parses the bytes of a `v_PersistentRef`. That of an identity is its certificate's with another class.
   static func parse(_ bytes: [UInt8]) -> (className: String, reference: QueryReference)? {
     let isIdentity = bytes.starts(with: QueryClass.identityName.utf8)
     let bytes = isIdentity ? Array(ItemKind.certificate.rawValue.utf8) + bytes.dropFirst(4) : bytes

@@ -2,22 +2,23 @@ import Basics
 import KeychainFormats
 
 extension SecItemQuery {
-  /// What makes a certificate or key the one it is, in a search by reference.
+  /// The attributes that identify a certificate or key in a search by reference.
   private static let identifying: [ItemKind: [AttributeCode]] = [
     .certificate: [.issuer, .serialNumber, .publicKeyHash],
     .key: [.keyClass, .applicationLabel, .type, .keySizeInBits],
   ]
 
-  /// What a stored item got from its keychain, and a new one gets again.
+  /// Attributes that the keychain assigns to each stored item.
   private static let owned: Set<AttributeCode> = [
     .rowID, .creationDate, .modificationDate, .accessGroup, .protection, .synchronizable, .tombstone, .digest,
     .multiUser, .uuid, .persistentReference, .appClip, .sharingGroup, .accessControl, .encryptedData,
   ]
 
-  /// The query with the attributes of its `v_Ref` in the place of it; those that the caller names count.
+  /// Returns the query with `v_Ref` replaced by the reference's attributes. Attributes of the query take precedence.
   ///
   /// Source: Apple `SecItem.m` (`SecItemAttributesPrepare`).
-  /// - Throws: `.parameter` for a value that is no reference, or an identity, which the calls take apart before.
+  ///
+  /// - Throws: `.parameter` for a value that is not a reference, and for an identity, which the calls split beforehand.
   func expandingReference(for call: SecItemCall) throws(SecItemError) -> SecItemQuery {
     guard let value = self["v_Ref"] else { return self }
     let item: KeychainItem
@@ -40,13 +41,13 @@ extension SecItemQuery {
     if self[key] == nil { self[key] = value }
   }
 
-  /// Both halves of the identity that `v_Ref` is.
+  /// The certificate and the key of an identity in `v_Ref`.
   var identityReference: (certificate: SecItemReference, key: SecItemReference)? {
     guard case .identity(let certificate, let key)? = self["v_Ref"]?.referenceValue else { return nil }
     return (.certificate(certificate), .key(key))
   }
 
-  /// The query for one half of the identity that `v_Ref` is; the half's class takes the place of the identity's.
+  /// Returns the query for the certificate or the key of an identity in `v_Ref`, without the identity's class.
   func naming(half: SecItemReference) -> SecItemQuery {
     let query = replacing("v_Ref", with: .reference(half))
     return self["class"] == .string(QueryClass.identityName) ? query.replacing("class", with: nil) : query

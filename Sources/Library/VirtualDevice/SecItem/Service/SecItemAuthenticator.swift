@@ -2,12 +2,13 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Decides which of the rows that a call has found need a person, and asks for them.
+/// Determines which found items require authentication, and asks the user.
 ///
-/// Nothing is asked where only attributes are wanted: those open with the device. Each kind of demand is asked for once
-/// in a call. Source: Apple `SecItem.m` (`SecItemAuthDo`).
+/// Attributes alone never require authentication, because they are decrypted when the device is unlocked. Each distinct
+/// requirement is requested once in a call. Source: Apple `SecItem.m` (`SecItemAuthDo`).
 struct SecItemAuthenticator {
-  /// Where an item keeps what its application password is compared with; sealed with the item, never given back.
+  /// The attribute with the salted hash of an item's application password. It is encrypted with the item and never
+  /// returned.
   static let passwordCheck: AttributeCode = "keyhaul.application-password"
   private static let saltByteCount = 16
 
@@ -23,13 +24,13 @@ struct SecItemAuthenticator {
     authenticate = environment.authenticate
   }
 
-  /// For an operation that no query asks for.
+  /// Creates an authenticator for an operation without a query.
   init(_ environment: SecItemEnvironment) {
     (interaction, context, prompt) = (.allowed, nil, nil)
     authenticate = environment.authenticate
   }
 
-  /// What opening an item takes: its own constraint on decryption; a key that may be used alone is opened by using it.
+  /// Returns the requirement for decrypting an item. A key that may only be used requires authentication for signing.
   static func requirement(toOpen item: KeychainItem) -> AccessRequirement {
     guard let control = item.accessControlObject, control.isConstrained else { return AccessRequirement() }
     let opening = control.requirement(for: .decrypt)
@@ -41,9 +42,9 @@ struct SecItemAuthenticator {
     return control.requirement(for: .delete)
   }
 
-  /// Asks for everything that these items need.
+  /// Requests the authentication that these items require.
   ///
-  /// - Throws: `.authFailed`, `.userCanceled`; `.interactionNotAllowed` where nobody may or can be asked.
+  /// - Throws: `.authFailed`, `.userCanceled`; `.interactionNotAllowed` if the user must not or cannot be asked.
   func satisfy(
     _ items: [KeychainItem], _ operation: AccessOperation, by requirement: (KeychainItem) -> AccessRequirement
   ) throws(SecItemError) {
@@ -69,7 +70,7 @@ struct SecItemAuthenticator {
     if let error = authenticate(request).error { throw error }
   }
 
-  /// The requirement without the application password, where the call brings the right one.
+  /// Returns the requirement without the application password, if the call provides the correct one.
   private func remaining(
     _ requirement: AccessRequirement, of item: KeychainItem
   ) throws(SecItemError) -> AccessRequirement {
@@ -82,7 +83,7 @@ struct SecItemAuthenticator {
     return AccessRequirement(factors: requirement.factors, requiredCount: requirement.requiredCount)
   }
 
-  /// What a new item with this application password keeps.
+  /// Returns the salted hash of an application password for a new item.
   static func check(of password: SensitiveBytes, random: any RandomSource) throws(SecItemError) -> [UInt8] {
     let salt = try random.bytesForCall(count: saltByteCount)
     return try check(of: password, salt: salt)

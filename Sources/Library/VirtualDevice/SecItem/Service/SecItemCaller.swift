@@ -1,18 +1,18 @@
-/// Who makes a keychain call: the access groups that an app's entitlements give it.
+/// The caller of a keychain call, defined by the access groups of an app's entitlements.
 package struct SecItemCaller: Sendable, Hashable {
-  /// The group that stands for every group.
+  /// The group that stands for all groups.
   package static let wildcard = "*"
-  /// The group of items on a token: every app may ask for it by name, none may write to it.
+  /// The group of items on a token. Every app may search it by name, and none may write to it.
   package static let tokenGroup = "com.apple.token"
 
-  /// In their order: the first is the one that new items get.
+  /// The groups in order. New items get the first.
   package let accessGroups: [String]
-  /// App Clips may not add synchronized items, and what they add is marked.
+  /// Whether the caller is an App Clip. App Clips must not add synchronized items, and their items are flagged.
   package let isAppClip: Bool
-  /// Its own group where that is known; `nil` for a caller of whom only the groups are.
+  /// The app's identifier, or `nil` if only its groups are known.
   private let applicationIdentifier: String?
 
-  /// A caller with exactly these groups.
+  /// Creates a caller with exactly these groups.
   package init(accessGroups: [String], isAppClip: Bool = false) {
     self.init(accessGroups, isAppClip, applicationIdentifier: nil)
   }
@@ -21,8 +21,8 @@ package struct SecItemCaller: Sendable, Hashable {
     (self.accessGroups, self.isAppClip, self.applicationIdentifier) = (accessGroups, isAppClip, applicationIdentifier)
   }
 
-  /// The groups of an app, in the order in which the system asks its entitlements, the group of tokens last. An app
-  /// without any entitlement has no group at all.
+  /// Creates a caller with the groups of an app, in the order in which the system reads its entitlements, and the group
+  /// of tokens at the end. An app without entitlements has no groups.
   ///
   /// Source: Apple `SecTask` entitlement code (`SecTaskCopyAccessGroups`).
   package init(
@@ -39,13 +39,13 @@ package struct SecItemCaller: Sendable, Hashable {
     self.init(groups, isAppClip, applicationIdentifier: applicationIdentifier)
   }
 
-  /// True where `*` is among the groups: the caller reads, changes and deletes items of every group, as some of the
-  /// system's processes do.
+  /// Whether `*` is among the groups. Such a caller can use items of every group, like some processes of the system.
   var canUseWildcard: Bool { accessGroups.contains(Self.wildcard) }
 
-  /// An App Clip may use its own group alone; one whose entitlements name others may make no call.
+  /// Checks that an App Clip uses only its own group. One with other groups in its entitlements cannot make calls.
   ///
   /// Source: Apple `SecItemServer.c`.
+  ///
   /// - Throws: `.restrictedAPI`.
   func checkAppClip() throws(SecItemError) {
     guard isAppClip else { return }
@@ -55,10 +55,10 @@ package struct SecItemCaller: Sendable, Hashable {
     }
   }
 
-  /// Where the caller may add, change and delete.
+  /// The groups in which the caller may add, change and delete items.
   var writableGroups: [String] { accessGroups.filter { $0 != Self.tokenGroup } }
 
-  /// Whether a group that the caller names may be used, for reading or for writing.
+  /// Returns whether the caller may read or write items of a group.
   func mayUse(_ group: String, writing: Bool) -> Bool {
     canUseWildcard || (writing ? writableGroups : accessGroups).contains(group)
   }

@@ -2,27 +2,27 @@ package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
-/// What a keychain call takes from its device, beside the keys in memory.
+/// The context of a keychain call, in addition to the class keys.
 package struct SecItemEnvironment {
-  /// The date that new and changed items get.
+  /// The date for new and changed items.
   package var now: KeychainDate
-  /// The source of new items' keys and identifiers.
+  /// The source of keys and identifiers for new items.
   package var random: any RandomSource
-  /// Whether iCloud keychain is on: only then does a deleted synchronized item leave a tombstone.
+  /// Whether iCloud Keychain is on. Only then does a deleted synchronized item leave a tombstone.
   package var isSyncing: Bool
-  /// What an item without a class gets that is not a certificate and not the push service's; iOS 4 had `always`.
+  /// The default protection class, except for certificates and the push service. In iOS 4 it was `always`.
   package var defaultProtection: ProtectionClass
-  /// Asks the person at the device. Called after all reading is done and before anything is changed.
+  /// Asks the user of the device. Called after reading and before any change.
   package var authenticate: (AuthenticationRequest) -> AuthenticationOutcome
 
-  /// Creates the surroundings of one call.
+  /// Creates the context of a call.
   ///
   /// - Parameters:
-  ///   - now: The date that new and changed items get.
-  ///   - random: The source of new items' keys and identifiers.
+  ///   - now: The date for new and changed items.
+  ///   - random: The source of keys and identifiers for new items.
   ///   - isSyncing: Whether a deleted synchronized item leaves a tombstone.
-  ///   - defaultProtection: The class of an item that asks for none.
-  ///   - authenticate: By default nobody is there to ask.
+  ///   - defaultProtection: The default protection class.
+  ///   - authenticate: Asks the user. By default, no user is present.
   package init(
     now: KeychainDate, random: any RandomSource = SystemRandomSource(), isSyncing: Bool = false,
     defaultProtection: ProtectionClass = .whenUnlocked,

@@ -4,14 +4,14 @@ import KeychainFormats
 import KeychainRules
 import Keychains
 
-/// An item that a query means; of an identity both halves.
+/// A matching item. For an identity, its key and its certificate.
 struct SecItemMatch {
   let item: KeychainItem
   let reference: RowReference
   let certificate: KeychainItem?
 }
 
-/// Finds the rows that a query means.
+/// Finds the items that match a query.
 ///
 /// Source: Apple `SecItemDb.c` (`s3dl_query`, `s3dl_query_row`, `s3dl_create_select_sql`).
 struct SecItemMatcher {
@@ -29,11 +29,12 @@ struct SecItemMatcher {
     var undecodable: [RowReference]
   }
 
-  /// The matching items, at most as many as the query's limit.
+  /// Returns the matching items, up to the query's limit.
   ///
-  /// The database counts the limit before rows are opened, unless there are conditions that it cannot look at. What does
-  /// not match is not kept, so that memory grows with the matches alone.
-  /// - Throws: `.interactionNotAllowed` at the first row that is locked.
+  /// The database applies the limit before rows are decrypted, unless there are conditions that it cannot check. Other
+  /// items are discarded immediately, so that memory use depends only on the matches.
+  ///
+  /// - Throws: `.interactionNotAllowed` at the first locked row.
   mutating func matches(
     in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeyhaulError) -> Found {
@@ -41,7 +42,7 @@ struct SecItemMatcher {
     let filter = MatchFilter(query, groups: groups)
     let issuers = try filter.acceptedIssuers(in: transaction, keys: keys)
     var matches: [SecItemMatch] = []
-    /// Whether more may follow.
+    /// Adds a match, and returns whether more may follow.
     func take(_ match: SecItemMatch) -> Bool {
       if filter.admits(match, issuers: issuers) { matches.append(match) }
       return rowLimit.map { matches.count < $0 } ?? true
@@ -74,7 +75,8 @@ struct SecItemMatcher {
     }
   }
 
-  /// The item of a row; `nil` if it will never open, or belongs to another group than its column says.
+  /// Returns the item of a row; `nil` if the row can never be decrypted, or if its item belongs to another group than
+  /// its column states.
   private mutating func admitted(_ row: KeychainRow, _ query: ItemQuery) throws(KeyhaulError) -> KeychainItem? {
     switch row.content {
     case .item(let item): return query.admits(item) ? item : nil
@@ -96,7 +98,7 @@ struct SecItemMatcher {
     return found
   }
 
-  /// The rows of certificates and private keys that belong together.
+  /// Returns pairs of a certificate and its private key.
   private func identityPairs(
     in transaction: KeychainTransaction, limit: Int?
   ) throws(KeyhaulError) -> [(certificate: RowReference, key: RowReference)] {
@@ -104,7 +106,7 @@ struct SecItemMatcher {
       !QueryClass.certificateAttributes.contains($0)
     }
     keyQuery.attributes[.isPrivate] = .integer(1)
-    // The reference of an identity is its certificate's.
+    // The persistent reference of an identity is that of its certificate.
     var certificateQuery = Self.itemQuery(query, kind: .certificate, groups: groups) {
       QueryClass.certificateAttributes.contains($0)
     }
@@ -115,9 +117,10 @@ struct SecItemMatcher {
     return try transaction.identities(certificates: certificateQuery, keys: keyQuery, limit: limit)
   }
 
-  /// The part of a query that the database answers.
+  /// Returns the part of a query that the database can execute.
   ///
-  /// Tombstones are left out unless asked for; what is synchronized unless asked for or a reference is used.
+  /// Tombstones are excluded by default. Synchronized items are excluded unless the query mentions them or has a
+  /// reference.
   static func itemQuery(
     _ query: ParsedQuery, kind: ItemKind, groups: ItemQuery.AccessGroups, where isIncluded: (AttributeCode) -> Bool
   ) -> ItemQuery {
@@ -135,11 +138,11 @@ struct SecItemMatcher {
   }
 }
 
-/// The conditions of a query that are looked at in the opened item.
+/// The conditions of a query that apply to decrypted items.
 ///
 /// Source: Apple `SecItemServer.c` (`match_item`, `items_matching_issuer_parent`).
 struct MatchFilter {
-  /// How many certificates lie between an item and the issuer it is found by, at most.
+  /// The largest number of certificates between an item and a requested issuer.
   private static let maximumChainDepth = 10
 
   private let conditions: MatchConditions
@@ -154,8 +157,8 @@ struct MatchFilter {
 
   var isEmpty: Bool { !conditions.filters && token == nil }
 
-  /// The names that a certificate's issuer may have: those that the query lists, and those of the certificates that
-  /// they issued, directly or through others. Certificates that the caller does not see are no link.
+  /// Returns the accepted issuers of a certificate: the names in the query, and the subjects of all certificates that
+  /// these issued, directly or indirectly. Certificates outside the caller's groups are ignored.
   func acceptedIssuers(
     in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeyhaulError) -> Set<[UInt8]> {
@@ -191,7 +194,7 @@ struct MatchFilter {
     if let date = conditions.validDate {
       guard let facts = Self.facts(of: certificate), facts.isValid(at: date) else { return false }
     }
-    // A virtual device trusts no authority.
+    // A virtual device trusts no certificate authority.
     return !conditions.isTrustedOnly
   }
 
@@ -199,7 +202,7 @@ struct MatchFilter {
     certificate.secret.flatMap { try? CertificateAttributes(der: $0.withBytes { Array($0) }) }
   }
 
-  /// Whether a server is the host or lies below it.
+  /// Returns whether a server is the host or one of its subdomains.
   private static func isHost(_ server: PropertyValue?, _ host: String) -> Bool {
     guard let name = server?.stringValue?.lowercased() else { return false }
     let host = host.lowercased()

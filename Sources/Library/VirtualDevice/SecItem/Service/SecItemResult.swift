@@ -2,7 +2,7 @@ package import Basics
 package import KeychainFormats
 import Keychains
 
-/// What a call gives back, in the shapes that the return keys ask for.
+/// The result of a call, in the form that the return keys request.
 ///
 /// Source: Apple `SecItemDb.c` (`SecDbItemCopyResult`, `handle_result`), `SecItem.m` (`SecItemResultCopyPrepared`).
 struct SecItemResult {
@@ -16,7 +16,7 @@ struct SecItemResult {
     wantsRawTokenItems = query.wantsRawTokenItems
   }
 
-  /// Of an item that was just added: of its attributes those with the flag A.
+  /// Returns the result for a new item. It contains only attributes with the flag A.
   func added(_ stored: StoredItem) -> SecItemValue? {
     value(
       stored.item, certificate: nil, persistentReference: persistentReference(to: stored.item)
@@ -27,7 +27,7 @@ struct SecItemResult {
     }
   }
 
-  /// Of an item that was found: all its attributes but the secret ones and its identifiers.
+  /// Returns the result for a found item: all attributes except secrets and identifiers.
   func found(_ match: SecItemMatch) -> SecItemValue? {
     value(
       match.item, certificate: match.certificate,
@@ -35,7 +35,7 @@ struct SecItemResult {
     ) { item in item.attributes }
   }
 
-  /// Neither are attributes to an app.
+  /// Attributes that apps never see.
   private static let hidden: Set<AttributeCode> = [
     .uuid, .persistentReference, .appClip, .accessControl, .encryptedData, .rowID, SecItemAuthenticator.passwordCheck,
   ]
@@ -84,7 +84,7 @@ struct SecItemResult {
     result["accc"] = accessControl(of: item).map { .accessControl($0) }
   }
 
-  /// Every item has one to show: where it was added with a class alone, that class.
+  /// Returns the access control of an item. Every item has one: at least its protection class.
   private func accessControl(of item: KeychainItem) -> AccessControl? {
     if !wantsRawTokenItems, let onToken = TokenValue(of: item)?.accessControl, let protection = item.protection {
       return AccessControl(protection: protection, operations: onToken)
@@ -99,7 +99,7 @@ struct SecItemResult {
     return item.secret.map { .secret($0) }
   }
 
-  /// Passwords have none.
+  /// Returns the reference to an item. Passwords have none.
   private func reference(_ item: KeychainItem, _ certificate: KeychainItem?) -> SecItemReference? {
     switch (item.kind, certificate) {
     case (.key, let certificate?): .identity(certificate: certificate, key: item)
@@ -125,15 +125,15 @@ struct SecItemResult {
 }
 
 extension SecItemValue {
-  /// The persistent reference of a certificate as that of the identity it belongs to; `nil` for anything else.
+  /// The persistent reference of a certificate as that of its identity; `nil` if it is another value.
   var asIdentityReference: SecItemValue? {
     guard case .data(let bytes) = self, bytes.starts(with: ItemKind.certificate.rawValue.utf8) else { return nil }
     return .data(Array(QueryClass.identityName.utf8) + bytes.dropFirst(4))
   }
 }
 
-/// What stands in `v_Data` of an item whose object a token holds: the token's name for the object, its access control,
-/// and the object's value where the token shows it.
+/// The `v_Data` of an item on a token: the token's identifier for the object, its access control, and its value if the
+/// token reveals one.
 ///
 /// Source: Apple `SecItem.m` (`SecTokenItemValueCreate`, `SecTokenItemValueCopy`).
 package struct TokenValue: Sendable {
@@ -143,11 +143,11 @@ package struct TokenValue: Sendable {
     static let value = "data"
   }
 
-  /// What the token calls the object; for a key of the Secure Enclave its private number, wrapped.
+  /// The token's identifier for the object. For a key of the Secure Enclave, it contains the wrapped private key.
   package let objectID: [UInt8]
-  /// Operation to constraint, as an access control keeps it; `nil` if nothing guards the object.
+  /// The constraints by operation; `nil` if there are none.
   package let accessControl: PropertyDictionary?
-  /// What the token shows of the object: of a private key the public one.
+  /// The value that the token reveals, such as the public key of a private key.
   package let value: [UInt8]?
 
   /// Creates the value of an item on a token.
@@ -157,9 +157,9 @@ package struct TokenValue: Sendable {
     self.value = value
   }
 
-  /// Reads the value of an item.
+  /// Decodes the value of an item.
   ///
-  /// - Returns: `nil` for an item on no token, and for one whose bytes are no such dictionary.
+  /// - Returns: `nil` if the item is not on a token or its bytes are not such a dictionary.
   package init?(of item: KeychainItem) {
     guard !(item[.tokenID]?.stringValue ?? "").isEmpty, let secret = item.secret,
       let decoded = try? secret.withBytes({ (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }),
@@ -169,9 +169,9 @@ package struct TokenValue: Sendable {
       objectID: object, accessControl: fields[Key.accessControl]?.dictionaryValue, value: fields[Key.value]?.dataValue)
   }
 
-  /// The DER that stands in the item.
+  /// Returns the DER encoding.
   ///
-  /// - Throws: `.parameter` for more than an item holds.
+  /// - Throws: `.parameter` if it is too large for an item.
   package func encoded() throws(SecItemError) -> SensitiveBytes {
     var fields: PropertyDictionary = [Key.object: .data(objectID)]
     if let accessControl { fields[Key.accessControl] = .dictionary(accessControl) }

@@ -7,9 +7,10 @@ import Keychains
 extension SecItemService {
   /// `SecItemAdd`.
   ///
-  /// - Returns: What the return keys ask for: nothing, data, a persistent reference, or a dictionary of several.
-  /// - Throws: `.duplicateItem`, `.missingEntitlement`, `.restrictedAPI`, `.interactionNotAllowed`, `.authFailed` for the
-  ///   class that needs a passcode, and what a malformed query gives.
+  /// - Returns: The values that the return keys request: nothing, data, a persistent reference, or a dictionary of
+  ///   several.
+  /// - Throws: `.duplicateItem`, `.missingEntitlement`, `.restrictedAPI`, `.interactionNotAllowed`, `.authFailed` for
+  ///   the class that requires a passcode, and errors for an invalid query.
   @discardableResult
   package func add(
     _ attributes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
@@ -26,7 +27,8 @@ extension SecItemService {
     return SecItemResult(query).added(stored)
   }
 
-  /// A certificate may be there already: several keys and identities share one. The same holds for the key then.
+  /// Adds both parts of an identity. The certificate or the key may already exist, because identities can share them,
+  /// but not both.
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`).
   private func addIdentity(
@@ -95,7 +97,8 @@ extension SecItemService {
     return item
   }
 
-  /// An item on a token opens at all times: the token guards the object, with the access control that the item names.
+  /// Converts an item to one on a token. It is always accessible, because the token protects the object with the item's
+  /// access control.
   private func moveToToken(
     _ item: inout KeychainItem, objectID: [UInt8]?, random: any RandomSource
   ) throws(SecItemError) {
@@ -110,8 +113,8 @@ extension SecItemService {
 }
 
 extension KeychainItem {
-  /// Gives a certificate, or a key in the form in which keychains store it, the attributes that its bytes tell and its
-  /// adder does not name. Bytes that are neither are stored as they are, as the daemon does not look at them.
+  /// Adds attributes from the bytes of a certificate, or of a key in the form that keychains store, if the caller does
+  /// not specify them. Other bytes are stored as they are, as in Apple's daemon.
   fileprivate mutating func fillFacts() {
     guard let secret else { return }
     let known: KeychainItem
@@ -121,7 +124,7 @@ extension KeychainItem {
       guard let facts = try? CertificateAttributes(der: secret.withBytes { Array($0) }) else { return }
       known = KeychainItem(facts)
     case .key:
-      // A private key in another encoding is none that the attributes could be read from later.
+      // Attributes are not derived from a private key in another encoding.
       guard let material = try? KeyMaterial(parsing: secret),
         material.externalRepresentation.constantTimeEquals(secret)
       else { return }
@@ -133,7 +136,10 @@ extension KeychainItem {
 }
 
 extension SecItemCaller {
-  /// - Throws: `.missingEntitlement` for a caller without any group, `.restrictedAPI` for an App Clip with others' groups.
+  /// Checks that the caller can write to a group.
+  ///
+  /// - Throws: `.missingEntitlement` for a caller without groups, `.restrictedAPI` for an App Clip with other groups
+  ///   than its own.
   func requireWritableGroup() throws(SecItemError) {
     try checkAppClip()
     guard !writableGroups.isEmpty else {

@@ -5,11 +5,11 @@ import KeychainRules
 package import Keychains
 
 extension SecItemService {
-  /// `SecItemCopyMatching`. Rows that no key of this device will ever open are removed on the way, as on a device.
+  /// `SecItemCopyMatching`. Rows that none of the device's keys can ever decrypt are deleted, as on a device.
   ///
-  /// - Returns: What the return keys ask for: of one item, or an array where the limit is another than one.
-  /// - Throws: `.itemNotFound`; `.interactionNotAllowed` where a matching item is locked, or asks for a person who may
-  ///   not be asked; `.authFailed`, `.userCanceled`; `.missingEntitlement`; what a malformed query gives.
+  /// - Returns: The values that the return keys request, for one item, or an array if the limit is not one.
+  /// - Throws: `.itemNotFound`; `.interactionNotAllowed` if a matching item is locked, or requires authentication but
+  ///   the user must not be asked; `.authFailed`, `.userCanceled`; `.missingEntitlement`; errors for an invalid query.
   package func copyMatching(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
@@ -20,9 +20,9 @@ extension SecItemService {
     return try search.outcome.get()
   }
 
-  /// The same without changing anything: what is to be removed is named.
+  /// Searches without changing anything. The result lists the rows that should be deleted.
   ///
-  /// - Throws: What is wrong with the query itself, or the caller.
+  /// - Throws: An error for an invalid query or caller.
   package func search(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemSearch {
@@ -63,7 +63,8 @@ extension SecItemService {
     return query.returns.isEmpty ? nil : .array(matches.compactMap(result.found))
   }
 
-  /// An identity is there where both halves are; its persistent reference is all that can be asked of it, or itself.
+  /// Searches for an identity. It exists if both its certificate and its key do. Only its persistent reference or
+  /// itself can be returned.
   private func searchIdentity(
     _ query: SecItemQuery, _ halves: (certificate: SecItemReference, key: SecItemReference), caller: SecItemCaller,
     keys: ClassKeys, environment: SecItemEnvironment
@@ -78,14 +79,17 @@ extension SecItemService {
   }
 }
 
-/// What a search came to, and the rows it found that will never open.
+/// The result of a search, and the found rows that can never be decrypted.
 package struct SecItemSearch {
   package let outcome: Result<SecItemValue?, SecItemError>
   package let undecodable: [RowReference]
 }
 
 extension ParsedQuery {
-  /// - Throws: `.unimplemented` for match keys of another class, `.parameter` for a policy or a reference among attributes.
+  /// Checks the match keys of a search.
+  ///
+  /// - Throws: `.unimplemented` for match keys of another class, `.parameter` for a policy, or a reference together
+  ///   with attributes.
   func checkSearch() throws(SecItemError) {
     if matches.issuers != nil || matches.hasPolicy, !queryClass.hasCertificate {
       throw SecItemError(.unimplemented, "issuers and policies are matched only for certificates")
@@ -104,7 +108,9 @@ extension ParsedQuery {
     }
   }
 
-  /// - Throws: `.parameter` where a persistent reference has attributes beside it.
+  /// Checks that a persistent reference is not combined with attributes.
+  ///
+  /// - Throws: `.parameter` if it is.
   func checkReferenceAlone() throws(SecItemError) {
     guard reference == nil || attributes.isEmpty else {
       throw SecItemError(.parameter, "a persistent reference and attributes cannot be combined")
@@ -113,8 +119,7 @@ extension ParsedQuery {
 }
 
 extension SecItemCaller {
-  /// The groups a search looks in: the one it names, or all of the caller's but that of tokens, which is named or not
-  /// looked at.
+  /// Returns the groups for a search: the one that the query names, or all of the caller's except that of tokens.
   func readable(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
     guard let group = query.accessGroup else { return canUseWildcard ? .all : .only(writableGroups) }
     guard mayUse(group, writing: false) else {
@@ -123,7 +128,7 @@ extension SecItemCaller {
     return .only([group])
   }
 
-  /// The groups a change looks in.
+  /// Returns the groups for a change.
   func writable(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
     if let group = query.accessGroup {
       try requireWritable(group)

@@ -5,11 +5,11 @@ import KeychainRules
 import Keychains
 
 extension SecItemService {
-  /// `SecItemUpdate`: changes every item that the query means, or none.
+  /// `SecItemUpdate`: updates every matching item, or none.
   ///
-  /// - Throws: `.itemNotFound`; `.duplicateItem` where a changed item meets another; `.interactionNotAllowed` where one is
-  ///   locked, or the class it would get is; `.authFailed`, `.userCanceled`; `.noSuchAttribute` for a change that is no
-  ///   attribute; `.missingEntitlement`; what a malformed query gives.
+  /// - Throws: `.itemNotFound`; `.duplicateItem` if a changed item conflicts with another; `.interactionNotAllowed` if
+  ///   an item or its new class is locked; `.authFailed`, `.userCanceled`; `.noSuchAttribute` for a change that is not
+  ///   an attribute; `.missingEntitlement`; errors for an invalid query.
   package func update(
     _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys,
     environment: SecItemEnvironment
@@ -44,11 +44,11 @@ extension SecItemService {
     }
   }
 
-  /// `SecItemDelete`: deletes every item that the query means. No key is needed, but for tombstones: what is locked or
-  /// will never open is deleted all the same.
+  /// `SecItemDelete`: deletes every matching item. Keys are needed only for tombstones, so that locked and
+  /// undecryptable items are deleted too.
   ///
-  /// - Throws: `.itemNotFound`; `.authFailed`, `.userCanceled` and `.interactionNotAllowed` where an item's access control
-  ///   guards its deletion; `.missingEntitlement`; what a malformed query gives.
+  /// - Throws: `.itemNotFound`; `.authFailed`, `.userCanceled` and `.interactionNotAllowed` if an access control
+  ///   restricts the deletion; `.missingEntitlement`; errors for an invalid query.
   package func delete(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) {
@@ -83,10 +83,10 @@ extension SecItemService {
     }
   }
 
-  /// The rows that a change is for, after a person was asked where one of them needs it. What is locked asks nobody: an
-  /// update fails on it, a deletion does not look.
+  /// Returns queries for the rows to change, after the required authentication. Locked rows do not require any: an
+  /// update fails on them, and a deletion does not decrypt them.
   ///
-  /// - Returns: The query itself; for a token's object, which no column tells, its rows.
+  /// - Returns: The query itself, or queries for the individual rows of a token's object, which no column identifies.
   private func rows(
     of query: ParsedQuery, groups: ItemQuery.AccessGroups, keys: ClassKeys,
     asking ask: ([KeychainItem]) throws(SecItemError) -> Void
@@ -113,7 +113,7 @@ extension SecItemService {
     return objects
   }
 
-  /// Whether another certificate makes an identity with the key of one that was deleted by reference.
+  /// Returns whether another certificate forms an identity with the key of one that was deleted by reference.
   private func isKeyInUse(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> Bool {
@@ -128,14 +128,14 @@ extension SecItemService {
 }
 
 extension SecItemQuery {
-  /// Whether `v_PersistentRef` is an identity's, and nothing says that another class is meant.
+  /// Whether `v_PersistentRef` is that of an identity and the query names no other class.
   fileprivate var namesIdentityPersistently: Bool {
     let found = self["v_PersistentRef"]?.dataValue.flatMap(QueryReference.parse)
     return found?.className == QueryClass.identityName && self["v_Ref"] == nil
       && [nil, .string(QueryClass.identityName)].contains(self["class"])
   }
 
-  /// The two queries that a query for an identity is taken apart into, that for certificates first; `nil` for any other.
+  /// The queries for the certificate and the key of an identity; `nil` if it is another query.
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).
   fileprivate var halves: [SecItemQuery]? {
@@ -148,7 +148,7 @@ extension SecItemQuery {
 }
 
 extension ParsedQuery {
-  /// The query decides; else what is synchronized leaves a tombstone where there is someone to tell.
+  /// Returns the query's choice, or by default tombstones for synchronized items if iCloud Keychain is on.
   fileprivate func tombstonePolicy(_ environment: SecItemEnvironment) -> TombstonePolicy {
     switch usesTombstone {
     case true?: .always

@@ -4,23 +4,24 @@ package import KeychainFormats
 import KeychainRules
 package import Keychains
 
-/// Apple's four keychain calls on a device's keychain, as its daemon answers them.
+/// Apple's four keychain calls on a device's keychain, with the results of Apple's daemon.
 ///
-/// A call gives back what the caller's result pointer would receive, `nil` if that is nothing; every other end than
-/// `errSecSuccess` is a `SecItemError` with Apple's status.
+/// A call returns the value that the caller's result pointer would receive, or `nil` if there is none. Any result other
+/// than `errSecSuccess` is a `SecItemError` with Apple's status.
+///
 /// Source: Apple `SecItem.m`, `SecItemServer.c`, `SecDbQuery.c`, `SecItemDb.c`.
 package struct SecItemService: Sendable {
-  /// The database that the calls read and change.
+  /// The database for all calls.
   package let store: KeychainStore
 
-  /// Creates the four calls over a database; the caller, the keys and the environment come with each call.
+  /// Creates a service for a database. The caller, the keys and the context are specified for each call.
   package init(store: KeychainStore) { self.store = store }
 }
 
 extension SecItemService {
-  /// Asks the person for what an operation of a token with a key takes, as the access control says that its maker named.
+  /// Requests the authentication that a token's access control requires for an operation with a key.
   ///
-  /// - Throws: `.authFailed`, `.userCanceled`; `.interactionNotAllowed` where nobody is there.
+  /// - Throws: `.authFailed`, `.userCanceled`; `.interactionNotAllowed` if no user is present.
   package static func authorize(
     _ operation: AccessOperation, with key: KeychainItem, environment: SecItemEnvironment
   ) throws(SecItemError) {
@@ -31,7 +32,7 @@ extension SecItemService {
 }
 
 extension RandomSource {
-  /// Bytes that a call needs; where there are none, that is how it ends.
+  /// Returns random bytes, or throws the error of a keychain call.
   func bytesForCall(count: Int) throws(SecItemError) -> [UInt8] {
     do throws(KeychainRuleError) {
       return try NewItemDefaults.randomBytes(self, count: count)

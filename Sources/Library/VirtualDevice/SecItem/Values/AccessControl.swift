@@ -1,23 +1,23 @@
 import Basics
 package import KeychainFormats
 
-/// What an access control is asked to allow. The raw values are the short names of Apple's key store.
+/// An operation that an access control can restrict. The raw values are the short names of Apple's key store.
 package enum AccessOperation: String, Sendable, CaseIterable {
   /// Reading the secret.
   case decrypt = "od"
-  /// Encrypting, which the flags of an access control leave free.
+  /// Encrypting, which the flags of an access control do not restrict.
   case encrypt = "oe"
-  /// Deleting the item, which the flags leave free too.
+  /// Deleting the item, which the flags do not restrict either.
   case delete = "odel"
   /// Signing with a private key.
   case sign = "osgn"
-  /// Agreeing on a key with a private key.
+  /// Key agreement with a private key.
   case computeKey = "ock"
-  /// Taking a key out of its encapsulation (KEM) with a private key.
+  /// Decapsulating a key (KEM) with a private key.
   case decapsulate = "okd"
   /// Attesting a key of the Secure Enclave.
   case attest = "oa"
-  /// For every operation without an entry of its own.
+  /// The default for every operation without its own entry.
   case standard = "dacl"
 }
 
@@ -26,44 +26,44 @@ package struct AccessControlFlags: OptionSet, Sendable, Hashable {
   package let rawValue: UInt64
   package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// Biometry or the passcode, as the person likes; of the other flags it goes with the two last alone.
+  /// Biometry or the passcode. Only the last two flags can be combined with it.
   package static let userPresence = AccessControlFlags(rawValue: 1 << 0)
-  /// A biometry that is enrolled, now or later.
+  /// Any enrolled biometry, including later enrollments.
   package static let biometryAny = AccessControlFlags(rawValue: 1 << 1)
-  /// A biometry that was enrolled when the item was made.
+  /// The biometry that was enrolled when the item was created.
   package static let biometryCurrentSet = AccessControlFlags(rawValue: 1 << 3)
   /// The device's passcode.
   package static let devicePasscode = AccessControlFlags(rawValue: 1 << 4)
   /// A paired device, such as a watch.
   package static let companion = AccessControlFlags(rawValue: 1 << 5)
-  /// One of the factors suffices.
+  /// A single factor is sufficient.
   package static let or = AccessControlFlags(rawValue: 1 << 14)
-  /// All of the factors are needed, as without either word.
+  /// All factors are required, which is also the default.
   package static let and = AccessControlFlags(rawValue: 1 << 15)
   /// Signing, key agreement and decapsulation with a private key.
   package static let privateKeyUsage = AccessControlFlags(rawValue: 1 << 30)
-  /// A password of the app's own, beside the factors.
+  /// An app-specific password, in addition to the factors.
   package static let applicationPassword = AccessControlFlags(rawValue: 1 << 31)
 }
 
-/// What has to be shown before an operation: so many of these factors, and the application's password.
+/// The authentication that an operation requires: a number of factors, and possibly the application password.
 package struct AccessRequirement: Sendable, Hashable {
-  /// One thing that a person can show.
+  /// An authentication factor.
   package enum Factor: String, Sendable, CaseIterable {
-    /// The factors of Apple's flags of the same names. User presence is biometry or the passcode.
+    /// The factors of the flags with the same names. User presence is biometry or the passcode.
     case userPresence, biometryAny, biometryCurrentSet, devicePasscode, companion
   }
 
-  /// The factors that count.
+  /// The accepted factors.
   package let factors: Set<Factor>
-  /// How many of the factors it takes.
+  /// The number of factors that are required.
   package let requiredCount: Int
-  /// True where the app's own password is needed as well.
+  /// Whether the application password is also required.
   package let needsApplicationPassword: Bool
-  /// True where the item's creator allowed the operation to nobody.
+  /// Whether the item's access control never allows the operation.
   package let isForbidden: Bool
 
-  /// Creates a requirement; all of the factors are needed where no count is given. Without any it asks for nothing.
+  /// Creates a requirement. By default, all given factors are required, and without factors nothing is.
   package init(
     factors: Set<Factor> = [], requiredCount: Int? = nil, needsApplicationPassword: Bool = false,
     isForbidden: Bool = false
@@ -74,27 +74,26 @@ package struct AccessRequirement: Sendable, Hashable {
     self.isForbidden = isForbidden
   }
 
-  /// Whether the operation is free.
+  /// Whether the operation requires no authentication.
   package var isEmpty: Bool { factors.isEmpty && !needsApplicationPassword && !isForbidden }
 }
 
-/// A protection class and what a person has to do before the item opens: Apple's `SecAccessControl`.
+/// A protection class and the authentication that an item requires: Apple's `SecAccessControl`.
 ///
 /// Source: Apple `SecAccessControl.c`.
 package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
-  /// The class that protects the item beside the constraints.
+  /// The protection class of the item.
   package let protection: ProtectionClass
-  /// Operation to constraint, as a sealed item keeps it; `nil` if there is nothing but the protection, as for items
-  /// that were added with a class alone.
+  /// The constraints by operation, as stored in the encrypted item; `nil` if there is only a protection class.
   package let operations: PropertyDictionary?
 
-  /// Creates an access control of constraints that an item had; the order of the entries does not count.
+  /// Creates an access control from an item's constraints. The order of entries does not matter.
   package init(protection: ProtectionClass, operations: PropertyDictionary? = nil) {
     self.protection = protection
     self.operations = operations.map(Self.sorted)
   }
 
-  /// In one order, so that two controls are equal that say the same.
+  /// Returns the entries in a fixed order, so that equal access controls compare as equal.
   private static func sorted(_ dictionary: PropertyDictionary) -> PropertyDictionary {
     let entries = dictionary.entries.map { entry in
       guard case .dictionary(let inner) = entry.value else { return entry }
@@ -103,11 +102,11 @@ package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
     return PropertyDictionary(entries.sorted { ($0.key.stringValue ?? "") < ($1.key.stringValue ?? "") })
   }
 
-  /// What `SecAccessControlCreateWithFlags` makes. Without flags it names a default for all operations, so that the item
-  /// counts as guarded although it opens without asking.
+  /// Creates an access control as `SecAccessControlCreateWithFlags` does. Without flags, it has a default for all
+  /// operations, so the item counts as constrained although it requires no authentication.
   ///
-  /// - Throws: `.parameter` for `or` with `and`, for both biometries, and for user presence together with anything but
-  ///   the application password and private-key usage.
+  /// - Throws: `.parameter` for `or` with `and`, for both kinds of biometry, and for user presence with anything other
+  ///   than the application password and private-key usage.
   package init(protection: ProtectionClass, flags: AccessControlFlags) throws(SecItemError) {
     guard !flags.isSuperset(of: [.or, .and]) else {
       throw SecItemError(.parameter, "an access control requires all its constraints or one of them, not both")
@@ -124,9 +123,9 @@ package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
     self.init(protection: protection, operations: Self.operations(of: flags))
   }
 
-  /// The same with the protection's code.
+  /// Creates an access control from the code of a protection class.
   ///
-  /// - Throws: Also `.parameter` for a code that is not a protection class.
+  /// - Throws: `.parameter` for an unknown protection class or an invalid combination of flags.
   package init(protectionCode: String, flags: AccessControlFlags) throws(SecItemError) {
     guard let protection = ProtectionClass(rawValue: protectionCode) else {
       throw SecItemError(.parameter, "the protection class is not known")
@@ -134,10 +133,10 @@ package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
     try self.init(protection: protection, flags: flags)
   }
 
-  /// Whether the item is sealed apart and stays out of backups.
+  /// Whether the item is encrypted separately and excluded from backups.
   package var isConstrained: Bool { operations != nil }
 
-  /// What the operation takes.
+  /// Returns the authentication that an operation requires.
   package func requirement(for operation: AccessOperation) -> AccessRequirement {
     guard let operations, operations.entries.contains(where: { $0.key.stringValue != Key.requiresPassword }) else {
       return AccessRequirement()
@@ -154,7 +153,7 @@ package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension AccessControl {
-  /// The short names inside a constraint. Source: Apple `SecAccessControl.c` and public dumps of items.
+  /// The short names in a constraint. Source: Apple `SecAccessControl.c` and public dumps of items.
   private enum Key {
     static let policy = "cpo"
     static let biometry = "cbio"
@@ -199,7 +198,7 @@ extension AccessControl {
       factors.insert(biometry == .string(Key.currentSet) ? .biometryCurrentSet : .biometryAny)
     }
     if constraint[Key.companion] != nil { factors.insert(.companion) }
-    // A constraint of another device's making that names nothing known here is nothing that can be fulfilled.
+    // A constraint that contains no known factor can never be met.
     guard !factors.isEmpty else { return AccessRequirement(isForbidden: true) }
     let count = constraint[Key.requiredCount]?.integerValue.flatMap { Int(exactly: $0) } ?? factors.count
     return AccessRequirement(
@@ -208,7 +207,7 @@ extension AccessControl {
 }
 
 extension KeychainItem {
-  /// What guards the item: its class, and the constraints of its creator where it has some.
+  /// The item's protection class and constraints; `nil` without a protection class.
   var accessControlObject: AccessControl? {
     protection.map { AccessControl(protection: $0, operations: self[.accessControl]?.dictionaryValue) }
   }

@@ -1,18 +1,18 @@
 package import Basics
 import KeychainFormats
 
-/// What the person at a device does when an app's call asks for them.
+/// The user's reaction to an authentication request.
 public enum AuthenticationOutcome: String, Sendable, CaseIterable {
-  /// Gives what is asked for.
+  /// Authenticates.
   case allow
-  /// Gives a wrong finger, face or passcode until the system gives up.
+  /// Presents a wrong finger, face or passcode until the system gives up.
   case deny
   /// Dismisses the dialog.
   case cancel
-  /// Nobody is there, or the dialog cannot be shown.
+  /// No user is present, or the dialog cannot be shown.
   case unavailable = "none"
 
-  /// What the call ends with; `nil` if it goes on.
+  /// The error of the call; `nil` if it continues.
   var error: SecItemError? {
     switch self {
     case .allow: nil
@@ -26,16 +26,16 @@ public enum AuthenticationOutcome: String, Sendable, CaseIterable {
   }
 }
 
-/// What a person is asked for.
+/// A request for the user's authentication.
 package struct AuthenticationRequest: Sendable, Hashable {
-  /// The operation that the app wants to do.
+  /// The operation that requires it.
   package let operation: AccessOperation
-  /// What the item's creator asked to be shown first.
+  /// The required authentication.
   package let requirement: AccessRequirement
-  /// The sentence that the app wants to be shown.
+  /// The app's text for the dialog.
   package let prompt: String?
 
-  /// Creates a request, as a keychain call makes one for the device's person.
+  /// Creates a request.
   package init(operation: AccessOperation, requirement: AccessRequirement, prompt: String? = nil) {
     self.operation = operation
     self.requirement = requirement
@@ -43,18 +43,18 @@ package struct AuthenticationRequest: Sendable, Hashable {
   }
 }
 
-/// What an app brings along as `u_AuthCtx`: the stand-in for an `LAContext`.
+/// The authentication context that an app passes as `u_AuthCtx`, in place of an `LAContext`.
 package struct AuthenticationContext: Sendable, Equatable {
-  /// False where the app forbids any dialog (`interactionNotAllowed`).
+  /// Whether dialogs are allowed. An app can forbid them (`interactionNotAllowed`).
   package var isInteractionAllowed: Bool
-  /// What the person has answered to this context before; `nil` if the device is asked.
+  /// The user's earlier reaction for this context; `nil` if the user has to be asked.
   package var outcome: AuthenticationOutcome?
-  /// The credential of items with an application password.
+  /// The password for items with an application password.
   package var applicationPassword: SensitiveBytes?
-  /// The sentence to be shown; that of the query comes first.
+  /// The app's text for the dialog. A text in the query takes precedence.
   package var prompt: String?
 
-  /// Creates a context; by default it allows a dialog and brings nothing.
+  /// Creates a context. By default it allows dialogs and contains no credentials.
   package init(
     isInteractionAllowed: Bool = true, outcome: AuthenticationOutcome? = nil,
     applicationPassword: SensitiveBytes? = nil, prompt: String? = nil

@@ -1,19 +1,19 @@
 import Basics
 package import KeychainFormats
 
-/// What `v_Ref` takes and `r_Ref` gives: a certificate, a key, or both halves of an identity, with their attributes and
-/// their bytes (`v_Data`). Passwords have no references.
+/// The value of `v_Ref` and `r_Ref`: a certificate, a key, or both parts of an identity, with attributes and bytes
+/// (`v_Data`). Passwords have no references.
 ///
 /// Source: Apple `SecItem.m` (`SecItemCopyAttributeDictionary`, `SecItemCreateFromAttributeDictionary`).
 package enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
-  /// DER of the certificate in `v_Data`.
+  /// A certificate, with its DER encoding in `v_Data`.
   case certificate(KeychainItem)
-  /// The key's own encoding in `v_Data`.
+  /// A key, with its own encoding in `v_Data`.
   case key(KeychainItem)
-  /// A certificate and the private key of the same public key (`pkhh` equals `klbl`).
+  /// A certificate and the private key with the same public key (`pkhh` equals `klbl`).
   case identity(certificate: KeychainItem, key: KeychainItem)
 
-  /// The certificate, of an identity as well; `nil` for a key.
+  /// The certificate, also of an identity; `nil` if it is a key.
   package var certificate: KeychainItem? {
     switch self {
     case .certificate(let item), .identity(let item, _): item
@@ -21,7 +21,7 @@ package enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  /// The key, of an identity as well; `nil` for a certificate.
+  /// The key, also of an identity; `nil` if it is a certificate.
   package var key: KeychainItem? {
     switch self {
     case .key(let item), .identity(_, let item): item

@@ -2,52 +2,52 @@ package import Basics
 import KeychainFormats
 import Keychains
 
-/// The results of Apple's keychain calls (`OSStatus`): those that this keychain ends calls with, and those that apps
-/// compare with although nothing here gives them.
+/// The results of Apple's keychain calls (`OSStatus`): those that this keychain returns, and others that apps compare
+/// with.
 ///
 /// Source: Apple `SecBase.h`, `SecBasePriv.h`.
 package enum SecItemStatus: Int32, Sendable, CaseIterable {
-  /// `errSecSuccess`: the call did what it was asked.
+  /// `errSecSuccess`: the call succeeded.
   case success = 0
   /// `errSecUnimplemented`: this kind of item cannot be searched in this way.
   case unimplemented = -4
   /// `errSecDiskFull`: there is no space left; nothing was changed.
   case diskFull = -34
-  /// `errSecIO`: the keychain's file could not be read or written.
+  /// `errSecIO`: the keychain's file cannot be read or written.
   case ioError = -36
-  /// `errSecParam`: a key or a value of the call is not valid, or some do not go together.
+  /// `errSecParam`: a key or value of the call is not valid, or a combination is not allowed.
   case parameter = -50
   /// `errSecAllocate`: there is not enough memory.
   case allocate = -108
-  /// `errSecUserCanceled`: the person dismissed the dialog.
+  /// `errSecUserCanceled`: the user dismissed the dialog.
   case userCanceled = -128
-  /// `errSecBadReq`: the call does not fit the state that things are in.
+  /// `errSecBadReq`: the call is not valid in the current state.
   case badRequest = -909
   /// `errSecMissingEntitlement`: the app has no access group, or none that allows this.
   case missingEntitlement = -34018
-  /// `errSecUpgradePending`: the keychain waits to be converted; nothing here gives it.
+  /// `errSecUpgradePending`: the keychain is waiting to be converted. Virtual devices never return it.
   case upgradePending = -34019
   /// `errSecRestrictedAPI`: an App Clip may not do this.
   case restrictedAPI = -34020
-  /// `errSecNotAvailable`: there is no keychain to be had.
+  /// `errSecNotAvailable`: the keychain cannot be used.
   case notAvailable = -25291
   /// `errSecReadOnly`: the keychain cannot be changed.
   case readOnly = -25292
-  /// `errSecAuthFailed`: the person could not be authenticated, or an item needs a passcode and the device has none.
+  /// `errSecAuthFailed`: the user could not be authenticated, or an item requires a passcode and the device has none.
   case authFailed = -25293
-  /// `errSecDuplicateItem`: an item with the same primary key is there.
+  /// `errSecDuplicateItem`: an item with the same primary key exists.
   case duplicateItem = -25299
   /// `errSecItemNotFound`: no item matches.
   case itemNotFound = -25300
   /// `errSecNoSuchAttr`: the class has no such attribute.
   case noSuchAttribute = -25303
-  /// `errSecInvalidItemRef`: the reference leads to no item any more.
+  /// `errSecInvalidItemRef`: the reference no longer refers to an item.
   case invalidItemReference = -25304
   /// `errSecNoSuchClass`: there is no such class, or the reference is to an item of another one.
   case noSuchClass = -25306
-  /// `errSecInteractionNotAllowed`: the device is locked, or a person would have to be asked and may not be.
+  /// `errSecInteractionNotAllowed`: the device is locked, or the user would have to be asked but must not be.
   case interactionNotAllowed = -25308
-  /// `errSecAuthNeeded`: the person has to be authenticated first.
+  /// `errSecAuthNeeded`: the user has to be authenticated first.
   case authNeeded = -25330
   /// `errSecPolicyDenied`: a policy forbids this.
   case policyDenied = -26270
@@ -55,7 +55,7 @@ package enum SecItemStatus: Int32, Sendable, CaseIterable {
   case decode = -26275
   /// `errSecInternal`: something went wrong inside the keychain.
   case internalError = -26276
-  /// `errSecServiceNotAvailable`: a service that the call needs is not there.
+  /// `errSecServiceNotAvailable`: a service that the call needs is missing.
   case serviceNotAvailable = -67585
   /// `errSecVerifyFailed`: a signature or a digest does not verify.
   case verifyFailed = -67808
@@ -65,7 +65,7 @@ extension SecItemStatus {
   /// The name of Apple's constant.
   package var constantName: String { facts.constantName }
 
-  /// What `SecCopyErrorMessageString` says of it: the fact that the constant stands for, in this project's words.
+  /// A description of the status, like that of `SecCopyErrorMessageString` but in this project's words.
   package var sentence: String { facts.sentence }
 
   var category: ErrorCategory { facts.category }
@@ -92,7 +92,7 @@ extension SecItemStatus {
   private static let adviceOnSearch = "search with fewer attributes"
   private static let adviceOnDamage = "restore the item from a backup"
 
-  /// The table of all that is said of a status.
+  /// The names and texts of each status.
   private var facts: Facts {
     switch self {
     case .success:
@@ -206,7 +206,7 @@ extension SecItemStatus {
 }
 
 extension KeyhaulError {
-  /// What Apple's keychain services answer with. Source: Apple `SecBase.h`, `SecBasePriv.h`.
+  /// The status that Apple's keychain services return for the error. Source: Apple `SecBase.h`, `SecBasePriv.h`.
   package var status: SecItemStatus {
     switch code {
     case .duplicateItem: .duplicateItem

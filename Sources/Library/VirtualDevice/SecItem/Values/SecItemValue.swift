@@ -1,42 +1,42 @@
 package import Basics
 import KeychainFormats
 
-/// The dictionary of one of Apple's keychain calls: Apple's short keys (`class`, `acct`, `r_Data`, …) and their values.
+/// The dictionary of a keychain call: Apple's short keys (`class`, `acct`, `r_Data`, …) and their values.
 ///
 /// Source of the keys: Apple `SecItemConstants.c`.
 package typealias SecItemQuery = [String: SecItemValue]
 
-/// A value in the dictionary of a keychain call, and what a call gives back.
+/// A value in the dictionary or the result of a keychain call.
 ///
-/// Printing one shows what it is and nothing of what it holds.
+/// Its description shows the type but not the value.
 package indirect enum SecItemValue: Sendable, Equatable {
-  /// `kCFNull`: no value. `m_ValidOnDate` means now by it.
+  /// `kCFNull`: no value. For `m_ValidOnDate` it means the current date.
   case null
   /// Text, compared by its UTF-8 bytes.
   case string(String)
-  /// Bytes that are no secret.
+  /// Bytes that are not secret.
   case data([UInt8])
-  /// Data that is a secret: what `v_Data` comes back as. Counts as data where it is given.
+  /// Secret bytes, such as `v_Data` in a result. In a query they count as data.
   case secret(SensitiveBytes)
   /// A whole number.
   case number(Int64)
   /// A floating-point number.
   case real(Double)
-  /// One of the two booleans, which are not the numbers 0 and 1.
+  /// A boolean, which is distinct from the numbers 0 and 1.
   case boolean(Bool)
   /// A date.
   case date(KeychainDate)
-  /// Sixteen bytes.
+  /// A UUID of 16 bytes.
   case uuid([UInt8])
-  /// Values in order: several results, or the names of issuers.
+  /// An array of values, such as several results or the names of issuers.
   case array([SecItemValue])
   /// The attributes of a result.
   case dictionary(SecItemQuery)
   /// A certificate, a key or an identity.
   case reference(SecItemReference)
-  /// What a person has to do before the item opens.
+  /// An access control.
   case accessControl(AccessControl)
-  /// What the app brings along for the person's dialog.
+  /// An authentication context.
   case context(AuthenticationContext)
 
   package static func == (left: SecItemValue, right: SecItemValue) -> Bool {
@@ -60,24 +60,24 @@ package indirect enum SecItemValue: Sendable, Equatable {
 }
 
 extension SecItemValue {
-  /// The text of a string; `nil` for every other value.
+  /// The text of a string; `nil` if the value has another type.
   package var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-  /// The number of a whole number; `nil` for every other value, a boolean as well.
+  /// The whole number; `nil` if the value has another type, including booleans.
   package var numberValue: Int64? { if case .number(let value) = self { value } else { nil } }
-  /// The value of a boolean; `nil` for every other value, a number as well.
+  /// The boolean; `nil` if the value has another type, including numbers.
   package var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
-  /// The date of a date; `nil` for every other value.
+  /// The date; `nil` if the value has another type.
   package var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
-  /// The elements of an array; `nil` for every other value.
+  /// The elements of an array; `nil` if the value has another type.
   package var arrayValue: [SecItemValue]? { if case .array(let value) = self { value } else { nil } }
-  /// The entries of a dictionary; `nil` for every other value.
+  /// The entries of a dictionary; `nil` if the value has another type.
   package var dictionaryValue: SecItemQuery? { if case .dictionary(let value) = self { value } else { nil } }
-  /// The certificate, key or identity of a reference; `nil` for every other value.
+  /// The certificate, key or identity of a reference; `nil` if the value has another type.
   package var referenceValue: SecItemReference? { if case .reference(let value) = self { value } else { nil } }
-  /// The access control; `nil` for every other value.
+  /// The access control; `nil` if the value has another type.
   package var accessControlValue: AccessControl? { if case .accessControl(let value) = self { value } else { nil } }
 
-  /// The bytes of data, a copy of those of a secret too.
+  /// The bytes of data or a copy of secret bytes; `nil` if the value has another type.
   package var dataValue: [UInt8]? {
     switch self {
     case .data(let bytes): bytes
@@ -86,7 +86,7 @@ extension SecItemValue {
     }
   }
 
-  /// Data of either form in memory that is wiped.
+  /// Data or secret bytes in memory that is overwritten when it is released; `nil` if the value has another type.
   var secretValue: SensitiveBytes? {
     switch self {
     case .data(let bytes): SensitiveBytes(copying: bytes)
@@ -95,7 +95,7 @@ extension SecItemValue {
     }
   }
 
-  /// The value as an attribute's conversion takes it in; `nil` for one that no attribute takes.
+  /// The value of an attribute; `nil` if no attribute can have the value.
   var attributeValue: PropertyValue? {
     switch self {
     case .string(let value): .string(value)
@@ -109,7 +109,7 @@ extension SecItemValue {
     }
   }
 
-  /// An attribute's value as a call gives it back; `nil` for one that no item holds.
+  /// Creates a value of a call from an attribute's value; `nil` if no item can have the value.
   init?(_ value: PropertyValue) {
     switch value {
     case .boolean(let value): self = .boolean(value)
