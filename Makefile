@@ -57,7 +57,7 @@ test-exhaustive: build
 
 lint:
 	@$(MAKE) --no-print-directory -C Tests check-fixtures
-	swift format lint --recursive --strict Package.swift Sources Tests Fixtures docs/Examples
+	swift format lint --recursive --strict Package.swift Sources Tests Fixtures docs/Examples docs/Templates
 	.venv/bin/python Tests/Support/check_sources.py
 	.venv/bin/python Tests/Support/check_structure.py
 	.venv/bin/python Tests/Support/check_documentation.py

@@ -118,6 +118,13 @@ let stores = keychains + ["VirtualDevice", "Backups"]
         "KeychainExamples", "KeychainServices", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulServing",
         "KeyhaulKit",
       ], path: "Tests/KeychainServicesTests/Tutorials", packageAccess: false, swiftSettings: strict),
+    // The package that docs/Tutorials/TestYourAppsMigration.md shows, which has its own Package.swift
+    .target(
+      name: "SignIn", dependencies: ["KeychainServices"],
+      path: "docs/Templates/AppKeychainTests/Sources/SignIn", packageAccess: false),
+    .testTarget(
+      name: "SignInTests", dependencies: ["SignIn", "KeyhaulTesting"],
+      path: "docs/Templates/AppKeychainTests/Tests/SignInTests", packageAccess: false),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "VirtualDevice", grdb]),
     tests(of: "KeyhaulServing", ["KeyhaulTesting", "Basics"]),
     .testTarget(

@@ -185,7 +185,7 @@ final class MemoryClient: ByteChannel {
 
 @Suite("Backups by a client")
 struct BackupTests {
-  private static func password(_ account: String, _ protection: ProtectionClass) -> KeychainItem {
+  static func password(_ account: String, _ protection: ProtectionClass) -> KeychainItem {
     var item = KeychainItem(kind: .genericPassword)
     item[.account] = .string(account)
     item.protection = protection
@@ -499,40 +499,46 @@ private final class OneThread: Sendable {
   }
 }
 
+/// A client that sends some bytes, and then waits.
+private final class SilentChannel: ByteChannel {
+  private let input: Locked<[UInt8]>
+  private let lastLimit = Locked<Duration?>(nil)
+
+  init(_ bytes: [UInt8]) { input = Locked(bytes) }
+
+  /// The wait that ended the connection; `nil` if nothing limits it.
+  var limit: Duration? { lastLimit.withLock { $0 } }
+
+  func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
+    let bytes = input.withLock { input in
+      let bytes = Array(input.prefix(count))
+      input.removeFirst(bytes.count)
+      return bytes
+    }
+    guard bytes.isEmpty else { return bytes }
+    lastLimit.withLock { $0 = limit }
+    throw .timedOut
+  }
+
+  func write(_ bytes: [UInt8]) throws(WireError) {}
+  func close() {}
+}
+
 @Suite("Malicious clients")
 struct HostileClientTests {
-  @Test("Changed requests to usbmuxd and lockdown end or are answered, and pair with nobody")
-  func changedRequests() throws {
-    let phone = try ServedPhone(trust: .ask { _ in })
+  @Test("A client that says nothing before it has a session is cut off after a minute, wherever it stops")
+  func silence() throws {
+    let phone = try ServedPhone()
     let server = try DeviceServer([phone.served], at: .loopback(port: 0, version6: false)) { _ in }
     let connect = try ProtocolVector.named("mux.Connect.lockdown.request").bytes
-    let others = ProtocolVector.all.filter(\.isFromClient)
-    let mux = others.filter { $0.layer == "usbmuxd" }
-    let lockdown = others.filter { $0.layer == "lockdown" }
-    var random = SeededRandom(seed: 52)
-    for _ in 0..<Cases.count(100_000, quick: 2_000) {
-      var bytes: [UInt8] = []
-      for _ in 0..<Int.random(in: 0...3, using: &random) {
-        bytes += try #require(mux.randomElement(using: &random)).bytes
-      }
-      if Bool.random(using: &random) {
-        bytes += connect
-        for _ in 0..<Int.random(in: 1...4, using: &random) {
-          bytes += try #require(lockdown.randomElement(using: &random)).bytes
-        }
-      }
-      for _ in 0..<Int.random(in: 0...6, using: &random) where !bytes.isEmpty {
-        let place = Int.random(in: 0..<bytes.count, using: &random)
-        switch Int.random(in: 0...3, using: &random) {
-        case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
-        case 1: bytes.remove(at: place)
-        case 2: bytes.insert(UInt8.random(in: 0...255, using: &random), at: place)
-        default: bytes.removeLast(bytes.count - place)
-        }
-      }
-      server.serve(ScriptedChannel(bytes, portion: Int.random(in: 1...64, using: &random)))
+    let query = try ProtocolVector.named("lockdown.QueryType.request").bytes
+    let sent = connect + query
+    for count in 0...sent.count {
+      let channel = SilentChannel(Array(sent.prefix(count)))
+      server.serve(channel)
+      let limit = try #require(channel.limit, "after \(count) bytes")
+      #expect(limit > .zero && limit <= .seconds(60), "after \(count) bytes")
     }
-    #expect(try phone.served.pairingFile().pairings.isEmpty)
   }
 
   @Test("A length of 4 GiB is refused at each layer before memory is taken")

@@ -61,6 +61,18 @@ struct PairingTests {
     #expect(!pairing.stored.entries.contains { $0.key.stringValue?.contains("Private") == true })
   }
 
+  @Test("The device's key is read from its file as it was written, each time")
+  func storedKey() throws {
+    let file = try PairingFile()
+    let bytes = try file.encoded()
+    #expect(try file.encoded() == bytes)
+    for _ in 0..<2 {
+      let again = try #require(PairingFile(bytes))
+      #expect(again.privateKey.withBytes { Array($0) } == file.privateKey.withBytes { Array($0) })
+      #expect(try again.encoded() == bytes)
+    }
+  }
+
   @Test("Of 65 pairings, the oldest is forgotten")
   func manyPairings() throws {
     var file = try PairingFile()
@@ -132,6 +144,29 @@ struct LockdownTests {
     #expect(unknown["Error"] == .string("UnknownRequest"))
     let set = try answer(&lockdown, ["Request": .string("SetValue")])
     #expect(set["Error"] == .string("SetProhibited"))
+  }
+
+  @Test("Each request is a line of the log, with the names in it and no other value")
+  func log() throws {
+    let phone = try ServedPhone()
+    var lockdown = LockdownConversation(phone.served)
+    _ = try answer(
+      &lockdown,
+      [
+        "Request": .string("GetValue"), "Domain": .string("com.apple.mobile.backup"), "Key": .string("WillEncrypt"),
+      ])
+    _ = try answer(
+      &lockdown,
+      ["Request": .string("StartService"), "Service": .string("com.apple.afc"), "EscrowBag": .data([1, 2, 3])])
+    _ = try answer(
+      &lockdown, ["Request": .string("SetValue"), "Key": .string("k"), "Value": .string("a secret of the client")])
+    _ = try answer(&lockdown, ["Request": .string(String(repeating: "a", count: 100_000))])
+    _ = try answer(&lockdown, [:])
+    #expect(
+      phone.lines.all == [
+        "phone: lockdown: GetValue com.apple.mobile.backup WillEncrypt", "phone: lockdown: StartService com.apple.afc",
+        "phone: lockdown: SetValue k", "phone: lockdown: \(String(repeating: "a", count: 64))", "phone: lockdown: ",
+      ])
   }
 
   @Test("A certificate that is not of the device's key does not pair")

@@ -113,7 +113,8 @@ struct ProtocolVector: Sendable, CustomTestStringConvertible {
 final class ServedPhone: Sendable {
   let home: TemporaryDeviceHome
   let served: ServedDevice
-  let lines = Locked<[String]>([])
+  /// The lines of the log.
+  let lines = Lines()
 
   /// - Parameter rounds: The number of iterations; a test does not need many.
   init(
@@ -123,8 +124,7 @@ final class ServedPhone: Sendable {
     home = try TemporaryDeviceHome()
     let device = try home.home.create(
       DeviceName("phone"), DeviceOptions(), passcode: Secret(utf8: passcode), filledBy: fill)
-    let lines = Lines()
-    served = try ServedDevice(device, number: 7, trust: trust, rounds: rounds) { lines.add($0) }
+    served = try ServedDevice(device, number: 7, trust: trust, rounds: rounds) { [lines] in lines.add($0) }
   }
 }
 

@@ -216,6 +216,29 @@ struct FileStreamTests {
     #expect(whole?.count == 58)
   }
 
+  @Test(
+    "A captured stream of files is written again byte for byte",
+    arguments: ProtocolVector.all.filter { $0.layer == "devicelink-files" })
+  func writtenAgain(vector: ProtocolVector) throws {
+    // Without parts, the vector is one block.
+    let parts = vector.parts.isEmpty ? [("block", vector.bytes.count)] : vector.parts
+    var (written, rest): ([UInt8], ArraySlice<UInt8>) = ([], vector.bytes[...])
+    for (name, byteCount) in parts {
+      let content = Array(rest.prefix(byteCount).dropFirst(4))
+      rest = rest.dropFirst(byteCount)
+      if name == "end" {
+        written += bigEndianBytes(UInt32(0))
+      } else if name.hasPrefix("name") {
+        written += DeviceLink.lengthAndBytes(content)
+      } else {
+        let code = try #require(content.first.flatMap(DeviceLink.BlockCode.init(rawValue:)))
+        written += DeviceLink.block(code, Array(content.dropFirst()))
+      }
+    }
+    #expect(rest.isEmpty)
+    #expect(written == vector.bytes)
+  }
+
   @Test("A block that only a device sends ends the conversation")
   func remoteError() throws {
     let name = DeviceLink.lengthAndBytes(Array("U/a".utf8))

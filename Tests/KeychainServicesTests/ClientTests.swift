@@ -2,6 +2,7 @@ import Basics
 import Foundation
 import KeychainFormats
 import KeychainServices
+import KeyhaulTesting
 import Testing
 import VirtualDevice
 
@@ -49,6 +50,44 @@ struct ProcessClientTests {
       #expect(detached == errSecItemNotFound)
     }
     #expect(find() == errSecItemNotFound)
+  }
+
+  @Test("A phone that runs in the whole process receives the calls of queues and detached tasks")
+  func wholeProcess() async throws {
+    defer { DefaultKeychain.use(nil) }
+    DefaultKeychain.use(nil)
+    let phone = try Phone()
+    try await phone.run(inWholeProcess: true) {
+      #expect(await Task.detached { add() }.value == errSecSuccess)
+      let fromQueue = await withCheckedContinuation { continuation in
+        DispatchQueue.global().async { continuation.resume(returning: find()) }
+      }
+      #expect(fromQueue == errSecSuccess)
+    }
+    #expect(try phone.itemCount == 1)
+    #expect(await Task.detached { find() }.value == errSecItemNotFound)
+  }
+
+  @Test("A second phone cannot run in the whole process at the same time, but can run in its own task")
+  func secondPhone() throws {
+    let phone = try Phone()
+    let other = try Phone()
+    try phone.run(inWholeProcess: true) {
+      let error = #expect(throws: PhoneError.self) { try other.run(inWholeProcess: true) { _ = add() } }
+      #expect(error?.code == .processInUse)
+      #expect(error.map { "\($0)" }?.contains("@Suite(.serialized)") == true)
+      try other.run { #expect(find() == errSecItemNotFound) }
+    }
+    try other.run(inWholeProcess: true) { #expect(add() == errSecSuccess) }
+    #expect(try phone.itemCount == 0)
+    #expect(try other.itemCount == 1)
+  }
+
+  @Test("A failed run in the whole process makes room for the next phone")
+  func failedRun() throws {
+    struct Failure: Error {}
+    #expect(throws: Failure.self) { try Phone().run(inWholeProcess: true) { throw Failure() } }
+    try Phone().run(inWholeProcess: true) { #expect(add() == errSecSuccess) }
   }
 }
 

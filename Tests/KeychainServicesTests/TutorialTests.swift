@@ -6,6 +6,7 @@ import Testing
 struct TutorialTests {
   private static let root = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  private static let template = "docs/Templates/AppKeychainTests"
   /// The files that a page shows: each begins where a block begins with an import.
   private static let pages = [
     "1-password-manager": ["PasswordManagerTutorial"], "2-duplicates": ["DuplicateTutorial"],
@@ -16,9 +17,14 @@ struct TutorialTests {
     "GettingStarted": ["GettingStartedTutorial"], "ReadABackup": ["ReadABackupTutorial"],
     "TestABackupTool": ["TestABackupToolTutorial"],
     "TestYourAppsMigration": [
-      "TestYourAppsMigrationApp", "TestYourAppsMigrationTutorial", "TestYourAppsMigrationXCTest",
+      "Package", "Sources/SignIn/SignIn", "Tests/SignInTests/SignInTests", "Tests/SignInTests/SignInXCTests",
     ],
   ]
+
+  /// The folder of a page's files.
+  private static func folder(of page: String) -> String {
+    page == "TestYourAppsMigration" ? template : "Tests/KeychainServicesTests/Tutorials"
+  }
 
   private static func names(in directory: String, _ type: String) throws -> Set<String> {
     let files = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: directory).path)
@@ -29,7 +35,13 @@ struct TutorialTests {
   func complete() throws {
     #expect(try Self.names(in: "docs/Tutorials", ".md") == Set(Self.pages.keys))
     #expect(
-      try Self.names(in: "Tests/KeychainServicesTests/Tutorials", ".swift") == Set(Self.pages.values.joined()))
+      try Self.names(in: "Tests/KeychainServicesTests/Tutorials", ".swift")
+        == Set(Self.pages.filter { Self.folder(of: $0.key) != Self.template }.values.joined()))
+    let template = Self.root.appending(path: Self.template)
+    let files = try #require(FileManager.default.enumerator(atPath: template.path)).compactMap { $0 as? String }
+    #expect(
+      Set(files.filter { $0.hasSuffix(".swift") }.map { String($0.dropLast(6)) })
+        == Set(Self.pages["TestYourAppsMigration"] ?? []))
   }
 
   @Test("a page's code is the code that was just tested", arguments: pages.keys.sorted())
@@ -39,7 +51,7 @@ struct TutorialTests {
       block.components(separatedBy: "```\n").first
     }
     let shown = blocks.reduce(into: [String]()) { files, block in
-      if files.isEmpty || block.hasPrefix("import ") {
+      if files.isEmpty || block.hasPrefix("import ") || block.hasPrefix("// swift-tools-version") {
         files.append(block)
       } else {
         files[files.count - 1] += "\n" + block
@@ -47,7 +59,7 @@ struct TutorialTests {
     }
     let tested = try #require(Self.pages[name]).map { file in
       try String(
-        contentsOf: Self.root.appending(path: "Tests/KeychainServicesTests/Tutorials/\(file).swift"), encoding: .utf8)
+        contentsOf: Self.root.appending(path: "\(Self.folder(of: name))/\(file).swift"), encoding: .utf8)
     }
     #expect(shown == tested)
   }

@@ -180,7 +180,8 @@ struct AppTests {
     ])
   func names(_ group: String, _ kind: AppName.Kind, _ text: String) {
     let directory = AppDirectory(installed: ["org.example.chat": "Chat"])
-    #expect(directory.app(of: item(of: group)) == AppName(kind: kind, text: text))
+    let app = directory.app(of: item(of: group))
+    #expect(app.kind == kind && app.text == text)
   }
 
   private func item(of group: String?) -> ItemIdentity {

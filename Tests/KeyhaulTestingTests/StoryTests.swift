@@ -58,9 +58,9 @@ struct StoryTests {
     #expect(!(empty["password"] == .absent) && !(empty["password"] != .migrates))
     #expect(
       "\(empty["password"])".hasPrefix(
-        "the phone's keychain is empty: the app stored nothing in it. Check the "
-          + "status of its keychain calls. The calls must run inside phone.run, not before it and not on another queue or "
-          + "thread"))
+        "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls, and that "
+          + "they run inside phone.run. If the app makes them on a queue or in a detached task, write "
+          + "phone.run(inWholeProcess: true)"))
     #expect("\(empty)" == "\(empty["password"])")
     #expect(empty.items.isEmpty)
   }

@@ -59,9 +59,10 @@ struct FlowTests {
     let flow = Flow(decisions, by: .app, apps: directory, removedCount: 0)
     #expect(
       flow.origins.map(\.lines) == [
-        ["Chatter"], ["org.example.app8"], ["org.example.app7"], ["org.example.app6"], ["org.example.app5"],
-        ["org.example.app4"], ["org.example.app3"], ["4 other apps"], ["iOS, Apple’s apps"], ["of no named app"],
-        ["app unknown", "(encrypted)"],
+        ["Chatter"], ["org.example.app8", "team ABCDE12345"], ["org.example.app7", "team ABCDE12345"],
+        ["org.example.app6", "team ABCDE12345"], ["org.example.app5", "team ABCDE12345"],
+        ["org.example.app4", "team ABCDE12345"], ["org.example.app3", "team ABCDE12345"], ["4 other apps"],
+        ["iOS, Apple’s apps"], ["of no named app"], ["app unknown", "(encrypted)"],
       ])
     // Apps 0, 1 and 2 have one, two and three items; the shared group has one.
     #expect(flow.origins.map { flow.count(of: $0) } == [10, 9, 8, 7, 6, 5, 4, 7, 2, 1, 1])
@@ -72,7 +73,7 @@ struct FlowTests {
   func lastApp() {
     let decisions = (0..<8).map { decision($0, .migrates(.new), group: "ABCDE12345.org.example.app\($0)") }
     let flow = Flow(decisions, by: .app, apps: AppDirectory([]), removedCount: 0)
-    #expect(flow.origins.map(\.lines) == (0..<8).map { ["org.example.app\($0)"] })
+    #expect(flow.origins.map(\.lines) == (0..<8).map { ["org.example.app\($0)", "team ABCDE12345"] })
   }
 
   @Test("is by app where any item says its app, and else by kind; the classes are its second view")
@@ -133,7 +134,8 @@ struct FlowTests {
     ]).html()
     #expect(
       try PageReader(page).texts(of: "desc") == [
-        "org.example.chat: 1 item moves to new-phone; org.example.chat: 1 item stays on old-phone.",
+        "org.example.chat, team ABCDE12345: 1 item moves to new-phone; org.example.chat, team ABCDE12345: 1 item stays "
+          + "on old-phone.",
         "when unlocked: 1 item moves to new-phone; when unlocked, this device: 1 item stays on old-phone.",
       ])
   }

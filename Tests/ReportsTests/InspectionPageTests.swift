@@ -200,10 +200,8 @@ struct InspectionPageTests {
       ).html()
     ).words
     #expect(words.contains("keyhaul   verify   ARCHIVE"))
-    // No virtual device can have the name.
-    #expect(words.contains("keyhaul   backup   DEVICE   -o   with-password.backup"))
-    let named = try PageReader(page(try facts([item(0, .whenUnlocked)], encrypted: false)).html()).words
-    #expect(named.contains("keyhaul   backup   old-phone   -o   with-password.backup"))
+    // Keyhaul makes backups of virtual devices only.
+    #expect(words.contains("keyhaul   explain   backup-password") && !words.contains("keyhaul   backup"))
     // A file may have the name that messages give a stream.
     let file = try PageReader(page(try facts([], name: "standard input", argument: "standard input")).html()).words
     #expect(file.contains("keyhaul   verify   'standard   input'"))

@@ -36,7 +36,7 @@ struct NextStepTests {
     ("To keep the items on new-phone", ["keyhaul plan family.backup --to new-phone --existing merge"])
   ]
   private static let withPassword: Steps = [
-    ("Make a new backup with a password. The item that", ["keyhaul backup old-phone -o with-password.backup"]),
+    ("Make a new backup with a password. The item that", ["keyhaul explain backup-password"]),
     (
       "Plan with that backup",
       [
@@ -163,7 +163,7 @@ struct NextStepTests {
     let password: Steps = [
       (
         "To move the keychain to another device, make a new backup with a "
-          + "password.", ["keyhaul backup old-phone -o with-password.backup"]
+          + "password.", ["keyhaul explain backup-password"]
       )
     ]
     let damage: Steps = [("Find out what is damaged", ["keyhaul verify family.backup", "keyhaul verify COPY"])]

@@ -354,7 +354,7 @@ def main():
         comparison = workspace.page("comparison.html", "plan", "old-phone", "--to", "new-phone", "--compare")
         outlook = workspace.page("futures.html", "plan", "family.backup", *password_options)
         malicious_pages = {
-            "What is lost: hostile.backup": workspace.page(
+            "What moves to a new iPhone: hostile.backup": workspace.page(
                 "hostile-futures.html", "plan", "hostile.backup", *password_options
             ),
             "Four ways to restore hostile.backup": workspace.page(
@@ -389,7 +389,7 @@ def main():
             check_views(browser, path, checks)
         for title, path in malicious_pages.items():
             check_malicious_names(browser, path, title, checks)
-        diagrams = [plan, *other_pages[:4], *(with_digits(plan, digits) for digits in range(1, 6))]
+        diagrams = [plan, outlook, *other_pages[:4], *(with_digits(plan, digits) for digits in range(1, 6))]
         if arguments.items:
             diagrams.append(check_large(browser, workspace, arguments.items, checks))
         if arguments.out:

@@ -141,6 +141,21 @@ struct SnapshotTests {
     }
   }
 
+  /// The answers for an iPhone's backups (`IPhoneBackups`).
+  private static let phoneReports = [
+    ("phone-plain", "plan plain/"), ("phone-encrypted", "plan encrypted/ --password-file .bp"),
+    ("phone-old", "plan old/"), ("phone-all", "plan encrypted/ --password-file .bp -v"),
+  ]
+
+  @Test("The answers for an iPhone's backups look as recorded at 60 and at 80 columns", arguments: [60, 80])
+  func phones(columns: Int) throws {
+    let world = try IPhoneBackups.world()
+    // The table of both devices is wider than 60 columns.
+    for (name, line) in Self.phoneReports where columns == 80 || name != "phone-all" {
+      try check(world, "\(name).\(columns)", "COLUMNS=\(columns)", line, columns: columns)
+    }
+  }
+
   @Test("with colours, where the locale is not UTF-8, and with NO_COLOR")
   func settings() throws {
     let world = try Self.world()
@@ -165,6 +180,7 @@ struct SnapshotTests {
     #expect(
       Set(names)
         == Set(
-          expected + ["diff-hostile.ascii.txt", "inspect.ascii.txt", "plan-device.ascii.txt", "why-hostile.ascii.txt"]))
+          expected + ["diff-hostile.ascii.txt", "inspect.ascii.txt", "plan-device.ascii.txt", "why-hostile.ascii.txt"]
+            + Self.phoneReports.map { "\($0.0).80.txt" } + Self.phoneReports.dropLast().map { "\($0.0).60.txt" }))
   }
 }

@@ -341,14 +341,19 @@ struct OldBackup {
   let keychainBytes: String
   let totalBytes: String
 
-  init(in world: MoveWorld, named directory: String) throws {
+  /// - Parameters:
+  ///   - device: The device that is backed up.
+  ///   - domain: The domain of the file `Library/plain.txt`.
+  init(
+    in world: MoveWorld, named directory: String, of device: String = "old-phone", domain: String = "HomeDomain"
+  ) throws {
     self.world = world
     self.directory = directory
-    try world.succeed("backup old-phone -o \(directory)/ --no-password -q")
+    try world.succeed("backup \(device) -o \(directory)/ --no-password -q")
     let payload = try #require(try world.files(in: directory).first { $0.contains("/") })
     let keychain = try world.read("\(directory)/\(payload)")
     let files = [
-      ("KeychainDomain", "keychain-backup.plist", keychain), ("HomeDomain", "Library/plain.txt", Array("plain".utf8)),
+      ("KeychainDomain", "keychain-backup.plist", keychain), (domain, "Library/plain.txt", Array("plain".utf8)),
       ("HomeDomain", Self.hostileName, Array("hosti".utf8)),
     ]
     var list = Array("mbdb".utf8) + [5, 0]

@@ -69,7 +69,7 @@ struct BalanceTests {
         #expect(
           row["unreadable"] as? Int == 0 && row["not_in_this_backup"] as? Int == 0 && row["expected"] as? Int == 0)
       }
-      let text = flat(try world.succeed("plan \(archive) \(flags)"))
+      let text = flat(try world.succeed("plan \(archive) \(flags) -v"))
       let dead = encrypted ? phone.enclaveKeys : 0
       let warned =
         phone.enclaveKeys == 0

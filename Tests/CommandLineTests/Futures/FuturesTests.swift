@@ -21,7 +21,7 @@ struct FuturesTests {
   func backup() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     let before = try world.names(in: "devices")
-    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    let text = flat(try world.succeed("plan b.tar \(Self.password) -v"))
     #expect(
       text.contains(
         "Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not. After an erase, 18 of them are restored to "
@@ -31,7 +31,7 @@ struct FuturesTests {
       #expect(text.contains(name), "\(name)")
     }
     #expect(text.contains("Lost on a new iPhone; kept if restored to old-phone (4) device-bound"))
-    #expect(text.contains("Before you wipe old-phone") && text.contains("[ ] Check that the backup is intact."))
+    #expect(text.contains("Before you erase old-phone") && text.contains("[ ] Check that the backup is intact."))
     #expect(try world.names(in: "devices") == before)
   }
 
@@ -72,7 +72,7 @@ struct FuturesTests {
     let world = try MoveWorld(backedUpTo: "b.tar")
     try world.succeed("backup old-phone -o plain.tar --no-password -q")
     try world.succeed("device delete old-phone --confirm old-phone -q")
-    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    let text = flat(try world.succeed("plan b.tar \(Self.password) -v"))
     #expect(
       text.contains(
         "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not. After an erase, 14 of them are restored "
@@ -90,7 +90,7 @@ struct FuturesTests {
     let plain = try world.object(world.succeed("plan plain.tar --json"))
     #expect(future(plain, same: true, password: false)["expected"] as? Int == 18)
     #expect(arriving(plain, same: true, password: false) == 0 && arriving(plain, same: false, password: false) == 0)
-    let sealed = flat(try world.succeed("plan plain.tar"))
+    let sealed = flat(try world.succeed("plan plain.tar -v"))
     #expect(
       sealed.contains("None of the 18 items in the backup moves to a new iPhone; the backup has no password."))
     #expect(
@@ -122,13 +122,13 @@ struct FuturesTests {
     let counts = (document["futures"] as? [[String: Any]] ?? []).map { $0["arrives"] as? Int }
     #expect(counts == [14, 18, 0, 18])
     #expect(document["cannot_show"] == nil && document["not_in_backup"] == nil)
-    let text = flat(try world.succeed("plan old-phone"))
+    let text = flat(try world.succeed("plan old-phone -v"))
     #expect(text.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
     #expect(
       text.contains("This is for a backup with a password. Without one, none move to a new iPhone, and 18 are restored")
     )
     #expect(!text.contains("Items that never enter a backup"))
-    let plain = flat(try world.succeed("plan old-phone --no-password"))
+    let plain = flat(try world.succeed("plan old-phone --no-password -v"))
     #expect(plain.contains("None of the 22 items on old-phone moves to a new iPhone in a backup without a password."))
   }
 
@@ -139,14 +139,16 @@ struct FuturesTests {
     #expect(done.status == 0 && done.errors.contains("Wrote lost.html"), "\(done)")
     let page = String(decoding: try world.read("lost.html"), as: UTF8.self)
     #expect(page.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
-    #expect(page.contains("type=\"checkbox\"") && page.contains("Before you wipe <bdi>old-phone</bdi>"))
+    #expect(page.contains("type=\"checkbox\"") && page.contains("Before you erase <bdi>old-phone</bdi>"))
     #expect(!page.contains("plum-orchard-42"))
     try world.succeed("plan b.tar \(Self.password) -o lost.txt -q")
-    #expect(String(decoding: try world.read("lost.txt"), as: UTF8.self).hasPrefix("What is lost: b.tar\n"))
+    #expect(
+      String(decoding: try world.read("lost.txt"), as: UTF8.self).hasPrefix(
+        "14 of 22 keychain items reach a new iPhone; 8 stay with old-phone.\n"))
     try world.succeed("plan b.tar \(Self.password) --json -o lost.json -q")
     let refused = try world.keyhaul("restore b.tar --to new-phone --plan lost.json \(Self.password) --yes")
     #expect(refused.status == 14 && refused.errors.contains("migration-futures/1"), "\(refused)")
-    for flags in ["", "--json", "--format html"] {
+    for flags in ["-v", "--json", "--format html"] {
       let text = try world.succeed("plan b.tar \(Self.password) --redact \(flags)")
       for name in ["anna", "chat.example", "push token", "old-phone", "b.tar", "card 4"] {
         #expect(!text.contains(name), "\(flags) \(name)")
@@ -168,7 +170,7 @@ struct FuturesTests {
     let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
     bytes[blob.lowerBound] = 9
     try world.write(bytes, to: "plain/\(payload)")
-    let damaged = try world.keyhaul("plan plain/")
+    let damaged = try world.keyhaul("plan plain/ -v")
     #expect(damaged.status == 3 && flat(damaged.output).contains("! cannot be read 1 1"), "\(damaged)")
     // 22 items, of which the damaged one is one and no other is counted twice.
     #expect(flat(damaged.output).contains("total 22 22"), "\(damaged)")
@@ -180,7 +182,7 @@ struct FuturesTests {
     try world.succeed("device create bare -q")
     try world.backUp("bare", to: "bare.tar")
     try world.succeed("device delete bare --confirm bare -q")
-    let text = flat(try world.succeed("plan bare.tar \(Self.password)"))
+    let text = flat(try world.succeed("plan bare.tar \(Self.password) -v"))
     #expect(
       text.contains("The backup contains no items. Nothing moves to a new iPhone, and nothing is restored to bare."))
     #expect(text.contains("Items that never enter a backup are lost in both cases and are not counted."))
@@ -226,7 +228,7 @@ struct FuturesTests {
     try world.succeed("device lock old-phone -q")
     #expect(try world.keyhaul("plan old-phone").status == 15)
     // The backup of a phone that is locked is answered for; what it left out cannot be named.
-    let locked = try world.keyhaul("plan b.tar \(Self.password)")
+    let locked = try world.keyhaul("plan b.tar \(Self.password) -v")
     #expect(locked.status == 0 && flat(locked.errors).contains("cannot be listed"), "\(locked)")
     #expect(flat(locked.output).contains("x never in a backup not known not known"))
     #expect(

@@ -43,7 +43,7 @@ struct MakerTests {
     // 22 and two that came, but for one that is gone; of the 18 in the backup 17 are still there.
     #expect(own["total"] as? Int == 23 && own["in_backup"] as? Int == 17 && own["never"] as? Int == 5)
     #expect(own["since"] as? Int == 1 && own["changed"] as? Int == 1 && own["gone"] as? Int == 1)
-    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    let text = flat(try world.succeed("plan b.tar \(Self.password) -v"))
     #expect(
       text.contains(
         "old-phone has changed since the backup: 1 item on it is not in the backup, 1 item differs and 1 item of the backup "
@@ -58,7 +58,7 @@ struct MakerTests {
   func erased() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     try world.succeed("device erase old-phone --yes -q")
-    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    let text = flat(try world.succeed("plan b.tar \(Self.password) -v"))
     #expect(
       text.contains(
         "18 items of the backup are no longer on it, so other items that the backup omits may be gone "
@@ -77,7 +77,7 @@ struct MakerTests {
   func source() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     try world.devices.run("mkdir away && mv devices/old-phone away/")
-    #expect(flat(try world.succeed("plan b.tar \(Self.password)")).contains("never in a backup not known"))
+    #expect(flat(try world.succeed("plan b.tar \(Self.password) -v")).contains("never in a backup not known"))
     for line in ["plan b.tar --source ./away/old-phone", "plan b.tar --to new-phone --source ./away/old-phone"] {
       #expect(try own(world, line)["never"] as? Int == 4, "\(line)")
     }

@@ -15,7 +15,8 @@ struct MovingStoryTests {
     #expect(
       flat(plan.errors)
         == "warning: no item in plain.tar can move to new-phone why: a backup without a password can be decrypted only "
-        + "on old-phone try: make a new backup of old-phone with a password")
+        + "on old-phone try: make a new backup of old-phone with a password: keyhaul explain "
+        + "backup-password")
     #expect(flat(plan.output).contains("0 will move, 18 stay behind"))
     let compared = flat(try world.succeed("plan plain.tar --to new-phone --compare"))
     #expect(compared.contains("With a password, 14 more items would move; 4 stay behind in any case"))

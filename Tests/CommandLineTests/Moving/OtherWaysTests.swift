@@ -92,7 +92,7 @@ struct OtherWaysTests {
 
     let futures = try world.object(world.succeed("plan rules.tar \(password) --json"))
     #expect(warnings(try #require(futures["futures"] as? [[String: Any]])) == [dead, unsure])
-    let text = try world.succeed("plan rules.tar \(password)").split(whereSeparator: \.isWhitespace).joined(
+    let text = try world.succeed("plan rules.tar \(password) -v").split(whereSeparator: \.isWhitespace).joined(
       separator: " ")
     #expect(
       text.contains(

@@ -83,13 +83,13 @@ struct PlanPageFileTests {
     #expect(try world.devices.permissions(of: "compare.html") == 0o600)
     let page = String(decoding: try world.read("compare.html"), as: UTF8.self)
     #expect(page.contains(">With the password, 14 of 18 items move, and no more can;"))
-    #expect(page.contains("Before you wipe <bdi>old-phone</bdi>"))
+    #expect(page.contains("Before you erase <bdi>old-phone</bdi>"))
     #expect(!page.contains("plum-orchard-42"))
     // What is no page is no plan to save either.
     #expect(try world.keyhaul("plan b.tar --to new-phone --password-file .bp --compare -o compare").status == 64)
     // A device names what no backup holds, app by app.
     let device = try world.succeed("plan old-phone --to new-phone --compare --format html -o -")
-    #expect(device.contains("In the app, export or move the protected data."))
+    #expect(device.contains("Export or move the protected data in the app."))
     #expect(device.contains("<span>old-phone.backup</span>"))
   }
 

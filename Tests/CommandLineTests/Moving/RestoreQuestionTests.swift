@@ -201,7 +201,7 @@ struct PointlessRestoreTests {
           """
           error: no item of plain.tar would be restored to new-phone, so nothing was removed from it
             why: the restore would restore none of 18 items and remove 2 items
-            try: make a new backup of old-phone with a password
+            try: make a new backup of old-phone with a password: keyhaul explain backup-password
           """)), "\(outcome.errors)")
     #expect(try world.contents(of: "new-phone") == before)
   }

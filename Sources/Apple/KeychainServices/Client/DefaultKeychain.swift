@@ -11,12 +11,15 @@ public import VirtualDevice
 public enum DefaultKeychain {
   @TaskLocal private static var ownClient: KeychainClient?
   private static let processClient = Locked<KeychainClient?>(nil)
+  /// The client of a `run` in the whole process, which comes before the process's own.
+  private static let wholeProcessClient = Locked<KeychainClient?>(nil)
 
   /// Whom keychain calls speak to here and now.
   ///
   /// - Throws: What making the device of the process reports, where nobody chose one.
   public static func client() throws(KeyhaulError) -> KeychainClient {
     if let ownClient { return ownClient }
+    if let client = wholeProcessClient.withLock({ $0 }) { return client }
     return try processClient.withLock { (client) throws(KeyhaulError) in
       if let client { return client }
       let made = try KeychainClient.ofTheProcess()
@@ -64,5 +67,22 @@ public enum DefaultKeychain {
     _ client: KeychainClient, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
   ) async rethrows -> Result {
     try await $ownClient.withValue(client, operation: body, isolation: isolation)
+  }
+
+  /// Directs the calls of the whole process to a client, also calls on queues, on threads and in detached tasks. Calls
+  /// inside `using` keep their own client.
+  ///
+  /// - Returns: `false` if the process has such a client already; then nothing changes.
+  package static func beginInWholeProcess(_ client: KeychainClient) -> Bool {
+    wholeProcessClient.withLock { current in
+      guard current == nil else { return false }
+      current = client
+      return true
+    }
+  }
+
+  /// Ends what `beginInWholeProcess` began.
+  package static func endInWholeProcess() {
+    wholeProcessClient.withLock { $0 = nil }
   }
 }

@@ -93,8 +93,9 @@ extension Move {
   private static let listed = 8
 
   static let nothingStored =
-    "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls. The calls "
-    + "must run inside phone.run, not before it and not on another queue or thread"
+    "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls, and that they "
+    + "run inside phone.run. If the app makes them on a queue or in a detached task, write "
+    + "phone.run(inWholeProcess: true)"
 
   /// What becomes of the item with this name: `move["session token"] == .migrates`.
   ///

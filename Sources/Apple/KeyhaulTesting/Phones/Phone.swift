@@ -260,32 +260,58 @@ extension Phone {
 }
 
 extension Phone {
-  /// Runs an app's own code on the phone: its keychain calls reach this phone's keychain and no other.
+  /// Runs an app's code on the phone. Its keychain calls use this phone's keychain.
   ///
-  /// That holds for the closure and for the child tasks that it starts. What runs on a queue or a thread of its own
-  /// speaks to the process's device: give such code `DefaultKeychain.using` with `client(as:)` where it runs.
-  ///
-  /// - Parameters:
-  ///   - app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
-  ///   - body: The app's code.
-  /// - Throws: `PhoneError` of code `.noSuchApp` or `.appNotNamed`, and what the closure throws.
-  @discardableResult
-  public func run<Result>(as app: String? = nil, _ body: () throws -> Result) throws -> Result {
-    try DefaultKeychain.using(client(as: app), body)
-  }
-
-  /// Runs an app's own code on the phone: its keychain calls reach this phone's keychain and no other.
+  /// This applies to the closure and to its child tasks. Code on a queue, on another thread or in a detached task uses
+  /// the phone only with `inWholeProcess`, or inside `DefaultKeychain.using(client())`.
   ///
   /// - Parameters:
-  ///   - app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
-  ///   - isolation: The caller's actor, on which the code runs.
+  ///   - app: One of `apps`, whose access groups the calls have. `nil` if the phone has only one app.
+  ///   - inWholeProcess: Whether the calls of the whole process use this phone while the closure runs. Calls of other
+  ///     phones' `run` still use those phones. The closure has to wait for the work that it starts.
   ///   - body: The app's code.
-  /// - Throws: `PhoneError` of code `.noSuchApp` or `.appNotNamed`, and what the closure throws.
+  /// - Throws: `PhoneError` of code `.noSuchApp`, `.appNotNamed` or `.processInUse`, and what the closure throws.
   @discardableResult
   public func run<Result>(
-    as app: String? = nil, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    as app: String? = nil, inWholeProcess: Bool = false, _ body: () throws -> Result
+  ) throws -> Result {
+    let client = try client(as: app)
+    if inWholeProcess { try Self.beginInWholeProcess(client) }
+    defer { if inWholeProcess { DefaultKeychain.endInWholeProcess() } }
+    return try DefaultKeychain.using(client, body)
+  }
+
+  /// Runs an app's asynchronous code on the phone. Its keychain calls use this phone's keychain.
+  ///
+  /// This applies to the closure and to its child tasks. Code on a queue, on another thread or in a detached task uses
+  /// the phone only with `inWholeProcess`, or inside `DefaultKeychain.using(client())`.
+  ///
+  /// - Parameters:
+  ///   - app: One of `apps`, whose access groups the calls have. `nil` if the phone has only one app.
+  ///   - inWholeProcess: Whether the calls of the whole process use this phone while the closure runs. Calls of other
+  ///     phones' `run` still use those phones. The closure has to wait for the work that it starts.
+  ///   - isolation: The caller's actor, on which the code runs.
+  ///   - body: The app's code.
+  /// - Throws: `PhoneError` of code `.noSuchApp`, `.appNotNamed` or `.processInUse`, and what the closure throws.
+  @discardableResult
+  public func run<Result>(
+    as app: String? = nil, inWholeProcess: Bool = false, isolation: isolated (any Actor)? = #isolation,
+    _ body: () async throws -> Result
   ) async throws -> Result {
-    try await DefaultKeychain.using(client(as: app), isolation: isolation, body)
+    let client = try client(as: app)
+    if inWholeProcess { try Self.beginInWholeProcess(client) }
+    defer { if inWholeProcess { DefaultKeychain.endInWholeProcess() } }
+    return try await DefaultKeychain.using(client, isolation: isolation, body)
+  }
+
+  private static func beginInWholeProcess(_ client: KeychainClient) throws(PhoneError) {
+    guard DefaultKeychain.beginInWholeProcess(client) else {
+      throw PhoneError(
+        .processInUse, .busy, "another phone is running in the whole process",
+        "a keychain call on a queue or in a detached task can use only one phone",
+        advice: "put such tests into one @Suite(.serialized), or wrap the queue's code in "
+          + "DefaultKeychain.using(phone.client())")
+    }
   }
 
   /// The app that a test means.

@@ -22,6 +22,8 @@ public struct PhoneError: ExplainedError {
     case noSuchApp
     /// The phone has several apps, or none, and the test says of none that it runs.
     case appNotNamed
+    /// Another phone's `run` has the whole process.
+    case processInUse
     /// The phone has changed since the move was decided.
     case outdatedMove
     /// The restore did not do what the move had said.

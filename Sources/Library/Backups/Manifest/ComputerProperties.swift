@@ -51,21 +51,34 @@ package struct ComputerProperties: Sendable {
     byteCount = bytes.count
   }
 
-  /// Names from the store, by identifier.
-  ///
-  /// All that is read for it is no longer than the file itself: apps that share one list may go without a name.
-  package var storeNames: [String: String] {
-    var names: [String: String] = [:]
-    var remaining = byteCount
-    for (identifier, bytes) in metadata where bytes.count <= remaining {
-      remaining -= bytes.count
-      guard let list = try? Self.metadata(bytes), let name = list["itemName"]?.stringValue, !name.isEmpty else {
-        continue
-      }
-      names[identifier] = name
-    }
-    return names
+  /// What the App Store says of an app.
+  package struct StoreApp: Sendable, Hashable {
+    /// The app's name; `nil` if there is none. Untrusted.
+    package let name: String?
+    /// The store's number of the app's category, such as 6015 for Finance; `nil` if there is none.
+    package let genre: Int64?
   }
+
+  /// The most apps whose metadata is read.
+  static let maximumAppCount = 10_000
+
+  /// Returns what the store says of each app, by the app's identifier.
+  ///
+  /// The metadata that is read is no longer than the file itself: apps that share one list may go without a name.
+  package var storeApps: [String: StoreApp] {
+    var apps: [String: StoreApp] = [:]
+    var remaining = byteCount
+    for (identifier, bytes) in metadata.prefix(Self.maximumAppCount) where bytes.count <= remaining {
+      remaining -= bytes.count
+      guard let list = try? Self.metadata(bytes) else { continue }
+      let name = list["itemName"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
+      apps[identifier] = StoreApp(name: name, genre: list["genreId"]?.integerValue)
+    }
+    return apps
+  }
+
+  /// The names of apps in the store, by identifier.
+  package var storeNames: [String: String] { storeApps.compactMapValues(\.name) }
 
   private static func metadata(_ bytes: [UInt8]) throws(FormatError) -> PropertyDictionary? {
     (XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes, limits: .small)).dictionaryValue

@@ -134,13 +134,10 @@ package struct BackupConversation {
   /// - Returns: The content of the response.
   private func perform(_ request: BackupRequest) throws(BackupServiceError) -> PropertyDictionary {
     let content = DeviceContent(device: device)
+    if let kind = request.kind { device.note("\(kind.rawValue) of \(request.source) requested") }
     switch request.kind {
-    case .backup:
-      device.note("backup requested")
-      try BackupUpload(device, link, content).run()
-    case .restore:
-      device.note("restore of \(request.source) requested")
-      try restore(request, content)
+    case .backup: try BackupUpload(device, link, content).run()
+    case .restore: try restore(request, content)
     case .changePassword: try changePassword(request, content)
     case .info, .list, .unback, .extract:
       return try ClientBackup(device, link, content).perform(request)

@@ -28,22 +28,32 @@ struct PairingFile: Sendable {
   ///
   /// - Returns: `nil` if it is not one.
   init?(_ bytes: [UInt8]) {
-    guard let root = (try? BinaryPlist.decode(bytes))?.dictionaryValue, root["Format"]?.stringValue == Self.format,
-      let key = root["PrivateKey"]?.dataValue, let publicKey = root["PublicKey"]?.dataValue
+    guard var root = (try? BinaryPlist.decode(bytes))?.dictionaryValue, root["Format"]?.stringValue == Self.format,
+      var key = root["PrivateKey"]?.dataValue, let publicKey = root["PublicKey"]?.dataValue
     else { return nil }
     privateKey = SensitiveBytes(copying: key)
     self.publicKey = publicKey
     pairings = (root["Pairings"]?.arrayValue ?? []).compactMap { $0.dictionaryValue.flatMap(Pairing.init(stored:)) }
     pairRecord = root["PairRecord"]?.dataValue
+    // The list shares the key's bytes, which are overwritten in place only if they have one owner.
+    root = [:]
+    key.withUnsafeMutableBytes { wipe($0) }
   }
 
+  /// Returns the bytes of the stored file. The caller overwrites them after use.
   func encoded() throws(FormatError) -> [UInt8] {
+    var key = privateKey.withBytes { Array($0) }
+    defer { key.withUnsafeMutableBytes { wipe($0) } }
+    return try BinaryPlist.encode(.dictionary(root(withKey: key)))
+  }
+
+  private func root(withKey key: [UInt8]) -> PropertyDictionary {
     var root: PropertyDictionary = [
-      "Format": .string(Self.format), "PrivateKey": .data(privateKey.withBytes { Array($0) }),
-      "PublicKey": .data(publicKey), "Pairings": .array(pairings.map { .dictionary($0.stored) }),
+      "Format": .string(Self.format), "PrivateKey": .data(key), "PublicKey": .data(publicKey),
+      "Pairings": .array(pairings.map { .dictionary($0.stored) }),
     ]
     root["PairRecord"] = pairRecord.map { .data($0) }
-    return try BinaryPlist.encode(.dictionary(root))
+    return root
   }
 
   /// Adds a pairing in the place of an earlier one with its name. If there are too many, the oldest goes.

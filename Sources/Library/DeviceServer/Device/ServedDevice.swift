@@ -15,7 +15,7 @@ package final class ServedDevice: Sendable {
   package let sharedFiles = SharedFiles()
   /// The number of PBKDF2 iterations of encrypted backups.
   package let rounds: Int
-  let claim: ServingClaim
+  package let claim: ServingClaim
   private let log: @Sendable (String) -> Void
   private let pairingLock = Locked(())
   private let isWorking = Locked(false)
@@ -73,8 +73,9 @@ package final class ServedDevice: Sendable {
   }
 
   private func readPairings() throws(WireError) -> PairingFile {
-    let bytes: [UInt8]?
+    var bytes: [UInt8]?
     do throws(KeyhaulError) { bytes = try claim.pairings() } catch { throw failure(error) }
+    defer { bytes?.withUnsafeMutableBytes { wipe($0) } }
     if let bytes, let file = PairingFile(bytes) { return file }
     if bytes != nil { note("its pairings cannot be read; every computer has to pair again") }
     do throws(CertificateError) {
@@ -88,8 +89,9 @@ package final class ServedDevice: Sendable {
   }
 
   private func write(_ file: PairingFile) throws(WireError) {
-    let bytes: [UInt8]
+    var bytes: [UInt8]
     do throws(FormatError) { bytes = try file.encoded() } catch { throw WireError(.closed, error.reason) }
+    defer { bytes.withUnsafeMutableBytes { wipe($0) } }
     do throws(KeyhaulError) { try claim.replacePairings(bytes) } catch { throw failure(error) }
   }
 

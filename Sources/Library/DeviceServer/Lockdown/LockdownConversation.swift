@@ -63,6 +63,7 @@ package struct LockdownConversation {
   /// - Throws: `.closed` if the device's files cannot be read or written.
   package mutating func step(for request: PropertyDictionary) throws(WireError) -> Step {
     let name = request["Request"]?.stringValue ?? ""
+    device.note("lockdown: \(Self.summary(of: request))")
     var answer: PropertyDictionary = ["Request": .string(name)]
     func failed(_ error: String) -> Step {
       var answer = answer
@@ -121,6 +122,14 @@ package struct LockdownConversation {
     case "Goodbye": return .end(answer)
     default: return failed("UnknownRequest")
     }
+  }
+
+  private static let maximumLoggedCount = 64
+
+  /// The name of a request, and the domain, key or service that it names. No other value goes into the log.
+  static func summary(of request: PropertyDictionary) -> String {
+    ["Request", "Domain", "Key", "Service"].compactMap { request[$0]?.stringValue?.prefix(maximumLoggedCount) }
+      .joined(separator: " ")
   }
 
   private func startService(

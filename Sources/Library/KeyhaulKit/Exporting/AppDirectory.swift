@@ -1,5 +1,6 @@
 package import Backups
 import Basics
+import KeychainFormats
 package import VirtualDevice
 
 /// Which app an item belongs to, as far as its access group and a list of apps say.
@@ -8,7 +9,7 @@ package struct AppName: Sendable, Hashable {
   package enum Kind: Sendable, Hashable {
     /// An app, by the name or the identifier that a list of apps gives it.
     case app
-    /// An identifier that stands in the access group, of an app that no list knows.
+    /// An access group of a team, which is not the identifier of an app in the list. Any app of the team may use it.
     case identifier
     /// An access group that is not an app's, such as the system's.
     case group
@@ -20,8 +21,10 @@ package struct AppName: Sendable, Hashable {
 
   /// How much is known of the app.
   package let kind: Kind
-  /// Hostile: it comes out of a backup. Empty where it is unnamed or unknown.
+  /// Untrusted, because it comes from a backup. Empty if the app is unnamed or unknown.
   package let text: String
+  /// The team whose prefix the access group has; `nil` unless the kind is `identifier`.
+  package var team: String?
 
   /// Whether anything says whose the item is.
   package var isKnown: Bool {
@@ -45,7 +48,8 @@ package struct AppName: Sendable, Hashable {
   /// As reports say it.
   package var words: String {
     switch kind {
-    case .app, .identifier: text
+    case .app: text
+    case .identifier: team.map { "\(text) (team \($0))" } ?? text
     case .group: isApples ? "iOS (group \(text))" : "group \(text)"
     case .unnamed: "(names no app)"
     case .unknown: "(encrypted)"
@@ -55,21 +59,42 @@ package struct AppName: Sendable, Hashable {
 
 /// The apps of a device or a backup, to name items by.
 ///
-/// Nothing is guessed: an app is named where a list knows it, else by the identifier in the access group, else the group
-/// is shown as it is.
+/// An app is named only if its access group proves it: the group is the app's own identifier after a team's prefix, or a
+/// group that the app's entry lists. Otherwise the group is shown with its team.
+///
+/// Source: Apple, "Sharing access to keychain items among a collection of apps" (the application identifier is an access
+/// group of its app).
 public struct AppDirectory: Sendable {
   private var namesByGroup: [String: [String]] = [:]
   private var namesByIdentifier: [String: String] = [:]
+  /// The installed apps that are not Apple's, by name.
+  package private(set) var installed: [InstalledApp] = []
 
   /// The apps of a virtual device, which say their groups themselves.
   package init(_ apps: [DeviceApp]) {
     for app in apps { for group in app.accessGroups { namesByGroup[group, default: []].append(app.name) } }
+    installed = InstalledApp.sorted(
+      apps.map { app in
+        let identifier = app.accessGroups.lazy.compactMap(Self.identifier).first ?? app.name
+        return InstalledApp(identifier: identifier, name: app.name, genre: nil)
+      })
   }
 
   /// The apps that a backup lists.
   ///
-  /// - Parameter names: What the apps are called, by their identifiers; where a backup knows no more, the identifier.
-  package init(installed names: [String: String]) { namesByIdentifier = names }
+  /// - Parameters:
+  ///   - names: The names of the apps by their identifiers; the identifier if no name is known.
+  ///   - apps: The apps that the user installed.
+  ///   - groups: The app groups that an app's entry names, by the app's identifier.
+  package init(
+    installed names: [String: String], apps: [InstalledApp] = [], groups: [String: [String]] = [:]
+  ) {
+    namesByIdentifier = names
+    installed = InstalledApp.sorted(apps)
+    for (identifier, groups) in groups {
+      for group in groups { namesByGroup[group, default: []].append(names[identifier] ?? identifier) }
+    }
+  }
 
   /// The identifiers of a virtual device's apps, as far as their access groups name one.
   package static func identifiers(of apps: [DeviceApp]) -> [String] {
@@ -84,7 +109,7 @@ public struct AppDirectory: Sendable {
     if let names = namesByGroup[group] { return AppName(kind: .app, text: names.sorted().joined(separator: ", ")) }
     guard let identifier = Self.identifier(in: group) else { return AppName(kind: .group, text: group) }
     if let name = namesByIdentifier[identifier] { return AppName(kind: .app, text: name) }
-    return AppName(kind: .identifier, text: identifier)
+    return AppName(kind: .identifier, text: identifier, team: String(group.prefix(10)))
   }
 
   /// What stands behind the team's prefix of ten characters: `ABCDE12345.org.example.chat` is `org.example.chat`.
@@ -107,12 +132,47 @@ package enum InstalledApps {
   /// names in the App Store. The computer writes `Info.plist`; opening the backup reports one that cannot be parsed.
   package static func names(in archive: BackupArchive) -> [String: String] {
     var names: [String: String] = [:]
-    for entry in archive.manifest.others["Applications"]?.dictionaryValue?.entries ?? [] {
-      if let identifier = entry.key.stringValue { names[identifier] = identifier }
-    }
+    for entry in entries(in: archive) { if let identifier = entry.key.stringValue { names[identifier] = identifier } }
     guard let info = archive.computerProperties else { return names }
     for identifier in info.installed { names[identifier] = names[identifier] ?? identifier }
     names.merge(info.storeNames) { $1 }
     return names
+  }
+
+  /// Returns the apps of a backup: their names, their groups, and which of them the user installed.
+  ///
+  /// - Parameter domains: Returns the domains of the backup's files, such as `AppDomain-org.example.chat`. It is called
+  ///   only if neither property list names an app, because it reads the whole list of files.
+  package static func directory(of archive: BackupArchive, domains: () -> [String] = { [] }) -> AppDirectory {
+    var names = names(in: archive)
+    let info = archive.computerProperties
+    let store = info?.storeApps ?? [:]
+    var identifiers = Set(info?.installed ?? []).union(store.keys)
+    if identifiers.isEmpty {
+      identifiers = Set(entries(in: archive).filter(isApp).compactMap(\.key.stringValue))
+    }
+    if identifiers.isEmpty {
+      let prefix = "AppDomain-"
+      identifiers = Set(domains().lazy.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) })
+      for identifier in identifiers { names[identifier] = names[identifier] ?? identifier }
+    }
+    var groups = ComputerProperties.groups(in: archive.manifest.others["Applications"]?.dictionaryValue)
+    for (identifier, others) in info?.groups ?? [:] {
+      groups[identifier] = Array(Set(groups[identifier, default: []]).union(others))
+    }
+    let apps = identifiers.filter { !$0.hasPrefix("com.apple.") }.map { identifier in
+      InstalledApp(identifier: identifier, name: store[identifier]?.name, genre: store[identifier]?.genre)
+    }
+    return AppDirectory(installed: names, apps: apps, groups: groups)
+  }
+
+  private static func entries(in archive: BackupArchive) -> [PropertyDictionary.Entry] {
+    Array(archive.manifest.others["Applications"]?.dictionaryValue?.entries ?? [])
+  }
+
+  /// Whether an entry of `Manifest.plist` is an app's, and not that of an extension or of a group.
+  private static func isApp(_ entry: PropertyDictionary.Entry) -> Bool {
+    guard let content = entry.value.dictionaryValue?["ContainerContentClass"]?.stringValue else { return true }
+    return content == "Data/Application"
   }
 }

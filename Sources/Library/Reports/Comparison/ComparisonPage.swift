@@ -107,8 +107,10 @@ public struct ComparisonPage: HTMLPage {
     return WipeChecklist(
       phone: phone, target: document.target.name, isReturn: current.onSameDevice,
       backup: needsNew
-        ? .missing(command: Commands.backup(of: words.oldDevice, to: words.newBackup)) : .good(word: words.source),
-      isOfBackup: isOfBackup,
+        ? .missing(
+          command: !isOfBackup || maker != nil ? Commands.backup(of: words.oldDevice, to: words.newBackup) : nil)
+        : .good(word: words.source),
+      gainedByPassword: isOfBackup ? comparison.advice.gainedByPassword : 0, isOfBackup: isOfBackup,
       losses: comparison.items.compactMap { item in
         item[best].reason.map { .init(index: item.index, identity: item.identity, reason: $0) }
       } + WipeChecklist.losses(of: maker, after: comparison.items.count), apps: apps

@@ -166,7 +166,7 @@ extension Flow.Origin {
   /// In words for one or two short lines.
   var lines: [String] {
     switch self {
-    case .app(let app): [app.words]
+    case .app(let app): app.team.map { [app.text, "team \($0)"] } ?? [app.words]
     case .system: [AppName.applesWords]
     case .otherApps(let count): ["\(HumanReadable.grouped(count)) other apps"]
     case .noApp: ["of no named app"]

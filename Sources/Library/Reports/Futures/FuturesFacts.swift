@@ -17,6 +17,8 @@ public struct FuturesFacts: Sendable {
   package var protection: String?
   /// What of the backup is not as a device leaves it.
   package var findings: [PlanDocument.Finding] = []
+  /// Whether opening the backup found damage, which may be other than unreadable items.
+  package var isDamaged = false
   /// What the commands call source and backups.
   let words: CommandWords
 
@@ -153,11 +155,14 @@ extension FuturesFacts {
   }
 
   /// What to do before the device is wiped, for either future.
-  var checklist: Checklist {
-    let brings = futures.comparison[RestoreSetting(hasPassword: true, onSameDevice: false)].arrives
-    let needsNew =
-      !isOfBackup || findings.obstacle != nil || maker?.since.isEmpty == false || (!futures.hasPassword && brings > 0)
+  ///
+  /// - Parameter showsAll: Whether every app has its own entry.
+  func checklist(showsAll: Bool) -> Checklist {
     let best = RestoreSetting(hasPassword: true, onSameDevice: false)
+    let without = RestoreSetting(hasPassword: futures.hasPassword, onSameDevice: false)
+    let gained = futures.comparison[best].arrives - futures.comparison[without].arrives
+    let needsNew =
+      !isOfBackup || findings.obstacle != nil || maker?.since.isEmpty == false || (!futures.hasPassword && gained > 0)
     let known = futures.comparison.items.compactMap { item in
       item[best].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }
     }
@@ -165,15 +170,89 @@ extension FuturesFacts {
     return WipeChecklist(
       phone: phone, target: "the new \(model)", isReturn: nil,
       backup: needsNew
-        ? .missing(command: Commands.backup(of: words.oldDevice, to: words.newBackup)) : .good(word: words.source),
-      isOfBackup: isOfBackup, losses: known + alone, apps: apps
+        ? .missing(command: isVirtual ? Commands.backup(of: words.oldDevice, to: words.newBackup) : nil)
+        : .good(word: words.source),
+      gainedByPassword: isOfBackup && !futures.hasPassword ? max(0, gained) : 0, isOfBackup: isOfBackup,
+      losses: known + alone, apps: apps, showsAll: showsAll
     ).checklist
+  }
+
+  /// Whether the device is a virtual one that is available, of which Keyhaul can make a backup.
+  var isVirtual: Bool { !isOfBackup || maker != nil }
+}
+
+extension FuturesFacts {
+  /// What a new device gets, in at most 15 words; it is the first line of every form of the report.
+  package var verdict: String {
+    let counts = counts(onSameDevice: false)
+    let (total, moving, unreadable) = (counts.total, counts.comesBack, counts.unreadable)
+    guard total > 0 else { return isOfBackup ? "The backup has no keychain items." : "There are no keychain items." }
+    let all = HumanReadable.grouped(total)
+    let staying = counts.lost - unreadable
+    func fitting(_ start: String, _ names: (String) -> String) -> String {
+      let ends = [phone, "the old \(model)"].map(names)
+      let fits = ends.first { end in
+        !phone.hasPrefix("the ") && (start + end).split(separator: " ").count <= Self.maximumVerdictWords
+          && (start + end).unicodeScalars.count <= Self.maximumVerdictLength
+      }
+      return start + (fits ?? names(""))
+    }
+    func rest(_ name: String) -> String {
+      let verb = staying == 1 ? "stays" : "stay"
+      return name.isEmpty
+        ? "\(HumanReadable.grouped(staying)) \(verb) behind" : "\(HumanReadable.grouped(staying)) \(verb) with \(name)"
+    }
+    switch (moving, staying, unreadable) {
+    case (total, _, _):
+      return total == 1
+        ? "The only keychain item reaches \(newPhone)." : "All \(all) keychain items reach \(newPhone)."
+    case (0, _, 0) where isForWantOfPassword:
+      let subject = total == 1 ? "The only keychain item does not reach" : "None of the \(all) keychain items reaches"
+      return "\(subject) \(newPhone)\(isOfBackup ? ": the backup has no password." : " without a backup password.")"
+    default:
+      let start =
+        "\(HumanReadable.grouped(moving)) of \(HumanReadable.count(total, "keychain item")) "
+        + "\(moving == 1 ? "reaches" : "reach") \(newPhone); "
+      guard unreadable > 0 else { return fitting(start) { rest($0) + "." } }
+      let lost = "\(HumanReadable.grouped(unreadable)) unreadable."
+      return staying == 0 ? start + lost : start + rest("") + ", " + lost
+    }
+  }
+
+  /// The most words of the verdict, and the most Unicode scalars.
+  private static let maximumVerdictWords = 15
+  private static let maximumVerdictLength = 100
+
+  /// What the verdict is about, for a reader who has never heard of keychain items.
+  package var meaning: String {
+    "A keychain item is a password, key or certificate of an app or of iOS. Photos, messages and app data are not "
+      + "counted here." + (isVirtual ? "" : " Many items of a real \(model) are iOS's own.")
+      + unusable(counts(onSameDevice: false))
+  }
+
+  /// The backup in a sentence or two: its origin, its protection and its state; `nil` of a device.
+  package var state: String? {
+    guard isOfBackup else { return nil }
+    let date = source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
+    let device = isRedacted ? "the old device" : source.deviceName ?? "the source device"
+    let start =
+      "The backup was made\(date) by \(Markup.shortened(device)), "
+      + "\(protection ?? (source.encrypted ? "with a password" : "without a password"))"
+    if let obstacle = findings.obstacle { return "\(start); \(obstacle)." }
+    let damaged = counts(onSameDevice: false).unreadable - (maker?.unreadable.count ?? 0)
+    if damaged > 0 { return "\(start); \(HumanReadable.count(damaged, "item")) cannot be read in this copy." }
+    if isDamaged { return "\(start); Keyhaul found damage in it." }
+    let unchecked = futures.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
+    guard unchecked > 0, !futures.triedHardware else { return "\(start). Keyhaul found no damage in its keychain." }
+    return unchecked == futures.comparison.items.count
+      ? "\(start). Keyhaul could not check its items: only that device can decrypt them."
+      : "\(start). Keyhaul found no damage in the items that it can decrypt."
   }
 }
 
 extension FuturesFacts {
-  /// What comes back and what is lost on either, in sentences; it stands first in every form of the report.
-  var verdict: String {
+  /// What comes back and what is lost on either, in sentences.
+  var details: String {
     let new = counts(onSameDevice: false)
     guard new.total > 0 else { return nothing }
     var sentences = [arrival(new) + unusable(new), self.return(counts(onSameDevice: true))]
@@ -254,9 +333,13 @@ extension FuturesFacts {
     return "\(start), judging by \(classes); this could not be checked.\(rest)"
   }
 
+  /// Whether the items stay only because the backup has no password.
+  private var isForWantOfPassword: Bool {
+    futures.items.contains { $0.reason == .backupNotEncrypted } && !futures.hasPassword && protection == nil
+  }
+
   private func cause(_ counts: MigrationFutures.Counts) -> String {
-    let isClosed = futures.items.contains { $0.reason == .backupNotEncrypted }
-    guard isClosed, !futures.hasPassword, protection == nil else { return "" }
+    guard isForWantOfPassword else { return "" }
     return isOfBackup ? "; the backup has no password" : " in a backup without a password"
   }
 

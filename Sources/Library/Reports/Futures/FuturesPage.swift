@@ -20,22 +20,30 @@ public struct FuturesPage: HTMLPage {
   ///
   /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
-    let title = "What is lost: \(Markup.shortened(facts.source.name))"
-    var frame = ReportPage(title: title, program: program, style: PageStyle.comparison)
+    let title = "What moves to \(facts.newPhone): \(Markup.shortened(facts.source.name))"
+    var frame = ReportPage(
+      title: title, program: program, style: PageStyle.flow + PageStyle.comparison + PageStyle.checklistFirst)
     if facts.isRedacted { frame.content = "Names are left out." }
     return try frame.html(
       body: { page in
         heading(&page)
+        tiles.write(to: &page)
+        if !facts.futures.planForNewDevice.decisions.isEmpty { FlowViews(facts).write(to: &page) }
         FindingSection(facts.findings).write(to: &page)
-        RestoreTable(facts).write(to: &page)
-        basis(&page)
+        facts.checklist(showsAll: true).write(to: &page)
         losses(&page)
-        facts.checklist.write(to: &page)
+        page.newLine()
+        page.element("section") { page in
+          page.element("h2", "A new device, or the same one")
+          RestoreTable(facts).write(to: &page)
+          basis(&page)
+        }
         PageTable(self).write(to: &page)
       },
       footer: { page in
         page.element("p") { page in
-          page.words("As of \(LongDateFormat.dateAndTime(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
+          page.words(
+            "As of \(LongDateFormat.dateAndTime(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
           page.element("code", facts.source.digest)
           page.words(".")
         }
@@ -44,21 +52,31 @@ public struct FuturesPage: HTMLPage {
 
   private func heading(_ page: inout Markup) {
     page.element("header") { page in
-      page.element("h1") { page in
-        page.words("What is lost: ")
-        page.name(facts.source.name)
-      }
+      page.element("h1", "Moving to \(facts.newPhone)")
       page.element("p", ["class": "verdict"], facts.verdict)
+      page.element("p", ["class": "facts"], facts.meaning)
       page.element("p", ["class": "facts"]) { page in
         page.words(facts.isOfBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(facts.source.name) }
         page.words(facts.isOfBackup ? origin : ", as a backup made now would contain it")
         let password = facts.source.encrypted ? "with a password" : "without a password"
-        page.words(", \(facts.protection ?? password).")
-        page.words(
-          " Both devices are assumed to be empty, unlocked and protected by a passcode. Nothing has been changed.")
+        page.words(", \(facts.protection ?? password). Nothing has been changed.")
       }
     }
+  }
+
+  /// The items by what a new device gets of them.
+  private var tiles: Tiles {
+    let counts = facts.counts(onSameDevice: false)
+    let never = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, words: "never in a backup") }
+    return Tiles(
+      tiles: [
+        .init(style: .moves, symbol: "+", count: counts.comesBack, words: "move to \(facts.newPhone)"),
+        .init(
+          style: .stays, symbol: "<", count: counts.staysBehind,
+          words: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
+        .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
+      ] + (never.map { [$0] } ?? []))
   }
 
   /// ", made 20 November 2026 at 18:04 UTC by old-phone"
@@ -69,7 +87,9 @@ public struct FuturesPage: HTMLPage {
   }
 
   private func basis(_ page: inout Markup) {
-    page.element("p", ["class": "more"], facts.basis)
+    page.element("p", ["class": "more"], "\(facts.details) \(facts.basis)")
+    page.element(
+      "p", ["class": "more"], "Both devices are assumed to be empty, unlocked and protected by a passcode.")
     if let maker = facts.maker { page.element("p", ["class": "more"], maker.statement) }
   }
 
@@ -108,6 +128,27 @@ public struct FuturesPage: HTMLPage {
         folding: ReasonCard.maximumListCount, to: &page)
     }
   }
+}
+
+extension FlowViews {
+  /// The picture of what moves to a new device: by app if items name theirs, else by kind; then by protection class.
+  fileprivate init(_ facts: FuturesFacts) {
+    let decisions = facts.futures.planForNewDevice.decisions
+    let knowsApps = decisions.contains { facts.apps.app(of: $0.identity).isKnown } && !facts.isRedacted
+    let axes: [Flow.Axis] = [knowsApps ? .app : .kind, .protection]
+    figures = axes.map { axis in
+      let flow = Flow(decisions, by: axis, apps: facts.apps, removedCount: 0)
+      return (axis: axis, figure: FlowFigure(flow, source: facts.phone, target: facts.newPhone, isReturn: false))
+    }
+  }
+}
+
+extension PageStyle {
+  /// On paper, the checklist follows the verdict.
+  fileprivate static let checklistFirst = """
+    @media print{main{display:flex;flex-direction:column}main>*{order:2}main>header{order:0}main>.checklist{order:1}}
+
+    """
 }
 
 extension PageTable {

@@ -28,7 +28,7 @@ extension StepList {
         steps: [
           Step(
             words: "Don't trust this backup: use the original from the source device, or make a new one.",
-            commands: [Commands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")])
+            commands: page.newBackup)
         ])
       return
     }
@@ -41,8 +41,8 @@ extension StepList {
     if facts.hasKeychain, !facts.isEncrypted, page.gainsByPassword {
       steps.append(
         Step(
-          words: "To move the keychain to another device, make a new backup with a password.",
-          commands: [Commands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")]))
+          words: "To move the keychain to another device, make a new backup with a password.", commands: page.newBackup)
+      )
     }
     if facts.hasKeychain, page.isCopyInClear {
       steps.append(
@@ -64,6 +64,12 @@ extension StepList {
 }
 
 extension InspectionPage {
+  /// How to make a new backup with a password: a command for a virtual device, the published steps for a real one.
+  fileprivate var newBackup: [String] {
+    guard facts.maker != nil else { return [Commands.explaining("backup-password")] }
+    return [Commands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")]
+  }
+
   /// Whether a restore may bring anything of it; where nothing opens yet, nobody knows.
   fileprivate var holdsRestorable: Bool { facts.items == nil || counts.anyDevice + counts.sameDevice > 0 }
 

@@ -10,6 +10,8 @@ struct Checklist {
     var items: [ItemWords] = []
     /// How many more there are than `items` names.
     var unnamedCount = 0
+    /// What the step consists of, a sentence each.
+    var details: [String] = []
     var commands: [String] = []
   }
 
@@ -69,7 +71,7 @@ struct Checklist {
       page.element("label", ["for": id]) { page in
         if !entry.name.isEmpty {
           page.element("b") { $0.name(entry.name) }
-          page.words(" ")
+          page.words(": ")
         }
         page.words(entry.words)
         if !entry.items.isEmpty {
@@ -81,6 +83,11 @@ struct Checklist {
             }
             if rest > 0 { page.words(" and \(HumanReadable.grouped(rest)) more") }
           }
+        }
+      }
+      if !entry.details.isEmpty {
+        page.element("div", ["class": "details"]) { page in
+          for detail in entry.details { page.element("p", detail) }
         }
       }
       if !entry.commands.isEmpty { StepList.write(entry.commands, to: &page) }

@@ -56,7 +56,7 @@ struct ReasonCard {
     }
   }
 
-  /// Names where there are any; of sealed items, whose names are sealed with them, only the numbers.
+  /// The names of items, and the number of items whose names are encrypted.
   private func list(_ page: inout Markup) {
     let named = items.filter { !$0.words.isSealed }
     let sealed = items.filter(\.words.isSealed)
@@ -67,15 +67,13 @@ struct ReasonCard {
         "\(HumanReadable.grouped(named.count - Self.maximumListCount)) more are in the table below."
       )
     }
-    let indexes = sealed.compactMap(\.index)
-    guard !indexes.isEmpty else { return }
-    let shown = indexes.prefix(Self.maximumListCount).map { HumanReadable.grouped($0) }
-    let rest = indexes.count - shown.count
-    let places = HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown)
+    guard !sealed.isEmpty else { return }
+    let subject =
+      sealed.count == 1 ? "The name of 1 item is" : "The names of \(HumanReadable.count(sealed.count, "item")) are"
     page.element(
       "p", ["class": "more"],
-      (indexes.count == 1 ? "Its name is encrypted too: item " : "Their names are encrypted too: items ") + places
-        + " of the backup.")
+      "\(subject) encrypted too, so Keyhaul cannot say which apps "
+        + "\(sealed.count == 1 ? "it belongs" : "they belong") to.")
   }
 }
 

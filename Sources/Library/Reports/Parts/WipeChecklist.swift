@@ -1,7 +1,7 @@
 import KeyhaulKit
 
-/// What to do before a phone is wiped, from what is known of its keychain: the backup, what has to be moved by hand while
-/// the phone still opens it, and where to sign in again.
+/// What to do before a phone is wiped, from what is known of its keychain: the backup, the apps to sign in to again or to
+/// move while the phone still works, and the other ways to the new phone.
 struct WipeChecklist {
   /// An item that the best backup there can be does not bring to where it should go.
   struct Loss {
@@ -14,8 +14,8 @@ struct WipeChecklist {
   enum BackupState {
     /// It is there, with a password or on its way back to its own phone; `word` is what a command calls it.
     case good(word: String)
-    /// One has to be made.
-    case missing(command: String)
+    /// One has to be made. The command is `nil` if the phone is a real one, of which Keyhaul makes no backup.
+    case missing(command: String?)
   }
 
   /// The phone that will be wiped, as far as anybody knows.
@@ -25,25 +25,31 @@ struct WipeChecklist {
   /// Whether they come back to the phone itself; `nil` if both are thought of.
   let isReturn: Bool?
   let backup: BackupState
+  /// The number of items that move only if the backup has a password.
+  let gainedByPassword: Int
   /// Whether the losses are those that a backup shows, which is not all that its phone has.
   let isOfBackup: Bool
   let losses: [Loss]
   let apps: AppDirectory
+  /// Whether each app has its own entry; otherwise apps with the same advice share one.
+  var showsAll = true
+
+  /// The most apps that are listed, and the most names of an entry, unless all are asked for.
+  private static let shortList = 3
+  /// The most columns of an app's name in a list of names.
+  private static let nameWidth = 30
 
   var checklist: Checklist {
-    Checklist(
-      title: "Before you wipe", name: phone,
-      note: "Print this list and tick off each step. No backup can restore what is lost with a wiped phone.",
+    let name = Markup.shortened(phone)
+    return Checklist(
+      title: "Before you erase", name: phone,
+      note: "Print this list and tick off each step. No backup can restore what is lost with an erased phone.",
       groups: [
         .init(title: "The backup", entries: backupEntries),
         .init(
-          title: "While \(Markup.shortened(phone)) still works",
-          note: isOfBackup ? UnseenItems.line : nil,
-          entries: entries(where: Self.isGuarded, Self.moving) + (isOfBackup ? [Self.unseen] : [])),
+          title: "Apps, while \(name) still works", note: isOfBackup ? UnseenItems.line : nil, entries: appEntries),
         .init(
-          title: isReturn == true
-            ? "After the restore" : "On \(Markup.shortened(target)), before you wipe the old phone",
-          entries: entries(where: { $0 == .deviceBound }) { _ in "Sign in or set it up again." } + accountEntries),
+          title: isReturn == true ? "After the restore" : "On \(Markup.shortened(target))", entries: accountEntries),
         .init(title: "Last of all", entries: last),
       ])
   }
@@ -55,25 +61,144 @@ struct WipeChecklist {
     }
   }
 
-  // MARK: Groups
+  // MARK: The backup
 
   private var backupEntries: [Checklist.Entry] {
     let damaged = losses.count(where: \.reason.isLostInThisCopy)
     var entries: [Checklist.Entry] =
       switch backup {
-      case .missing(let command):
-        [.init(words: "Make a backup with a password, and keep the password.", commands: [command])]
-      case .good(let word): [.init(words: "Check that the backup is intact.", commands: [Commands.verify(word)])]
+      case .missing(let command?):
+        [.init(words: "Make a backup with a password, and keep the password.\(gain)", commands: [command])]
+      case .missing(nil):
+        [
+          .init(
+            words: "Make a new backup with a password.\(gain)",
+            details: showsAll
+              ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts])
+                .map(\.words)
+              : PublishedStep.shortPasswordSteps)
+        ]
+      case .good(let word):
+        [.init(words: "Check that the backup is intact.", commands: [Commands.verify(word)])]
       }
     if damaged > 0, isOfBackup {
       entries.append(
         .init(
           words:
-            "Find another copy of the backup, or make a new one: \(HumanReadable.count(damaged, "item")) cannot be read "
-            + "in this one."))
+            "Find another copy of the backup, or make a new one: \(HumanReadable.count(damaged, "item")) cannot be "
+            + "read in this one."))
     }
     return entries
   }
+
+  /// " With it, 14 of these items would move."
+  private var gain: String {
+    switch gainedByPassword {
+    case 0: ""
+    case 1: " 1 of these items would then move."
+    default: " \(HumanReadable.grouped(gainedByPassword)) of these items would then move."
+    }
+  }
+
+  // MARK: Apps
+
+  /// The apps that lose items, then those of kinds that often keep secrets on their phone, then the rest as a number.
+  private var appEntries: [Checklist.Entry] {
+    let shares = shares
+    let named = shares.filter { !$0.name.isEmpty }
+    let shown = showsAll ? named[...] : named.prefix(Self.shortList)
+    var entries = shown.map(entry)
+    if shown.count < named.count {
+      let rest = named.count - shown.count
+      entries.append(
+        .init(words: "\(HumanReadable.count(rest, "more app")) \(rest == 1 ? "loses" : "lose") items (-v lists all)."))
+    }
+    // Without a password all names are encrypted, and the verdict counts the items already.
+    let isCounted = !showsAll && gainedByPassword > 0
+    entries += shares.filter { $0.name.isEmpty && !(isCounted && $0.isSealed) }.map(entry)
+    let listed = Set(named.map(\.name))
+    let others = apps.installed.filter { !listed.contains($0.name) }
+    for kind in AppKind.allCases {
+      let names = others.filter { $0.kind == kind }.map(\.name)
+      if let entry = entry(names, kind.action) { entries.append(entry) }
+    }
+    let rest = others.count { $0.kind == nil }
+    if rest > 0 {
+      let noun = apps.installed.count == rest ? "app" : "other app"
+      let names = others.filter { $0.kind == nil }.map { Self.short($0.name) }.joined(separator: ", ")
+      entries.append(
+        .init(
+          words: "\(HumanReadable.count(rest, noun)): Check that you can sign in"
+            + (showsAll ? ": \(names)." : " (-v lists all).")))
+    }
+    if isOfBackup, apps.installed.isEmpty { entries.append(Self.unseen) }
+    return entries
+  }
+
+  /// An entry for several apps of a kind; `nil` if there are none.
+  private func entry(_ names: [String], _ action: String) -> Checklist.Entry? {
+    guard !names.isEmpty else { return nil }
+    let limit = showsAll ? Checklist.maximumEntryCount : Self.shortList
+    let shown = names.prefix(limit).map(Self.short)
+    let rest = names.count - shown.count
+    return Checklist.Entry(
+      name: HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown), words: action)
+  }
+
+  /// A name in a list: without the subtitle that many apps have in the App Store, as in "Signal - Private Messenger".
+  private static func short(_ name: String) -> String {
+    let start = String(name.unicodeScalars.prefix(200))
+    let end = [" - ", " – ", " — ", ": ", " | "].compactMap { start.firstRange(of: $0)?.lowerBound }.min()
+    let title = end.map { String(start[..<$0]) } ?? name
+    return UntrustedText.shortened(title.isEmpty ? name : title, columns: nameWidth)
+  }
+
+  private static let unseen = Checklist.Entry(
+    words:
+      "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
+      + "phone?")
+
+  /// What an app loses.
+  private struct Share {
+    /// Empty for items that name no app.
+    let name: String
+    let losses: [Loss]
+    var isSealed: Bool { losses.allSatisfy { $0.identity.isSealed && $0.reason == .deviceBound } }
+  }
+
+  /// The losses that ask for something, by app: those with the most first. What names no app is one share.
+  private var shares: [Share] {
+    var shares: [String: [Loss]] = [:]
+    for loss in losses where Self.isGuarded(loss.reason) || loss.reason == .deviceBound {
+      let app = apps.app(of: loss.identity)
+      shares[!app.isKnown ? "" : app.isApples ? AppName.applesWords : app.words, default: []].append(loss)
+    }
+    return shares.map { (rank: ($0 == "" ? 1 : 0, -$1.count, $1[0].index), share: Share(name: $0, losses: $1)) }
+      .sorted { $0.rank < $1.rank }.map(\.share)
+  }
+
+  private func entry(_ share: Share) -> Checklist.Entry {
+    let reasons = Set(share.losses.map(\.reason))
+    let named = share.losses.map { ItemWords($0.identity, index: $0.index) }.filter { !$0.isSealed }
+    let kind = apps.installed.first { $0.name == share.name }?.kind
+    var words = [Self.moving(reasons)]
+    if reasons.contains(.deviceBound) {
+      words.append(
+        isReturn == true
+          ? "" : share.name.isEmpty ? "Sign in again where an app asks for it." : kind?.action ?? Self.signIn)
+    }
+    if share.name.isEmpty {
+      let count = share.losses.count
+      words.insert(
+        "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app"
+          + (named.isEmpty && showsAll ? ", because names are encrypted too." : "."), at: 0)
+    }
+    return Checklist.Entry(
+      name: share.name, words: words.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
+      unnamedCount: showsAll ? share.losses.count - named.count : 0)
+  }
+
+  private static let signIn = "Sign in or set it up again."
 
   /// What is in no backup, and nothing but its own phone opens.
   private static func isGuarded(_ reason: Reason) -> Bool {
@@ -88,67 +213,53 @@ struct WipeChecklist {
   private static func moving(_ reasons: Set<Reason>) -> String {
     var words: [String] = []
     if !reasons.isDisjoint(with: [.passcodeOnly, .needsAuthentication]) {
-      words.append("In the app, export or move the protected data.")
+      words.append("Export or move the protected data in the app.")
     }
     if reasons.contains(.hardwareKey) {
-      words.append(
-        "Make sure that you can register a new key. The old one works only on this phone, or with its "
-          + "smart card.")
+      words.append("Make sure that you can register a new key; the old one works only on this phone or its smart card.")
     }
     if reasons.contains(.appClip) { words.append("Install the full app, and check that it has the App Clip's data.") }
     return words.joined(separator: " ")
   }
 
-  private static let unseen = Checklist.Entry(
-    words:
-      "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
-      + "phone?")
+  // MARK: The new phone
 
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
-    let cloud = Checklist.Entry(
-      words: "If you use iCloud Keychain, enable it on the new phone and wait until your passwords have arrived.")
-    return [cloud]
-      + (shared > 0
-        ? [.init(words: "Sign in with the account that shares \(HumanReadable.count(shared, "item")).")] : [])
+    var entries: [Checklist.Entry] = []
+    if isReturn != true {
+      entries.append(
+        .init(
+          words: "iCloud Keychain and Quick Start also move items: \(Commands.explaining("new-phone"))",
+          details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.words) : []))
+      entries.append(.init(words: "Add your cards to Wallet again: they are in no backup."))
+    }
+    if shared > 0 {
+      entries.append(.init(words: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
+    }
+    return entries
   }
 
   private var last: [Checklist.Entry] {
-    let back = Checklist.Entry(
-      words: "You have a copy of the backup that is not on \(Markup.shortened(phone)), and you know its password.")
-    let away = Checklist.Entry(
-      words: "Every app that you need works on \(Markup.shortened(target)). Only then wipe the old phone.")
+    let name = Markup.shortened(phone)
+    let copy = "Keep a copy of the backup, and its password."
+    let away = "Erase \(name) only when every app that you need works on \(Markup.shortened(target))."
     return switch isReturn {
-    case true?: [back]
-    case false?: [away]
-    case nil: [back, away]
+    case true?: [.init(words: copy)]
+    case false?: [.init(words: away)]
+    case nil: [.init(words: "\(away) \(copy)")]
     }
   }
+}
 
-  // MARK: Apps
-
-  /// One entry for each app that loses something for such a reason, those with the most first; what says no app has one
-  /// together.
-  private func entries(
-    where isSelected: (Reason) -> Bool, _ words: (Set<Reason>) -> String
-  ) -> [Checklist.Entry] {
-    // What is Apple's stands together, and so does all that is nobody's.
-    var shares: [String: [Loss]] = [:]
-    for loss in losses where isSelected(loss.reason) {
-      let app = apps.app(of: loss.identity)
-      shares[!app.isKnown ? "" : app.isApples ? AppName.applesWords : app.words, default: []].append(loss)
-    }
-    let ranked = shares.map { name, losses in
-      (rank: (name.isEmpty ? 1 : 0, -losses.count, losses[0].index), name: name, losses: losses)
-    }
-    return ranked.sorted { $0.rank < $1.rank }.map { _, name, losses in
-      let named = losses.map { ItemWords($0.identity, index: $0.index) }.filter { !$0.isSealed }
-      let count = HumanReadable.count(losses.count, "item")
-      return Checklist.Entry(
-        name: name,
-        words: (!name.isEmpty ? "" : "\(count) \(losses.count == 1 ? "does" : "do") not name an app. ")
-          + words(Set(losses.map(\.reason))),
-        items: named, unnamedCount: losses.count - named.count)
+extension AppKind {
+  /// The one thing to do with apps of this kind before their phone is erased.
+  var action: String {
+    switch self {
+    case .authenticator: "Export the codes."
+    case .messenger: "Transfer the chats."
+    case .wallet: "Have the recovery phrase ready."
+    case .finance: "Register the new phone."
     }
   }
 }

@@ -55,6 +55,10 @@ private struct PlanSteps {
       default: " The \(HumanReadable.grouped(closed)) items held back only by the missing password can then move."
       }
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
+    guard isDevice || page.maker != nil else {
+      let steps = PublishedStep.passwordSteps.map(\.words).joined(separator: " ")
+      return .init(words: "\(what)\(carries) \(steps)", commands: [Commands.explaining("backup-password")])
+    }
     return .init(
       words: what + carries,
       commands: [Commands.backup(of: words.oldDevice, to: backup, withoutPassword: isPlain)])

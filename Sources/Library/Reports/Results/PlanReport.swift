@@ -103,6 +103,14 @@ package struct PlanReport {
       showsAll: showsAll)
   }
 
+  /// The verdict, which stands first, and an empty line.
+  package func verdictLines(style: TextStyle) -> [String] {
+    let verdict = PlanVerdict(
+      plan.summary, isOfBackup: source.isArchive, isReturn: plan.isSameDevice == true, target: target.name)
+    let text = style.adapted(UntrustedText.escaped(verdict.text))
+    return WordWrap.lines(of: text, columns: style.width).map { style.painted($0, .bold) } + [""]
+  }
+
   /// The lines above the groups.
   package func heading(style: TextStyle) -> [String] {
     let policy =
@@ -168,7 +176,7 @@ package struct PlanReport {
     return (
       "no item in \(source.name) can move to \(target.name)",
       "a backup without a password can be decrypted only on \(source.sourceDevice)",
-      "make a new backup of \(source.sourceDevice) with a password"
+      "make a new backup of \(source.sourceDevice) with a password: \(Commands.explaining("backup-password"))"
     )
   }
 

@@ -1,7 +1,7 @@
 package import KeyhaulKit
 
-/// The two futures of a keychain as text: the verdict, the counts of both, what is lost and why, what to do before the
-/// device is wiped.
+/// The outlook of a keychain as text: the verdict, its meaning, the state of the backup and what to do; with `-v` also the
+/// counts for a new device and for the same one, and every item.
 package struct FuturesText {
   private let facts: FuturesFacts
   /// Every item, however many.
@@ -13,14 +13,23 @@ package struct FuturesText {
   }
 
   package func lines(style: TextStyle) -> [String] {
-    func wrapped(_ text: String, _ label: String = "") -> [String] {
-      WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
-    }
-    var lines = wrapped("What is lost: \(facts.source.name)") + wrapped(origin, "  ")
-    if let obstacle = facts.findings.obstacle { lines += wrapped(obstacle, "  ") }
-    lines.append("")
-    lines += wrapped(facts.verdict).map { style.painted($0, .bold) } + [""]
-    lines += table.lines(style: style) + [""] + wrapped(facts.basis)
+    func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
+    var lines = wrapped(facts.verdict).map { style.painted($0, .bold) } + [""]
+    lines += wrapped([facts.meaning, facts.state].compactMap(\.self).joined(separator: " ")) + [""]
+    lines += facts.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
+    if showsAll { lines += details(style) }
+    if facts.isOfBackup { lines += UnseenItems.lines(style: style) }
+    return lines
+      + wrapped(
+        showsAll
+          ? "To see one restore in detail: \(Commands.plan(facts.words.source, onto: "DEVICE"))"
+          : "All items, their classes and how they were checked: add -v")
+  }
+
+  /// The counts on both devices, how they are known, and every item with its reason.
+  private func details(_ style: TextStyle) -> [String] {
+    func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
+    var lines = wrapped(facts.details) + [""] + table.lines(style: style) + [""] + wrapped(facts.basis)
     if let maker = facts.maker { lines += wrapped(maker.statement) }
     lines.append("")
     for group in facts.losses + facts.warned + (facts.arriving.items.isEmpty ? [] : [facts.arriving]) {
@@ -29,23 +38,10 @@ package struct FuturesText {
     if facts.futures.items.contains(where: { $0.identity.isSealed && $0.index != nil && $0.reason?.isDamage != true }) {
       lines += wrapped("An encrypted item's name is encrypted too; its number is its position in the backup.") + [""]
     }
-    lines += facts.checklist.lines(style: style)
-    if facts.isOfBackup { lines += UnseenItems.lines(style: style) + [""] }
     return lines
-      + wrapped(
-        "To see one restore in detail: \(Commands.plan(facts.words.source, onto: "DEVICE"))")
   }
 
-  private var origin: String {
-    let count = HumanReadable.count(facts.futures.comparison.items.count, "item")
-    guard facts.isOfBackup else {
-      return "as backed up now, \(facts.source.encrypted ? "with" : "without") a password · \(count)"
-    }
-    let date = facts.source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
-    let device = facts.source.deviceName ?? "the source device"
-    return "made\(date) by \(facts.isRedacted ? "the old device" : device) · "
-      + "\(facts.protection ?? (facts.source.encrypted ? "encrypted" : "no password")) · \(count)"
-  }
+  private func shown(_ text: String, _ style: TextStyle) -> String { style.adapted(UntrustedText.escaped(text)) }
 
   /// Where nobody knows what never entered the backup, no 0 stands for it.
   private var table: Table {
@@ -77,12 +73,12 @@ package struct FuturesText {
 
   private func lines(of group: FuturesFacts.Group, _ style: TextStyle) -> [String] {
     let head = style.adapted(UntrustedText.escaped("\(group.title) (\(HumanReadable.grouped(group.items.count)))"))
-    var lines = [head]
+    var lines = WordWrap.lines(of: head, columns: style.width)
+    for index in lines.indices { lines[index] = style.painted(lines[index], Self.color(of: group.style)) }
     let fact = group.reason.map { "\($0.rawValue): \($0.explanation.headline)" } ?? group.fact
     if let fact {
-      lines = WordWrap.labeled(head + "  ", style.adapted(UntrustedText.escaped(fact)), columns: style.width)
+      lines += WordWrap.labeled("    ", style.adapted(UntrustedText.escaped(fact)), columns: style.width)
     }
-    if let first = lines.first { lines[0] = style.painted(first, Self.color(of: group.style)) }
     let items = ReportItemTable(
       group.items, showsAll: showsAll,
       seal: { $0.identity.isSealed ? .init(kind: $0.identity.kind, protection: $0.protection) : nil },

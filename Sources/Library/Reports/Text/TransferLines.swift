@@ -64,30 +64,34 @@ extension MakerItems {
 
 extension Checklist {
   /// The list with a box to tick before each entry.
-  func lines(style: TextStyle) -> [String] {
+  ///
+  /// - Parameter isShort: Whether to leave out the titles of groups and the names of items.
+  func lines(style: TextStyle, isShort: Bool) -> [String] {
     let groups = groups.filter { !$0.entries.isEmpty }
     guard !groups.isEmpty else { return [] }
-    let head = style.adapted(UntrustedText.escaped(name.isEmpty ? title : "\(title) \(name)"))
-    return [style.painted(head, .bold)]
+    let head = style.adapted(UntrustedText.escaped(name.isEmpty ? title : "\(title) \(Markup.shortened(name))"))
+    return WordWrap.lines(of: head, columns: style.width).map { style.painted($0, .bold) }
       + groups.flatMap { group in
-        ["  " + style.adapted(UntrustedText.escaped(group.title))]
-          + group.entries.prefix(Self.maximumEntryCount).flatMap { lines(of: $0, style) }
+        (isShort ? [] : ["  " + style.adapted(UntrustedText.escaped(group.title))])
+          + group.entries.prefix(Self.maximumEntryCount).flatMap { lines(of: $0, style, isShort: isShort) }
           + more(group.entries.count - Self.maximumEntryCount, style)
       } + [""]
   }
 
-  private func lines(of entry: Entry, _ style: TextStyle) -> [String] {
+  private func lines(of entry: Entry, _ style: TextStyle, isShort: Bool) -> [String] {
+    let indent = isShort ? "  " : "    "
     let text = entry.name.isEmpty ? entry.words : "\(Markup.shortened(entry.name)): \(entry.words)"
     let named = entry.items.prefix(Self.maximumNameCount).map { [$0.name, $0.account].compactMap(\.self) }
     let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
     let names =
       named.map { Markup.shortened($0.joined(separator: " · ")) }
       + (rest > 0 ? ["\(HumanReadable.grouped(rest)) more"] : [])
-    let isNamed = !entry.items.isEmpty
-    return ([("    [ ] ", text)] + (isNamed ? [("        ", names.joined(separator: ", "))] : []))
-      .flatMap { label, words in
-        WordWrap.labeled(label, style.adapted(UntrustedText.escaped(words)), columns: style.width)
-      } + entry.commands.map { "        " + style.adapted(UntrustedText.escaped($0)) }
+    let texts =
+      [("\(indent)[ ] ", text)] + (entry.items.isEmpty ? [] : [("\(indent)    ", names.joined(separator: ", "))])
+      + entry.details.map { ("\(indent)    ", $0) }
+    return texts.flatMap { label, words in
+      WordWrap.labeled(label, style.adapted(UntrustedText.escaped(words)), columns: style.width)
+    } + entry.commands.map { "\(indent)    " + style.adapted(UntrustedText.escaped($0)) }
   }
 
   private func more(_ count: Int, _ style: TextStyle) -> [String] {

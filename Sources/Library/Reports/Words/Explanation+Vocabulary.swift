@@ -7,6 +7,7 @@ extension Explanation {
       effect: "Even if every item of a backup moves, these items do not. A report on the device itself lists them.",
       action: UnseenItems.guidance,
       source: "Apple securityd, SecItemDb.c (SecServerCopyKeychainPlist, s3dl_export_row)"),
+    PublishedStep.backupPassword, PublishedStep.newPhone,
     Explanation(
       id: "source-device", headline: "the device that made the backup, or whose keychain is reported",
       rule: "Info.plist names the source device of a backup, but only the device's hardware key proves it.",

@@ -283,6 +283,7 @@ class Futures(Answer):
     tried_hardware: bool
     futures: tuple[Future, ...]
     items: tuple[FutureItem, ...]
+    details: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

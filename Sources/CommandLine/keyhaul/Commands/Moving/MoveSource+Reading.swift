@@ -2,13 +2,16 @@ import KeyhaulKit
 import Reports
 
 extension MoveSource {
-  init(_ named: NamedArchive) {
-    self.init(
-      named.archive, name: named.name, apps: AppDirectory(installed: InstalledApps.names(in: named.archive)))
+  /// - Parameter fileList: The backup's files, whose domains name the apps if no property list does.
+  init(_ named: NamedArchive, fileList: FileList? = nil) {
+    let apps = InstalledApps.directory(of: named.archive) {
+      (try? fileList?.listing().rowCountByDomain.keys.sorted()) ?? []
+    }
+    self.init(named.archive, name: named.name, apps: apps)
   }
 
   init(_ named: NamedArchive, namesFrom opened: ArchiveUnlocker.OpenedForDevice) {
-    self.init(named)
+    self.init(named, fileList: opened.archive.fileList)
     let archive = opened.archive
     findings = archive.findings
     lostKinds = archive.items.filter { archive.reason(of: $0)?.isDamage == true }.map(\.kind)
@@ -62,7 +65,7 @@ extension PlanReport {
   func say(in session: Session) throws(CommandFailure) {
     if let warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
     let style = session.resultStyle
-    for line in heading(style: style) { try session.say(line) }
+    for line in verdictLines(style: style) + heading(style: style) { try session.say(line) }
     try session.say()
     let text = text(showsAll: session.common.verbose > 0)
     for line in text.legend(style: style) { try session.say(line) }

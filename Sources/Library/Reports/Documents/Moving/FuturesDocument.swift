@@ -12,13 +12,15 @@ package struct FuturesDocument {
     let futures = facts.futures
     var fields: [(String, JSONValue)] = [
       ("format", "migration-futures/1"), ("made", .string(facts.made)), ("source", facts.source.json),
-      ("verdict", .string(facts.verdict)), ("basis", .string(facts.basis)),
+      ("verdict", .string(facts.verdict)), ("details", .string(facts.details)), ("basis", .string(facts.basis)),
       ("tried_hardware", .boolean(futures.triedHardware)), ("futures", .array(settings.map(json))),
       ("items", .each(futures.comparison.items, json)),
     ]
     if !facts.findings.isEmpty { fields.append(("findings", .array(facts.findings.map(\.json)))) }
     if let maker = facts.maker { fields.append(("not_in_backup", PlanDocument.NotInBackup(maker).json)) }
-    fields.append(("before_wiping", .array(facts.checklist.groups.filter { !$0.entries.isEmpty }.map(Self.json))))
+    let groups = facts.checklist(showsAll: true).groups.filter { !$0.entries.isEmpty }
+    fields.append(("before_wiping", .array(groups.map(Self.json))))
+    if !facts.apps.installed.isEmpty { fields.append(("apps", .array(facts.apps.installed.map(Self.json)))) }
     if facts.isOfBackup { fields.append(UnseenItems.field) }
     if facts.isRedacted { fields.append(("redacted", .boolean(true))) }
     return .object(fields)
@@ -60,6 +62,10 @@ package struct FuturesDocument {
       ])
   }
 
+  private static func json(_ app: InstalledApp) -> JSONValue {
+    ["identifier": .string(app.identifier), "name": .string(app.name), "kind": .text(app.kind?.rawValue)]
+  }
+
   private static func json(_ group: Checklist.Group) -> JSONValue {
     [
       "title": .string(group.title),
@@ -68,6 +74,7 @@ package struct FuturesDocument {
           [
             "about": .text(entry.name.isEmpty ? nil : entry.name), "do": .string(entry.words),
             "items": .count(entry.items.count + entry.unnamedCount),
+            "details": .array(entry.details.map { .string($0) }),
             "commands": .array(entry.commands.map { .string($0) }),
           ]
         }),

@@ -185,7 +185,8 @@ extension PageStyle {
     .checklist label{cursor:pointer}
     .checklist :checked+label{color:var(--soft);text-decoration:line-through}
     .checklist small{color:var(--soft);display:block;font-size:.85rem}
-    .checklist li pre{grid-column:2}
+    .checklist li pre,.checklist .details{grid-column:2}
+    .checklist .details{color:var(--soft);font-size:.93rem}
     .next pre,.checklist pre{background:var(--code);border-radius:.5rem;margin-top:.5rem;padding:.6rem .9rem;white-space:pre-wrap}
     .next pre code,.checklist pre code{background:none;display:block;padding:0 0 0 1.5em;text-indent:-1.5em}
     .next pre span,.checklist pre span{display:inline-block;max-width:100%;text-indent:0}

@@ -8,7 +8,7 @@ extension PlanCommand {
     for named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForFutures, _ word: String?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    var source = MoveSource(named)
+    var source = MoveSource(named, fileList: opened.archive.fileList)
     source.maker = opened.futures.maker
     BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
     let question = Question(
@@ -54,6 +54,7 @@ extension PlanCommand {
     let source = redact ? question.source.redacted : question.source
     facts.findings = source.shownFindings
     facts.protection = source.ownProtection
+    facts.isDamaged = question.isDamaged
     guard view == nil, expectations == nil else {
       let report = PlanReport(
         futures.planForNewDevice, of: question.source, ontoNew: facts.newPhone, made: made)

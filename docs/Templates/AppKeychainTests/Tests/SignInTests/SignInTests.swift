@@ -1,6 +1,8 @@
 import KeyhaulTesting
 import Testing
 
+@testable import SignIn
+
 @Test func newPhone() throws {
   let phone = try Phone()
   try phone.run { SignIn.remember() }

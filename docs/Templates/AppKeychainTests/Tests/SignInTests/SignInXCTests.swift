@@ -1,6 +1,8 @@
 import KeyhaulTesting
 import XCTest
 
+@testable import SignIn
+
 final class MovingToANewPhone: XCTestCase {
   func testSession() throws {
     let phone = try Phone()

@@ -1,0 +1,98 @@
+/// An app that was installed on a device when the device was backed up.
+package struct InstalledApp: Sendable, Hashable {
+  /// The app's bundle identifier. Untrusted, like the name.
+  package let identifier: String
+  /// The app's name in the App Store; the identifier if there is none.
+  package let name: String
+  /// Whether the app is of a kind that often keeps secrets on its device, and which; `nil` if nothing says so.
+  package let kind: AppKind?
+
+  /// Creates an app.
+  ///
+  /// - Parameters:
+  ///   - identifier: The app's bundle identifier.
+  ///   - name: The app's name in the App Store; `nil` if it is unknown.
+  ///   - genre: The store's number of the app's category; `nil` if it is unknown.
+  package init(identifier: String, name: String?, genre: Int64?) {
+    self.identifier = identifier
+    self.name = name ?? identifier
+    kind = AppKind(identifier: identifier, name: name, genre: genre)
+  }
+
+  /// Returns apps in the order of their names.
+  static func sorted(_ apps: [InstalledApp]) -> [InstalledApp] {
+    apps.map { (key: ($0.name.lowercased(), $0.identifier), app: $0) }.sorted { $0.key < $1.key }.map(\.app)
+  }
+}
+
+/// A kind of app that often keeps secrets which stay on their device.
+///
+/// An app's kind comes from its category in the App Store, its identifier, or words in its name or identifier. It says
+/// what to check, not what the app's items are.
+package enum AppKind: String, Sendable, CaseIterable {
+  case authenticator
+  case messenger
+  case wallet
+  case finance
+
+  /// The category Finance.
+  ///
+  /// Source: Apple, "Genre IDs Appendix" of the affiliate documentation (6015).
+  static let financeGenre: Int64 = 6015
+
+  /// Returns the kind of an app.
+  ///
+  /// - Parameters:
+  ///   - identifier: The app's bundle identifier.
+  ///   - name: The app's name in the App Store; `nil` if it is unknown.
+  ///   - genre: The store's number of the app's category; `nil` if it is unknown.
+  init?(identifier: String, name: String?, genre: Int64?) {
+    let identifier = String(identifier.unicodeScalars.prefix(Self.maximumLength)).lowercased()
+    let name = String((name ?? "").unicodeScalars.prefix(Self.maximumLength)).lowercased()
+    let words = Set((identifier + " " + name).split { !$0.isLetter && !$0.isNumber }.map(String.init))
+    let kinds: [AppKind] = [.authenticator, .messenger, .wallet]
+    let known = kinds.first { kind in
+      kind.identifiers.contains(identifier) || !kind.words.isDisjoint(with: words)
+        || kind.names.contains { name.hasPrefix($0) }
+    }
+    if let known {
+      self = known
+    } else if genre == Self.financeGenre || !AppKind.finance.words.isDisjoint(with: words) {
+      self = .finance
+    } else {
+      return nil
+    }
+  }
+
+  /// The part of a name that is searched for words, in scalars.
+  private static let maximumLength = 200
+
+  /// Words that the names of such apps contain.
+  private var words: Set<String> {
+    switch self {
+    case .authenticator: ["authenticator", "authy", "otp", "totp", "freeotp", "2fa", "2fas"]
+    case .messenger: ["messenger"]
+    case .wallet: ["wallet"]
+    case .finance: ["bank", "banking"]
+    }
+  }
+
+  /// Beginnings of the names of such apps.
+  private var names: [String] {
+    switch self {
+    case .authenticator: ["duo mobile"]
+    case .messenger, .wallet, .finance: []
+    }
+  }
+
+  /// Bundle identifiers of such apps, in lower case, for backups that name no apps.
+  ///
+  /// Source: the apps' entries in the App Store (388497605, 310633997, 686449807); Signal-iOS, `Signal.xcodeproj`.
+  private var identifiers: Set<String> {
+    switch self {
+    case .authenticator: ["com.google.authenticator"]
+    case .messenger: ["net.whatsapp.whatsapp", "ph.telegra.telegraph", "org.whispersystems.signal"]
+    case .wallet, .finance: []
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import KeyhaulKit
+
+/// A plan in one sentence, which is the first line of its report and of its page.
+struct PlanVerdict {
+  private let counts: MigrationPlan.Summary
+  private let isOfBackup: Bool
+  private let isReturn: Bool
+  private let target: String
+
+  /// Creates the verdict of a plan.
+  ///
+  /// - Parameters:
+  ///   - counts: The plan's items, counted.
+  ///   - isOfBackup: Whether the items are those of a backup, which may not have all items of its device.
+  ///   - isReturn: Whether the target is the source device.
+  ///   - target: The name of the target.
+  init(_ counts: MigrationPlan.Summary, isOfBackup: Bool, isReturn: Bool, target: String) {
+    (self.counts, self.isOfBackup, self.isReturn) = (counts, isOfBackup, isReturn)
+    self.target = Markup.shortened(target)
+  }
+
+  var text: String { arrival + Explanation.warned(counts.byWarning) + removal + "." }
+
+  private var removal: String {
+    guard counts.removed > 0 else { return "" }
+    let items = HumanReadable.count(counts.removed, "item")
+    let verb = counts.removed == 1 ? "is" : "are"
+    if counts.migrates == 0 { return "; a restore would only remove \(items) from it" }
+    return counts.staysBehind + counts.unreadable == 0
+      ? "; \(items) on the target \(verb) removed" : ", \(items) on the target \(verb) removed"
+  }
+
+  /// The place of all the items: a backup may not have everything that its device has.
+  private var place: String { isOfBackup ? " in the backup" : "" }
+
+  private var arrival: String {
+    let total = HumanReadable.grouped(counts.total)
+    switch (counts.migrates, counts.total) {
+    case (_, 0): return "There is nothing to move to \(target)"
+    case (0, _) where counts.byReason[.backupNotEncrypted] != nil:
+      return isOfBackup
+        ? "Nothing can move to \(target), because the backup has no password"
+        : "Nothing can move to \(target) in a backup without a password"
+    case (0, 1): return "The only item cannot move to \(target)"
+    case (0, _): return "None of the \(total) items can move to \(target)"
+    case (1, 1): return "The only item\(place) \(isReturn ? "is restored" : "moves") to \(target)"
+    case (counts.total, _): return "All \(total) items\(place) \(isReturn ? "are restored" : "move") to \(target)"
+    default:
+      let verb = counts.migrates == 1 ? (isReturn ? "is restored" : "moves") : isReturn ? "are restored" : "move"
+      let rest = [
+        counts.staysBehind == 0
+          ? nil : "\(HumanReadable.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",
+        counts.unreadable == 0 ? nil : "\(HumanReadable.grouped(counts.unreadable)) cannot be read",
+      ].compactMap(\.self)
+      return "\(HumanReadable.grouped(counts.migrates)) of \(total) items \(verb) to \(target); "
+        + rest.joined(separator: ", ")
+    }
+  }
+}

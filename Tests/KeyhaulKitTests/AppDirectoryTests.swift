@@ -1,0 +1,55 @@
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import KeyhaulKit
+
+@Suite("The apps of a backup")
+struct AppDirectoryTests {
+  private func app(_ group: String?, in directory: AppDirectory) -> AppName {
+    directory.app(of: ItemIdentity(sealed: .genericPassword, accessGroup: group))
+  }
+
+  private let directory = AppDirectory(
+    installed: ["org.example.chat": "Example Chat", "org.example.mail": "Example Mail", "org.example.tool": "Tool"],
+    groups: ["org.example.mail": ["group.org.example"], "org.example.tool": ["group.org.example"]])
+
+  @Test("A team's group with the identifier of an installed app is that app's")
+  func ownGroup() {
+    #expect(app("ABCDE12345.org.example.chat", in: directory).words == "Example Chat")
+  }
+
+  @Test(
+    "A group that no installed app proves to be its own is shown with its team, and called no app",
+    arguments: [
+      ("ABCDE12345.org.example.chat.shared", "org.example.chat.shared (team ABCDE12345)"),
+      ("ABCDE12345.org.example", "org.example (team ABCDE12345)"),
+      ("ABCDE12345.Org.Example.Chat", "Org.Example.Chat (team ABCDE12345)"),
+      ("group.org.example.chat", "group group.org.example.chat"), ("org.example.chat", "group org.example.chat"),
+      ("abcde12345.org.example.chat", "group abcde12345.org.example.chat"),
+    ])
+  func unproven(group: String, words: String) {
+    let app = app(group, in: directory)
+    #expect(app.words == words && app.kind != .app)
+  }
+
+  @Test("An app group belongs to all apps whose entries list it")
+  func appGroup() {
+    #expect(app("group.org.example", in: directory).words == "Example Mail, Tool")
+  }
+
+  @Test(
+    "An app's kind comes from its category, its identifier or a word of its name",
+    arguments: [
+      ("com.google.Authenticator", nil, nil, "authenticator"),
+      ("a.b", "Microsoft Authenticator", 6000, "authenticator"),
+      ("a.b", "Duo Mobile", 6000, "authenticator"), ("com.example.authenticator", nil, nil, "authenticator"),
+      ("org.whispersystems.signal", nil, nil, "messenger"), ("a.b", "Threema. The Secure Messenger", 6005, "messenger"),
+      ("a.b", "Trust: Crypto & Bitcoin Wallet", 6015, "wallet"), ("a.b", "PayPal", 6015, "finance"),
+      ("a.b", "Example Bank", nil, "finance"), ("a.b", "Instagram", 6005, nil), ("a.b", "Banknotes", 6012, nil),
+      ("a.b", nil, nil, nil), ("org.example.chat", "Chat", 6002, nil),
+    ] as [(String, String?, Int64?, String?)])
+  func kinds(identifier: String, name: String?, genre: Int64?, kind: String?) {
+    #expect(AppKind(identifier: identifier, name: name, genre: genre)?.rawValue == kind)
+  }
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Measure a backup of a served device by a client, beside a copy of the same bytes over a connection with TLS.
+
+    bench_clients.py PROGRAM [--items 5000] [--megabytes 200] [--rounds 3] [--before PROGRAM]
+
+The device has items with large secrets. `idevicebackup2` makes a full backup, encrypted with few iterations. The copy sends
+the files of that backup from one process to another over TLS on the loopback interface, and writes them to the disk. The
+programs take turns. Memory is the peak of the server over all of its backups. Exit 1 if a goal is missed. Linux.
+"""
+
+import json
+import pathlib
+import random
+import shutil
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from bench_data import parser, programs
+from figures import Figures
+from served_devices import ServedDevices, require
+
+PASSWORD = "correct horse"
+MAX_SECONDS, MAX_MEGABYTES = 15, 500
+
+
+def write_description(path, items, byte_count):
+    """Write the description of a device whose items have this many bytes of secrets in all."""
+    rng = random.Random("bench clients")
+    header = {
+        "format": "device-fixture/1", "seed": 7, "created": "2026-11-20T17:58:00Z",
+        "device": {"name": "large", "product_type": "iPhone15,2", "product_version": "18.1"},
+        "apps": [{"name": "app", "groups": ["ABCDE12345.org.example.app"]}]}
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write(json.dumps(header)[:-1] + ', "items": [')
+        for number in range(items):
+            item = {
+                "kind": "generic-password", "protection": "ak" if number % 2 else "ck",
+                "attributes": {
+                    "acct": f"person-{number}@example.org", "svce": f"service-{number}.example.org",
+                    "agrp": "ABCDE12345.org.example.app"},
+                # Half as many bytes as hexadecimal digits.
+                "secret": {"text": rng.randbytes(byte_count // items // 2).hex()}}
+            stream.write((",\n" if number else "") + json.dumps(item))
+        stream.write("]}")
+
+
+def copy_with_tls(folder, target, certificate):
+    """Send the files of a folder over TLS to a thread that writes them. Return the seconds and the bytes."""
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(certificate)
+    client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client_context.check_hostname, client_context.verify_mode = False, ssl.CERT_NONE
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def send():
+        with server_context.wrap_socket(listener.accept()[0], server_side=True) as connection:
+            for file in files:
+                with file.open("rb") as stream:
+                    while block := stream.read(1 << 18):
+                        connection.sendall(block)
+
+    started = time.perf_counter()
+    sender = threading.Thread(target=send)
+    sender.start()
+    count = 0
+    with client_context.wrap_socket(socket.create_connection(listener.getsockname())) as connection, target.open("wb") as out:
+        while block := connection.recv(1 << 18):
+            out.write(block)
+            count += len(block)
+    sender.join()
+    seconds = time.perf_counter() - started
+    require(count == sum(file.stat().st_size for file in files), "the copy is not whole")
+    target.unlink()
+    return seconds, count
+
+
+def peak_megabytes(process):
+    lines = pathlib.Path(f"/proc/{process}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
+
+
+def main():
+    arguments = parser(
+        "Measure a backup by a client, beside a copy of the same bytes.", rounds=3, items=5_000, megabytes=200).parse_args()
+    figures, seconds, copies, megabytes = Figures(), {}, [], {}
+    title = f"backup of {arguments.items:,} items and {arguments.megabytes} MB by idevicebackup2"
+    if not shutil.which("idevicebackup2"):
+        figures.unmeasured(title, "idevicebackup2 is missing")
+        return figures.finish()
+    with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as name:
+        folder = pathlib.Path(name)
+        description = folder / "large.json"
+        write_description(description, arguments.items, arguments.megabytes * 1_000_000)
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=copy", "-days", "2", "-keyout",
+             folder / "key", "-out", folder / "certificate"], check=True, stderr=subprocess.DEVNULL)
+        (folder / "copy.pem").write_bytes((folder / "key").read_bytes() + (folder / "certificate").read_bytes())
+        for name, program in programs(arguments).items():
+            (folder / name).mkdir()
+            devices = ServedDevices(str(program.resolve()), folder / name)
+            devices.keyhaul("device", "create", "large", "--from", str(description))
+            devices.serve("large")
+            backups, udid = folder / name / "backups", devices.udid("large")
+            backups.mkdir()
+            devices.client("idevicepair", "-u", udid, "pair")
+            devices.client("idevicebackup2", "-u", udid, "encryption", "on", PASSWORD, backups)
+            for _ in range(arguments.rounds):
+                shutil.rmtree(backups)
+                backups.mkdir()
+                started = time.perf_counter()
+                devices.client("idevicebackup2", "-u", udid, "backup", "--full", backups)
+                seconds.setdefault(name, []).append(time.perf_counter() - started)
+                took, count = copy_with_tls(backups, folder / "copy", folder / "copy.pem")
+                copies.append(took)
+            megabytes[name] = peak_megabytes(devices.server.pid)
+            require(count > arguments.megabytes * 1_000_000, f"the backup has only {count:,} bytes")
+            devices.verify(backups / udid, PASSWORD)
+            devices.stop()
+            shutil.rmtree(folder / name)
+    copy = statistics.median(copies)
+    for name, runs in seconds.items():
+        Figures.note(f"{name}: {', '.join(f'{run:.2f}' for run in runs)} s, {megabytes[name]:.0f} MB")
+    took = statistics.median(seconds["keyhaul"])
+    figures.at_most(
+        f"{title}: elapsed time", took, MAX_SECONDS, "s",
+        f"a copy of its {count / 1e6:.0f} MB over TLS: {copy:.2f} s, so {took / copy:.1f} times as long")
+    figures.at_most(f"{title}: peak memory of the server", megabytes["keyhaul"], MAX_MEGABYTES, "MB")
+    return figures.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

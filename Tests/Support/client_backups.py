@@ -1,0 +1,134 @@
+"""Compare the backups that clients of a served device wrote, and the devices that clients restored, with what they should be."""
+
+import collections
+import dataclasses
+import plistlib
+
+import interop
+from keychain_backup_reader import Backup
+
+# Each part in which a client's backup may differ from one of `keyhaul backup`, with the reason. Any other difference is a fault.
+NEW_KEYS = "each backup has new random keys"
+NEW_TIME = "each backup has its own time"
+OWN_INFO = "the client writes Info.plist itself"
+DIFFERENCES = {
+    "file Keyhaul.seal": "no iPhone writes a seal",
+    "Info.plist GUID": OWN_INFO,
+    "Info.plist Last Backup Date": NEW_TIME,
+    "Info.plist iTunes Files": OWN_INFO,
+    "Info.plist iTunes Settings": OWN_INFO,
+    "Info.plist iTunes Version": OWN_INFO,
+    "Manifest.plist BackupKeyBag": NEW_KEYS,
+    "Manifest.plist ManifestKey": NEW_KEYS,
+    "Manifest.plist Date": NEW_TIME,
+    "Status.plist Date": NEW_TIME,
+    "Status.plist UUID": "each backup has its own identifier",
+    "Manifest.db keychain-backup.plist digest": NEW_KEYS,
+    "Manifest.db keychain-backup.plist modified": NEW_TIME,
+    "Manifest.db keychain-backup.plist wrapped_key": NEW_KEYS,
+    "Manifest.db  modified": NEW_TIME,
+    "keychain keybag-uuid": NEW_KEYS,
+    "keychain blobs": NEW_KEYS,
+}
+
+
+def keychain_by_reader(folder, password):
+    """Return the keychain file of a backup as each published reader extracts it, by the reader's name."""
+    readers = ["pyiosbackup", "dissect.target"] + (["iphone_backup_decrypt"] if password else [])
+    name = f"{interop.KEYCHAIN_DOMAIN}/{interop.KEYCHAIN_PATH}"
+    return {reader: interop.ALL_READERS[reader](folder, password or "", folder.parent)[name][0] for reader in readers}
+
+
+def item_problems(expected, found):
+    """Return the differences of two lists of comparable items, without secrets. A list is empty if they are equal."""
+    left, right = ({interop.identity(item): item for item in group} for group in (expected, found))
+    problems = [f"missing: {name}" for name in sorted(left.keys() - right.keys())]
+    problems += [f"not expected: {name}" for name in sorted(right.keys() - left.keys())]
+    if len(left) != len(expected) or len(right) != len(found):
+        problems.append("two items have one identity")
+    for name in sorted(left.keys() & right.keys()):
+        problems += [f"{name}: {line}" for line in interop.item_differences(left[name], right[name], False)]
+    return problems
+
+
+def backup_items(folder, password, key):
+    """Return the items of a backup that a password and a hardware key decrypt, read by Python, for comparison."""
+    return interop.readable_items(Backup(folder, (password or "").encode(), key))
+
+
+def contents(folder, password, key):
+    """Return everything that a backup consists of, by the names of DIFFERENCES."""
+    backup = Backup(folder, (password or "").encode(), key)
+    found = {f"file {path.relative_to(folder)}": True for path in folder.rglob("*") if path.is_file()}
+    for name in ("Manifest.plist", "Status.plist", "Info.plist"):
+        for entry, value in plistlib.loads((folder / name).read_bytes()).items():
+            found[f"{name} {entry}"] = value
+    for (domain, path), (identifier, flags, record) in backup.files.items():
+        found[f"Manifest.db {path} row"] = (domain, identifier, flags)
+        for field, value in dataclasses.asdict(record).items():
+            found[f"Manifest.db {path} {field}"] = value
+    keychain = plistlib.loads(backup.keychain_file())
+    for table, entries in keychain.items():
+        if isinstance(entries, list):
+            found[f"keychain {table} references"] = [entry.get("v_PersistentRef") for entry in entries]
+        else:
+            found[f"keychain {table}"] = entries
+    found["keychain blobs"] = [
+        entry["v_Data"] for entries in keychain.values() if isinstance(entries, list) for entry in entries]
+    return found
+
+
+def content_differences(client, own):
+    """Return the names of the parts in which two backups differ."""
+    missing = object()
+    return sorted(
+        name for name in client.keys() | own.keys() if client.get(name, missing) != own.get(name, missing))
+
+
+# Restores
+
+def _text(value):
+    """Return an attribute as a plan shows it."""
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return "0x" + interop.typed_json.from_json(value).hex()
+    return value
+
+
+def shown(entry):
+    """Return what a plan shows of an item of a device, to find it in the plan's list of removed items."""
+    attributes = entry["attributes"]
+    return tuple(
+        [entry["kind"]] + [_text(attributes.get(code)) for code in ("labl", "acct", "svce", "srvr", "agrp")])
+
+
+def planned_items(plan, before, backup):
+    """Return the items that a device should have after a restore, for comparison.
+
+    `before` has the entries of the device's export, `backup` those of the backup's. They and the plan are JSON.
+    """
+    removed = collections.Counter(
+        tuple(item[name] for name in ("kind", "label", "account", "service", "server", "access_group"))
+        for item in plan["removed"])
+    expected = {}
+    # A plan does not show whether an item syncs. A restore removes no item that does.
+    for entry in sorted(before, key=lambda entry: entry["attributes"].get("sync", 0)):
+        if removed[shown(entry)]:
+            removed[shown(entry)] -= 1
+        else:
+            item = interop.program_item(entry)
+            expected[interop.identity(item)] = item
+    if any(removed.values()):
+        raise ValueError("the plan removes items that the device does not have")
+    entries = {entry["index"]: entry for entry in backup}
+    for decision in plan["items"]:
+        if decision["outcome"] == "migrates":
+            item = interop.program_item(entries[decision["index"]])
+            # The plan warns of an item that will sync: iOS adds the attribute, and the digest covers it.
+            if (decision.get("detail") or "").startswith("inferred-synchronizable"):
+                item[1].update(sync=1)
+                item[1].pop("sha1", None)
+            if decision["change"] != "keeps-existing" or interop.identity(item) not in expected:
+                expected[interop.identity(item)] = item
+    return list(expected.values())
