@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Development builds: environment variables and unsafe flags. A release has fixed values in place of these lines, because the package
-// manager refuses unsafe flags in a package that is used by version (packaging/make_release_tag.py).
+// Development builds: environment variables and unsafe flags. A release has fixed values in place of these lines, so that a package that
+// uses Keyhaul by version gets the same build in every environment (packaging/make_release_tag.py).
 let environment = Context.environment
 let optimizesSwift: [SwiftSetting] = [.unsafeFlags(["-O"])]
 let optimizesC: [CSetting] = [.unsafeFlags(["-O2"])]

@@ -3,9 +3,9 @@
 
     packaging/make_release_tag.py [--check]
 
-The Swift package manager refuses unsafe compiler flags in a package that is used by version, and a manifest that reads
-environment variables would change with the environment of the user. So the commit of the tag has another Package.swift:
-the lines between "Development builds" and "End of development builds" are replaced by fixed values. Otherwise the commit
+A manifest that reads environment variables builds other targets with other flags in another environment, also for a
+package that uses it by version. Swift 6.2 accepts unsafe compiler flags in such a package; older versions refused them.
+So the commit of the tag has another Package.swift, without both: the lines between "Development builds" and "End of development builds" are replaced by fixed values. Otherwise the commit
 equals the current one, which is its parent. The tag is named after the version of the program, such as v0.2.0. The
 branch and the files in the folder do not change, and nothing is pushed.
 
