@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Export one-time passwords as QR codes, and check the codes with a QR decoder and another one-time password library.
+"""Export one-time passwords in every format, and check them with a QR decoder and another one-time password library.
 
-    check_codes.py KEYHAUL
+    check_codes.py KEYHAUL [--chromium PROGRAM]
 
-The items are in a keychain dump. Every code on a page is drawn as an image, which zbarimg decodes. The one-time
-passwords that pyotp computes from the decoded address must equal those that RFC 6238 defines for the secret.
+The items are in a keychain dump, and those of a backup beside the files of authenticator apps. Every code on a page is
+drawn as an image, which zbarimg decodes. The one-time passwords that pyotp computes from each export must equal those
+that RFC 6238 defines for the secret. With --chromium, the pages are also printed, and read from the paper.
 """
 
+import argparse
 import base64
+import csv
 import hashlib
 import hmac
+import io
+import json
 import pathlib
 import plistlib
 import re
@@ -21,11 +26,19 @@ import urllib.parse
 
 import pyotp
 from checks import Checks
+from keychain_backup import authenticators
+from keychain_backup.builder import BackupBuilder
 from keychain_backup.databases import message_fields
+from keychain_backup.options import BackupOptions, ordinary_files
 
 RECT = re.compile(r"M(\d+) (\d+)h(\d+)v1h-\d+z")
 TIMES = (59, 1111111109, 2000000000)
 HASHES = {"SHA1": hashlib.sha1, "SHA256": hashlib.sha256, "SHA512": hashlib.sha512}
+ALGORITHM_NUMBERS = {1: "SHA1", 2: "SHA256", 3: "SHA512"}
+PASSWORD = b"correct horse"
+# The apps whose codes the export of the backup must report as missing.
+MISSING = {"Ente Auth": "device-key", "FreeOTP": "never-in-backup", "Google Authenticator": "unpublished-storage",
+           "Proton Authenticator": "keychain-key", "Raivo OTP": "app-password", "2FAS": "unpublished-key"}
 
 
 class Account:
@@ -40,13 +53,14 @@ class Account:
         label = urllib.parse.quote(f"{self.issuer}:{self.name}")
         address = (f"otpauth://totp/{label}?issuer={urllib.parse.quote(self.issuer)}&algorithm={algorithm}"
                    f"&digits={digits}&period={period}")
+        self.address = f"{address}&secret={(spelling or str)(encoded_secret)}"
         self.item = {"acct": f"item {number}", "svce": "codes.example", "agrp": "ABCDE12345.codes", "pdmn": "ak"}
         if has_separate_secret:
             self.item |= {"gena": address.encode(), "v_Data": self.secret}
         elif archive_version:
             self.item["v_Data"] = bytes([archive_version]) + self.archived(has_root=archive_version == 2)
         else:
-            self.item["v_Data"] = f"{address}&secret={(spelling or str)(encoded_secret)}".encode()
+            self.item["v_Data"] = self.address.encode()
 
     def archived(self, has_root):
         """Return the account as Tofu archives it: with an object of its own since version 2, without one before."""
@@ -62,12 +76,24 @@ class Account:
             {"$version": 100000, "$archiver": "NSKeyedArchiver", "$top": top, "$objects": objects},
             fmt=plistlib.FMT_BINARY)
 
+    def described(self):
+        """Return the item as the builder of backups takes it."""
+        attributes = {code: self.item[code] for code in ("acct", "svce", "agrp")}
+        if "gena" in self.item:
+            attributes["gena"] = {"base64": base64.b64encode(self.item["gena"]).decode()}
+        return {"kind": "generic-password", "protection": self.item["pdmn"], "attributes": attributes,
+                "secret": {"base64": base64.b64encode(self.item["v_Data"]).decode()}}
+
     def code(self, time):
         """Return the one-time password for a time in seconds (RFC 4226, RFC 6238)."""
         digest = hmac.new(self.secret, struct.pack(">Q", time // self.period), HASHES[self.algorithm]).digest()
         start = digest[-1] & 15
         number = struct.unpack(">I", digest[start:start + 4])[0] & 0x7FFFFFFF
         return str(number % 10 ** self.digits).zfill(self.digits)
+
+    def expected(self):
+        """Return what an export must have of the account: its names, and its codes at some times."""
+        return self.issuer, self.name, [self.code(time) for time in TIMES]
 
 
 def accounts():
@@ -78,6 +104,30 @@ def accounts():
             + [Account(4, "SHA256"), Account(5, "SHA512", digits=8), Account(6, has_separate_secret=True)]
             + [Account(7, archive_version=2), Account(8, "SHA512", digits=8, archive_version=1)]
             + [Account(number) for number in range(9, 24)])
+
+
+def make_backup(folder):
+    """Write a backup with accounts in items and in files. Return the accounts in the order of an export."""
+    in_items = accounts()[:9]
+    in_preferences = [Account(30), Account(31, "SHA256", digits=8)]
+    in_store = [Account(32, "SHA512"), Account(33, period=60), Account(34), Account(35)]
+    keys = {name: hashlib.sha256(name.encode()).digest() for name in ("encryptionKey-A", "encryptionKey-B", "lost")}
+    entries = [(1, account.address) for account in in_store]
+    rows = []
+    # The fifth row repeats an account of the keychain. The key of the last one is not in the backup.
+    for number, content in enumerate([*entries, (1, in_items[4].address), (1, Account(36).address)]):
+        key_id = "lost" if number == 5 else ["encryptionKey-A", "encryptionKey-B"][number % 2]
+        nonce = hashlib.sha256(f"nonce {number}".encode()).digest()[:12]
+        entry = authenticators.proton_entry(content, f"Name {number}", number)
+        rows.append((key_id, authenticators.proton_box(entry, keys[key_id], nonce)))
+    items = [account.described() for account in in_items]
+    items += [authenticators.proton_item(name, keys[name]) for name in ("encryptionKey-A", "encryptionKey-B")]
+    items.append({"kind": "generic-password", "protection": "ak", "attributes": {"acct": "anna", "svce": "mail"},
+                  "secret": {"text": "hunter2"}})
+    files = (ordinary_files() + authenticators.freeotp_files([account.address for account in in_preferences])
+             + authenticators.proton_files(rows, logged_count=3) + authenticators.unreadable_files())
+    BackupBuilder(BackupOptions(password=PASSWORD, files=files), items, seed="codes").build().write(folder)
+    return in_items + in_preferences + in_store
 
 
 def decode_codes(page, folder):
@@ -94,54 +144,156 @@ def decode_codes(page, folder):
             stderr=subprocess.DEVNULL, text=True).stdout.rstrip("\n")
 
 
+def printed_codes(browser, page, folder):
+    """Print a page, and return the texts that zbarimg decodes from each sheet of paper."""
+    pdf = folder / "printed.pdf"
+    subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", f"--print-to-pdf={pdf}",
+         page.as_uri()],
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+    subprocess.run(["pdftoppm", "-r", "150", "-png", pdf, folder / "sheet"], check=True)
+    texts = []
+    for sheet in sorted(folder.glob("sheet-*.png")):
+        texts += subprocess.run(
+            ["zbarimg", "--quiet", "--raw", "-Sdisable", "-Sqrcode.enable", sheet], stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True).stdout.splitlines()
+        sheet.unlink()
+    return texts
+
+
+def of_address(address):
+    """Return the names and codes that pyotp reads from an address."""
+    password = pyotp.parse_uri(address)
+    return password.issuer, password.name, [password.at(time) for time in TIMES]
+
+
+def of_credential(credential):
+    """Return the names and codes of a credential that password managers exchange."""
+    password = pyotp.TOTP(
+        credential["secret"], digits=credential["digits"], digest=HASHES[credential["algorithm"].upper()],
+        interval=credential["period"])
+    return credential["issuer"], credential["username"], [password.at(time) for time in TIMES]
+
+
+def of_message(entry):
+    """Return the names and codes of an account that Google Authenticator imports."""
+    password = pyotp.TOTP(
+        base64.b32encode(entry[1]).decode(), digits={1: 6, 2: 8}[entry[5]], digest=HASHES[ALGORITHM_NUMBERS[entry[4]]])
+    return entry[3].decode(), entry[2].decode(), [password.at(time) for time in TIMES]
+
+
+class Exports:
+    """The exports of one source."""
+
+    def __init__(self, checks, program, folder, source, arguments=()):
+        self.checks, self.program, self.folder, self.source, self.arguments = checks, program, folder, source, arguments
+
+    def run(self, *arguments, errors=subprocess.STDOUT):
+        """Run `keyhaul export` for the source."""
+        return subprocess.run(
+            [self.program, "export", self.source, *arguments, *self.arguments, "--home", self.folder / "home"],
+            cwd=self.folder, stdout=subprocess.PIPE, stderr=errors, text=True)
+
+    def read(self, format_name):
+        """Export to a file, and return its text."""
+        path = self.folder / f"{self.source}.{format_name}"
+        completed = self.run("-o", path, "--format", format_name, "--reveal")
+        code = completed.returncode
+        self.checks.check(code == 0, f"{self.source}, {format_name}: exit code {code}: {completed.stdout}")
+        self.checks.check(
+            path.stat().st_mode & 0o777 == 0o600, f"{self.source}, {format_name}: only the owner can read it")
+        return path.read_text(encoding="utf-8")
+
+    def check_accounts(self, format_name, found, expected):
+        """Compare the accounts of an export with those that it must have, each once."""
+        found = list(found)
+        self.checks.check(
+            len(found) == len(expected), f"{self.source}, {format_name}: {len(found)} of {len(expected)} accounts")
+        for account in expected:
+            self.checks.check(
+                found.count(account.expected()) == 1, f"{self.source}, {format_name}: {account.name} occurs once")
+
+    def check_all(self, expected):
+        """Check every format. Return the number of accounts that were compared."""
+        pages = list(decode_codes(self.read("qr"), self.folder))
+        lines = self.read("otpauth").splitlines()
+        self.checks.check(sorted(pages) == sorted(lines), f"{self.source}: the QR codes contain the same addresses")
+        self.check_accounts("qr", map(of_address, pages), expected)
+        self.check_accounts("otpauth", map(of_address, lines), expected)
+        rows = [row for row in csv.DictReader(io.StringIO(self.read("csv"))) if row["OTPAuth"]]
+        self.check_accounts("csv", (of_address(row["OTPAuth"]) for row in rows), expected)
+        self.checks.check(
+            {(row["Title"], row["Username"]) for row in rows} == {(one.issuer, one.name) for one in expected},
+            f"{self.source}, csv: titles and user names")
+        entries = json.loads(self.read("cxf"))["accounts"][0]["items"]
+        credentials = [entry["credentials"][0] for entry in entries if entry["credentials"][0]["type"] == "totp"]
+        self.check_accounts("cxf", map(of_credential, credentials), expected)
+        of_half_minutes = [account for account in expected if account.period == 30]
+        self.check_migration(of_half_minutes)
+        return 4 * len(expected) + len(of_half_minutes)
+
+    def check_migration(self, expected):
+        """Read the codes for Google Authenticator with another reader of its message."""
+        found = []
+        codes = list(decode_codes(self.read("migration"), self.folder))
+        for index, address in enumerate(codes):
+            parts = urllib.parse.urlsplit(address)
+            self.checks.check((parts.scheme, parts.netloc) == ("otpauth-migration", "offline"),
+                              "migration: scheme and host of the address")
+            message = message_fields(base64.b64decode(urllib.parse.parse_qs(parts.query)["data"][0], validate=True))
+            batch = [dict(message_fields(value)) for number, value in message if number == 1]
+            rest = dict(field for field in message if field[0] != 1)
+            self.checks.check(len(batch) <= 10 and rest == {2: 1, 3: len(codes), 4: index},
+                              "migration: batch size and index")
+            self.checks.check(all(entry[6] == 2 for entry in batch), "migration: codes that are based on the time")
+            found += batch
+        self.checks.check(len(codes) == (len(expected) + 9) // 10, f"{self.source}: {len(codes)} migration codes")
+        self.check_accounts("migration", map(of_message, found), expected)
+
+
+def check_missing(checks, exports):
+    """Check what an export reports of apps whose codes it does not contain."""
+    text = exports.run("-o", exports.folder / "again.otpauth", "--reveal", "--yes").stdout
+    flat = " ".join(text.split())
+    for name in MISSING:
+        checks.check(f"codes of {name} are missing" in flat, f"the export warns about {name}: {flat}")
+    document = json.loads(exports.run(
+        "-o", exports.folder / "third.otpauth", "--reveal", "--format", "otpauth", "--json", errors=subprocess.DEVNULL
+    ).stdout)
+    found = {app["app"]: app for app in document["authenticators"]}
+    checks.check({app.get("missing") for app in found.values()} == set(MISSING.values()), f"JSON: {found}")
+    checks.check(found["proton-authenticator"]["codes"] == 5 and found["freeotp"]["codes"] == 2, f"JSON: {found}")
+
+
 def main():
-    program = pathlib.Path(sys.argv[1]).resolve()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--chromium", help="print the pages with this browser, too")
+    arguments = parser.parse_args()
+    program = arguments.program.resolve()
     checks, test_accounts = Checks(), accounts()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         other_items = [{"acct": "anna", "svce": "mail", "agrp": "ABCDE12345.mail", "pdmn": "ak", "v_Data": b"hunter2"}]
         (folder / "dump.plist").write_bytes(
             plistlib.dumps({"genp": [account.item for account in test_accounts] + other_items}))
-
-        def export(format_name):
-            path = folder / f"codes.{format_name}.html"
-            completed = subprocess.run(
-                [program, "export", "dump.plist", "-o", path, "--format", format_name, "--reveal",
-                 "--home", folder / "home"],
-                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            code = completed.returncode
-            checks.check(code == 0, f"{format_name}: exit code {code}: {completed.stdout}")
-            checks.check(path.stat().st_mode & 0o777 == 0o600, f"{format_name}: only the owner can read the page")
-            return path.read_text(encoding="utf-8")
-
-        addresses = list(decode_codes(export("qr"), folder))
-        checks.check(len(addresses) == len(test_accounts),
-                     f"qr: {len(addresses)} codes for {len(test_accounts)} accounts")
-        for address, account in zip(addresses, test_accounts):
-            password = pyotp.parse_uri(address)
-            checks.check((password.issuer, password.name) == (account.issuer, account.name),
-                         f"qr: names of {account.name}")
-            for time in TIMES:
-                checks.check(password.at(time) == account.code(time), f"qr: the code of {account.name} at {time}")
-
-        decoded_accounts = []
-        for index, address in enumerate(codes := list(decode_codes(export("migration"), folder))):
-            parts = urllib.parse.urlsplit(address)
-            checks.check((parts.scheme, parts.netloc) == ("otpauth-migration", "offline"),
-                         "migration: scheme and host of the address")
-            message = message_fields(base64.b64decode(urllib.parse.parse_qs(parts.query)["data"][0], validate=True))
-            batch = [dict(message_fields(value)) for number, value in message if number == 1]
-            rest = dict(field for field in message if field[0] != 1)
-            checks.check(len(batch) <= 10 and rest == {2: 1, 3: len(codes), 4: index},
-                         "migration: batch size and index")
-            decoded_accounts += batch
-        checks.check(len(codes) == 3 and len(decoded_accounts) == len(test_accounts),
-                     f"migration: {len(decoded_accounts)} accounts in {len(codes)} codes")
-        for entry, account in zip(decoded_accounts, test_accounts):
-            expected = {
-                1: account.secret, 2: account.name.encode(), 3: account.issuer.encode(),
-                4: {"SHA1": 1, "SHA256": 2, "SHA512": 3}[account.algorithm], 5: {6: 1, 8: 2}[account.digits], 6: 2}
-            checks.check(entry == expected, f"migration: {account.name}")
+        count = Exports(checks, program, folder, "dump.plist").check_all(test_accounts)
+        in_backup = make_backup(folder / "phone.backup")
+        password = folder / "password"
+        password.write_bytes(PASSWORD)
+        password.chmod(0o600)
+        exports = Exports(checks, program, folder, "phone.backup", ["--password-file", password])
+        count += exports.check_all(in_backup)
+        check_missing(checks, exports)
+        if arguments.chromium:
+            for format_name in ("qr", "migration"):
+                page = folder / f"dump.plist.{format_name}"
+                html = page.rename(page.with_suffix(".html"))
+                drawn = list(decode_codes(html.read_text(encoding="utf-8"), folder))
+                printed = printed_codes(arguments.chromium, html, folder)
+                checks.check(sorted(printed) == sorted(drawn), f"{len(printed)} of {len(drawn)} codes on paper")
+                print(f"{len(printed)} of {len(drawn)} codes read from the printed {format_name} page")
+    print(f"{count} accounts compared in 5 formats, {len(test_accounts)} of a dump and {len(in_backup)} of a backup")
     return checks.finish()
 
 

@@ -16,8 +16,8 @@ import sys
 
 PAGES = {
     "Sources/Library/KeyhaulKit/KeyhaulKit.docc": [
-        "docs/Install.md", "docs/Tutorials/GettingStarted.md", "docs/Tutorials/ReadABackup.md", "docs/Rules.md",
-        "docs/Format.md", "docs/Threats.md", "docs/SECURITY.md", "docs/Scripting.md", "docs/Fleet.md",
+        "docs/Install.md", "docs/Tutorials/SaveYourCodes.md", "docs/Tutorials/GettingStarted.md",
+        "docs/Tutorials/ReadABackup.md", "docs/Rules.md", "docs/Format.md", "docs/Threats.md", "docs/SECURITY.md", "docs/Scripting.md", "docs/Fleet.md",
         "docs/Performance.md", "docs/Reports.md", "docs/Troubleshooting.md"],
     "Sources/Apple/KeychainServices/KeychainServices.docc": [
         "docs/Tutorials/TestYourAppsMigration.md", "docs/Tutorials/1-password-manager.md",

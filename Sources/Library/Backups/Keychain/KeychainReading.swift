@@ -140,7 +140,7 @@ struct KeychainIndex: Sendable {
 /// its turn, for whoever looks at it and goes on.
 package struct ArchivedItemReader: Sendable {
   private let keychain: UnlockedKeychain
-  private let keys: ClassKeys
+  let keys: ClassKeys
   /// What the items prove about the device key that was tried on them; nothing where none was tried, or no item needs one.
   package let hardware: HardwareProof
 
@@ -165,6 +165,8 @@ package struct ArchivedItemReader: Sendable {
   package var keybagDamage: String? { keychain.keybagDamage }
   /// What was unusual about the archive, and tolerated.
   package var notes: [ArchiveNote] { keychain.notes }
+  /// The backup's manifest.
+  var fileList: FileList { keychain.fileList }
 
   /// Opens every item, some at a time and in the archive's order. They are gone with their portion.
   ///

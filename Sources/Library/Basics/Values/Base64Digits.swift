@@ -15,6 +15,21 @@ package enum Base64Digits {
   /// - Returns: The bytes, or `nil` if the text is not base64.
   package static func bytes(of text: some Sequence<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
+    return decode(text) { bytes.append($0) } ? bytes : nil
+  }
+
+  /// Decodes digits of a secret into memory that is wiped.
+  ///
+  /// - Returns: The bytes, or `nil` if the text is not base64.
+  package static func sensitiveBytes(of text: some Sequence<UInt8>) -> SensitiveBytes? {
+    var bytes = SensitiveBuffer()
+    return decode(text) { bytes.append($0) } ? bytes.bytes() : nil
+  }
+
+  /// Decodes digits and calls a closure with each byte.
+  ///
+  /// - Returns: Whether the text is base64.
+  private static func decode(_ text: some Sequence<UInt8>, _ append: (UInt8) -> Void) -> Bool {
     var (bits, digitCount, paddingCount) = (UInt32(0), 0, 0)
     for digit in text {
       if digit == 0x20 || (0x09...0x0D).contains(digit) { continue }
@@ -23,19 +38,19 @@ package enum Base64Digits {
         paddingCount += 1
         continue
       }
-      guard paddingCount == 0, let value = value(of: digit) else { return nil }
+      guard paddingCount == 0, let value = value(of: digit) else { return false }
       bits = bits << 6 | value
       guard digitCount.isMultiple(of: 4) else { continue }
-      bytes += [UInt8(bits >> 16 & 0xFF), UInt8(bits >> 8 & 0xFF), UInt8(bits & 0xFF)]
+      for shift in [UInt32(16), 8, 0] { append(UInt8(bits >> shift & 0xFF)) }
     }
-    guard digitCount.isMultiple(of: 4), paddingCount <= 2 else { return nil }
+    guard digitCount.isMultiple(of: 4), paddingCount <= 2 else { return false }
     // In the last group, two digits encode one byte, and three encode two.
     switch paddingCount {
-    case 1: bytes += [UInt8(bits >> 10 & 0xFF), UInt8(bits >> 2 & 0xFF)]
-    case 2: bytes.append(UInt8(bits >> 4 & 0xFF))
+    case 1: for shift in [UInt32(10), 2] { append(UInt8(bits >> shift & 0xFF)) }
+    case 2: append(UInt8(bits >> 4 & 0xFF))
     default: break
     }
-    return bytes
+    return true
   }
 
   private static func value(of digit: UInt8) -> UInt32? {

@@ -4,7 +4,7 @@ extension ExportFormat {
   /// A page with a QR code for each one-time password, which any authenticator can scan.
   public static let codes = ExportFormat(
     "qr", ending: ".qr.html", hint: "codes to scan", kinds: [.genericPassword, .internetPassword],
-    noun: "one-time password", containsWholeKinds: false,
+    noun: "one-time password", containsWholeKinds: false, containsOneTimePasswords: true,
     begin: { $0.beginCodePage(.codes) }, append: { $0.appendCode($1) }, end: { $0.endCodePage() })
 
   /// A page with QR codes that Google Authenticator imports, each for up to ten one-time passwords.
@@ -14,6 +14,7 @@ extension ExportFormat {
   public static let migration = ExportFormat(
     "migration", ending: ".migration.html",
     kinds: [.genericPassword, .internetPassword], noun: "one-time password", containsWholeKinds: false,
+    containsOneTimePasswords: true,
     begin: { $0.beginCodePage(.migration) }, append: { $0.appendMigration($1) }, end: { $0.endMigrationPage() })
 }
 
@@ -154,7 +155,7 @@ struct CodePage {
     .codes article{background:var(--card);border:1px solid var(--line);border-radius:.7rem;padding:1rem}
     .codes h2{font-size:1rem;margin:0}
     .code{background:#fff;display:block;height:auto;margin-bottom:.7rem;width:100%}
-    @media print{.codes{grid-template-columns:1fr 1fr}}
+    @media print{.codes{grid-template-columns:repeat(2,minmax(0,1fr));padding:0 1px}}
 
     """
 

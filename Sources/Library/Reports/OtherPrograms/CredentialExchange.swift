@@ -8,7 +8,7 @@ extension ExportFormat {
   /// their uses cannot be expressed. Source: FIDO Alliance, "Credential Exchange Format" 1.0, Proposed Standard of
   /// 2025-08-14.
   public static let credentialExchange = ExportFormat(
-    "cxf", kinds: [.genericPassword, .internetPassword], noun: "password",
+    "cxf", kinds: [.genericPassword, .internetPassword], noun: "password", containsOneTimePasswords: true,
     begin: { $0.exchange = CredentialExchange(made: $0.made) }, append: { $0.appendCredential($1) },
     end: { $0.endCredentials() })
 }

@@ -20,6 +20,8 @@ public struct ExportFormat: Sendable {
   public let needsSecrets: Bool
   /// Whether it contains every item of its kinds, or only those that are of a certain use, such as networks.
   public let containsWholeKinds: Bool
+  /// Whether it contains one-time passwords as such, among them those in files of authenticator apps.
+  public let containsOneTimePasswords: Bool
   let begin: @Sendable (inout ItemExportWriter) -> Void
   let append: @Sendable (inout ItemExportWriter, KeychainItem) -> Void
   let end: @Sendable (inout ItemExportWriter) -> Void
@@ -27,6 +29,7 @@ public struct ExportFormat: Sendable {
   init(
     _ name: String, ending: String? = nil, hint: String? = nil, kinds: [ItemKind], noun: String,
     secretNoun: String? = nil, needsSecrets: Bool = true, containsWholeKinds: Bool = true,
+    containsOneTimePasswords: Bool = false,
     begin: @escaping @Sendable (inout ItemExportWriter) -> Void = { _ in },
     append: @escaping @Sendable (inout ItemExportWriter, KeychainItem) -> Void,
     end: @escaping @Sendable (inout ItemExportWriter) -> Void = { _ in }
@@ -39,6 +42,7 @@ public struct ExportFormat: Sendable {
     self.secretNoun = secretNoun ?? noun
     self.needsSecrets = needsSecrets
     self.containsWholeKinds = containsWholeKinds
+    self.containsOneTimePasswords = containsOneTimePasswords
     self.begin = begin
     self.append = append
     self.end = end
@@ -53,6 +57,9 @@ public struct ExportFormat: Sendable {
   /// Every item with its attributes, as Keyhaul's own JSON. `ItemDocument` writes it.
   public static let document = ExportFormat(
     "json", kinds: [], noun: "item", needsSecrets: false, append: { _, _ in })
+
+  /// Whether it contains one-time passwords and nothing else.
+  public var isOfOneTimePasswords: Bool { containsOneTimePasswords && !containsWholeKinds }
 
   /// Whether it is Keyhaul's own document.
   public var isDocument: Bool { kinds.isEmpty }

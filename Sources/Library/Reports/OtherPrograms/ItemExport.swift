@@ -58,6 +58,8 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var formulaSecretCount = 0
   /// Rows that say neither what a password is for nor whose it is, because nothing is stored but the secret.
   public internal(set) var namelessCount = 0
+  /// How many one-time passwords are not in it again, because an item or a file before has the same one.
+  public internal(set) var repeatedCount = 0
   /// The reason why the export cannot be made; `nil` if it can. If there is one, discard what was written.
   public internal(set) var failure: ItemExportFailure?
 

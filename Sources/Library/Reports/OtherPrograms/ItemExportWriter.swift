@@ -16,6 +16,8 @@ public struct ItemExportWriter: ~Copyable {
   var exchange: CredentialExchange?
   /// The state of `codes` and `migration`.
   var page: CodePage?
+  /// The digests of the one-time passwords so far.
+  private var codes: Set<[UInt8]> = []
 
   /// Begins an export. What stands before its items is taken with them.
   ///
@@ -28,7 +30,8 @@ public struct ItemExportWriter: ~Copyable {
     format.begin(&self)
   }
 
-  /// Adds an item. The writer skips one of a kind that the format does not contain.
+  /// Adds an item. The writer skips one of a kind that the format does not contain. A format of one-time passwords
+  /// contains each of them once.
   ///
   /// - Parameters:
   ///   - item: The next one.
@@ -37,7 +40,44 @@ public struct ItemExportWriter: ~Copyable {
     _ item: KeychainItem, to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     guard format.kinds.contains(item.kind) else { return }
+    if format.containsOneTimePasswords, let password = OneTimePassword(item), !isNew(password),
+      format.isOfOneTimePasswords
+    {
+      counts.repeatedCount += 1
+      return
+    }
     format.append(&self, item)
+    try flush(to: portion)
+  }
+
+  /// Adds an account from a file of an authenticator app, unless its code was added before.
+  ///
+  /// - Parameters:
+  ///   - account: The account. A format without one-time passwords skips it.
+  ///   - portion: Takes what has been made, as in `append(_:to:)`.
+  package mutating func append<Failure: Error>(
+    _ account: AuthenticatorAccounts.Account, to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard format.containsOneTimePasswords else { return }
+    let item = account.item
+    guard let password = OneTimePassword(item) else { return counts.leave(item, "it is not an address") }
+    guard isNew(password) else {
+      counts.repeatedCount += 1
+      return
+    }
+    format.append(&self, item)
+    try flush(to: portion)
+  }
+
+  /// Records a one-time password, and returns whether it is the first one with its names and parameters.
+  private mutating func isNew(_ password: OneTimePassword) -> Bool {
+    guard let digest = password.digest else { return true }
+    return codes.insert(digest).inserted
+  }
+
+  private mutating func flush<Failure: Error>(
+    to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
     guard text.count >= Self.portionByteCount else { return }
     try text.withBytes(portion)
     text.removeAll()

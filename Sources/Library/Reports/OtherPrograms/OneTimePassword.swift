@@ -115,6 +115,24 @@ struct OneTimePassword: Sendable {
   }
 }
 
+extension OneTimePassword {
+  /// The SHA-256 digest of the secret, the names and the parameters; `nil` if it cannot be computed.
+  var digest: [UInt8]? {
+    var text = SensitiveBuffer()
+    switch parameters {
+    case .failure: address.withBytes { text.append($0) }
+    case .success(let parameters):
+      parameters.secret.withBytes { text.append($0) }
+      let rest = [
+        parameters.issuer, parameters.account, parameters.algorithm.rawValue, "\(parameters.digitCount)",
+        "\(parameters.factor)",
+      ]
+      for part in rest { text.append("\0" + part) }
+    }
+    return text.withBytes { bytes in try? Digest.sha256(bytes) }
+  }
+}
+
 /// Reads the parts of an address from its bytes, without making a copy of the secret that would not be wiped.
 private struct AddressReader: ~Copyable {
   private static let scheme = Array("otpauth://".utf8)

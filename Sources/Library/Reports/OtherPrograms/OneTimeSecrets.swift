@@ -6,7 +6,7 @@ extension ExportFormat {
   /// Source: Google Authenticator, "Key Uri Format".
   public static let oneTimeSecrets = ExportFormat(
     "otpauth", kinds: [.genericPassword, .internetPassword], noun: "one-time password secret",
-    containsWholeKinds: false,
+    containsWholeKinds: false, containsOneTimePasswords: true,
     append: { $0.appendOneTimeSecret($1) })
 }
 

@@ -12,6 +12,7 @@ extension ExportFormat {
   /// literally. Every other cell that a spreadsheet would compute gets an apostrophe before it.
   public static let passwords = ExportFormat(
     "csv", hint: "passwords", kinds: [.genericPassword, .internetPassword], noun: "password",
+    containsOneTimePasswords: true,
     begin: { $0.appendColumns(ItemExport.passwordColumns) }, append: { $0.appendPassword($1) })
 }
 

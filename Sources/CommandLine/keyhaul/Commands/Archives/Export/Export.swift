@@ -87,9 +87,10 @@ struct Export: RunnableVerb {
     }
     let format = try ExportFormat.chosen(common, output: output, reveals: reveal)
     let source = try openSource(selection, format, in: session)
+    if format.isOfOneTimePasswords { warn(ofMissing: source.authenticators, in: session) }
     let items = try export(source, format, in: session)
     try say(items, format, in: session)
-    return items.damagedCount > 0 ? .partial : .ok
+    return items.damagedCount > 0 || source.authenticators.hasUnreadableFile ? .partial : .ok
   }
 
   static func shown(_ output: String) -> String { output == "-" ? "standard output" : output }
@@ -159,7 +160,30 @@ struct Export: RunnableVerb {
     if let damage = reader.keybagDamage {
       session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")
     }
-    return ExportSource(reader, of: named, selection)
+    var items = ExportSource(reader, of: named, selection)
+    if format.containsOneTimePasswords { items.authenticators = authenticators(of: named, reader, in: session) }
+    return items
+  }
+
+  /// The accounts in files of authenticator apps. If the backup's manifest cannot be read, there is a warning.
+  private func authenticators(
+    of named: NamedArchive, _ items: ArchivedItemReader, in session: Session
+  ) -> AuthenticatorAccounts {
+    do throws(KeyhaulError) {
+      return try AuthenticatorAccounts(
+        in: named.archive, items, installed: InstalledApps.names(in: named.archive).keys)
+    } catch {
+      session.warn("the files of authenticator apps cannot be read", why: error.reason)
+      return AuthenticatorAccounts()
+    }
+  }
+
+  private func warn(ofMissing authenticators: AuthenticatorAccounts, in session: Session) {
+    for missing in authenticators.missing {
+      session.warn(
+        "codes of \(missing.app.name) are missing", why: AuthenticatorWords.reason(missing.obstacle),
+        try: AuthenticatorWords.advice(missing.app))
+    }
   }
 
   // MARK: The result
@@ -212,7 +236,9 @@ struct Export: RunnableVerb {
     let sentence =
       "\(did) \(HumanReadable.count(items.count, format.noun)) from \(UntrustedText.escaped(items.name)) to "
       + "\(UntrustedText.escaped(Self.shown(output)))\(note)."
-    try announce(([sentence] + [items.balance].compactMap(\.self)).joined(separator: " "), in: session)
+    let deletion = output == "-" || dryRun.isOn ? nil : items.deletionSentence
+    let sentences = [sentence] + [items.balance, items.filesSentence, deletion].compactMap(\.self)
+    try announce(sentences.joined(separator: " "), in: session)
     if items.isFromArchive { session.note(UnseenItems.line) }
     items.warn(in: session)
   }
@@ -226,7 +252,7 @@ struct Export: RunnableVerb {
       "unreadable": .object(items.unreadable.map { ($0.rawValue, JSONValue.count($1)) }),
       "dry_run": .boolean(dryRun.isOn),
     ]
-    return document.adding(items.balanceFields + items.unseenFields)
+    return document.adding(items.balanceFields + items.authenticatorFields + items.unseenFields)
   }
 
   /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.

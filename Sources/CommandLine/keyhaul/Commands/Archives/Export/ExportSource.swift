@@ -6,6 +6,8 @@ struct ExportSource {
   let origin: ExportOrigin
   private let items: Items
   private let selection: ItemSelection
+  /// The accounts in files of authenticator apps.
+  var authenticators = AuthenticatorAccounts()
 
   private enum Items {
     case sealed(ArchivedItemReader, NamedArchive)
@@ -35,6 +37,9 @@ struct ExportSource {
     items = .held(rows.map { $0.numbered(indexes) })
     self.selection = selection
   }
+
+  /// The accounts in files that the user asked for.
+  var accounts: [AuthenticatorAccounts.Account] { authenticators.accounts.filter { selection.admits($0.item) } }
 
   /// Gives every item that is meant, in the order of the source.
   ///

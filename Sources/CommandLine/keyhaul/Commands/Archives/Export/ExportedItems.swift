@@ -9,6 +9,9 @@ struct ExportedItems {
   private var tally: ExportTally
   /// What is written; of a document, which holds every item, `nil`.
   private var made: ItemExportCounts?
+  /// What is written of items, without accounts in files; of a document, `nil`.
+  private var ofItems: ItemExportCounts?
+  private var authenticators = AuthenticatorAccounts()
 
   /// - Parameter origin: Where the items are from, none of which has gone by yet.
   init(of origin: ExportOrigin, as format: ExportFormat) {
@@ -40,6 +43,9 @@ struct ExportedItems {
       guard let item = entry.attributes, format.kinds.contains(item.kind), !tally.isGuarded(item) else { return }
       try writer.append(item, to: portion)
     }
+    ofItems = writer.counts
+    authenticators = source.authenticators
+    for account in source.accounts { try writer.append(account, to: portion) }
     made = writer.counts
     try requireSomething()
     try Self.check(writer.counts, format)
@@ -82,21 +88,25 @@ struct ExportedItems {
     }
   }
 
+  /// Items whose one-time password an item before has.
+  private var repeatedCount: Int { ofItems?.repeatedCount ?? 0 }
+
   /// What became of the items: each is in one of the counts.
   private var counts: (formless: Int, asking: Int, others: Int) {
-    let (written, formless) = (made?.count ?? 0, made?.leftOutCount ?? 0)
     let asking = tally.guardedCount(of: format.kinds)
-    return (formless, asking, tally.count - tally.unreadableCount - asking - formless - written)
+    let (written, formless) = (ofItems?.count ?? 0, ofItems?.leftOutCount ?? 0)
+    let others = tally.count - tally.unreadableCount - asking - formless - repeatedCount - written
+    return (formless, asking, others)
   }
 
   /// "Of 18 items, 11 are in it, 3 are of other kinds and 4 have no format as csv."; `nil` if all are, and of a document,
   /// which holds all. The numbers add up to the first.
   var balance: String? {
-    guard let made, made.count < tally.count else { return nil }
+    guard let ofItems, ofItems.count < tally.count else { return nil }
     let counts = counts
     let kinds = format.containsWholeKinds ? " (\(otherKindWords))" : ""
     let parts = [
-      (made.count, "is in it", "are in it"),
+      (ofItems.count, "is in it", "are in it"), (repeatedCount, "repeats another", "repeat others"),
       (counts.others, "is \(format.otherNoun)\(kinds)", "are \(format.otherNouns)\(kinds)"),
       (counts.formless, "cannot be written as \(format.name)", "cannot be written as \(format.name)"),
       (counts.asking, "requires authentication", "require authentication"),
@@ -110,20 +120,37 @@ struct ExportedItems {
 
   /// The same for programs; none of a document, which holds all. `total` is the sum of the others.
   var balanceFields: [(String, JSONValue)] {
-    guard let made else { return [] }
+    guard let ofItems else { return [] }
     let counts = counts
+    let repeated: [(String, JSONValue)] = repeatedCount > 0 ? [("repeated", .count(repeatedCount))] : []
     let kinds = format.containsWholeKinds ? otherKinds.map { ($0.rawValue, JSONValue.count($1)) } : []
     let others = counts.others - kinds.reduce(0) { $0 + Int($1.1.integerValue ?? 0) }
-    return [
-      (
-        "balance",
-        [
-          "total": .count(tally.count), "written": .count(made.count), "other_kinds": .object(kinds),
-          "other": .count(others), "without_form": .count(counts.formless), "asking": .count(counts.asking),
-          "unreadable": .count(tally.unreadableCount),
-        ]
-      )
+    let balance: JSONValue = [
+      "total": .count(tally.count), "written": .count(ofItems.count), "other_kinds": .object(kinds),
+      "other": .count(others), "without_form": .count(counts.formless), "asking": .count(counts.asking),
+      "unreadable": .count(tally.unreadableCount),
     ]
+    return [("balance", balance.adding(repeated))]
+  }
+
+  /// "3 one-time passwords are from files of FreeOTP and Proton Authenticator."; `nil` if there is none.
+  var filesSentence: String? {
+    let count = (made?.count ?? 0) - (ofItems?.count ?? 0)
+    guard count > 0 else { return nil }
+    let apps = AuthenticatorApp.allCases.filter { app in authenticators.accounts.contains { $0.app == app } }
+    return "\(HumanReadable.count(count, "one-time password")) \(count == 1 ? "is" : "are") from files of "
+      + "\(HumanReadable.list(apps.map(\.name)))."
+  }
+
+  /// What to do with the file afterwards; `nil` if it may stay.
+  var deletionSentence: String? {
+    format.isOfOneTimePasswords && secretCount > 0 ? "Delete the file as soon as the codes are on the new phone." : nil
+  }
+
+  /// The authenticator apps of the backup, for programs; none for a format that does not contain their codes.
+  var authenticatorFields: [(String, JSONValue)] {
+    let value = authenticators.value
+    return value.arrayValue?.isEmpty == false ? [("authenticators", value)] : []
   }
 
   /// The items that can be read and are of a kind that the format has not, counted.

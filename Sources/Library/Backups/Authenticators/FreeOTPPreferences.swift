@@ -1,0 +1,22 @@
+import Basics
+import KeychainFormats
+
+/// The accounts in the preferences of FreeOTP's first versions for iOS.
+///
+/// `tokenOrder` is an array of names. Each name is also the name of a text, which is an `otpauth` address. Later versions
+/// move the accounts to the keychain. Source: freeotp/freeotp-ios, `TokenStore.m` and `Token.m`.
+enum FreeOTPPreferences {
+  /// Returns the addresses in the order of the app.
+  ///
+  /// - Throws: `.damaged` if the bytes are not a binary property list.
+  static func addresses(in bytes: UnsafeRawBufferPointer) throws(KeyhaulError) -> [SensitiveBytes] {
+    try explained("FreeOTP's preferences") { () throws(FormatError) in
+      let preferences = try PreferencesFile(bytes)
+      var addresses: [SensitiveBytes] = []
+      for name in try preferences.texts("tokenOrder") ?? [] {
+        if let address = try preferences.sensitiveText(name) { addresses.append(address) }
+      }
+      return addresses
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Keychains
+import TestSupport
+import Testing
+
+@testable import Backups
+
+@Suite("Accounts of authenticator apps in a backup")
+struct AuthenticatorTests {
+  private static let address =
+    "otpauth://totp/Example:anna?secret=JBSWY3DPEHPK3PXP&issuer=Example&algorithm=SHA1&digits=6&period=30"
+  private static let store = "Library/Application Support/default.store"
+  private static let group = "AppDomainGroup-group.me.proton.authenticator"
+
+  // Made by Python's cryptography, with the format that the app's source shows: an address, and an account of Steam. The
+  // key is ff ee 00 01 … 1d.
+  private static let boxes = [
+    """
+    000102030405060708090a0b057f71bb8b769d20fcf272c1b0b355089c729bd22ce888088b85e86047df3451cc6e7f4e52502b629854f69f
+    1e19c576d848a8518baa64f8802fd0b4a71f8c8336f93ef36b3594bddbe233689330d835a3986c7626fa3b34ac90b84e95db127c9863dc57
+    34ababbfaa2480f776f89bd808fa14d4a0a9b2b1bfd9bed31ca7b3b7713a310b4aba0770a1b0
+    """,
+    """
+    0102030405060708090a0b0cc5eb4154f638924afefefbc8149376e06aa96703bb29d6d518a19993181bd1a9506f27753ee1c0d5511c7caa
+    eeeeeebcb875ed3aec8e
+    """,
+  ].map { $0.filter { $0 != "\n" } }
+  // As Foundation writes JSON: a slash is escaped.
+  private static let key = #""\/+4AAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0=""#
+
+  private func database(_ rows: [String], named key: String = "key-1") throws -> [UInt8] {
+    var sql = "CREATE TABLE ZENCRYPTEDENTRYENTITY (Z_PK INTEGER PRIMARY KEY, ZORDER INTEGER, ZKEYID VARCHAR,"
+    sql += " ZENCRYPTEDDATA BLOB);"
+    for (number, box) in rows.enumerated() {
+      sql += "INSERT INTO ZENCRYPTEDENTRYENTITY VALUES (\(number + 1), \(-number), '\(key)', x'\(box)');"
+    }
+    return try ForeignDatabase.bytes(sql)
+  }
+
+  private func keyItem(_ text: String = key, _ protection: ProtectionClass = .afterFirstUnlock) -> KeychainItem {
+    .password("key-1", protection, service: "me.proton.authenticator", secret: text)
+  }
+
+  private func accounts(of shelf: Shelf, installed: [String] = []) throws -> AuthenticatorAccounts {
+    let archive = try shelf.open()
+    let key = try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+    let reader = try archive.reader(with: key, for: .exporting)
+    return try AuthenticatorAccounts(in: archive, reader, installed: installed)
+  }
+
+  private func addresses(_ accounts: AuthenticatorAccounts) -> [String] {
+    accounts.accounts.map { $0.address.withBytes { String(decoding: $0, as: UTF8.self) } }
+  }
+
+  private func missing(_ accounts: AuthenticatorAccounts) -> [String] {
+    accounts.missing.map { "\($0.app.rawValue): \($0.obstacle.identifier)" }
+  }
+
+  @Test("Proton Authenticator's accounts are decrypted with the key in the keychain, in the order of the app")
+  func proton() throws {
+    let shelf = try Shelf(
+      files: [.init(Self.store, try database(Self.boxes), domain: Self.group)], items: [keyItem()])
+    let found = try accounts(of: shelf)
+    #expect(addresses(found) == ["otpauth://steam/Steam?issuer=Steam&secret=JBSWY3DPEHPK3PXP", Self.address])
+    #expect(found.missing.isEmpty && !found.hasUnreadableFile)
+  }
+
+  @Test("Without the key, or with another one, Proton Authenticator's accounts are counted as missing")
+  func protonWithoutKey() throws {
+    let file = Shelf.File(Self.store, try database(Self.boxes), domain: Self.group)
+    let other = Self.key.replacing("AAQ", with: "BBQ")
+    for items in [
+      [], [keyItem(other)], [keyItem("no key")], [keyItem(Self.key, .whenUnlockedThisDeviceOnly)],
+      [.password("key-1", service: "other.example", secret: Self.key)],
+    ] {
+      let found = try accounts(of: try Shelf(files: [file], items: items))
+      #expect(found.accounts.isEmpty)
+      #expect(found.missing.map(\.obstacle) == [.keychainKey(count: 2)])
+    }
+  }
+
+  @Test("A damaged database of Proton Authenticator is reported, and hides no other app's accounts")
+  func damagedProton() throws {
+    let sound = try database(Self.boxes)
+    let view = try ForeignDatabase.bytes(
+      "CREATE VIEW ZENCRYPTEDENTRYENTITY AS SELECT 'a' AS ZKEYID, x'00' AS ZENCRYPTEDDATA;")
+    let preferences = try Self.preferences(["a"], ["a": Self.address])
+    let other = try ForeignDatabase.bytes("CREATE TABLE other (a);")
+    for bytes in [[], Array("SQLite format 3".utf8), Array(sound.prefix(4096)), other, view] {
+      let shelf = try Shelf(
+        files: [
+          .init(Self.store, bytes, domain: Self.group),
+          .init(
+            "Library/Preferences/org.fedorahosted.freeotp.plist", preferences,
+            domain: "AppDomain-org.fedorahosted.freeotp"),
+        ], items: [keyItem()])
+      let found = try accounts(of: shelf)
+      #expect(found.hasUnreadableFile)
+      #expect(addresses(found) == [Self.address])
+      #expect(missing(found) == ["freeotp: never-in-backup", "proton-authenticator: unreadable-file"])
+    }
+  }
+
+  @Test("No changed byte of a database crashes the reader, or gives an address that was not stored")
+  func hostileProton() throws {
+    let sound = try database(Self.boxes)
+    var source = SeededRandom(seed: 11)
+    for _ in 0..<300 {
+      var changed = sound
+      for _ in 0..<4 { changed[Int(source.next() % UInt64(changed.count))] = UInt8(truncatingIfNeeded: source.next()) }
+      guard let database = try? AppDatabaseReading.rows(changed) else { continue }
+      #expect(database.count <= ProtonAuthenticatorStore.maximumRowCount)
+    }
+    // More rows than any person has accounts.
+    var sql = "CREATE TABLE ZENCRYPTEDENTRYENTITY (ZKEYID VARCHAR, ZENCRYPTEDDATA BLOB);"
+    sql += "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)"
+    sql += " INSERT INTO ZENCRYPTEDENTRYENTITY SELECT 'k', x'00' FROM n;"
+    let many = try ForeignDatabase.bytes(sql)
+    #expect(throws: KeyhaulError.self) { try AppDatabaseReading.rows(many) }
+  }
+
+  private static func preferences(_ order: [String], _ values: [String: String]) throws -> [UInt8] {
+    var list: [String: Any] = ["tokenOrder": order, "other": "otpauth://totp/other?secret=AA"]
+    for (name, value) in values { list[name] = value }
+    return Array(try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0))
+  }
+
+  @Test(
+    "FreeOTP's first versions kept addresses in their preferences, in the order of the app", arguments: [true, false])
+  func freeOTP(hasPassword: Bool) throws {
+    let bytes = try Self.preferences(["b", "a", "gone"], ["a": "otpauth://totp/a?secret=AA", "b": Self.address])
+    let shelf = try Shelf(
+      hasPassword: hasPassword,
+      files: [
+        .init(
+          "Library/Preferences/org.fedorahosted.freeotp.plist", bytes, domain: "AppDomain-org.fedorahosted.freeotp")
+      ], items: [.password("anna")])
+    let found = try accounts(of: shelf)
+    #expect(addresses(found) == [Self.address, "otpauth://totp/a?secret=AA"])
+    #expect(missing(found) == ["freeotp: never-in-backup"])
+  }
+
+  @Test("Apps whose codes cannot be read are found by their files, their folders or the list of installed apps")
+  func others() throws {
+    let shelf = try Shelf(
+      files: [
+        .init("TwoFAS.sqlite", [0], domain: "AppDomainGroup-group.twofas.com"),
+        .init("Documents/ente.offline_authenticator.db", [0], domain: "AppDomain-io.ente.auth"),
+      ], items: [.password("anna")])
+    let found = try accounts(
+      of: shelf, installed: ["com.finnwea.Raivo", "com.google.Authenticator", "org.example.other"])
+    #expect(
+      missing(found) == [
+        "ente-auth: device-key", "google-authenticator: unpublished-storage", "raivo: app-password",
+        "2fas: unpublished-key",
+      ])
+    let none = try accounts(of: try Shelf(items: [.password("anna")]), installed: ["org.example.other"])
+    #expect(none.accounts.isEmpty && none.missing.isEmpty)
+  }
+}
+
+/// Reads the rows of a database of Proton Authenticator.
+private enum AppDatabaseReading {
+  static func rows(_ bytes: [UInt8]) throws(KeyhaulError) -> [ProtonAuthenticatorStore.Row] {
+    try ProtonAuthenticatorStore.rows(of: try AppDatabase(file: bytes))
+  }
+}
