@@ -16,7 +16,8 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error, .when(configuration: .debug)),
 ]
 
-/// What the package is built for: `tests`, `portable` (the program of `make -C packaging portable`) or `docs`; otherwise for use.
+/// What the package is built for: `tests`, `portable` (the program of `make -C packaging portable`), `docs` or `fuzzing`; otherwise for
+/// use.
 let purpose = environment["KEYHAUL_BUILD"]
 
 /// Targets that read bytes one by one. The tests optimize them in debug builds too, and then take four fifths of the time.
@@ -159,6 +160,9 @@ let documentation: [Package.Dependency] =
   purpose == "docs"
   ? [.package(url: "https://github.com/swiftlang/swift-docc-plugin", .upToNextMinor(from: "1.5.0"))] : []
 
+/// Targets that only the fuzzer uses from outside of the package.
+let fuzzedNames = purpose == "fuzzing" ? ["DeviceServer"] : []
+
 let package = Package(
   name: "keyhaul",
   platforms: [.macOS(.v15)],
@@ -171,7 +175,7 @@ let package = Package(
       ]),
     .library(name: "Reports", targets: ["Reports"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
-  ] + (["KeychainServices", "KeyhaulTesting"] + appleNames).map { .library(name: $0, targets: [$0]) },
+  ] + (["KeychainServices", "KeyhaulTesting"] + appleNames + fuzzedNames).map { .library(name: $0, targets: [$0]) },
   dependencies: [
     // `ParserMessage` reads the sentences of its errors, so a new minor version needs a look first.
     .package(url: "https://github.com/apple/swift-argument-parser", .upToNextMinor(from: "1.8.2")),
