@@ -375,9 +375,6 @@ def check_cuts(checks, desk, make_client, folder, count, seed):
         require(checked.returncode in (0, 3, 13, 14), f"verify of a cut backup: {checked.returncode}\n{checked.stderr}")
         return checked.returncode == 0
 
-    def accounts():
-        return {entry["attributes"].get("acct") for entry in desk.entries(backup)} & {"moment"}
-
     def set_moment(number):
         """Give the device an item of its own for each moment, so that old and new differ."""
         desk.keyhaul("item", "delete", "old-phone", "--account", "moment", "--yes", status=(0, 4))
