@@ -5,7 +5,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A folder with the backups of several devices")
+@Suite("Directories with backups of several devices")
 struct BackupDirectoryTests {
   private static let old = String(repeating: "ab", count: 20)
 
@@ -22,7 +22,7 @@ struct BackupDirectoryTests {
     return directory
   }
 
-  @Test("lists each with its device, date and whether it has a password")
+  @Test("A directory of backups is listed with devices, dates, and encryption")
   func listing() throws {
     let directory = try directory()
     let entries = try BackupDirectory.backups(in: directory.path)
@@ -37,7 +37,7 @@ struct BackupDirectoryTests {
     for entry in entries.prefix(3) { _ = try BackupArchive.open(.path(directory.path(entry.name))) }
   }
 
-  @Test("may hold ten thousand folders, and not one more")
+  @Test("A directory of backups can have ten thousand subdirectories, but no more")
   func folderCount() throws {
     let directory = try TemporaryDirectory()
     for index in 0..<BackupDirectory.maximumDirectoryCount {
@@ -49,7 +49,7 @@ struct BackupDirectoryTests {
     #expect(error?.code == .overLimit && error?.reason.hasSuffix("has more than 10,000 folders") == true)
   }
 
-  @Test("lists a link to a backup as one; links that lead elsewhere are none")
+  @Test("A link to a backup is listed as a backup, and other links are not")
   func links() throws {
     let directory = try directory()
     func link(_ name: String, to target: String) throws {
@@ -67,7 +67,7 @@ struct BackupDirectoryTests {
     #expect(entries.map(\.name) == ["latest"] && entries.map(\.isLink) == [true])
     #expect(entries.map(\.identifier) == [SampleBackup.udid] && entries.map(\.state) == [.finished])
     #expect(try BackupDirectory.backup(SampleBackup.udid.lowercased(), among: entries)?.name == "latest")
-    // Beside what it leads to it is no second backup of the device.
+    // A link to a listed backup is not a second backup of the device.
     try FileManager.default.moveItem(atPath: directory.path(SampleBackup.udid), toPath: directory.path("shelf/attic"))
     try FileManager.default.removeItem(atPath: directory.path("shelf/latest"))
     try link("shelf/latest", to: "shelf/attic")
@@ -77,7 +77,7 @@ struct BackupDirectoryTests {
     #expect(try BackupDirectory.backup("latest", among: both)?.name == "latest")
   }
 
-  @Test("tells those that were never finished, that nothing is said of, and that lack their list")
+  @Test("Backups that are unfinished, of unknown state, or without a list are distinguished")
   func states() throws {
     let directory = try directory()
     let status = "\(SampleBackup.udid)/Status.plist"
@@ -94,7 +94,7 @@ struct BackupDirectoryTests {
     #expect(try state() == .damaged)
   }
 
-  @Test("is no backup itself; what is near is named: packed ones in it, and the folder in it that holds some")
+  @Test("The error for a directory that is not a backup names nearby backups")
   func near() throws {
     let directory = try TemporaryDirectory()
     func reason(_ path: String) -> String? {
@@ -119,7 +119,7 @@ struct BackupDirectoryTests {
     #expect(reason(directory.path("shelf"))?.contains("\"a\", \"b\", \"c\", ... in it may be a backup") == true)
   }
 
-  @Test("gives one by its folder's name or its device's identifier, and never by a part of either")
+  @Test("A backup is chosen by its directory name or its device identifier, never by a part of them")
   func choosing() throws {
     let directory = try directory()
     let entries = try BackupDirectory.backups(in: directory.path)
@@ -127,7 +127,7 @@ struct BackupDirectoryTests {
     #expect(try BackupDirectory.backup(Self.old.uppercased(), among: entries)?.name == Self.old)
     let copy = "\(SampleBackup.udid)-20240101-101112"
     #expect(try BackupDirectory.backup(copy, among: entries)?.name == copy)
-    // A directory's own name goes before the identifier of two.
+    // A directory name has precedence over the identifier of two backups.
     #expect(try BackupDirectory.backup(SampleBackup.udid, among: entries)?.name == SampleBackup.udid)
     for part in [String(Self.old.dropLast()), String(SampleBackup.udid.prefix(8)), "", "ab", "old-phone"] {
       #expect(try BackupDirectory.backup(part, among: entries) == nil, "\(part)")
@@ -139,7 +139,7 @@ struct BackupDirectoryTests {
     #expect(error?.code == .unsupported)
   }
 
-  @Test("that isn't there is not found, and one without backups has none")
+  @Test("A missing directory is not found, and a directory without backups is empty")
   func nothing() throws {
     let directory = try TemporaryDirectory()
     #expect(try BackupDirectory.backups(in: directory.path).isEmpty)

@@ -131,7 +131,7 @@ struct BackupLockTests {
   func created(isDirectory: Bool) throws {
     let path = directory.path(isDirectory ? "new" : "new.tar")
     let destination: ArchiveDestination = isDirectory ? .directory(path) : .file(path, .tar)
-    // The other process creates its backup after this one has checked the path, and before it renames its own.
+    // The other process creates its backup between the check and the renaming.
     nonisolated(unsafe) var isCreated = false
     let system = FileSystem { call in
       guard call == .rename, !isCreated else { return nil }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("A database with code in it", .serialized)
+@Suite("Databases that contain code", .serialized)
 struct CanaryTests {
   private static let columns = ["fileID", "domain", "relativePath", "flags", "file"]
   private static let moments = ["BEFORE", "AFTER"].flatMap { when in
@@ -16,7 +16,7 @@ struct CanaryTests {
   }
   private static let row = ForeignDatabase.row(KeychainPayload.fileIdentifier, "KeychainDomain", "x", 1, [1])
 
-  /// The list of files with something in the place of one column's declaration.
+  /// Returns the schema of the list of files with another column declaration.
   private static func files(_ column: String, _ declaration: String) -> String {
     let all: String = columns.map { $0 == column ? "\($0) \(declaration)" : $0 }.joined(separator: ", ")
     return "CREATE TABLE Files (\(all)); CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);"
@@ -63,7 +63,7 @@ struct CanaryTests {
     return found
   }()
 
-  @Test("as a manifest runs none of it, in 41 forms", arguments: lists)
+  @Test("A manifest with code in one of 41 forms executes none of it", arguments: lists)
   func list(sql: String) throws {
     try #require(Canary.isSet)
     let bytes = try ForeignDatabase.bytes(sql)
@@ -75,7 +75,8 @@ struct CanaryTests {
     #expect(calls == 0)
   }
 
-  @Test("as a keychain of a Simulator, a device or a Mac runs none of it, in 40 forms", arguments: keychains)
+  @Test(
+    "A keychain of a Simulator, device, or Mac with code in one of 40 forms executes none of it", arguments: keychains)
   func keychain(sql: String) throws {
     try #require(Canary.isSet)
     let directory = try TemporaryDirectory()
@@ -85,7 +86,7 @@ struct CanaryTests {
     #expect(Canary.calls { _ = try? KeychainDatabase(file: changed) } == 0)
   }
 
-  @Test("would be found out: whoever asks the view or adds a row runs it")
+  @Test("The canary detects queries of a view and added rows")
   func control() throws {
     try #require(Canary.isSet)
     let directory = try TemporaryDirectory()

@@ -6,13 +6,13 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A backup that says it has a password, and whose manifest is in clear")
+@Suite("Encrypted backups with an unencrypted manifest")
 struct ClearListTests {
   private let identifier = KeychainPayload.fileIdentifier
 
-  /// A backup with a password as iOS 10.1 wrote it: one derivation of the key, the list in clear, its files' keys in it.
+  /// Creates an encrypted backup as in iOS 10.1: a single key derivation, an unencrypted list, and file keys in it.
   ///
-  /// - Parameter sql: What else the list holds.
+  /// - Parameter sql: Further statements for the list.
   private func files(
     _ sample: borrowing SampleBackup, more sql: String = "", manifestKey: PropertyValue? = nil
   ) throws -> [(path: String, bytes: [UInt8])] {
@@ -31,19 +31,19 @@ struct ClearListTests {
     return files
   }
 
-  @Test("is of iOS 10.1 where its files have keys, and opens like any other")
+  @Test("A backup of iOS 10.1, whose unencrypted list contains file keys, can be opened")
   func openable() throws {
     let sample = try SampleBackup()
     let archive = try open(packed(try files(sample)))
     #expect(archive.isEncrypted && !archive.isListEncrypted && archive.notes.isEmpty)
-    // The list needs no password, the keychain does.
+    // Only the keychain requires the password, not the list.
     #expect(try archive.fileList().listing(against: archive.storedFiles()).fileCount == 1)
     #expect(throws: KeyhaulError.self) { try archive.keychainFile() }
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     try archive.require(.restoring)
   }
 
-  @Test("is not called whole under a seal whose code nothing can try")
+  @Test("A backup with a seal whose code cannot be checked is not verified as whole")
   func untriedSeal() throws {
     let sample = try SampleBackup()
     var files = try files(sample, manifestKey: .data([3, 0, 0, 0] + [UInt8](repeating: 7, count: 40)))
@@ -54,7 +54,7 @@ struct ClearListTests {
     }
     let before = try verification()
     #expect(before.faults.allSatisfy { $0.check == .items })
-    // Whoever has no password can list what he likes, and the code is none.
+    // Without the password, anybody can create such a list with an invalid code.
     var seal = "keyhaul-seal 1 hmac-sha256\n"
     for (path, bytes) in files.filter({ $0.path != "Keyhaul.seal" }).sorted(by: { $0.path < $1.path }) {
       seal += "\(String(hexadecimal: try Digest.sha256(bytes))) \(bytes.count) \(path)\n"
@@ -65,14 +65,14 @@ struct ClearListTests {
     #expect(sealed.faults.filter { $0.check == .seal }.map(\.file) == ["Keyhaul.seal"], "\(sealed.faults)")
   }
 
-  @Test("opens whatever version it names: rows decide, and what they hold beside them decides nothing")
+  @Test("The rows of the list determine the encryption, not the version or other tables")
   func rowsDecide() throws {
     let sample = try SampleBackup()
     let properties = "INSERT INTO Properties VALUES ('salt', x'00'), ('passwordHash', x'00');"
     #expect(try open(packed(try files(sample, more: properties))).isEncrypted)
   }
 
-  @Test("takes another password, and none, as others do")
+  @Test("The password of a backup of iOS 10.1 can be changed and removed")
   func rekeyed() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
@@ -84,7 +84,7 @@ struct ClearListTests {
     try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag)
     let other = try BackupArchive.open(.path(path))
     #expect(try other.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
-    // A bag without a password's rounds, as every backup without one has.
+    // A keybag with the iterations of a backup without a password.
     var bare = keybag
     bare.secondRound = nil
     _ = try BackupRewriter(system: unsynced).reencrypt(
@@ -94,7 +94,7 @@ struct ClearListTests {
     #expect(try plain.keychainFile().bytes == sample.contents.keychainFile)
   }
 
-  @Test("has none in truth where no file has a key: it is read as what it is, and neither restored nor changed")
+  @Test("A backup without file keys is unencrypted despite its claim, and can be read but not restored or changed")
   func falseClaim() throws {
     let sample = try SampleBackup(hasPassword: false)
     var files = try sample.storedFiles()
@@ -108,7 +108,7 @@ struct ClearListTests {
     #expect(error?.code == .falseClaim && error?.category == .refused)
   }
 
-  @Test("is damaged where its list is not a database: then that is encrypted, and its key is missing")
+  @Test("An encrypted list without a key is damaged")
   func keyIsMissing() throws {
     var files = try SampleBackup().storedFiles()
     var root = try propertyList("Manifest.plist", in: files)

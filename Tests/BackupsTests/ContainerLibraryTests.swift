@@ -5,9 +5,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("libarchive, opened when it is needed")
+@Suite("Loading of libarchive")
 struct ContainerLibraryTests {
-  @Test("is there, with the major version that its header has")
+  @Test("The loaded libarchive has the major version of its header")
   func present() throws {
     #expect(keyhaul_archive_absence() == nil)
     #expect(try #require(ContainerLibrary.version).hasPrefix("\(ARCHIVE_VERSION_NUMBER / 1_000_000)."))
@@ -18,7 +18,7 @@ struct ContainerLibraryTests {
       keyhaul_archive_absence_in(library).map { String(cString: $0) }
     }
 
-    @Test("a library that is missing, and one without its calls, are named with the reason")
+    @Test("The error for a missing or incomplete libarchive has the reason")
     func absent() throws {
       #expect(absence(in: "libarchive.so.13") == nil)
       let missing = try #require(absence(in: "libkeyhaul-none.so.1"))
@@ -28,7 +28,7 @@ struct ContainerLibraryTests {
     }
   #endif
 
-  @Test("where it is there and gives nothing, there is no memory: reading and writing each say so of themselves")
+  @Test("A failure of an existing libarchive is reported as a lack of memory for reading and writing")
   func noMemory() {
     #expect(ContainerLibrary.readFailure == KeyhaulError(.unreadable, "out of memory", errno: .noMemory))
     #expect(ContainerLibrary.writeFailure == .writing("out of memory", .noMemory))

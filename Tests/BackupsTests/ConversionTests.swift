@@ -7,7 +7,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("A backup in another form")
+@Suite("Conversion of backups")
 struct ConversionTests {
   static let forms = ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip", "noextension"]
   static let pairs = forms.flatMap { first in forms.map { (first, $0) } }
@@ -23,7 +23,7 @@ struct ConversionTests {
   }
 
   @Test(
-    "has the same files, byte for byte, and the same digest, there and back, in 36 pairs, or 12 in a quick run",
+    "Converting a backup to another format and back preserves all files and the digest (12 of 36 pairs in a quick run)",
     arguments: Cases.chosen(pairs, quick: 12))
   func roundTrip(first: String, second: String) throws {
     let directory = try TemporaryDirectory()
@@ -40,7 +40,8 @@ struct ConversionTests {
     #expect(try BackupArchive.open(.path(directory.path("back"))).digest == digest)
   }
 
-  @Test("tells of every byte, the seal's among them, and what it wrote is found again", arguments: ["c.tar", "c/"])
+  @Test(
+    "The progress of a conversion includes all bytes, and the existing copy is recognized", arguments: ["c.tar", "c/"])
   func everyByte(target: String) throws {
     let directory = try TemporaryDirectory()
     try SampleBackup(hasPassword: true).write(to: .directory(directory.path("backup")))
@@ -64,7 +65,7 @@ struct ConversionTests {
     #expect(try rewriter.standingCopy(of: archive, at: source, in: path, as: other) == nil)
   }
 
-  @Test("stores ciphertext as it is, and compresses a backup in clear", arguments: ["c.zip", "c.tar.gz"])
+  @Test("A conversion stores encrypted backups and compresses unencrypted ones", arguments: ["c.zip", "c.tar.gz"])
   func compression(target: String) throws {
     for hasPassword in [true, false] {
       let directory = try TemporaryDirectory()
@@ -86,13 +87,13 @@ struct ConversionTests {
   }
 
   @Test(
-    "never deletes what somebody put beside the backup that it replaces",
+    "A conversion never deletes foreign files in the backup that it replaces",
     arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])
   func foreignInTarget(name: String) throws {
     let directory = try TemporaryDirectory()
     try DeskBackup().write(to: directory)
     _ = try convert(directory, "backup", to: "target/")
-    // What file browsers leave behind is nobody's.
+    // Files of file browsers are ignored.
     for litter in [".DS_Store", "51/._a"] { try directory.write([1], to: "target/\(litter)") }
     _ = try convert(directory, "backup", to: "target/", replace: true)
     try directory.write([1, 2], to: "target/\(name)")
@@ -106,7 +107,7 @@ struct ConversionTests {
     #expect(try directory.read("target/\(name)") == [1, 2])
   }
 
-  @Test("leaves out what is not part of a backup, and names it")
+  @Test("A conversion omits files that are not part of the backup, and reports them")
   func foreign() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -127,7 +128,7 @@ struct ConversionTests {
     #expect(try convert(directory, "mixed.tar", to: "c.zip").foreignFiles == ["other/x", "b/note"])
   }
 
-  @Test("does not take the place of anything unasked", arguments: ["c/", "c.tar", "c.zip"])
+  @Test("A conversion does not replace a destination without permission", arguments: ["c/", "c.tar", "c.zip"])
   func occupied(target: String) throws {
     let directory = try TemporaryDirectory()
     try DeskBackup().write(to: directory)
@@ -141,12 +142,12 @@ struct ConversionTests {
     #expect(try BackupArchive.open(.path(directory.path(target))).digest == digest)
   }
 
-  @Test("of iOS 4 to 9, with its payloads beside the list, is copied as it is")
+  @Test("A backup of iOS 4 to 9 is converted unchanged")
   func oldLayout() throws {
     let directory = try TemporaryDirectory()
     try DeskBackup().write(to: directory)
     let list = try directory.read("backup/Manifest.db")
-    // A list of one record, and a payload in the backup's own directory.
+    // A list with one record, and a payload in the backup's directory.
     let name = String(repeating: "ab", count: 20)
     try FileManager.default.removeItem(atPath: directory.path("backup/Manifest.db"))
     #expect(!list.isEmpty)
@@ -158,7 +159,7 @@ struct ConversionTests {
     #expect(try directory.read("back/Manifest.mbdb") == Array("mbdb".utf8) + [5, 0])
   }
 
-  @Test("is refused where a payload is a link")
+  @Test("A conversion refuses a backup with a link as a payload")
   func link() throws {
     let directory = try TemporaryDirectory()
     try DeskBackup().write(to: directory)
@@ -172,7 +173,7 @@ struct ConversionTests {
   }
 
   @Test(
-    "is there whole or not at all, whichever call fails; a quick run takes a third of the calls",
+    "A conversion is complete or has no effect, whichever system call fails (a third of the calls in a quick run)",
     arguments: [("backup", "c.tar.gz"), ("s.zip", "c/")], faults)
   func everyCall(pair: (source: String, target: String), fault: FileSystem.InjectedFault) throws {
     let sample = try SampleBackup()
@@ -199,7 +200,7 @@ struct ConversionTests {
     }
   }
 
-  @Test("stops where it is told to, and leaves nothing")
+  @Test("An interrupted conversion leaves no files")
   func interrupted() throws {
     let directory = try TemporaryDirectory()
     try DeskBackup().write(to: directory)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("A manifest database that is damaged in a part")
+@Suite("Damaged manifest databases")
 struct DamagedListTests {
   private static let rowCount = 300
   private static let pageByteCount = 4096
@@ -13,7 +13,7 @@ struct DamagedListTests {
 
   private static func path(_ number: Int) -> String { "Library/a-rather-long-name-of-a-file-\(number).txt" }
 
-  /// Three hundred rows, which take several pages of the table and of each index.
+  /// Creates a list with 300 rows, which need several pages for the table and each index.
   private func whole() throws -> [UInt8] {
     let rows = try (1...Self.rowCount).map { number in
       let identifier = try ListedFile.identifier(domain: Self.domain, relativePath: Self.path(number))
@@ -32,7 +32,7 @@ struct DamagedListTests {
     return paths
   }
 
-  /// The first page of rows: a leaf of a table's tree that has the name of a file.
+  /// Returns the first leaf page of the table, which contains a file name.
   private func leaf(of bytes: [UInt8]) throws -> Int {
     let starts = stride(from: Self.pageByteCount, to: bytes.count, by: Self.pageByteCount)
     return try #require(
@@ -41,7 +41,7 @@ struct DamagedListTests {
       })
   }
 
-  @Test("is read row by row: what is lost is counted, what is left is found, and no more is said to be there")
+  @Test("The readable rows of a damaged list are found, and the lost ones are counted")
   func leaf() throws {
     var bytes = try whole()
     let start = try leaf(of: bytes)
@@ -62,10 +62,10 @@ struct DamagedListTests {
     }
   }
 
-  @Test("in an index alone has every row")
+  @Test("A list with a damaged index has all rows")
   func index() throws {
     var bytes = try whole()
-    // A page of an index's leaves, which alone begins with 10.
+    // A leaf page of an index begins with 10.
     let start = try #require(
       stride(from: Self.pageByteCount, to: bytes.count, by: Self.pageByteCount).first { bytes[$0] == 0x0A })
     bytes[start] = 0xFF
@@ -79,7 +79,9 @@ struct DamagedListTests {
     #expect(try paths(of: database).count == Self.rowCount)
   }
 
-  @Test("in any page finds no more rows than there were (20 of 200)", arguments: Cases.chosen(0..<200, quick: 20))
+  @Test(
+    "A list with any damaged page has no additional rows (20 of 200 pages in a quick run)",
+    arguments: Cases.chosen(0..<200, quick: 20))
   func anyPage(seed: Int) throws {
     var bytes = try whole()
     var random = SeededRandom(seed: UInt64(seed))
@@ -93,14 +95,14 @@ struct DamagedListTests {
     do throws(KeyhaulError) {
       try database.forEachFile { _ in count += 1 }
     } catch {
-      // A record that contradicts itself passes SQLite's check.
+      // SQLite's check accepts a record with an inconsistent size.
       #expect(error.category == .damaged)
     }
     #expect(count <= Self.rowCount)
   }
 
   @Test(
-    "with bytes behind its last page has every row, and says how many bytes those are",
+    "A list with bytes after its last page has all rows and reports the number of these bytes",
     arguments: [1, 7, 4095, 4096, 8192, 8200])
   func trailingBytes(count: Int) throws {
     let database = try open(try whole() + [UInt8](repeating: 0x5A, count: count))
@@ -110,7 +112,7 @@ struct DamagedListTests {
     #expect(try paths(of: database).count == Self.rowCount)
   }
 
-  @Test("that lacks its last pages is read row by row, and names no more rows than there were", arguments: 1...12)
+  @Test("A list without its last pages is read by row and has no additional rows", arguments: 1...12)
   func cut(missing: Int) throws {
     let whole = try whole()
     let database = try open(Array(whole.dropLast(missing * Self.pageByteCount)))
@@ -128,12 +130,12 @@ struct DamagedListTests {
     #expect(found.count == readable && found.isSubset(of: (1...Self.rowCount).map(Self.path)))
   }
 
-  @Test("that lacks nearly all of its pages is cut short, and nothing of it is given")
+  @Test("A list without nearly all of its pages is truncated and has no rows")
   func cutToOnePage() throws {
     let whole = try whole()
     #expect(throws: KeyhaulError.self) { try open(Array(whole.prefix(Self.pageByteCount))) }
     #expect(throws: KeyhaulError.self) { try open(Array(whole.prefix(Self.pageByteCount - 1))) }
-    // A header may claim any number of pages.
+    // The header may claim any number of pages.
     var claims = whole
     claims.replaceSubrange(28..<32, with: [0xFF, 0xFF, 0xFF, 0xFF])
     let error = #expect(throws: KeyhaulError.self) { try open(claims) }

@@ -6,7 +6,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A copy of a backup in clear")
+@Suite("Decrypted copies of backups")
 struct DecryptionTests {
   private static let files: [TreeBackup.File] = [
     .init(path: "Library"), .text("Library/notes.txt", "a note in clear"), .init(path: "Library/empty", content: []),
@@ -26,7 +26,7 @@ struct DecryptionTests {
   }
 
   @Test(
-    "has every file as it was, in Apple's layout, from and into each form",
+    "A decrypted copy has all files in Apple's layout, from and to each format",
     arguments: [("backup", "out/"), ("backup", "out.tar"), ("b.zip", "out/"), ("b.tar.zst", "out.zip")])
   func forms(from source: String, to target: String) throws {
     let directory = try TemporaryDirectory()
@@ -62,7 +62,7 @@ struct DecryptionTests {
     }
   }
 
-  @Test("is refused by whatever changes a device or a password")
+  @Test("A decrypted copy cannot be restored, and its password cannot be changed")
   func strict() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files)
@@ -74,7 +74,7 @@ struct DecryptionTests {
     #expect(error?.code == .decryptedCopy)
   }
 
-  @Test("is without what cannot be read, and names it")
+  @Test("A decrypted copy omits unreadable files and reports them")
   func faults() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup([
@@ -92,7 +92,7 @@ struct DecryptionTests {
     #expect(try copy.storedFiles().count == 1)
   }
 
-  @Test("is not made of a backup of iOS 9, whose list is never written")
+  @Test("A backup of iOS 9 cannot be decrypted, because its list is never written")
   func old() throws {
     let directory = try TemporaryDirectory()
     try OldBackup(try SampleBackup()).write(to: directory, "backup")

@@ -5,17 +5,17 @@ import KeychainCrypto
 import KeychainFormats
 import TestSupport
 
-/// A backup without a password that has several files of several classes, and the hardware key of its device.
+/// A backup without a password, with files of several classes, and the device key.
 final class DeskBackup {
   static let udid = "4C1F0A2B-9D3E5F60718293A4"
 
-  /// Domain, path, class and content. Sizes on both sides of a cipher block.
+  /// The domain, path, class, and content of each file. The sizes are on both sides of a cipher block.
   static let files: [(domain: String, path: String, keyClass: UInt32, content: [UInt8])] = [
     ("HomeDomain", "Library/empty", 3, []),
     ("HomeDomain", "Library/fifteen", 1, Array("plain text here".utf8)),
     ("HomeDomain", "Library/sixteen", 2, Array("plain text here!".utf8)),
     ("CameraRollDomain", "Media/large.jpg", 4, (0..<300_001).map { UInt8(truncatingIfNeeded: $0 / 7) }),
-    // No class of its own, as hand-made lists have it.
+    // Without a class, as in some lists of other tools.
     ("AppDomain-com.example", "Documents/notes", 0, Array("plain text here, and more".utf8)),
   ]
 
@@ -35,7 +35,7 @@ final class DeskBackup {
     keychain = try file.serialized()
   }
 
-  /// All files that are stored, with the keychain's.
+  /// Returns all stored files, including the keychain file.
   func contents() throws -> [(identifier: String, domain: String, path: String, bytes: [UInt8])] {
     let keychain = [(KeychainPayload.domain, KeychainPayload.relativePath, UInt32(3), self.keychain)]
     return try (Self.files.map { ($0.domain, $0.path, $0.keyClass, $0.content) } + keychain).map { file in
@@ -43,7 +43,7 @@ final class DeskBackup {
     }
   }
 
-  /// The record of a file, with something in it that nobody here knows.
+  /// Returns the record of a file with an unknown field.
   private static func record(_ path: String, _ keyClass: UInt32, _ bytes: [UInt8]) throws -> [UInt8] {
     try FileRecord(
       relativePath: path, digest: SHA1.hash(bytes), mode: 0o100644, inode: 7, size: Int64(bytes.count),
@@ -51,7 +51,7 @@ final class DeskBackup {
     ).archived()
   }
 
-  /// The stored files by their paths in the backup's directory, made once: every backup of this kind is the same.
+  /// Returns the stored files by path, which are created once because they are always equal.
   func stored() throws -> [(path: String, bytes: [UInt8])] { try Self.allStored.get() }
 
   private static let allStored = Result { try DeskBackup().newFiles() }
@@ -100,7 +100,7 @@ extension Keybag {
 }
 
 extension BackupArchive {
-  /// Every file's plain bytes by domain and path, with what reading it gave.
+  /// Returns the plaintext of each file by domain and path, with the result of reading it.
   func plainFiles(_ keys: ClassKeys) throws -> [String: (
     bytes: [UInt8], reading: PayloadReading, record: FileRecord
   )] {
@@ -117,7 +117,7 @@ extension BackupArchive {
   }
 }
 
-/// The bytes of every file in a directory, by path.
+/// Returns the content of each file in a directory, by path.
 func bytes(in directory: TemporaryDirectory, _ name: String) throws -> [String: [UInt8]] {
   let names = try FileManager.default.subpathsOfDirectory(atPath: directory.path(name))
   return try names.reduce(into: [:]) { files, path in
@@ -127,5 +127,5 @@ func bytes(in directory: TemporaryDirectory, _ name: String) throws -> [String: 
   }
 }
 
-/// No sync reaches the disk: tests are about order, and the disk of a test machine has better things to do.
+/// A file system without syncs, which the tests do not need.
 let unsynced = FileSystem { $0 == .sync || $0 == .syncFileSystem ? .omitted : nil }

@@ -5,7 +5,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A backup's folder, as it lies on disk")
+@Suite("Backup directories on disk")
 struct DirectoryTests {
   private let directory: TemporaryDirectory
 
@@ -32,7 +32,7 @@ struct DirectoryTests {
 
   static let parts = ["Manifest.plist", "Manifest.db", "Status.plist", "51/\(KeychainPayload.fileIdentifier)"]
 
-  @Test("is refused where a file is a link, even to a file of the same backup", arguments: parts)
+  @Test("A backup with a link instead of a file is refused", arguments: parts)
   func links(part: String) throws {
     let copy = directory.path("copy")
     try FileManager.default.copyItem(atPath: directory.path("backup/\(part)"), toPath: copy)
@@ -41,25 +41,25 @@ struct DirectoryTests {
     #expect(failure()?.reason.hasPrefix(part) == true)
   }
 
-  @Test("is refused at once where a file is a pipe that no one writes to", arguments: parts)
+  @Test("A backup with a pipe instead of a file is refused immediately", arguments: parts)
   func pipes(part: String) throws {
     try replace(part) { #expect(mkfifo($0, 0o600) == 0) }
     #expect(failure()?.code == .hostile)
   }
 
-  @Test("is refused where a file is a socket", arguments: parts)
+  @Test("A backup with a socket instead of a file is refused", arguments: parts)
   func sockets(part: String) throws {
     try replace(part) { #expect(mknod($0, S_IFSOCK | 0o600, 0) == 0) }
     #expect(failure()?.code == .hostile)
   }
 
-  @Test("is refused where a folder stands in for a file", arguments: parts)
+  @Test("A backup with a directory instead of a file is refused", arguments: parts)
   func directoriesForFiles(part: String) throws {
     try replace(part) { try FileManager.default.createDirectory(atPath: $0, withIntermediateDirectories: false) }
     #expect(failure()?.code == .hostile)
   }
 
-  @Test("is refused where the payloads' folder is a link")
+  @Test("A backup whose payload directory is a link is refused")
   func linkedPayloadDirectory() throws {
     try FileManager.default.moveItem(atPath: directory.path("backup/51"), toPath: directory.path("elsewhere"))
     try FileManager.default.createSymbolicLink(
@@ -67,14 +67,14 @@ struct DirectoryTests {
     #expect(failure()?.code == .hostile)
   }
 
-  @Test("may itself be named through a link, which is the user's own")
+  @Test("The path of a backup can be a link")
   func linkedRoot() throws {
     try FileManager.default.createSymbolicLink(
       atPath: directory.path("link"), withDestinationPath: directory.path("backup"))
     #expect(failure("link") == nil)
   }
 
-  @Test("is no backup without Manifest.plist, or where there is nothing, or a pipe")
+  @Test("A directory without Manifest.plist, a missing path, and a pipe are not backups")
   func notABackup() throws {
     try directory.write([1], to: "photos/one.jpg")
     let error = try #require(failure("photos"))
@@ -106,14 +106,14 @@ struct DirectoryTests {
     #expect(
       error.reason == fact + "its Snapshot folder remains, with 1 payload; " + info
         + "Status.plist says \"uploading\"; 1 payload is in it")
-    // What its device finished has lost its manifest.
+    // A finished backup has lost its manifest.
     try write(["SnapshotState": .string("finished")], to: "cut/Status.plist")
     #expect(failure("cut")?.code == .damaged)
     try directory.write([1], to: "app/Info.plist")
     #expect(failure("app")?.code == .notABackup)
   }
 
-  @Test("counts its payloads, and nothing that only looks like one")
+  @Test("Only valid payloads of a backup are counted")
   func payloads() throws {
     let name = String(repeating: "ab", count: 20)
     try directory.write([1, 2, 3], to: "backup/ab/\(name)")
@@ -129,7 +129,7 @@ struct DirectoryTests {
     #expect(totals.byteCount == Int64(keychain + 3))
   }
 
-  @Test("answers from what was read, also after it was swapped")
+  @Test("An open backup is not affected if its directory is replaced")
   func swapped() throws {
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     let digest = archive.digest
@@ -140,7 +140,7 @@ struct DirectoryTests {
   }
 }
 
-@Suite("Where a backup is written")
+@Suite("Destinations of backups")
 struct DestinationTests {
   private let directory: TemporaryDirectory
 
@@ -150,7 +150,7 @@ struct DestinationTests {
     try SampleBackup(seed: seed).write(to: ArchiveDestination(path: directory.path(name)), replace: replace).path
   }
 
-  @Test("a name tells the format, and a slash or an existing folder a folder")
+  @Test("A file extension determines the format, and a slash or an existing directory means a directory")
   func names() throws {
     try FileManager.default.createDirectory(atPath: directory.path("there"), withIntermediateDirectories: false)
     #expect(ArchiveDestination(path: directory.path("there")) == .directory(directory.path("there")))
@@ -162,7 +162,7 @@ struct DestinationTests {
     #expect(ArchiveDestination(path: "family.backup") == .file("family.backup", .tar))
   }
 
-  @Test("an absent or an empty folder becomes the backup")
+  @Test("A new or empty directory becomes the backup")
   func absentAndEmpty() throws {
     try FileManager.default.createDirectory(atPath: directory.path("empty"), withIntermediateDirectories: false)
     #expect(try write("empty") == directory.path("empty"))
@@ -171,7 +171,7 @@ struct DestinationTests {
     #expect(FileManager.default.fileExists(atPath: directory.path("absent/Manifest.plist")))
   }
 
-  @Test("a folder with other things in it gets the backup as a folder inside")
+  @Test("In a directory with other content, a directory for the backup is created")
   func otherThings() throws {
     try directory.write([1], to: "home/note")
     #expect(try write("home") == directory.path("home") + "/\(SampleBackup.udid)")
@@ -182,7 +182,7 @@ struct DestinationTests {
     #expect(try directory.read("home/note") == [1])
   }
 
-  @Test("a backup, or a file, is replaced only where that was said")
+  @Test("An existing backup or file is replaced only with permission")
   func replacing() throws {
     for name in ["backup/", "one.tar"] {
       _ = try write(name)
@@ -197,7 +197,7 @@ struct DestinationTests {
     }
   }
 
-  @Test("never through a link, and never over something that is neither a file nor a folder")
+  @Test("A destination that is a link, or neither a file nor a directory, is refused")
   func linksAndPipes() throws {
     try directory.write(Array("precious".utf8), to: "victim")
     try FileManager.default.createSymbolicLink(
@@ -213,7 +213,7 @@ struct DestinationTests {
     #expect(!FileManager.default.fileExists(atPath: directory.path("none")))
   }
 
-  @Test("not at all below a folder that isn't there, or under a name that is none")
+  @Test("A destination in a missing directory or with an invalid name is refused")
   func impossiblePlaces() throws {
     let missing = #expect(throws: KeyhaulError.self) { try write("no/such/one.tar") }
     #expect(missing?.category == .notFound)
@@ -223,7 +223,7 @@ struct DestinationTests {
     }
   }
 
-  @Test("not for a device whose identifier would lead elsewhere", arguments: ["../x", "", "a/b", "a b", "é"])
+  @Test("A backup whose device identifier is a path is refused", arguments: ["../x", "", "a/b", "a b", "é"])
   func identifiers(identifier: String) throws {
     let sample = try SampleBackup()
     var contents = sample.contents

@@ -6,7 +6,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// A directory's name in a container, and how the container writes it.
+/// The name of a directory in a container, and its encoding.
 struct NamedContainer: Sendable, CustomTestStringConvertible {
   enum Form: String, CaseIterable, Sendable {
     case ustar, pax, zip, markedZip
@@ -14,7 +14,7 @@ struct NamedContainer: Sendable, CustomTestStringConvertible {
 
   let form: Form
   let name: [UInt8]
-  /// Of the process in whose place the thread stands.
+  /// The locale of the thread, as if it were that of the process.
   let locale: String
 
   var testDescription: String { "\(form.rawValue), \(name.hex), \(locale)" }
@@ -46,7 +46,7 @@ struct NamedContainer: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// Runs with another locale than the process has, on this thread alone.
+/// Runs a closure with another locale on this thread.
 private func withLocale<Value>(_ name: String, _ body: () throws -> Value) rethrows -> Value {
   #if canImport(Glibc)
     let former = uselocale(newlocale(Int32(1) << LC_CTYPE, name, nil))
@@ -55,7 +55,7 @@ private func withLocale<Value>(_ name: String, _ body: () throws -> Value) rethr
   return try body()
 }
 
-@Suite("A container whose folder has a name beyond ASCII")
+@Suite("Containers with non-ASCII names")
 struct EntryNameTests {
   private func count(_ part: [UInt8], in bytes: Data) -> Int {
     var (count, start) = (0, bytes.startIndex)
@@ -65,7 +65,9 @@ struct EntryNameTests {
     return count
   }
 
-  @Test("opens, and keeps every byte of that name with another password", arguments: NamedContainer.all)
+  @Test(
+    "A backup in a directory with a non-ASCII name opens, and changing the password preserves the name",
+    arguments: NamedContainer.all)
   func rekeyed(container: NamedContainer) throws {
     let sample = try SampleBackup()
     let files = try SampleBackup.storedFiles()
@@ -82,14 +84,14 @@ struct EntryNameTests {
     }
     let written = Data(try directory.read("b"))
     for path in files.map(\.path) {
-      // A zip has each name in front of its entry and in its directory.
+      // A zip contains each name in the local header and the central directory.
       let isZip = written.starts(with: [0x50, 0x4B])
       #expect(count(container.name + Array("/\(path)".utf8), in: written) >= (isZip ? 2 : 1), "\(path)")
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["b"])
   }
 
-  @Test("is packed again under its device's name, in every form", arguments: NamedContainer.all)
+  @Test("A converted backup in any format has the name of its device", arguments: NamedContainer.all)
   func converted(container: NamedContainer) throws {
     let directory = try TemporaryDirectory()
     try directory.write(container.bytes(try SampleBackup.storedFiles()), to: "b")
@@ -103,7 +105,7 @@ struct EntryNameTests {
     }
   }
 
-  @Test("and holds another file with such a name, which is shown escaped and not taken for a part of the backup")
+  @Test("A foreign file with a non-ASCII name is displayed with escapes and is not part of the backup")
   func foreign() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
@@ -117,20 +119,20 @@ struct EntryNameTests {
     #expect(outcome.foreignFiles == ["f\\xF6.txt"])
   }
 
-  @Test("is matched byte by byte: the same name in another Unicode form is another folder")
+  @Test("Names are compared as bytes, so that another Unicode form is another directory")
   func forms() throws {
     let sample = try SampleBackup()
     var tar = TinyTar()
     for (index, file) in try sample.storedFiles().enumerated() {
-      // The manifest alone is in the composed one.
+      // Only the manifest is in the composed form.
       tar.add((index == 0 ? "caf\u{E9}/" : "cafe\u{301}/") + file.path, file.bytes)
     }
     #expect(try failure(opening: tar.finished())?.code == .payloadMissing)
   }
 
-  @Test("in a zip of more than 4 GB, where a header's place has 64 bits, is found all the same")
+  @Test("Entries of a zip larger than 4 GB, with 64-bit offsets, are found")
   func placeOfSixtyFourBits() throws {
-    // The headers of small zips say their place in 32 bits; here each says it in its extra field.
+    // Small zips have 32-bit offsets in the headers. Here, they are in the extra fields.
     let sample = try SampleBackup()
     var zip = TinyZip()
     let name = Array("Gro\u{308}\u{DF}e".utf8)

@@ -3,10 +3,10 @@ import Basics
 import KeychainFormats
 import Testing
 
-@Suite("What an error says to a person")
+@Suite("Texts of backup errors")
 struct ErrorTextTests {
   @Test(
-    "is a lower-case sentence without a full stop, and one thing to do", arguments: KeyhaulError.Code.ofBackup)
+    "An error has a lower-case summary without a period, and a single advice", arguments: KeyhaulError.Code.ofBackup)
   func shape(code: KeyhaulError.Code) {
     let error = KeyhaulError(code, "the fact")
     for text in [error.summary, error.advice] {
@@ -17,7 +17,7 @@ struct ErrorTextTests {
     #expect(error.description == "\(error.summary): the fact")
   }
 
-  @Test("and has the category that scripts act on")
+  @Test("Backup errors have the categories for scripts")
   func categories() {
     let expected: [(KeyhaulError.Code, ErrorCategory)] = [
       (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.sealedList, .refused),
@@ -36,7 +36,7 @@ struct ErrorTextTests {
   }
 
   @Test(
-    "names what was tolerated",
+    "Each tolerated anomaly has a description",
     arguments: [
       (ArchiveNote.statusMissing, "there is no Status.plist to show that the backup was finished"),
       (

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("Files out of a backup, into a folder")
+@Suite("Extraction of files to a folder")
 struct ExtractionTests {
   static let files: [TreeBackup.File] = [
     .init(path: "Library", mode: 0o755, modified: 1_500_000_000),
@@ -21,7 +21,7 @@ struct ExtractionTests {
     .text("Documents/chat.txt", "hello", in: "AppDomain-org.example.chat"),
   ]
 
-  /// Extracts everything, or what is chosen, into `out`.
+  /// Extracts all or the selected files to `out`.
   @discardableResult
   static func extract(
     _ backup: TreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String = "out",
@@ -53,7 +53,8 @@ struct ExtractionTests {
     "AppDomain-org.example.chat/Documents/chat.txt": "file 644 1600000000 hello",
   ]
 
-  @Test("stand in the tree of their domains and paths, with their times and modes", arguments: [true, false])
+  @Test(
+    "Extracted files are in the tree of their domains and paths, with their times and modes", arguments: [true, false])
   func wholeTree(isEncrypted: Bool) throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files, isEncrypted: isEncrypted)
@@ -113,7 +114,7 @@ struct ExtractionTests {
     #expect(error?.code == .interrupted)
   }
 
-  @Test("are the same out of one file", arguments: ["b.tar", "b.tar.zst", "b.zip"])
+  @Test("The extraction of a container has the same result", arguments: ["b.tar", "b.tar.zst", "b.zip"])
   func containers(form: String) throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files)
@@ -126,7 +127,7 @@ struct ExtractionTests {
     #expect(result.fileCount == 5 && result.isComplete)
   }
 
-  @Test("are each named in the manifest, in the order of the list")
+  @Test("The manifest lists all extracted files in the list's order")
   func manifest() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files)
@@ -143,14 +144,14 @@ struct ExtractionTests {
     #expect(
       notes["path"]?.stringValue == "HomeDomain/Library/notes.txt" && notes["domain"]?.stringValue == "HomeDomain")
     #expect(notes["size"]?.integerValue == 4 && notes["protection_class"]?.integerValue == 3)
-    // printf milk | sha256sum
+    // The result of `printf milk | sha256sum`.
     #expect(
       notes["sha256"]?.stringValue == "8825e76530f87ff5c737b3254c6936bc0a90bba3a10a91bbba739268208d378a")
     #expect(notes["mode"]?.stringValue == "640" && notes["modified"]?.stringValue == "2014-05-13T16:53:20Z")
     #expect(notes["digest"]?.stringValue == "right")
   }
 
-  @Test("that are there already are not written again; what was changed or removed is")
+  @Test("A repeated extraction writes only changed and missing files")
   func again() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files)
@@ -168,7 +169,7 @@ struct ExtractionTests {
     #expect(try standing(in: directory, "out") == Self.expected)
   }
 
-  @Test("and a run that was stopped is taken up: the end is as if it had not been stopped")
+  @Test("An interrupted extraction can be resumed with the same result")
   func stopped() throws {
     let directory = try TemporaryDirectory()
     let files = (0..<60).map { TreeBackup.File.text("f/\($0)", String(repeating: "\($0)", count: 5_000)) }
@@ -178,7 +179,7 @@ struct ExtractionTests {
     let writes = Mutex(0)
     for most in [1, 5, 40] {
       writes.withLock { $0 = 0 }
-      // The disk is full after so many writes.
+      // The disk is full after some writes.
       let failing = FileSystem { call in
         switch call {
         case .sync, .syncFileSystem: .omitted
@@ -207,7 +208,7 @@ struct ExtractionTests {
     #expect(try directory.read("out/keyhaul-files.jsonl") == directory.read("whole/keyhaul-files.jsonl"))
   }
 
-  @Test("count as done when the disk keeps them, and not before")
+  @Test("An extracted file counts as done only after it is synced")
   func refusedByTheDisk() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files)
@@ -221,7 +222,7 @@ struct ExtractionTests {
     }
     let error = #expect(throws: KeyhaulError.self) { try Self.extract(backup, directory, system: failing) }
     #expect(error?.code == .unwritable)
-    // The files have their names, and the note of what is done has none of them.
+    // The files are renamed, but the journal contains none of them.
     #expect(try directory.read("out/HomeDomain/Library/notes.txt") == Array("milk".utf8))
     #expect(try directory.read("out/.keyhaul-part/files.jsonl").count { $0 == UInt8(ascii: "\n") } == 1)
     let result = try Self.extract(backup, directory)
@@ -229,7 +230,7 @@ struct ExtractionTests {
     #expect(try standing(in: directory, "out") == Self.expected)
   }
 
-  @Test("go into a folder whose own folders are not there yet either: they are made, for their owner alone")
+  @Test("The parent folders of a target are created with access for the owner only")
   func deep() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files)
@@ -246,7 +247,7 @@ struct ExtractionTests {
     #expect(try directory.read("file") == [1])
   }
 
-  @Test("that cannot be read are named and counted, and all others are written")
+  @Test("Unreadable files are reported and counted, and all others are extracted")
   func faults() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup([
@@ -270,7 +271,7 @@ struct ExtractionTests {
       ])
   }
 
-  @Test("are held against the digests of the list, of the stored bytes or of the plain ones")
+  @Test("Extracted files are compared with the list's digests of the stored bytes or the plaintext")
   func digests() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup([
@@ -283,7 +284,7 @@ struct ExtractionTests {
     #expect(result.differing == ["HomeDomain/wrong"] && !result.isComplete && result.faults.isEmpty)
   }
 
-  @Test("go into a folder that is new, empty, or theirs, and into no other")
+  @Test("The target folder must be new, empty, or of an earlier extraction")
   func folders() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files)
@@ -312,12 +313,12 @@ struct ExtractionTests {
     #expect(try refusal("empty") == nil)
   }
 
-  @Test("are refused before anything is written where there is no room for them")
+  @Test("An extraction without enough free space is refused in advance")
   func room() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup([.text("large", "x"), .init(path: "said to be huge", content: [1], size: 1 << 60)])
     try backup.write(to: directory)
-    // What the list says of a size is no reason; what is stored is.
+    // Only the stored size counts, not the recorded one.
     #expect(try Self.extract(backup, directory).fileCount == 2)
     let identifier = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "large")
     let file = try FileHandle(forWritingTo: directory.url("backup/\(identifier.prefix(2))/\(identifier)"))
@@ -328,7 +329,7 @@ struct ExtractionTests {
     #expect(!FileManager.default.fileExists(atPath: directory.path("new")))
   }
 
-  @Test("stop at once where they are told to, and tell of bytes until then")
+  @Test("An extraction stops immediately if the progress closure returns false")
   func interrupted() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup([.init(path: "large", content: [UInt8](repeating: 1, count: 4 << 20))])

@@ -7,12 +7,14 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// Lets every call through but one.
+/// Fails a single call.
 final class OneFault: Sendable {
   private let state: Mutex<(count: Int, target: Int, fault: FileSystem.InjectedFault)>
   private let isRepeated: Bool
 
-  /// - Parameter isRepeated: Whether all calls of the same kind fail from there on.
+  /// Creates a fault.
+  ///
+  /// - Parameter isRepeated: Whether all further calls of the kind fail as well.
   init(at target: Int, _ fault: FileSystem.InjectedFault, isRepeated: Bool = false) {
     state = Mutex((0, target, fault))
     self.isRepeated = isRepeated
@@ -32,14 +34,15 @@ final class OneFault: Sendable {
 }
 
 extension FileSystem.InjectedFault {
-  /// The calls that fail with it, one in each round: all, or a third of them in a quick run, another for each fault.
+  /// Returns the calls that fail, one in each round: all, or a third of them in a quick run, which depends on the
+  /// fault.
   func calls(among faults: [FileSystem.InjectedFault]) -> StrideThrough<Int> {
     let (first, step) = Cases.areAllRun ? (1, 1) : (1 + (faults.firstIndex(of: self) ?? 0) % 3, 3)
     return stride(from: first, through: 100_000, by: step)
   }
 }
 
-@Suite("A disk that fails at any step")
+@Suite("Failures of the disk")
 struct FaultInjectionTests {
   static let faults: [FileSystem.InjectedFault] = [
     .failure(.noSpace), .failure(.ioError), .failure(.interrupted), .failure(.diskQuotaExceeded), .short,
@@ -47,7 +50,7 @@ struct FaultInjectionTests {
 
   static let destinations = ["new/", "old/", "home/", "new.tar", "old.tar", "old.zip", "old.tar.gz", "old.tar.zst"]
 
-  /// A place where `old…` holds a backup, and `home` something else.
+  /// Creates a directory with a backup in `old…` and other content in `home`.
   private func prepare(_ directory: TemporaryDirectory, _ destination: String, _ old: StoredBackup) throws {
     let target = ArchiveDestination(path: directory.path(destination))
     let quiet = FileSystem { $0 == .sync ? .omitted : nil }
@@ -64,9 +67,9 @@ struct FaultInjectionTests {
       files: try files.map { try StoredFile(path: $0.path, bytes: $0.bytes) })
   }
 
-  /// Writes with the k-th call failing, for every k until no call is left to fail.
+  /// Writes repeatedly, with the first, second, and each further call failing, until no call fails.
   @Test(
-    "leaves the old backup or the new one, and nothing beside it; a quick run takes a third of the calls",
+    "After a failure, the old or the new backup exists, and no other files (a third of the calls in a quick run)",
     arguments: destinations, faults)
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
@@ -103,7 +106,7 @@ struct FaultInjectionTests {
     }
   }
 
-  @Test("leaves the old backup when it fails from some step on for good", arguments: destinations)
+  @Test("If all calls fail from some point on, the old backup remains", arguments: destinations)
   func lastingFailure(destination: String) throws {
     let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
     for call in 1... {
@@ -114,7 +117,7 @@ struct FaultInjectionTests {
       let target = ArchiveDestination(path: directory.path(destination))
       let placed = try? BackupPlacement(system: failing.system).place(new.outgoing, at: target, replace: true)
       if placed != nil { return }
-      // A disk that fails for good keeps what cannot be removed any more, under a hidden name; the target is as it was.
+      // If all calls fail, hidden temporary files cannot be removed. The destination is unchanged.
       let now = try tree(directory.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
       #expect(now == before, "from call \(call) on")
       #expect(call < 200)
@@ -122,7 +125,8 @@ struct FaultInjectionTests {
   }
 
   @Test(
-    "replaces a folder by two renames where names cannot be exchanged, or puts the old one back", arguments: [0, 1, 2])
+    "Without an exchange of names, a directory is replaced by two renames, and restored if the second one fails",
+    arguments: [0, 1, 2])
   func withoutExchange(failingRename: Int) throws {
     let directory = try TemporaryDirectory()
     try prepare(directory, "old/", try stored(seed: "old"))
@@ -150,12 +154,12 @@ struct FaultInjectionTests {
     #expect(after.count == before.count)
   }
 
-  @Test("says how much room is needed")
+  @Test("The error for a full disk has the required space")
   func diskFull() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
-    // Five lines of a seal, its first one and its code.
+    // Five lines of a seal, its header, and its code.
     let listed = try sample.storedFiles().reduce(0) { $0 + "\($1.bytes.count) \($1.path)".utf8.count + 66 }
     let size = try sample.storedFiles().reduce(27 + 65 + listed) { $0 + $1.bytes.count }
     let error = #expect(throws: KeyhaulError.self) {
@@ -168,7 +172,8 @@ struct FaultInjectionTests {
   }
 
   @Test(
-    "gives an error while a backup is read, at every call", arguments: ["old/", "old.tar", "old.zip", "old.tar.zst"])
+    "A failure of any call is an error while reading a backup",
+    arguments: ["old/", "old.tar", "old.zip", "old.tar.zst"])
   func reading(source: String) throws {
     let directory = try TemporaryDirectory()
     try prepare(directory, source, try stored(seed: "old"))

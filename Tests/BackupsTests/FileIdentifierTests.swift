@@ -4,9 +4,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("The name under which a file is stored")
+@Suite("Stored names of files")
 struct FileIdentifierTests {
-  @Test("is SHA-1 of domain and path: the published file_id vectors")
+  @Test("A stored name is the SHA-1 digest of the domain and path, as in the published vectors")
   func publishedIdentifiers() throws {
     let vectors = try TestVectors.list("file_id")
     #expect(vectors.count == 2)
@@ -17,7 +17,7 @@ struct FileIdentifierTests {
     }
   }
 
-  @Test("of the keychain is the constant that finds it without its list")
+  @Test("The stored name of the keychain file is the constant")
   func keychain() throws {
     #expect(
       try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)

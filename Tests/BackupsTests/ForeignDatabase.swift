@@ -2,7 +2,7 @@ import Basics
 import CSQLite
 import TestSupport
 
-/// Makes SQLite databases of any content, without this module's own writer.
+/// Creates SQLite databases without this module's builder.
 enum ForeignDatabase {
   static let schema = """
     CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, flags INTEGER, file BLOB);
@@ -27,7 +27,7 @@ enum ForeignDatabase {
     return Array(UnsafeBufferPointer(start: memory, count: Int(size)))
   }
 
-  /// A row of the files' table.
+  /// Returns a row of the `Files` table.
   static func row(_ identifier: String, _ domain: String, _ path: String, _ flags: Int, _ record: [UInt8]?) -> String {
     let blob = record.map { "x'\($0.hex)'" } ?? "NULL"
     let names = [domain, path].map { name in

@@ -5,14 +5,14 @@ import Testing
 
 @testable import Backups
 
-@Suite("The checksums of a tar.gz")
+@Suite("Gzip checksums")
 struct GzipCheckTests {
   private let tar: [UInt8]
   private let digest: String
 
   init() throws {
     var files = try SampleBackup.storedFiles()
-    // A stored gzip file, and what looks like one, stand in the middle of everything.
+    // The content contains a stored gzip file, and bytes that look like one.
     var inner = TinyGzip()
     inner.add(Array("a letter, packed".utf8))
     inner.add(Array("and another".utf8))
@@ -21,7 +21,7 @@ struct GzipCheckTests {
     digest = try open(tar).digest
   }
 
-  @Test("fit what it holds, however many members it has")
+  @Test("A tar.gz with several members has valid checksums")
   func members() throws {
     for count in [1, 2, 3, 50] {
       var gzip = TinyGzip()
@@ -33,7 +33,7 @@ struct GzipCheckTests {
     }
   }
 
-  @Test("fit with an empty member anywhere, and zeros behind the last one")
+  @Test("A tar.gz with empty members and trailing zeros has valid checksums")
   func emptyMembers() throws {
     var gzip = TinyGzip()
     gzip.add([])
@@ -45,7 +45,7 @@ struct GzipCheckTests {
     #expect(try open(gzip.bytes + [UInt8](repeating: 0, count: 10_240)).digest == digest)
   }
 
-  @Test("do not fit where one bit of a file, of the checksum or of the length is another, or the end is absent")
+  @Test("A change of a bit in the content, checksum, or length, and a missing end, are detected")
   func damage() throws {
     var whole = TinyGzip()
     whole.add(tar)
@@ -62,7 +62,7 @@ struct GzipCheckTests {
     }
   }
 
-  @Test("do not fit where an earlier member's is wrong", arguments: [0, 1, 2])
+  @Test("A wrong checksum of an earlier member is detected", arguments: [0, 1, 2])
   func earlierMember(wrong: Int) throws {
     var gzip = TinyGzip()
     let third = tar.count / 3
@@ -72,7 +72,7 @@ struct GzipCheckTests {
     #expect(try failure(opening: gzip.bytes)?.code == .damaged)
   }
 
-  @Test("are not asked of what is compressed twice, which is refused")
+  @Test("A doubly compressed tar is refused")
   func twice() throws {
     var (inner, outer) = (TinyGzip(), TinyGzip())
     inner.add(tar)
@@ -81,11 +81,11 @@ struct GzipCheckTests {
     #expect(error == KeyhaulError(.unsupported, "it is compressed more than once"))
   }
 
-  @Test("are those of RFC 1952, in portions of any size")
+  @Test("CRC-32 matches RFC 1952 for data in portions of any size")
   func checksums() {
-    // The check value that every description of this checksum gives.
+    // The standard check value of this checksum.
     #expect(TinyGzip.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
-    // Some stretches that are read two and two, and what is left of one.
+    // Several ranges for two parallel computations, and a rest.
     let bytes = (0..<7001).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }
     for cut in [0, 1, 7, 8, 9, 500, 1024, 2047, 2048, 2049, 3500, 4096, 4953, 7000, 7001] {
       var sum = CRC32()

@@ -5,14 +5,14 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// A name or a kind of entry that a hostile container holds beside a whole backup.
+/// A hostile name or type of an entry in a container with a complete backup.
 struct HostileEntry: Sendable, CustomTestStringConvertible {
   let testDescription: String
   var name: [UInt8] = Array("x".utf8)
   var code = KeyhaulError.Code.hostile
-  /// Part of the reason that has to be given.
+  /// A part of the expected reason.
   var reason = ""
-  /// What a tar calls the kind; zips have modes instead.
+  /// The type in a tar. In a zip, the mode is used.
   var type: Character = "0"
   var link = ""
   var mode = 0o100600
@@ -34,7 +34,7 @@ struct HostileEntry: Sendable, CustomTestStringConvertible {
   }
 }
 
-@Suite("A container that no device makes")
+@Suite("Containers that no device creates")
 struct HostileArchiveTests {
   static let names = [
     HostileEntry("../../.ssh/authorized_keys", "\"../../.ssh/authorized_keys\""),
@@ -42,7 +42,7 @@ struct HostileArchiveTests {
     HostileEntry("\(SampleBackup.udid)/../../x", "a part"),
     HostileEntry("a/../../b", "a part"),
     HostileEntry("a/./b", "a part"),
-    // A letter of these has an accent behind it, and is a slash all the same.
+    // Some of the letters have combining characters, which do not hide slashes.
     HostileEntry("../\u{338}x", "a part"),
     HostileEntry("/\u{301}etc/cron.d/x", "absolute"),
     HostileEntry("./../x", "a part"),
@@ -71,7 +71,7 @@ struct HostileArchiveTests {
     HostileEntry("a block device", type: "4", mode: 0o060600, reason: "a device"),
   ]
 
-  /// Opens the container where a victim's files lie around it, and looks whether they are as before.
+  /// Opens a container next to other files, and checks that they are unchanged.
   private func expectRefusal(_ bytes: [UInt8], _ code: KeyhaulError.Code, _ reason: String) throws {
     let victim = try TemporaryDirectory()
     try victim.write(Array("precious".utf8), to: ".ssh/authorized_keys")
@@ -95,13 +95,13 @@ struct HostileArchiveTests {
     return tar.finished()
   }
 
-  @Test("is refused as a tar, and nothing changes on disk", arguments: names + links)
+  @Test("A tar with a hostile entry is refused, and the disk is unchanged", arguments: names + links)
   func tarEntry(_ entry: HostileEntry) throws {
     let sample = try SampleBackup()
     try expectRefusal(try tar(sample, entry), entry.code, entry.reason)
   }
 
-  @Test("is refused as a zip, and nothing changes on disk", arguments: names + links)
+  @Test("A zip with a hostile entry is refused, and the disk is unchanged", arguments: names + links)
   func zipEntry(_ entry: HostileEntry) throws {
     let sample = try SampleBackup()
     var zip = TinyZip()
@@ -110,7 +110,7 @@ struct HostileArchiveTests {
     try expectRefusal(zip.finished(), entry.code, entry.reason)
   }
 
-  @Test("with a hard link, inside or outside of the archive", arguments: ["/etc/passwd", "Manifest.plist", "../x"])
+  @Test("A tar with a hard link is refused", arguments: ["/etc/passwd", "Manifest.plist", "../x"])
   func hardLinks(target: String) throws {
     let sample = try SampleBackup()
     var entry = HostileEntry("a hard link", type: "1", link: target, mode: 0, reason: "a hard link")
@@ -118,7 +118,7 @@ struct HostileArchiveTests {
     try expectRefusal(try tar(sample, entry), .hostile, "a hard link")
   }
 
-  @Test("whose link is followed by an entry that would be written through it")
+  @Test("A tar with an entry below a link is refused")
   func writeThroughLink() throws {
     let sample = try SampleBackup()
     var tar = TinyTar()
@@ -128,7 +128,7 @@ struct HostileArchiveTests {
     try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"51\"; it is a symbolic link")
   }
 
-  @Test("with two names that differ only in their Unicode form")
+  @Test("A container with names that differ only in their Unicode form is refused")
   func unicodeForms() throws {
     var tar = TinyTar()
     tar.addExtended([("path", Array("caf\u{E9}".utf8))])
@@ -139,7 +139,7 @@ struct HostileArchiveTests {
   }
 
   @Test(
-    "with a name that is not text, which is shown escaped",
+    "A container with a non-UTF-8 name is refused, and the name is displayed with escapes",
     arguments: [
       ([0xFF, 0xFE, 0x41], "\\xFF\\xFEA"), ([0xC3], "\\xC3"), ([0xED, 0xA0, 0x80], "\\xED\\xA0\\x80"),
       ([0xC3, 0xA9, 0xE9], "\u{E9}\\xE9"),
@@ -150,7 +150,7 @@ struct HostileArchiveTests {
     try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"\(shown)/../x\"; a part of its name is \"..\"")
   }
 
-  @Test("with a hard link, or a symbolic one, to a name beyond ASCII", arguments: ["1", "2"])
+  @Test("A tar with a link to a non-ASCII name is refused", arguments: ["1", "2"])
   func linksBeyondASCII(type: String) throws {
     let sample = try SampleBackup()
     var tar = TinyTar()
@@ -160,14 +160,14 @@ struct HostileArchiveTests {
     try expectRefusal(tar.finished(), .hostile, type == "1" ? "a hard link" : "a symbolic link")
   }
 
-  @Test("with a NUL in a name, behind which a zip hides the rest")
+  @Test("A zip with NUL in a name is refused")
   func nulInName() throws {
     var zip = TinyZip()
     zip.add(nameBytes: Array("Manifest.plist\u{0}.jpg".utf8), [1])
     try expectRefusal(zip.finished(), .hostile, "\\u{0}")
   }
 
-  @Test("with the same names in a large zip, whose numbers have 64 bits")
+  @Test("A large zip with 64-bit numbers and hostile names is refused")
   func largeZips() throws {
     let sample = try SampleBackup()
     var zip = TinyZip()
@@ -180,7 +180,7 @@ struct HostileArchiveTests {
     try expectRefusal(zip.finishedAsLarge(directoryAt: -1), .damaged, "lies outside the file")
   }
 
-  @Test("with bytes that do not have the checksum that the zip says")
+  @Test("A zip with a wrong checksum is refused")
   func wrongChecksum() throws {
     var zip = TinyZip()
     for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
@@ -192,7 +192,7 @@ struct HostileArchiveTests {
     try expectRefusal(zip.withoutDirectory(), .truncated, "the directory at the end of the zip is missing")
   }
 
-  @Test("comes through a pipe as a zip, whose directory cannot be reached there")
+  @Test("A zip from a pipe is refused, because its directory is at the end")
   func zipThroughAPipe() throws {
     let pipe = Pipe()
     try pipe.fileHandleForWriting.write(contentsOf: Data(TinyZip().finished() + [UInt8](repeating: 0, count: 600)))
@@ -203,7 +203,7 @@ struct HostileArchiveTests {
     #expect(error?.code == .notStreamable)
   }
 
-  @Test("with a name of 4,096 bytes")
+  @Test("A container with a name of 4,096 bytes is refused")
   func overlongName() throws {
     var tar = TinyTar()
     tar.addExtended([("path", Array(String(repeating: "a", count: 4096).utf8))])
@@ -211,14 +211,14 @@ struct HostileArchiveTests {
     try expectRefusal(tar.finished(), .hostile, "4096 bytes")
   }
 
-  @Test("with names that would garble a terminal, which are shown escaped")
+  @Test("A container with control characters in names is refused, and the names are displayed with escapes")
   func escapedNames() throws {
     var tar = TinyTar()
     tar.add("\u{1B}[2J\u{202E}..\\x", [1])
     try expectRefusal(tar.finished(), .hostile, "\"\\u{1B}[2J\\u{202E}..\\\\x\"")
   }
 
-  @Test("with a file whose name ends like a folder's")
+  @Test("A tar with a file whose name ends with a slash is refused")
   func fileNamedLikeADirectory() throws {
     var zip = TinyZip()
     zip.add("a/", [1, 2], mode: 0o100600)
@@ -226,14 +226,14 @@ struct HostileArchiveTests {
     #expect([.hostile, .notABackup].contains(error.code))
   }
 
-  @Test("with an encrypted entry")
+  @Test("A zip with an encrypted entry is refused")
   func encryptedZip() throws {
     var zip = TinyZip()
     zip.add(nameBytes: Array("Manifest.plist".utf8), [1, 2, 3], flags: 1)
     try expectRefusal(zip.finished(), .hostile, "encrypted by the container")
   }
 
-  @Test("with two backups in it")
+  @Test("A container with two backups is refused")
   func twoBackups() throws {
     let sample = try SampleBackup()
     var tar = TinyTar()
@@ -243,7 +243,7 @@ struct HostileArchiveTests {
     try expectRefusal(tar.finished(), .unsupported, "2 backups")
   }
 
-  @Test("that claims four gigabytes in a hundred bytes")
+  @Test("A container of a hundred bytes that claims four gigabytes is refused")
   func hugeClaim() throws {
     var tar = TinyTar()
     tar.add("Manifest.plist", [1, 2, 3], size: 1 << 32)
@@ -253,7 +253,7 @@ struct HostileArchiveTests {
     try expectRefusal(zip.finished(), .overLimit, "4,294,967,280 bytes")
   }
 
-  @Test("that claims less, or more, than it holds")
+  @Test("A container with a wrong size is refused")
   func wrongClaim() throws {
     for claimed in [2, 4] {
       var zip = TinyZip()
@@ -263,7 +263,7 @@ struct HostileArchiveTests {
     }
   }
 
-  @Test("but anything else than a backup is only no backup")
+  @Test("Files other than backups are not backups, but not hostile")
   func notBackups() throws {
     var tar = TinyTar()
     tar.add("photo.jpg", [1, 2, 3])

@@ -21,7 +21,7 @@ struct HostileSchema: Sendable, CustomTestStringConvertible {
   }
 }
 
-@Suite("A manifest database that no device makes")
+@Suite("Manifest databases that no device creates")
 struct HostileDatabaseTests {
   private static let files = "CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, "
 
@@ -96,7 +96,7 @@ struct HostileDatabaseTests {
     #expect(try failure(forged)?.code == .hostile)
   }
 
-  @Test("is damaged where its tree goes on in pages that nobody stored, however far away: the disk is not blamed")
+  @Test("A database whose tree refers to missing pages is damaged, without a disk error")
   func farPages() throws {
     var bytes = try ForeignDatabase.bytes(ForeignDatabase.schema)
     let pageSize = Int(bytes[16]) << 8 | Int(bytes[17])
@@ -107,7 +107,7 @@ struct HostileDatabaseTests {
       }
       write(pages, at: 28)
       bytes.replaceSubrange(92..<96, with: bytes[24..<28])
-      // An inner page without a cell, whose last child is almost the last page.
+      // An inner page without cells, whose last child is near the last page.
       bytes.replaceSubrange(100..<108, with: [5, 0, 0, 0, 0, UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF), 0])
       write(pages - 1, at: 108)
       #expect(try failure(bytes)?.category == .damaged, "\(count)")
@@ -123,7 +123,7 @@ struct HostileDatabaseTests {
     }
   }
 
-  @Test("is refused for its schema, before anything else in it is read", arguments: schemas)
+  @Test("A database with an unexpected schema is refused before other content is read", arguments: schemas)
   func schema(_ hostile: HostileSchema) throws {
     let error = try #require(try failure(try ForeignDatabase.bytes(hostile.sql)))
     #expect(error.code == hostile.code, "\(error)")
@@ -131,7 +131,7 @@ struct HostileDatabaseTests {
   }
 
   @Test(
-    "may have any index of its columns, in either order",
+    "A database can have any index of columns, in either order",
     arguments: [
       "CREATE INDEX i ON Files(domain DESC)", "CREATE INDEX i ON Files(domain, flags ASC,\n relativePath)",
       "CREATE UNIQUE INDEX i ON Files(fileID)", "CREATE INDEX \"i\" ON \"Files\" (\"domain\", [flags] desc, `file`)",
@@ -141,7 +141,7 @@ struct HostileDatabaseTests {
     #expect(try failure(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)) == nil)
   }
 
-  @Test("is damaged where its bytes are not a whole database")
+  @Test("An incomplete database is damaged")
   func bytes() throws {
     let whole = try ForeignDatabase.bytes(ForeignDatabase.schema)
     #expect(try failure(whole) == nil)
@@ -159,13 +159,13 @@ struct HostileDatabaseTests {
     for size in [[0, 0], [0, 1, 0], [3, 0xE8], [1, 0], [0xFF, 0xFF]] as [[UInt8]] where size.count == 2 {
       #expect(try failure(changed(16, size))?.reason.contains("pages of") == true, "\(size)")
     }
-    // The first page becomes one that no tree has; a list of free pages that runs in a circle; a root beyond the end.
+    // The first page is of an invalid type, the list of free pages is circular, or a root is after the end.
     #expect(try failure(changed(100, [0xFF]))?.category == .damaged)
     #expect(try failure(changed(32, [0, 0, 0, 2, 0, 0, 0, 9]))?.category == .damaged)
     #expect(try failure(changed(4096, [UInt8](repeating: 0xFF, count: 4096)))?.category == .damaged)
   }
 
-  @Test("is read, with a note, where it was left in write-ahead mode")
+  @Test("A database in write-ahead mode is read, with a note")
   func writeAheadMode() throws {
     var bytes = try ForeignDatabase.bytes(ForeignDatabase.schema)
     bytes[18] = 2
@@ -180,7 +180,7 @@ struct HostileDatabaseTests {
       domain: keychain.domain, relativePath: keychain.path)
   }
 
-  @Test("lists the keychain file under its hash, or not at all")
+  @Test("The keychain file is listed under its hash or not at all")
   func keychainRows() throws {
     let identifier = KeychainPayload.fileIdentifier
     let good = ForeignDatabase.row(identifier, keychain.domain, keychain.path, 1, [1])
@@ -206,7 +206,7 @@ struct HostileDatabaseTests {
     }
   }
 
-  @Test("counts rows of any type, and sets those apart that no device writes")
+  @Test("Rows of all types are counted, and rows that no device writes are separate")
   func listing() throws {
     func row(_ domain: String, _ path: String, _ flags: Int) throws -> String {
       ForeignDatabase.row(SHA1.hash(Array("\(domain)-\(path)".utf8)).hex, domain, path, flags, nil)
@@ -224,9 +224,9 @@ struct HostileDatabaseTests {
     #expect(listing.unreadableRowCount == 5)
   }
 
-  @Test("may hold a value up to the limit, and no larger one")
+  @Test("A value can have the maximum size, but not more")
   func maximumValueByteCount() throws {
-    // A row's other columns and its header count towards the limit too.
+    // The limit includes the row's other columns and its header.
     let limit = Int(DatabaseLimits.manifest.valueByteCount)
     let identifier = KeychainPayload.fileIdentifier
     func rows(_ count: Int) -> String {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("A hostile backup whose files are written into a folder")
+@Suite("Extraction of hostile backups")
 struct HostileExtractionTests {
-  @Test("writes nothing outside of it: no name, no link, and no file through a link", arguments: [true, false])
+  @Test("No name, link, or file through a link is written outside the folder", arguments: [true, false])
   func victim(isEncrypted: Bool) throws {
     let directory = try TemporaryDirectory()
     try directory.write(Array("keep".utf8), to: "victim/file")
@@ -40,7 +40,7 @@ struct HostileExtractionTests {
           "backup", "escape.txt", "out", "victim",
         ])
       #expect(result.faults == [.overLimit: 1, .hostile: 2])
-      // Of eight links two stay: to the directory that it is in, and to itself.
+      // Two of eight links are written: those to their own directory and to themselves.
       #expect(result.linkCount == 2 && result.leftOut == [.leadsOut: 6])
       #expect(result.fileCount == 12)
     }
@@ -49,7 +49,7 @@ struct HostileExtractionTests {
     #expect(written["%2E%2E/x"]?.hasSuffix(" domain") == true && written["..%2Fvictim/victim/file"] != nil)
     #expect(written["HomeDomain/out/file"]?.hasSuffix("is behind a link or is not a regular file") == true)
     #expect(written["HomeDomain/out"] == "directory 700" && written["HomeDomain/late"] == "directory 700")
-    // Every link that was written leads to something in the folder, wherever other links lead.
+    // All written links have targets in the folder, independent of other links.
     let root = directory.url("out").resolvingSymlinksInPath().path
     for (path, what) in written where what.hasPrefix("link") && !path.hasSuffix("own") {
       let end = directory.url("out/\(path)").resolvingSymlinksInPath().path
@@ -57,7 +57,7 @@ struct HostileExtractionTests {
     }
   }
 
-  @Test("may put a link where a directory was made: the next run does not follow it")
+  @Test("A link in the place of an extracted directory is not followed in the next run")
   func planted() throws {
     let directory = try TemporaryDirectory()
     try directory.write(Array("keep".utf8), to: "victim/file")
@@ -71,7 +71,7 @@ struct HostileExtractionTests {
     #expect(try directory.read("victim/file") == Array("keep".utf8))
   }
 
-  @Test("keeps names apart that a file system may take for one, the same way each time")
+  @Test("Names that some file systems do not distinguish get different and stable names")
   func collisions() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup([
@@ -88,7 +88,7 @@ struct HostileExtractionTests {
     let folded = written.keys.map { $0.decomposedStringWithCanonicalMapping.lowercased() }
     #expect(Set(folded).count == written.count)
     #expect(written.keys.allSatisfy { $0.split(separator: "/").allSatisfy { $0.utf8.count <= 255 } })
-    // Two of three, one of two, one of two, one of two, a file beside a directory, and what is too long.
+    // Two of three, one of two, one of two, one of two, a file with the name of a directory, and an overlong name.
     #expect(result.renamedCount == 2 + 1 + 1 + 1 + 1 + 2)
     #expect(
       written["HomeDomain/Case"]?.hasSuffix(" 1") == true && written["HomeDomain/a%2Fb"]?.hasSuffix(" 12") == true)
@@ -96,7 +96,7 @@ struct HostileExtractionTests {
     #expect(try standing(in: directory, "again") == written)
   }
 
-  @Test("may say any size and any time of its files: what is stored is written, and the others stay as they are")
+  @Test("Invalid sizes and times of files do not affect the extraction")
   func numbers() throws {
     let directory = try TemporaryDirectory()
     let numbers: [Int64] = [.min, -1, 0, 1 << 40, .max]
@@ -111,7 +111,7 @@ struct HostileExtractionTests {
     let backup = try TreeBackup(files + [.text("ordinary", "ordinary")])
     try backup.write(to: directory)
     let result = try ExtractionTests.extract(backup, directory)
-    // A record with a size below nothing is none that a device writes: it is named, and nothing is made of it.
+    // A record with a negative size is reported, and no file is written.
     #expect(result.fileCount == 9 && result.faults == [.damaged: 2] && result.linkCount == 5)
     let written = try standing(in: directory, "out")
     #expect(written["HomeDomain/ordinary"] == "file 644 1600000000 ordinary")
@@ -121,7 +121,7 @@ struct HostileExtractionTests {
     }
   }
 
-  @Test("may list a path twice: the row under the path's own identifier is written, the other one is named")
+  @Test("Of two rows with the same path, the one with the correct identifier is written, and the other is reported")
   func twice() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup([
@@ -135,7 +135,7 @@ struct HostileExtractionTests {
     #expect(try standing(in: directory, "out")["HomeDomain/file"] == "file 644 1600000000 true")
   }
 
-  @Test("may have rows whose identifier is none: they are counted, and nothing is written for them")
+  @Test("Rows without a valid identifier are counted and not written")
   func withoutIdentifier() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup([
@@ -156,7 +156,7 @@ struct HostileExtractionTests {
     #expect(names == ["backup", "clear", "out"])
   }
 
-  @Test("has each part of a name spelled as every file system takes it")
+  @Test("The components of names are encoded for all file systems")
   func names() throws {
     let expected = [
       "plain.txt": "plain.txt", "": "%2F", ".": "%2E", "..": "%2E%2E", "...": "...", "a/b": "a%2Fb", "100%": "100%",
@@ -170,7 +170,7 @@ struct HostileExtractionTests {
     #expect(try SafeName.name(of: long).utf8.count <= 255 && SafeName.name(of: long) != long)
   }
 
-  @Test("has its links judged by where they could lead")
+  @Test("Links are allowed by their possible targets")
   func links() {
     for target in ["a", "a/b", "./a", ".", "..", "../a", "../../a", "a/./b", "a//b"] {
       #expect(LinkRule.staysInside(target, depth: 2), "\(target)")

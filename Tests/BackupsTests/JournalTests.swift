@@ -12,13 +12,13 @@ struct JournalTests {
   private static let log = "Manifest.db-wal"
   private static let journal = "Manifest.db-journal"
 
-  /// A backup without a password whose list has three files.
+  /// Creates a backup without a password, whose list has three files.
   private func backup(in directory: TemporaryDirectory, isEncrypted: Bool = false) throws -> [UInt8] {
     try TreeBackup(Self.all.map { .text($0, "content of \($0)") }, isEncrypted: isEncrypted).write(to: directory)
     return try directory.read("backup/Manifest.db")
   }
 
-  /// The same with two of the rows in the log alone.
+  /// Creates a backup whose list has two rows in the log only.
   private func logged(in directory: TemporaryDirectory) throws -> LoggedList {
     let list = try LoggedList.moving("late1", "late2", of: try backup(in: directory))
     try directory.write(list.database, to: "backup/Manifest.db")
@@ -40,7 +40,7 @@ struct JournalTests {
     archive.notes.compactMap { if case .listJournalRead(let name) = $0 { name } else { nil } }
   }
 
-  /// The one finding of an archive, which has to be of a journal.
+  /// Returns the only finding, which must be that of a journal.
   private func unread(_ archive: BackupArchive) throws -> (name: String, byteCount: Int64, reason: String) {
     #expect(archive.findings.count == 1)
     guard case .listJournalUnread(let name, let byteCount, let reason)? = archive.findings.first else {
@@ -53,7 +53,7 @@ struct JournalTests {
   func merged(packed: String?) throws {
     let directory = try TemporaryDirectory()
     _ = try logged(in: directory)
-    // The file alone has one row.
+    // Without the log, the database has one row.
     try directory.write(try directory.read("backup/Manifest.db"), to: "alone/Manifest.db")
     for part in ["Manifest.plist", "Status.plist"] {
       try directory.write(try directory.read("backup/\(part)"), to: "alone/\(part)")
@@ -73,7 +73,7 @@ struct JournalTests {
     for use in ArchiveUse.allCases { try archive.require(use) }
   }
 
-  @Test("A log without frames, or whose pages the list has, changes nothing and is not named", arguments: [0, 32, nil])
+  @Test("A log without frames, or with pages that the list contains, has no effect", arguments: [0, 32, nil])
   func nothing(byteCount: Int?) throws {
     let directory = try TemporaryDirectory()
     var list = try logged(in: directory)
@@ -89,7 +89,7 @@ struct JournalTests {
     #expect(try paths(archive) == (byteCount == nil ? Self.all : Self.early))
   }
 
-  @Test("A log whose frames do not have its salts is named and not merged")
+  @Test("A log with frames of other salts is reported and not used")
   func otherSalts() throws {
     let directory = try TemporaryDirectory()
     var log = try logged(in: directory).log
@@ -104,7 +104,7 @@ struct JournalTests {
     #expect(archive.findings[0].isDamage && !archive.findings[0].isLoss)
   }
 
-  @Test("A log of another database is named and not merged", arguments: [1_024, 4_096])
+  @Test("A log of another database is reported and not used", arguments: [1_024, 4_096])
   func otherDatabase(pageByteCount: Int) throws {
     let directory = try TemporaryDirectory()
     _ = try logged(in: directory)
@@ -122,7 +122,7 @@ struct JournalTests {
     #expect(try paths(archive) == Self.early)
   }
 
-  @Test("A log that is cut off counts up to its last whole commit, and the rest is named")
+  @Test("A truncated log is used up to its last complete commit, and the rest is reported")
   func cut() throws {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log
@@ -143,7 +143,7 @@ struct JournalTests {
     #expect(try whole.findings.isEmpty && paths(whole) == ["early", "late1"])
   }
 
-  @Test("A frame whose check sum does not fit ends the log, as SQLite has it")
+  @Test("A frame with a wrong checksum ends the log, as in SQLite")
   func changedFrame() throws {
     let directory = try TemporaryDirectory()
     var log = try logged(in: directory).log
@@ -152,12 +152,12 @@ struct JournalTests {
     #expect(try paths(try open(directory)) == ["early", "late1"])
   }
 
-  @Test("An unfinished change is taken back by its journal, in a folder and packed", arguments: [nil, "b.tar"])
+  @Test("A journal reverts an unfinished change, in a directory and in a tar", arguments: [nil, "b.tar"])
   func takenBack(packed: String?) throws {
     let directory = try TemporaryDirectory()
     let before = try backup(in: directory)
     let list = try LoggedList.unfinished(before)
-    // Else nothing would be shown: the change has reached the file.
+    // The test requires that the change has reached the file.
     #expect(list.database != before && !list.journal.isEmpty)
     try directory.write(list.database, to: "backup/Manifest.db")
     try directory.write(list.journal, to: "backup/\(Self.journal)")
@@ -170,7 +170,7 @@ struct JournalTests {
     #expect(archive.findings.isEmpty && readJournals(archive) == [Self.journal])
   }
 
-  @Test("A journal of a finished change is none, and one that is no journal is named")
+  @Test("A journal of a finished change is ignored, and an invalid one is reported")
   func otherJournals() throws {
     let directory = try TemporaryDirectory()
     _ = try backup(in: directory)
@@ -184,7 +184,7 @@ struct JournalTests {
     #expect(try open(directory).findings.count == 1)
   }
 
-  @Test("A log beside an encrypted list is named and not read")
+  @Test("A log of an encrypted list is reported and not used")
   func encrypted() throws {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log
@@ -193,7 +193,7 @@ struct JournalTests {
     #expect(try unread(try open(directory)).reason == "Manifest.db is encrypted, or not a database")
   }
 
-  @Test("A log that is a link or over the limit is named and not read")
+  @Test("A log that is a link or too large is reported and not used")
   func unreadable() throws {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log
@@ -208,7 +208,7 @@ struct JournalTests {
     #expect(try unread(try open(directory)).reason == "it is not a regular file")
   }
 
-  @Test("A rewritten manifest has the rows of its log, and the log is left out", arguments: ["backup", "b.tar"])
+  @Test("A rewritten manifest contains the rows of the log, which is omitted", arguments: ["backup", "b.tar"])
   func writtenAnew(form: String) throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -233,7 +233,7 @@ struct JournalTests {
     #expect(files.count == 6 && files["HomeDomain-Library/fifteen"]?.bytes == Array("plain text here".utf8))
   }
 
-  @Test("A seal covers the log: without it, or with another, the seal is broken")
+  @Test("A seal includes the log, so that a missing or different log breaks the seal")
   func sealed() throws {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log

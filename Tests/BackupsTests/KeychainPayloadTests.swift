@@ -5,11 +5,11 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("The keychain file of a backup")
+@Suite("Keychain files of backups")
 struct KeychainPayloadTests {
   private static let path = "51/\(KeychainPayload.fileIdentifier)"
 
-  /// The sample with another manifest database, encrypted again; a `nil` record is a NULL.
+  /// Returns the sample with another encrypted manifest database. A `nil` record is NULL.
   private func archive(
     _ sample: borrowing SampleBackup, rows: String, isPadded: Bool = true, payload: [UInt8]? = nil,
     tail: [UInt8] = [], isStored: Bool = true
@@ -34,7 +34,7 @@ struct KeychainPayloadTests {
       try record.archived())
   }
 
-  /// The sample's payload encrypted with a new key, and the record that goes with it.
+  /// Returns the sample's payload, encrypted with a new key, and its record.
   private func payload(_ sample: borrowing SampleBackup) throws -> (record: FileRecord, stored: [UInt8]) {
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "payload"))
     let field = try sample.keys.wrapFileKey(key, keyClass: .fileComplete)
@@ -53,7 +53,7 @@ struct KeychainPayloadTests {
     }
   }
 
-  @Test("is found whatever class protects it and the manifest")
+  @Test("The keychain file is found with any class of the file and the manifest")
   func otherClasses() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
@@ -68,7 +68,8 @@ struct KeychainPayloadTests {
   }
 
   @Test(
-    "has the length that its padding says; a recorded size that differs is only noted", arguments: [-1, 1, 1 << 40])
+    "The padding determines the size of the keychain file, and a different recorded size is a note",
+    arguments: [-1, 1, 1 << 40])
   func recordedSize(difference: Int64) throws {
     let sample = try SampleBackup()
     var (record, stored) = try payload(sample)
@@ -78,7 +79,7 @@ struct KeychainPayloadTests {
     #expect(opened.notes == [.sizeDiffers(recorded: record.size, found: Int64(opened.bytes.count))])
   }
 
-  @Test("is found in a list that was encrypted without padding, also where its end looks like one")
+  @Test("The keychain file is found in a list that is encrypted without padding")
   func unpaddedDatabase() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
@@ -90,7 +91,7 @@ struct KeychainPayloadTests {
   }
 
   @Test(
-    "is missing where none was stored, missing where only the list has it, lost where only the list lacks it")
+    "A keychain file that is not stored is missing, and one that is not listed is damaged")
   func absences() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
@@ -114,7 +115,7 @@ struct KeychainPayloadTests {
     #expect(try failure(sample, try archive(sample, rows: try row(renamed), payload: stored))?.code == .damaged)
   }
 
-  @Test("is damaged where it is cut, or where its key does not open")
+  @Test("A truncated keychain file, or one with a damaged key, is damaged")
   func damage() throws {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
@@ -128,7 +129,7 @@ struct KeychainPayloadTests {
     #expect(try failure(sample, try archive(sample, rows: try row(record), payload: stored))?.category == .damaged)
   }
 
-  @Test("stays closed to the keys of another backup")
+  @Test("The keys of another backup do not decrypt the keychain file")
   func foreignKeys() throws {
     let sample = try SampleBackup()
     let other = try SampleBackup(seed: "other")
@@ -137,7 +138,7 @@ struct KeychainPayloadTests {
     #expect(error.reason.hasPrefix("the key of the manifest database"))
   }
 
-  @Test("is damaged, not a question of the password, where only the class key that protects it does not unwrap")
+  @Test("If only its class key cannot be unwrapped, the keychain file is damaged and the password is correct")
   func damagedClassKey() throws {
     let sample = try SampleBackup()
     var keybag = sample.contents.keybag
@@ -155,7 +156,7 @@ struct KeychainPayloadTests {
     #expect(locked?.category == .wrongPassword)
   }
 
-  @Test("with a wrong length of the manifest's key is damaged", arguments: [0, 43, 45])
+  @Test("A manifest key with a wrong size is damaged", arguments: [0, 43, 45])
   func manifestKeyLength(count: Int) throws {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
@@ -165,7 +166,7 @@ struct KeychainPayloadTests {
     #expect(try failure(sample, try open(packed(files)))?.code == .damaged)
   }
 
-  @Test("of a backup without a password is seen without any key, and its digest is held against it")
+  @Test("The keychain of a backup without a password is readable without keys, and its digest is checked")
   func withoutPassword() throws {
     let sample = try SampleBackup(hasPassword: false)
     var files = try sample.storedFiles()
@@ -185,7 +186,7 @@ struct KeychainPayloadTests {
 
 @Suite("The published synthetic backup")
 struct SyntheticBackupTests {
-  @Test("opens whole with its password, from the manifest to the items")
+  @Test("The synthetic backup opens with its password, including its items")
   func opens() throws {
     let vectors = try TestVectors.section("synthetic_backup")
     let directory = try TemporaryDirectory()
@@ -254,6 +255,6 @@ struct SyntheticBackupTests {
 }
 
 extension [ItemKind] {
-  /// In the order in which a keychain file holds them.
+  /// Returns the kinds in the order of a keychain file.
   fileprivate func sorted() -> [ItemKind] { ItemKind.allCases.flatMap { kind in filter { $0 == kind } } }
 }

@@ -7,11 +7,11 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Another keychain file for a backup")
+@Suite("Replacement of keychain files")
 struct KeychainReplacementTests {
   static let places = ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"]
 
-  /// A keychain file of the backup with an item more.
+  /// Returns a keychain file with an additional item.
   private func longer(_ archive: BackupArchive, _ keys: ClassKeys) throws -> [UInt8] {
     var file = try archive.keychainFile(with: keys).file
     file.entries.append(
@@ -19,7 +19,7 @@ struct KeychainReplacementTests {
     return try file.serialized()
   }
 
-  /// The desk's backup with its password, or without one, where it should stand.
+  /// Creates the sample backup, with or without a password, at a path.
   private func place(_ place: String, in directory: TemporaryDirectory, hasPassword: Bool) throws -> BackupArchive {
     let desk = try DeskBackup()
     try desk.write(to: directory, as: "first")
@@ -43,7 +43,7 @@ struct KeychainReplacementTests {
       random: SeededRandomSource(seed: "replacement"))
   }
 
-  @Test("changes the keychain file and the list, and no other file", arguments: places, [true, false])
+  @Test("Replacing the keychain file changes only this file and the list", arguments: places, [true, false])
   func replaces(place: String, hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     let old = try self.place(place, in: directory, hasPassword: hasPassword)
@@ -68,7 +68,7 @@ struct KeychainReplacementTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 1)
   }
 
-  @Test("leaves every other stored file as it is, to the byte, and its time and permissions", arguments: [true, false])
+  @Test("All other files keep their bytes, times, and permissions", arguments: [true, false])
   func otherFiles(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     let old = try place("b/", in: directory, hasPassword: hasPassword)
@@ -84,7 +84,7 @@ struct KeychainReplacementTests {
     let (stored, before) = (try bytes(in: directory, "b"), try facts())
     _ = try replace(old, at: directory.path("b"), with: longer(old, old.keybag.keys(password)), password)
     let (now, after) = (try bytes(in: directory, "b"), try facts())
-    // Of the desk's backup without a password, which another program wrote, there is no seal.
+    // The sample without a password, as from another program, has no seal.
     let changed = ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)", "Keyhaul.seal"]
     #expect(stored.keys == now.keys)
     for path in stored.keys {
@@ -93,7 +93,7 @@ struct KeychainReplacementTests {
     }
   }
 
-  @Test("copies the other files where the file system gives no second names")
+  @Test("Without hard links, the other files are copied")
   func withoutLinks() throws {
     let directory = try TemporaryDirectory()
     let old = try place("b/", in: directory, hasPassword: true)
@@ -114,7 +114,7 @@ struct KeychainReplacementTests {
   }
 
   @Test(
-    "leaves the old backup or the new one, whichever call fails; a quick run takes a folder and a third of the calls",
+    "After a failure, the old or the new backup exists (a directory and a third of the calls in a quick run)",
     arguments: Cases.chosen(["b/", "b.zip"], quick: 1), FaultInjectionTests.faults)
   func everyCall(place: String, fault: FileSystem.InjectedFault) throws {
     let directory = try TemporaryDirectory()
@@ -137,7 +137,7 @@ struct KeychainReplacementTests {
     }
   }
 
-  @Test("refuses a backup that has changed since it was opened, and a folder with other things in it")
+  @Test("A backup that has changed, and a directory with other files, are refused")
   func changedMeanwhile() throws {
     let directory = try TemporaryDirectory()
     let old = try place("b/", in: directory, hasPassword: true)

@@ -8,11 +8,11 @@ import Testing
 
 @testable import Backups
 
-@Suite("A manifest that is too large for memory")
+@Suite("Manifests that are too large for memory")
 struct LargeListTests {
   private static let password = "correct horse"
 
-  /// A database of more than the smallest that goes into a file, encrypted.
+  /// Creates an encrypted database above the minimum size for a file.
   private func database(_ rowCount: Int, blobByteCount: Int) throws -> [UInt8] {
     try ForeignDatabase.bytes(
       ForeignDatabase.schema
@@ -23,7 +23,7 @@ struct LargeListTests {
   }
 
   @Test(
-    "has the same bytes wherever they are asked for, page after page or at 2,000 places, 400 in a quick run",
+    "Reads by page and at 2,000 random positions (400 in a quick run) return the same bytes",
     arguments: [false, true])
   func anywhere(isEncrypted: Bool) throws {
     let plain = try database(300, blobByteCount: 1000)
@@ -47,7 +47,7 @@ struct LargeListTests {
     #expect(throws: KeyhaulError.self) { try check(plain.count - 10, 11) }
   }
 
-  @Test("is kept in a file without a name or in memory, and answers the same from both")
+  @Test("A large list in an unlinked file or in memory has the same content")
   func bothPlaces() throws {
     let plain = try database(2000, blobByteCount: 5000)
     #expect(plain.count > ManifestStorage.minimumFileByteCount)
@@ -63,7 +63,7 @@ struct LargeListTests {
       var count = 0
       try list.forEachFile { (file) throws(KeyhaulError) in
         count += 1
-        // A question inside of an answer.
+        // A nested query.
         if count.isMultiple(of: 500), let path = file.relativePath {
           let again = #expect(throws: KeyhaulError.self) {
             try list.file(domain: "HomeDomain", relativePath: path)
@@ -78,7 +78,7 @@ struct LargeListTests {
     #expect(digests[0] == (try Digest.sha256(encrypted)))
   }
 
-  @Test("leaves nothing in the temporary folder, not even while it is open, and nothing of it in clear")
+  @Test("A large list leaves no temporary file and no plaintext on disk")
   func noTrace() throws {
     let marked = "INSERT INTO Files VALUES ('x', 'planted-in-the-list', NULL, 0, NULL);"
     let plain = try ForeignDatabase.bytes(
@@ -96,7 +96,7 @@ struct LargeListTests {
     #expect(Data(plain).range(of: Data("planted-in-the-list".utf8)) != nil)
   }
 
-  @Test("that finds no room says where, and what to do")
+  @Test("The error for a lack of temporary space has the location and advice")
   func noRoom() throws {
     let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
     let error = #expect(throws: KeyhaulError.self) {
@@ -109,7 +109,7 @@ struct LargeListTests {
     #expect(error?.meaning.remedy == .keepInMemory)
   }
 
-  @Test("that the disk does not give back is no damaged one, whichever read fails", arguments: [0, 1, 2, 40, 100, 139])
+  @Test("A failure to read the temporary file is not reported as damage", arguments: [0, 1, 2, 40, 100, 139])
   func unreadable(good: Int) throws {
     let plain = try database(2000, blobByteCount: 5000)
     let reads = Locked(0)
@@ -130,7 +130,7 @@ struct LargeListTests {
     #expect(error?.reason == "a temporary file: input/output error")
   }
 
-  @Test("just below the smallest size stays in memory, at it goes into a file")
+  @Test("A list below the minimum size is in memory, and at the minimum size in a file")
   func threshold() throws {
     let limit = ManifestStorage.minimumFileByteCount
     #expect(try collected([UInt8](repeating: 1, count: limit - 1), .temporaryFile).isInFile == false)
@@ -145,7 +145,7 @@ struct LargeListTests {
     return try collector.finish()
   }
 
-  /// The names that this module gives to temporary files, before it takes them away.
+  /// Returns the temporary names of unlinked files.
   private func names() throws -> Set<String> {
     let directory = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
     return Set(

@@ -6,7 +6,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("What a killed run left beside a backup")
+@Suite("Leftovers of interrupted runs")
 struct LeftoverTests {
   private func rekey(_ path: String) throws {
     let archive = try BackupArchive.open(.path(path))
@@ -16,7 +16,7 @@ struct LeftoverTests {
       of: archive, at: path, with: keybag, keys: archive.keybag.keys(SampleBackup.password))
   }
 
-  @Test("is found by its name, with what it is")
+  @Test("Leftovers next to a backup are found by their names, with their content")
   func found() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -26,7 +26,7 @@ struct LeftoverTests {
     try SampleBackup(hasPassword: false).write(to: .file(directory.path(".b.3.tmp"), .tar))
     try directory.write([1, 2, 3], to: ".b.4.tmp")
     try directory.write([1], to: ".b.5.tmp/51/x")
-    // Of others: another backup's, no random part, no part of ours.
+    // Names of other backups, without a random part, or of other programs.
     for name in [".c.1f.tmp", ".b..tmp", ".b.xyz.tmp", "b.1f.tmp", ".b.1f"] { try directory.write([1], to: name) }
     let found = BackupLeftover.all(beside: directory.path("b"))
     #expect(
@@ -38,7 +38,7 @@ struct LeftoverTests {
     #expect(BackupLeftover.all(beside: directory.path("b/")) == found)
   }
 
-  @Test("is none where another run is still at work on it")
+  @Test("A temporary file of a running process is not a leftover")
   func atWork() throws {
     let directory = try TemporaryDirectory()
     try directory.write([1], to: ".b.1f.tmp")
@@ -50,7 +50,7 @@ struct LeftoverTests {
   }
 
   @Test(
-    "goes with the next password of that backup, also where only its manifest is written", arguments: ["b/", "b.tar"])
+    "The next change of a backup's password removes its leftovers", arguments: ["b/", "b.tar"])
   func swept(place: String) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path(place)
@@ -66,7 +66,7 @@ struct LeftoverTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [name])
   }
 
-  @Test("stays where somebody put a file of theirs into it")
+  @Test("A leftover with a foreign file is not removed")
   func foreign() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -76,7 +76,7 @@ struct LeftoverTests {
     #expect(BackupLeftover.all(beside: directory.path("b")).count == 1)
   }
 
-  @Test("in its folder, of a manifest that was being written, keeps no verb from replacing the backup")
+  @Test("A temporary manifest in a backup's directory does not prevent its replacement")
   func temporaryManifest() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("Each limit accepts its own value and nothing above it")
+@Suite("Limits of reading backups")
 struct LimitTests {
-  /// Opens the sample with a limit at `value` and at one less.
+  /// Opens the sample with a limit at a value and at one less.
   private func expectLimit(
     _ value: Int, _ change: (inout ArchiveLimits, Int) -> Void, code: KeyhaulError.Code = .overLimit
   ) throws {
@@ -25,7 +25,7 @@ struct LimitTests {
     try #require(try SampleBackup().storedFiles()[path]).count
   }
 
-  @Test("for the number of entries, also of a zip")
+  @Test("The number of entries is limited, also in a zip")
   func entryCount() throws {
     try expectLimit(5) { $0.entryCount = $1 }
     var zip = TinyZip()
@@ -37,7 +37,7 @@ struct LimitTests {
     #expect(try failure(opening: zip.finished(), limits: limits)?.code == .overLimit)
   }
 
-  @Test("and the largest sizes that a header can claim overflow nothing", arguments: [Int64.max, 1 << 62, 1 << 41])
+  @Test("The largest claimed sizes do not overflow", arguments: [Int64.max, 1 << 62, 1 << 41])
   func largestClaims(size: Int64) throws {
     var limits = ArchiveLimits()
     limits.entryByteCount = .max
@@ -54,17 +54,17 @@ struct LimitTests {
     #expect(categories.contains(limited.category))
   }
 
-  @Test("for the length of a name, which is hostile above it")
+  @Test("A name that exceeds the limit is hostile")
   func pathLength() throws { try expectLimit(43, { $0.pathByteCount = $1 }, code: .hostile) }
 
-  @Test("for one entry's size and for all sizes together")
+  @Test("The size of an entry and the total size are limited")
   func entrySizes() throws {
     let sizes = try SampleBackup().storedFiles().map(\.bytes.count)
     try expectLimit(try #require(sizes.max())) { $0.entryByteCount = Int64($1) }
     try expectLimit(sizes.reduce(0, +)) { $0.totalByteCount = Int64($1) }
   }
 
-  @Test("for the files that are kept in memory")
+  @Test("The size of metadata files in memory is limited")
   func keptFiles() throws {
     try expectLimit(try size("Manifest.db")) { $0.databaseByteCount = $1 }
     try expectLimit(try size("51/\(KeychainPayload.fileIdentifier)")) { $0.keychainByteCount = $1 }
@@ -73,7 +73,7 @@ struct LimitTests {
   }
 
   @Test(
-    "for a file that is copied, wherever the backup stands, and nothing is left of the copy",
+    "The size of copied files is limited in any format, and no copy remains",
     arguments: ["folder/", "one.tar"])
   func copiedFiles(source: String) throws {
     let directory = try TemporaryDirectory()
@@ -81,7 +81,7 @@ struct LimitTests {
     let archive = try BackupArchive.open(.path(directory.path(source)))
     let before = try FileManager.default.contentsOfDirectory(atPath: directory.path)
     var limits = ArchiveLimits()
-    // In a file the limits are held against every entry while it is read; copying it has to be reached all the same.
+    // The limit applies to entries of a container while they are read, so the copy must be reached first.
     limits.propertyListByteCount = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size).max() ?? 0
     _ = try BackupRewriter(system: .real, limits: limits).convert(
       archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
@@ -95,7 +95,7 @@ struct LimitTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == before)
   }
 
-  @Test("for the same files in a folder")
+  @Test("The size of metadata files in a directory is limited")
   func keptFilesInDirectory() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("backup")))
@@ -110,13 +110,13 @@ struct LimitTests {
   }
 
   @Test(
-    "for an Info.plist that is too large, which goes along as it is wherever the backup goes", arguments: [true, false])
+    "An Info.plist that is too large is copied unchanged", arguments: [true, false])
   func largeInfo(isDirectory: Bool) throws {
     let directory = try TemporaryDirectory()
     let source = directory.path(isDirectory ? "backup/" : "backup.tar")
     try SampleBackup().write(to: ArchiveDestination(path: source))
     var limits = ArchiveLimits()
-    // The manifest is the largest property list; here it has to be Info.plist.
+    // Info.plist must be the largest property list instead of the manifest.
     var files = try SampleBackup.storedFiles()
     let info = [UInt8](repeating: 0x20, count: try #require(files["Manifest.plist"]).count + 1)
     limits.propertyListByteCount = info.count - 1
@@ -136,18 +136,18 @@ struct LimitTests {
     }
   }
 
-  @Test("for the keychain file in a container, by how long that is: what is sealed does not become shorter")
+  @Test("The maximum size of a keychain file in a container depends on that of the container")
   func keychainInContainer() {
     let limits = ArchiveLimits()
     #expect(limits.keychainByteCount(inContainerOf: 0) == 64 << 20)
     #expect(limits.keychainByteCount(inContainerOf: 1 << 20) == 68 << 20)
     #expect(limits.keychainByteCount(inContainerOf: 500 << 20) == 1 << 30)
     #expect(limits.keychainByteCount(inContainerOf: .max) == 1 << 30)
-    // A stream says nothing of its length.
+    // The size of a stream is unknown.
     #expect(limits.keychainByteCount(inContainerOf: nil) == 256 << 20)
   }
 
-  @Test("for an old manifest, in a folder")
+  @Test("The size of an old manifest in a directory is limited")
   func oldList() throws {
     let directory = try TemporaryDirectory()
     try OldBackup(try SampleBackup(hasPassword: false)).write(to: directory, "old")
@@ -164,7 +164,7 @@ struct LimitTests {
     #expect(ArchiveLimits.standard.oldDatabaseByteCount == 256 << 20)
   }
 
-  @Test("for a seal, which is broken where it is longer; the rest is read")
+  @Test("A seal that is too large is broken, and the rest of the backup is read")
   func sealSize() throws {
     let directory = try TemporaryDirectory()
     let seal = (path: "Keyhaul.seal", bytes: [UInt8](repeating: 0, count: 1000))
@@ -179,7 +179,7 @@ struct LimitTests {
     #expect(ArchiveLimits.standard.sealByteCount == 256 << 20)
   }
 
-  @Test("for many leading folders that each hold a manifest")
+  @Test("Many directories with manifests in a container are limited")
   func keptFilesOfManyDirectories() throws {
     var tar = TinyTar()
     for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
@@ -195,7 +195,7 @@ struct LimitTests {
     #expect(try failure(opening: tar.finished(), limits: limits)?.code == .overLimit)
   }
 
-  @Test("for what compressed bytes may become", arguments: [ContainerFormat.gzippedTar, .zstandardTar])
+  @Test("The decompressed size of a tar is limited", arguments: [ContainerFormat.gzippedTar, .zstandardTar])
   func expansion(format: ContainerFormat) throws {
     let bomb = StoredBackup(
       directoryName: "x", modificationTime: 0,
@@ -212,7 +212,7 @@ struct LimitTests {
     #expect(try failure(opening: compressed, limits: limits)?.code == .overLimit)
   }
 
-  @Test("for what a zip's bytes may become")
+  @Test("The decompressed size of a zip is limited")
   func zipExpansion() throws {
     let bomb = StoredBackup(
       directoryName: "x", modificationTime: 0,

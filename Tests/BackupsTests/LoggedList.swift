@@ -2,14 +2,14 @@ import CSQLite
 import Foundation
 import TestSupport
 
-/// A `Manifest.db` and what SQLite keeps beside it, as they lie while a program has it open: SQLite itself writes both.
+/// A `Manifest.db` with the journals that SQLite writes while the database is open.
 struct LoggedList {
   let database: [UInt8]
-  /// Empty where the change left none.
+  /// The log, empty if the change left none.
   let log: [UInt8]
   let journal: [UInt8]
 
-  /// Runs statements on a list and takes the files before it is closed.
+  /// Runs statements on a list and copies the files before it is closed.
   init(_ list: [UInt8], _ sql: String) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("Manifest.db")
@@ -24,7 +24,7 @@ struct LoggedList {
     journal = (try? directory.read("Manifest.db-journal")) ?? []
   }
 
-  /// Moves the rows of two paths out of the file into the log, each by a commit of its own.
+  /// Moves the rows of two paths to the log, with a commit for each.
   static func moving(_ first: String, _ second: String, of list: [UInt8]) throws -> LoggedList {
     let late = "relativePath IN ('\(first)', '\(second)')"
     let insert = ["\(first)", "\(second)"].map { "INSERT INTO Files SELECT * FROM late WHERE relativePath = '\($0)';" }
@@ -36,7 +36,7 @@ struct LoggedList {
       """)
   }
 
-  /// A change that filled more pages than SQLite holds, and was not finished: the file has a part of it.
+  /// Leaves a change that exceeded SQLite's cache unfinished, so that a part of it is in the file.
   static func unfinished(_ list: [UInt8]) throws -> LoggedList {
     try LoggedList(
       list,
@@ -47,7 +47,7 @@ struct LoggedList {
       """)
   }
 
-  /// Where each commit of a log ends. Source: SQLite, "Database File Format", section 4.1.
+  /// Returns the ends of the commits in a log. Source: SQLite, "Database File Format", section 4.1.
   static func commitEnds(_ log: [UInt8]) -> [Int] {
     let page = Int(log[8]) << 24 | Int(log[9]) << 16 | Int(log[10]) << 8 | Int(log[11])
     return stride(from: 32, to: log.count, by: 24 + page).compactMap { frame in

@@ -4,7 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("What a backup has visibly lost")
+@Suite("Visible losses of backups")
 struct LossTests {
   private static let keychain = "51/\(KeychainPayload.fileIdentifier)"
 
@@ -17,28 +17,28 @@ struct LossTests {
     return try open(packed(files)).visibleLosses(with: sample.keys)
   }
 
-  @Test("is nothing where it is as it was written", arguments: [true, false])
+  @Test("An unchanged backup has no losses", arguments: [true, false])
   func nothing(hasPassword: Bool) throws {
     #expect(try losses(hasPassword: hasPassword) { _ in } == [])
   }
 
-  @Test("is a manifest that does not open")
+  @Test("An unreadable manifest is a loss")
   func list() throws {
     let found = try losses { $0["Manifest.db"] = [UInt8](repeating: 7, count: 4096) }
     #expect(found.count == 1 && found.first?.hasPrefix("its manifest cannot be read: ") == true)
   }
 
-  @Test("is a file that is listed and not stored, and a keychain that cannot be had")
+  @Test("A missing listed file and an unreadable keychain are losses")
   func missing() throws {
     let found = try losses { $0[Self.keychain] = nil }
     #expect(found.first == "1 listed file is not stored")
     #expect(found.last?.hasPrefix("its keychain cannot be read: the manifest lists ") == true && found.count == 2)
   }
 
-  @Test("is a keychain file that is not what was written")
+  @Test("A changed keychain file is a loss")
   func changed() throws {
     let found = try losses(hasPassword: false) { files in
-      // In the middle lies the one item's blob.
+      // The data of the only item is in the middle.
       if let bytes = files[Self.keychain] { files[Self.keychain]?[bytes.count / 2] ^= 1 }
     }
     #expect(found == ["its keychain file differs from what was written"])

@@ -5,7 +5,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("What a backup says about itself")
+@Suite("Manifests of backups")
 struct ManifestTests {
   private func failure(_ files: [(path: String, bytes: [UInt8])]) throws -> KeyhaulError? {
     try BackupsTests.failure(opening: packed(files))
@@ -18,7 +18,7 @@ struct ManifestTests {
     return try #require(try BinaryPlist.decode(bytes).dictionaryValue)
   }
 
-  /// The sample's files with one plist changed.
+  /// Returns the sample's files with a changed property list.
   private func files(
     _ path: String, _ change: (inout PropertyDictionary) -> Void
   ) throws -> [(path: String, bytes: [UInt8])] {
@@ -29,7 +29,7 @@ struct ManifestTests {
     return files
   }
 
-  @Test("is written with the keys that a device writes")
+  @Test("A manifest is written with the keys of a device")
   func keys() throws {
     let files = try SampleBackup().storedFiles()
     let root = try dictionary(files, "Manifest.plist")
@@ -53,7 +53,7 @@ struct ManifestTests {
     #expect(plainRoot["IsEncrypted"] == .boolean(false))
   }
 
-  @Test("keeps what it doesn't know when it is written again")
+  @Test("Unknown keys are preserved when a manifest is rewritten")
   func unknownKeys() throws {
     let changed = try files("Manifest.plist") { root in
       root["AppleIDs"] = .dictionary(["someone": .string("else")])
@@ -69,7 +69,8 @@ struct ManifestTests {
     #expect(again.device.name == "old-phone")
   }
 
-  @Test("opens without a version or a keybag, and is not restored then", arguments: ["BackupKeyBag", "Version"])
+  @Test(
+    "A backup without a version or a keybag can be opened but not restored", arguments: ["BackupKeyBag", "Version"])
   func missingKeys(key: String) throws {
     let kind: ArchiveFinding.Kind = key == "Version" ? .versionMissing : .keybagUnusable
     for value in [nil, PropertyValue.array([])] {
@@ -85,14 +86,14 @@ struct ManifestTests {
     }
   }
 
-  @Test("with more class keys than any device has is refused, not gone around")
+  @Test("A keybag with more class keys than on any device is refused")
   func hostileKeybag() throws {
     let record = Array("UUID".utf8) + [0, 0, 0, 0]
     let bag = (0...Keybag.maximumClassKeyCount + 1).flatMap { _ in record }
     #expect(try failure(try files("Manifest.plist") { $0["BackupKeyBag"] = .data(bag) })?.code == .overLimit)
   }
 
-  @Test("whose status says no state opens, and is not restored")
+  @Test("A backup whose status has no state can be opened but not restored")
   func missingState() throws {
     let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = nil }))
     #expect(archive.findings == [.stateMissing])
@@ -102,7 +103,7 @@ struct ManifestTests {
     #expect(error?.reason == "Status.plist: it does not say whether the backup was finished")
   }
 
-  @Test("where IsEncrypted is absent, is as encrypted as the key of its list says, with a note")
+  @Test("Without IsEncrypted, the key of the list determines the encryption, with a note")
   func encryptionNotStated() throws {
     let encrypted = try open(packed(try files("Manifest.plist") { $0["IsEncrypted"] = nil }))
     #expect(encrypted.isEncrypted)
@@ -117,7 +118,7 @@ struct ManifestTests {
     #expect(try failure(try files("Manifest.plist") { $0["IsEncrypted"] = .array([]) })?.code == .damaged)
   }
 
-  @Test("is unsupported in a newer version, not whole without any manifest")
+  @Test("A newer version is unsupported, and a backup without a manifest is incomplete")
   func unsupported() throws {
     #expect(try failure(try self.files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
     var files = try SampleBackup().storedFiles()
@@ -125,7 +126,7 @@ struct ManifestTests {
     #expect(try failure(files)?.code == .payloadMissing)
   }
 
-  @Test("reads the same as XML, and what the computer wrote completes it")
+  @Test("An XML manifest is read like a binary one, and Info.plist adds missing values")
   func xml() throws {
     var files = try SampleBackup().storedFiles()
     let root = try dictionary(files, "Manifest.plist")
@@ -145,7 +146,7 @@ struct ManifestTests {
   }
 
   @Test(
-    "is unfinished where the device was interrupted: it can be read, with a note, and not be restored",
+    "An interrupted backup can be read, with a note, but not restored",
     arguments: ["uploading", "moving", "removing"])
   func unfinished(state: String) throws {
     let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = .string(state) }))
@@ -157,14 +158,14 @@ struct ManifestTests {
     try open(packed(try SampleBackup().storedFiles())).requireFinished()
   }
 
-  @Test("is taken for finished, with a note, where nothing says")
+  @Test("A backup without a status counts as finished, with a note")
   func noStatus() throws {
     var files = try SampleBackup().storedFiles()
     files["Status.plist"] = nil
     #expect(try open(packed(files)).notes == [.statusMissing])
   }
 
-  @Test("gives the digest that its description says, computed by hand")
+  @Test("The digest of a backup matches its definition, computed separately")
   func digest() throws {
     let files = try SampleBackup().storedFiles()
     let payload = "51/\(KeychainPayload.fileIdentifier)"

@@ -13,14 +13,14 @@ struct MissingManifestTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  /// A backup without a password, and without its manifest.
+  /// Creates a backup without a password and without a manifest.
   private func files() throws -> Files {
     var files = try DeskBackup().stored()
     files["Manifest.plist"] = nil
     return files
   }
 
-  /// The same files as a folder, a tar and a zip, each opened.
+  /// Opens the files as a directory, a tar, and a zip.
   private func opened(_ files: Files) throws -> [BackupArchive] {
     var zip = TinyZip()
     for file in files {
@@ -32,7 +32,7 @@ struct MissingManifestTests {
     return try ["folder", "tar", "zip"].map { try BackupArchive.open(.path(directory.path($0))) }
   }
 
-  @Test("A folder, a tar and a zip are read as an unencrypted manifest, with a finding")
+  @Test("A directory, a tar, and a zip are read as an unencrypted manifest, with a finding")
   func read() throws {
     for archive in try opened(files()) {
       #expect(archive.findings == [.manifestMissing])
@@ -64,7 +64,7 @@ struct MissingManifestTests {
     }
   }
 
-  @Test("Rows in its write-ahead log are read too")
+  @Test("Rows in the write-ahead log are read as well")
   func logged() throws {
     var files = try files()
     let logged = try LoggedList.moving("Library/fifteen", "Library/sixteen", of: files["Manifest.db"] ?? [])
@@ -75,7 +75,7 @@ struct MissingManifestTests {
     }
   }
 
-  @Test("Payloads that are longer by the padding of encryption are called encrypted")
+  @Test("Payloads that are longer by the padding are reported as encrypted")
   func encryptedPayloads() throws {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
@@ -93,12 +93,12 @@ struct MissingManifestTests {
       #expect(archive.findings == [.manifestMissing] && archive.isEncrypted && !archive.isListEncrypted)
       #expect(try archive.fileList().listing().fileCount == 1)
     }
-    // A tool that decrypted the payload too left it as long as its record says.
+    // A tool that also decrypted the payload left it with its recorded size.
     files["51/\(KeychainPayload.fileIdentifier)"] = plain
     for archive in try opened(files) { #expect(archive.findings == [.manifestMissing] && !archive.isEncrypted) }
   }
 
-  @Test("A Manifest.db that cannot be read as a list of files makes no backup")
+  @Test("A Manifest.db that is not a list of files is not a backup")
   func unreadable() throws {
     let foreign = try ForeignDatabase.bytes("CREATE TABLE Photos (name TEXT);")
     let trigger = try ForeignDatabase.bytes(
@@ -110,7 +110,7 @@ struct MissingManifestTests {
       let folder = #expect(throws: KeyhaulError.self) { try BackupArchive.open(.path(directory.path("folder"))) }
       #expect(folder?.code == .notABackup && folder?.reason == "it has no Manifest.plist")
     }
-    // An encrypted list stays what it was without its manifest: a part of a backup.
+    // An encrypted list without its manifest is still a partial backup.
     var files = try SampleBackup.storedFiles()
     files["Manifest.plist"] = nil
     #expect(try failure(opening: packed(files))?.code == .notABackup)

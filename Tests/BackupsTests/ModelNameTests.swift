@@ -3,9 +3,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("The name of a model")
+@Suite("Names of models")
 struct ModelNameTests {
-  @Test("is Apple's for types that the table has, and nothing for others")
+  @Test("Known product types have Apple's names, and unknown ones have none")
   func names() {
     for (type, name) in [
       ("iPhone1,1", "iPhone"), ("iPhone10,3", "iPhone X"), ("iPhone10,6", "iPhone X"), ("iPhone15,2", "iPhone 14 Pro"),
@@ -30,7 +30,7 @@ struct ModelNameTests {
     }
   }
 
-  @Test("stands once for each type")
+  @Test("Each product type occurs once")
   func unique() {
     let types = ModelName.models.flatMap(\.types)
     #expect(Set(types).count == types.count && Set(ModelName.models.map(\.name)).count == ModelName.models.count)

@@ -6,9 +6,9 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A backup with a date that no calendar has")
+@Suite("Backups with invalid dates")
 struct OddDateTests {
-  /// Seconds since 1970, of which a number of 64 bits holds some. 7e16 seconds are a year of more than 32 bits.
+  /// Seconds since 1970. Some exceed a 64-bit number. 7e16 seconds are a year with more than 32 bits.
   static let dates = [7e16, -7e16, 9.3e18, -9.3e18, 1e300, -1e300, .infinity, -.infinity, .nan, 1e10, -1]
 
   private func dated(_ seconds: Double) throws -> [(path: String, bytes: [UInt8])] {
@@ -21,7 +21,9 @@ struct OddDateTests {
     return files
   }
 
-  @Test("is copied into every form", arguments: dates, ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip"])
+  @Test(
+    "A backup with an invalid date can be converted to any format", arguments: dates,
+    ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip"])
   func converted(seconds: Double, place: String) throws {
     let directory = try TemporaryDirectory()
     try directory.write(packed(try dated(seconds)), to: "b.tar")
@@ -32,7 +34,7 @@ struct OddDateTests {
   }
 
   @Test(
-    "of an entry keeps what its form can hold, with another password",
+    "An entry keeps the closest date that its format supports when the password changes",
     arguments: [
       (70_000_000_000_000_000, 0o77_777_777_777), (-70_000_000_000_000_000, 0), (Int64.max, 0o77_777_777_777),
       (Int64.min, 0), (-1, 0), (1_795_197_850, 1_795_197_850),
@@ -50,8 +52,8 @@ struct OddDateTests {
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
     try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b.tar"), with: keybag)
     let written = try directory.read("b.tar")
-    // POSIX: the time is eleven octal digits at offset 136 of a header. What has more than 31 bits libarchive writes in
-    // an extended header too, which stands in front.
+    // POSIX: the time is in 11 octal digits at offset 136 of a header. For times with more than 31 bits, libarchive
+    // also writes an extended header before it.
     let field = String(decoding: written[136..<147], as: UTF8.self)
     if kept > Int32.max {
       #expect(!Data(written).ranges(of: Data(" mtime=\(kept)\n".utf8)).isEmpty)

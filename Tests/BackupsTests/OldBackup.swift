@@ -4,15 +4,18 @@ import KeychainCrypto
 import KeychainFormats
 import TestSupport
 
-/// A backup as iOS 4 to 9 left it, written byte by byte from the format's description.
+/// A backup of iOS 4 to 9, written by hand from the description of the format.
 struct OldBackup {
   static let text = Array("a note in HomeDomain".utf8)
   static let notePath = "Library/notes.txt"
   var files: [(path: String, bytes: [UInt8])] = []
   private var records: [UInt8] = Array("mbdb".utf8) + [5, 0]
 
-  /// - Parameter keys: Of the sample's keybag; encrypts where the sample has a password.
-  /// - Parameter further: Files of HomeDomain, by their paths, behind which the last one of all comes.
+  /// Creates the backup.
+  ///
+  /// - Parameters:
+  ///   - sample: The sample whose keybag encrypts the files, if it has a password.
+  ///   - further: Additional paths of HomeDomain, which precede the last file.
   init(_ sample: borrowing SampleBackup, further: [String] = []) throws {
     let contents = sample.contents
     append(domain: KeychainPayload.domain, path: "", mode: 0o040700, keyClass: 0)
@@ -75,7 +78,7 @@ struct OldBackup {
     for (name, value) in attributes { records += data(TreeBackup.bytes(name)) + data(value) }
   }
 
-  /// Writes the files below a directory.
+  /// Writes the files to a directory.
   func write(to directory: TemporaryDirectory, _ name: String) throws {
     for file in files { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
   }

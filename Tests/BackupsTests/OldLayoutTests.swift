@@ -5,9 +5,9 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A backup of iOS 4 to 9")
+@Suite("Backups of iOS 4 to 9")
 struct OldLayoutTests {
-  /// The same backup as a directory, a tar without and with a leading directory, and a zip.
+  /// Opens the backup as a directory, a tar with and without a leading directory, and a zip.
   private func archives(_ backup: OldBackup, _ directory: TemporaryDirectory) throws -> [BackupArchive] {
     try backup.write(to: directory, "backup")
     var archives = [try BackupArchive.open(.path(directory.path("backup")))]
@@ -25,7 +25,7 @@ struct OldLayoutTests {
     return archives
   }
 
-  @Test("opens with its password, and shows its manifest without", arguments: [true, false])
+  @Test("An old backup opens with its password, and its manifest is readable without it", arguments: [true, false])
   func opens(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
     let directory = try TemporaryDirectory()
@@ -45,13 +45,13 @@ struct OldLayoutTests {
       #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 4])
       #expect(listing.unreadableRowCount == 0)
       #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
-      // An empty file would not have to be there.
+      // An empty file would not require a payload.
       #expect(try list.listing(against: StoredPayloads()).missingCount == 2)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
   }
 
-  @Test("gives each of its files by domain and path, and any of them whole", arguments: [true, false])
+  @Test("Each file of an old backup is found by its domain and path, and readable", arguments: [true, false])
   func payloads(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
     let directory = try TemporaryDirectory()
@@ -82,7 +82,7 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("with the list of a later system beside its own is read by the later one")
+  @Test("A backup with a newer list as well is read with the newer one")
   func bothLists() throws {
     let sample = try SampleBackup()
     let old = try OldBackup(sample)
@@ -97,7 +97,7 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("whose list is cut anywhere is damaged, and never opens with less than it had")
+  @Test("A truncated list of an old backup is damaged and never opens with fewer files")
   func truncated() throws {
     let sample = try SampleBackup()
     var files = try OldBackup(sample).files
@@ -108,7 +108,7 @@ struct OldLayoutTests {
       do throws(KeyhaulError) {
         let archive = try reopened(files)
         let opened = try archive.fileList().listing()
-        // Between two records nothing tells that more was there.
+        // The end of a record does not show whether more records follow.
         #expect(opened.fileCount < 3 || opened.linkCount < 1)
         wholeCuts += 1
       } catch {
@@ -118,7 +118,7 @@ struct OldLayoutTests {
     #expect(wholeCuts == 6)
   }
 
-  @Test("whose list has any bit flipped gives an error or a list, and never traps")
+  @Test("An old list with a flipped bit is an error or a list")
   func flipped() throws {
     let sample = try SampleBackup()
     var files = try OldBackup(sample).files
@@ -138,7 +138,7 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("that lists its keychain file twice is refused; one that stores it unlisted is damaged, without it has none")
+  @Test("An old list with a duplicate keychain file is refused, and an unlisted keychain file is damaged")
   func duplicate() throws {
     let sample = try SampleBackup()
     var files = try OldBackup(sample).files

@@ -7,11 +7,11 @@ import Testing
 @testable import Backups
 @testable import KeychainFormats
 
-@Suite("All payloads of a backup, read in one pass")
+@Suite("Reading all payloads in one pass")
 struct OnePassTests {
   static let forms = ["c.tar", "c.tar.gz", "c.tar.zst", "c.zip"]
 
-  /// Counts what is asked of the file system.
+  /// Counts the calls of the file system.
   private final class Counter: Sendable {
     private let counts = Mutex<[FileSystem.Call: Int]>([:])
 
@@ -27,7 +27,7 @@ struct OnePassTests {
     func reset() { counts.withLock { $0 = [:] } }
   }
 
-  /// A backup with so many payloads of some kilobytes that nothing compresses.
+  /// Writes a backup with a number of incompressible payloads of some kilobytes.
   private func write(_ count: Int, to target: ArchiveDestination) throws {
     let desk = try DeskBackup()
     var files = try desk.stored()
@@ -44,7 +44,7 @@ struct OnePassTests {
   }
 
   @Test(
-    "come as often as they are stored, with their bytes, from a folder and from one file", arguments: forms + ["c/"])
+    "Each stored payload is read once with its content, from a directory and a container", arguments: forms + ["c/"])
   func complete(form: String) throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -71,7 +71,7 @@ struct OnePassTests {
     #expect(found == expected)
   }
 
-  @Test("cost four times as much where there are four times as many, and the file is begun once", arguments: forms)
+  @Test("Reading four times as many payloads takes four times as many calls, without restarting", arguments: forms)
   func linear(form: String) throws {
     var reads: [Int] = []
     for count in [100, 400] {
@@ -93,19 +93,19 @@ struct OnePassTests {
       let stored = try archive.storedFiles()
       #expect(payloadCount == stored.count && byteCount == stored.byteCount)
       reads.append(counter[.read])
-      // A zip is read by its directory, entry after entry; nothing else moves about.
+      // A zip is read by its central directory, so only it requires seeks.
       #expect(counter[.seek] <= (form == "c.zip" ? 4 * payloadCount : 1))
     }
     #expect(reads[1] <= 4 * reads[0] + 8)
   }
 
-  /// What is not in a list can still be read as it is stored.
+  /// Returns a listed file for a payload that is not listed, to read its stored bytes.
   private static func listed(_ payload: StoredPayload) throws(KeyhaulError) -> ListedFile {
     let record = FileRecord(relativePath: payload.fileIdentifier, mode: 0o100644, protectionClass: .fileNone)
     return try ListedFile(MBDBManifest.Entry(domain: "HomeDomain", record: record, extendedAttributes: []))
   }
 
-  @Test("stop no other where one breaks off, as often as the limit says", arguments: [(2, true), (1, false)])
+  @Test("A cut-off payload does not stop others, up to the limit", arguments: [(2, true), (1, false)])
   func broken(limit: Int, isEnough: Bool) throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -143,11 +143,11 @@ struct OnePassTests {
     }
   }
 
-  /// Makes the compressed bytes of an entry begin with a block of a kind that there is none of (RFC 1951, 3.2.3).
+  /// Changes the compressed data of an entry to begin with an invalid block type (RFC 1951, 3.2.3).
   private static func spoil(_ identifier: String, in zip: inout [UInt8]) throws {
     let name = Array(identifier.utf8)
     let end = try #require(zip.indices.first { zip[$0...].starts(with: name) }) + name.count
-    // The local header has thirty bytes, the last two of which say how long its extra field is.
+    // The local header has 30 bytes. The last two are the size of its extra field.
     let header = try #require((0..<end).last { zip[$0...].starts(with: [0x50, 0x4B, 3, 4]) })
     let extra = Int(zip[header + 28]) | Int(zip[header + 29]) << 8
     zip[end + extra] = 0xFF

@@ -6,13 +6,13 @@ import Testing
 
 @testable import Backups
 
-@Suite("A property list beside a backup")
+@Suite("Property lists of backups")
 struct PaperTests {
-  /// The sample's directory.
+  /// Returns the directory of the sample.
   private func sample() throws -> TemporaryDirectory {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
-    // What is written into it here was not sealed.
+    // The changes below would break the seal.
     try FileManager.default.removeItem(at: directory.url("b/Keyhaul.seal"))
     return directory
   }
@@ -21,7 +21,7 @@ struct PaperTests {
     try BackupArchive.open(.path(directory.path("b")), limits: limits)
   }
 
-  /// Forty gigabytes that take no room.
+  /// Creates a sparse file of forty gigabytes.
   private func makeSparse(_ name: String, in directory: TemporaryDirectory) throws {
     let url = directory.url("b/\(name)")
     try Data().write(to: url)
@@ -31,7 +31,7 @@ struct PaperTests {
   }
 
   @Test(
-    "of which nothing depends and which claims forty gigabytes is left out, and said",
+    "An optional property list that claims forty gigabytes is skipped with a finding",
     arguments: [StoredPart.status, .info]
   )
   func sparse(part: StoredPart) throws {
@@ -50,7 +50,7 @@ struct PaperTests {
   }
 
   @Test(
-    "or a manifest or keychain that claims forty gigabytes is refused before any of it is read",
+    "A manifest or keychain that claims forty gigabytes is refused in advance",
     arguments: [StoredPart.manifest, .database, .keychain])
   func sparseNeeded(part: StoredPart) throws {
     let directory = try sample()
@@ -59,7 +59,7 @@ struct PaperTests {
     #expect(error?.code == .overLimit && error?.reason.hasPrefix("\(part.path) has 42,949,672,960 bytes") == true)
   }
 
-  @Test("or an old manifest that claims forty gigabytes is refused just so")
+  @Test("An old manifest that claims forty gigabytes is refused in advance")
   func sparseOldList() throws {
     let directory = try sample()
     try FileManager.default.removeItem(at: directory.url("b/Manifest.db"))
@@ -68,7 +68,9 @@ struct PaperTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("of a folder is read up to the limit, and a byte above it left out", arguments: [StoredPart.status, .info])
+  @Test(
+    "A property list in a directory is read up to the limit and skipped above it",
+    arguments: [StoredPart.status, .info])
   func limit(part: StoredPart) throws {
     let directory = try sample()
     let text = try XMLPlist.encode(
@@ -85,7 +87,7 @@ struct PaperTests {
         && notes.allSatisfy { if case .propertyListUnreadable(part.path, _) = $0 { true } else { false } })
   }
 
-  @Test("that is cut anywhere is said, and the rest is read", arguments: [StoredPart.status, .info])
+  @Test("A truncated property list is a finding, and the rest is read", arguments: [StoredPart.status, .info])
   func cut(part: StoredPart) throws {
     let directory = try sample()
     let whole = try directory.read("b/\(part.path)")
@@ -99,7 +101,7 @@ struct PaperTests {
     }
   }
 
-  @Test("that says nothing of an end refuses a restore, and nothing else")
+  @Test("An unreadable status only prevents a restore")
   func unreadableStatus() throws {
     let directory = try sample()
     try directory.write(Array("no property list".utf8), to: "b/Status.plist")
@@ -112,7 +114,7 @@ struct PaperTests {
     #expect(try open(directory).unreadablePropertyLists.map(\.name) == ["Status.plist", "Info.plist"])
   }
 
-  @Test("of 343 bytes that stand for more than there are atoms in a phone is refused or said")
+  @Test("A property list of 343 bytes that expands exponentially is refused or a finding")
   func nestedArrays() throws {
     for part in [StoredPart.status, .info] {
       let directory = try sample()
@@ -125,7 +127,7 @@ struct PaperTests {
     #expect(error?.code == .overLimit)
   }
 
-  // MARK: What the computer wrote
+  // MARK: Info.plist
 
   private func properties(_ apps: [(identifier: String, metadata: [UInt8])]) throws -> [UInt8] {
     var all: PropertyDictionary = [:]
@@ -137,7 +139,7 @@ struct PaperTests {
       ]))
   }
 
-  @Test("names the apps, with what the store calls them in XML or binary")
+  @Test("The apps have their App Store names, from XML or binary property lists")
   func apps() throws {
     func list(_ name: String) -> PropertyValue { .dictionary(["itemName": .string(name)]) }
     let bytes = try properties([
@@ -154,9 +156,9 @@ struct PaperTests {
     }
   }
 
-  @Test("reads of apps that share what the store says no more than the file has bytes")
+  @Test("Shared App Store metadata is read up to the size of the file")
   func sharedMetadata() throws {
-    // Twenty apps whose metadata are one object, written by hand: a text is the only thing that the encoder shares.
+    // Twenty apps share a metadata object, written by hand because the encoder only shares strings.
     let metadata = try BinaryPlist.encode(
       .dictionary(["itemName": .string("Bee"), "more": .data([UInt8](repeating: 0, count: 1000))]))
     let apps = (0..<20).map { "app\($0)" }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("The traps that other readers of backups fall into")
+@Suite("Known errors of other backup readers")
 struct ReaderTrapTests {
   private func changing(
     _ sample: borrowing SampleBackup, _ change: (inout PropertyDictionary) -> Void
@@ -20,7 +20,7 @@ struct ReaderTrapTests {
   }
 
   @Test(
-    "a version compared as text: 9.3.6 is below 10.2, and no version decides anything",
+    "Versions are not compared as text, and no version determines the format",
     arguments: [
       "9.3.6", "10.1.1", "10.2", "9", "", "x", "100.0",
     ])
@@ -34,7 +34,7 @@ struct ReaderTrapTests {
   }
 
   @Test(
-    "a manifest whose version is 9.1 or a number is read like any other",
+    "A manifest with version 9.1 or a number is read like any other",
     arguments: [
       PropertyValue.string("9.1"), .real(10), .integer(10), .string("10"),
     ])
@@ -44,7 +44,8 @@ struct ReaderTrapTests {
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
   }
 
-  @Test("truncation to the recorded size: the padding decides", arguments: [-20, -1, 0, 1, 4096])
+  @Test(
+    "A file is not truncated to its recorded size, because its padding determines it", arguments: [-20, -1, 0, 1, 4096])
   func recordedSize(difference: Int64) throws {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
     let (archive, file, keys) = try single(plain, recordedSize: Int64(plain.count) + difference)
@@ -56,7 +57,7 @@ struct ReaderTrapTests {
     #expect(reading.hasValidPadding)
   }
 
-  @Test("an empty file: stored as one block of padding, as no bytes, or not at all")
+  @Test("An empty file can be stored as a block of padding, as an empty payload, or not at all")
   func emptyFile() throws {
     for stored in [nil as [UInt8]?, []] {
       let (archive, file, keys) = try single([], recordedSize: 0, stored: .some(stored))
@@ -71,7 +72,7 @@ struct ReaderTrapTests {
     #expect(reading.hasValidPadding)
   }
 
-  @Test("mmap of nothing: a list and a manifest of no bytes are damage, and nothing else happens")
+  @Test("An empty list and an empty manifest are damaged")
   func emptyParts() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
@@ -91,7 +92,7 @@ struct ReaderTrapTests {
     #expect(try failure(opening: [])?.code == .notABackup)
   }
 
-  @Test("a NULL domain, a NULL record and the flags 16 of a row that a transfer left over")
+  @Test("Rows that remain from a transfer can have a NULL domain, a NULL record, and flags 16")
   func leftOverRows() throws {
     let identifiers = (0..<3).map { String(repeating: "0\($0)", count: 20) }
     let sql =
@@ -118,7 +119,7 @@ struct ReaderTrapTests {
     #expect(try list.file(domain: "HomeDomain", relativePath: "b")?.kind == .file)
   }
 
-  @Test("class number 16 in a backup's keybag is a class of its own, not class 0 of a later generation")
+  @Test("Class 16 in a keybag is a separate class, not class 0 of a later generation")
   func classSixteen() throws {
     let sample = try SampleBackup()
     var keybag = sample.contents.keybag
@@ -136,7 +137,7 @@ struct ReaderTrapTests {
     #expect(keys.unwrappedCount == 12)
   }
 
-  @Test("IsEncrypted absent: the key of the list says whether there is a password")
+  @Test("Without IsEncrypted, the key of the list determines the encryption")
   func notStated() throws {
     let sample = try SampleBackup()
     let archive = try changing(sample) { $0["IsEncrypted"] = nil }
@@ -144,16 +145,16 @@ struct ReaderTrapTests {
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
   }
 
-  /// The keys of a sample, which a tuple cannot hold by itself.
+  /// The keys of a sample, because a tuple cannot contain noncopyable values.
   final class Keys {
     let keys: ClassKeys
 
     init(_ sample: consuming SampleBackup) { keys = sample.keys }
   }
 
-  /// A backup with one more file.
+  /// Creates a backup with an additional file.
   ///
-  /// - Parameter stored: What lies there where it is not the encrypted form; `nil` inside for nothing.
+  /// - Parameter stored: The stored bytes instead of the encrypted ones, or an inner `nil` to omit the payload.
   private func single(
     _ plain: [UInt8], recordedSize: Int64, stored: [UInt8]?? = .none
   ) throws -> (BackupArchive, ListedFile, Keys) {

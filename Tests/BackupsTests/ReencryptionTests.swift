@@ -7,7 +7,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Setting a backup's password, and taking it off")
+@Suite("Adding and removing passwords of backups")
 struct ReencryptionTests {
   private func rewrite(
     _ path: String, with keybag: Keybag, from password: String, system: FileSystem = unsynced
@@ -17,7 +17,7 @@ struct ReencryptionTests {
       archive, at: path, with: keybag, keys: archive.keybag.keys(password))
   }
 
-  /// The backup as a directory or one file.
+  /// Creates the backup as a directory or a container file.
   private func place(_ desk: DeskBackup, _ directory: TemporaryDirectory, as form: String) throws -> String {
     try desk.write(to: directory)
     guard form != "backup" else { return directory.path("backup") }
@@ -27,7 +27,7 @@ struct ReencryptionTests {
     return directory.path(form)
   }
 
-  @Test("is refused for a backup of iOS 9 and earlier, before anything is asked or read", arguments: [true, false])
+  @Test("A backup of iOS 9 or earlier is refused in advance", arguments: [true, false])
   func oldLayout(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     try OldBackup(try SampleBackup(hasPassword: hasPassword)).write(to: directory, "backup")
@@ -50,7 +50,7 @@ struct ReencryptionTests {
 
   static let forms = ["backup", "b.tar", "b.tar.zst", "b.zip"]
 
-  @Test("leaves nothing in clear, and every file opens with the new password", arguments: forms)
+  @Test("After adding a password, no plaintext remains, and all files open with the password", arguments: forms)
   func protect(form: String) throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -89,14 +89,14 @@ struct ReencryptionTests {
         }
       }
     }
-    // What may migrate opens without the hardware now; the rest does not.
+    // Migratable classes open without the device key, and the others do not.
     for number: UInt32 in 1...11 {
       let expected: ClassKeyAvailability = [5, 9, 10, 11].contains(number) ? .deviceBound : .available
       #expect(keys.availability(of: KeyClass(rawValue: number)) == expected)
     }
   }
 
-  @Test("and taking it off gives the first backup back, but for the keybag's salt", arguments: forms)
+  @Test("Removing the password restores the original backup, except for the keybag's salt", arguments: forms)
   func unprotect(form: String) throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -116,7 +116,7 @@ struct ReencryptionTests {
       #expect(file.bytes == plain[name]?.bytes && file.record == plain[name]?.record, "\(name)")
     }
     #expect(archive.manifest.others == original.manifest.others)
-    // The class keys are those that they were: with the hardware all open, and one wraps what the other opens.
+    // The class keys are unchanged: with the device key, all open, and each unwraps what the other wrapped.
     let old = try desk.keybag.unlock(password: .empty, deviceKey: desk.deviceKey)
     let new = try bare.unlock(password: .empty, deviceKey: desk.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
@@ -127,7 +127,7 @@ struct ReencryptionTests {
     }
   }
 
-  @Test("stops at a folder that contains other files, which would go with it; what systems leave doesn't count")
+  @Test("A directory with other files is refused, except files of the operating system")
   func foreignNames() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -146,7 +146,7 @@ struct ReencryptionTests {
     #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
   }
 
-  @Test("carries no payload over in clear that the list doesn't have, and says which")
+  @Test("An unlisted payload is not copied, and reported")
   func unlisted() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -158,7 +158,7 @@ struct ReencryptionTests {
     #expect(!FileManager.default.fileExists(atPath: directory.path("backup/\(name)")))
   }
 
-  @Test("stops at a file that cannot be decrypted to its end")
+  @Test("A file that cannot be decrypted completely stops the operation")
   func damaged() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
@@ -168,7 +168,8 @@ struct ReencryptionTests {
     let file = try #require(try desk.contents().first { $0.path == "Media/large.jpg" })
     let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
     var stored = try directory.read(name)
-    // The last byte of the padding is at most 16; a bit of the block before it turns the same bit of it, whatever the key.
+    // The last byte of the padding is at most 16. A changed bit in the preceding block changes the same bit of it, with
+    // any key.
     stored[stored.count - 17] ^= 0x80
     try directory.write(stored, to: name)
     let before = try tree(directory.path)
@@ -181,7 +182,7 @@ struct ReencryptionTests {
   }
 
   @Test(
-    "leaves the old backup or the new one, whichever call fails; a quick run takes a fifth of them",
+    "After a failure, the old or the new backup exists (a fifth of the calls in a quick run)",
     arguments: ["backup", "b.tar"],
     [FileSystem.InjectedFault.failure(.noSpace), .failure(.ioError), .short])
   func everyCall(form: String, fault: FileSystem.InjectedFault) throws {
@@ -207,7 +208,7 @@ struct ReencryptionTests {
     }
   }
 
-  @Test("replaces a folder by two renames where names cannot be exchanged")
+  @Test("Without an exchange of names, a directory is replaced by two renames")
   func withoutExchange() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()

@@ -7,7 +7,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Another password for a backup")
+@Suite("Changing passwords of backups")
 struct RekeyTests {
   private static let faults: [FileSystem.InjectedFault] = [.failure(.noSpace), .failure(.ioError), .short]
 
@@ -21,7 +21,7 @@ struct RekeyTests {
       of: archive, at: path, with: rewrapped(archive.keybag), keys: archive.keybag.keys(SampleBackup.password))
   }
 
-  @Test("changes Manifest.plist, the seal and no other byte of a folder, and in it the keybag's wrapping alone")
+  @Test("Changing the password of a directory changes only Manifest.plist and the seal, and in it only the keybag")
   func directory() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -45,7 +45,7 @@ struct RekeyTests {
     }
   }
 
-  @Test("leaves the file that it writes as open to others as it was", arguments: ["b/", "b.tar"])
+  @Test("The written file keeps its permissions", arguments: ["b/", "b.tar"])
   func permissions(place: String) throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: ArchiveDestination(path: directory.path(place)))
@@ -62,7 +62,7 @@ struct RekeyTests {
     }
   }
 
-  @Test("opens with the new one alone, to the same keychain")
+  @Test("Only the new password opens the backup, with the same keychain")
   func passwords() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -78,12 +78,12 @@ struct RekeyTests {
     }
   }
 
-  @Test("leaves the device's layer of this-device-only classes as it was")
+  @Test("The device layer of device-bound classes is unchanged")
   func deviceLayer() throws {
     let desk = try DeskBackup()
     let keybag = try desk.protected("one")
     let again = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
-    // A key wrapped under a device-bound class by the old bag opens under the new one, with the available hardware key.
+    // A key that was wrapped with a device-bound class of the old keybag opens with the new one and the device key.
     let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: desk.deviceKey)
     let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: desk.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
@@ -97,7 +97,7 @@ struct RekeyTests {
     }
   }
 
-  @Test("keeps a manifest in XML readable, with every other key in its order")
+  @Test("An XML manifest stays XML, with all other keys in their order")
   func xml() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -116,7 +116,7 @@ struct RekeyTests {
     #expect(changed["Zulu"] == longer["Zulu"])
   }
 
-  @Test("keeps every other entry of one file, whatever its name says that it is")
+  @Test("All other entries of a container are preserved, with any file extension")
   func entries() throws {
     let directory = try TemporaryDirectory()
     var tar = TinyTar()
@@ -139,7 +139,7 @@ struct RekeyTests {
     for (left, right) in zip(before, after) { #expect((left == right) == !left.contains("Manifest.plist")) }
   }
 
-  @Test("is not written over a manifest that changed in the meantime")
+  @Test("A manifest that has changed meanwhile is not overwritten")
   func changed() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -157,7 +157,7 @@ struct RekeyTests {
   }
 
   @Test(
-    "stands as it was or as it should be, whichever call fails, and leaves nothing beside it; a quick run takes a third of them",
+    "After a failure, the old or the new backup exists, and no other files (a third of the calls in a quick run)",
     arguments: ["b/", "b.tar.gz"], faults)
   func everyCall(place: String, fault: FileSystem.InjectedFault) throws {
     let sample = try SampleBackup()
@@ -187,7 +187,7 @@ struct RekeyTests {
     }
   }
 
-  @Test("stops where it is told to, and leaves the old one")
+  @Test("An interrupted change of the password leaves the old backup")
   func interrupted() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .file(directory.path("b.tar"), .tar))

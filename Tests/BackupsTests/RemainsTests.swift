@@ -5,7 +5,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("What is left of a backup")
+@Suite("Partial backups")
 struct RemainsTests {
   private func remains(_ files: [(path: String, bytes: [UInt8])]) throws -> BackupArchive {
     let directory = try TemporaryDirectory()
@@ -14,7 +14,7 @@ struct RemainsTests {
   }
 
   @Test(
-    "without a manifest that can be read is what its other property lists say, and nothing is claimed of a password")
+    "A backup with an unreadable manifest has its other property lists and an unknown password status")
   func garbledManifest() throws {
     var files = try SampleBackup.storedFiles()
     files["Manifest.plist"] = Array("once upon a time".utf8)
@@ -28,7 +28,7 @@ struct RemainsTests {
     }
   }
 
-  @Test("without a manifest is its keybag, its device and its date")
+  @Test("A backup without a list has its keybag, device, and date")
   func absentList() throws {
     var files = try SampleBackup.storedFiles()
     files["Manifest.db"] = nil
@@ -39,12 +39,12 @@ struct RemainsTests {
     #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
   }
 
-  @Test("is nothing where a file of the manifest's name is all that there is")
+  @Test("A single file with the name of a manifest is not a partial backup")
   func nothing() throws {
     let files: [(path: String, bytes: [UInt8])] = [("Manifest.plist", Array("once upon a time".utf8))]
     let error = #expect(throws: KeyhaulError.self) { try remains(files) }
     #expect(error?.category == .damaged)
-    // What no device writes is no remainder either.
+    // A hostile backup is not a partial backup either.
     var hostile = try SampleBackup.storedFiles()
     let root: PropertyDictionary = ["Version": .string("99.0"), "IsEncrypted": .boolean(false)]
     hostile["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))

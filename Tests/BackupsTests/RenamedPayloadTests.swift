@@ -6,10 +6,10 @@ import Testing
 
 @testable import Backups
 
-/// Copies over old file systems fold names, and tools that pack a folder flat lose its levels.
-@Suite("Payloads with other names than a device gives them")
+/// Old file systems change the case of names, and some tools flatten directories.
+@Suite("Payloads with unusual names")
 struct RenamedPayloadTests {
-  /// What becomes of a path `7d/7dfd...`.
+  /// A change of a path such as `7d/7dfd...`.
   enum Naming: CaseIterable {
     case capitals, capitalFolder, capitalName, flat, flatCapitals
 
@@ -46,7 +46,7 @@ struct RenamedPayloadTests {
     try BackupArchive.open(.path(directory.path(name)))
   }
 
-  /// The backup of iOS 10 and later whose keychain is the sample's, with two files more.
+  /// A backup of iOS 10 or later with the sample's keychain and two additional files.
   private static let others: Stored = [
     ("7d/7dfdab5d912e63acbc583d14f05caf934d459f6a", Array("a file".utf8)),
     ("ab/ab00000000000000000000000000000000000000", Array("another".utf8)),
@@ -55,7 +55,7 @@ struct RenamedPayloadTests {
   private func files(_ sample: borrowing SampleBackup) throws -> Stored { try sample.storedFiles() + Self.others }
 
   @Test(
-    "are found and read in a directory, a tar and a zip, and a copy gives them the right names",
+    "Payloads with unusual names are found in any format, and a copy has the usual names",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
   func found(naming: Naming, form: String) throws {
     let directory = try TemporaryDirectory()
@@ -70,7 +70,7 @@ struct RenamedPayloadTests {
     let stored = try archive.storedFiles()
     #expect(
       try stored == proper.storedFiles() && stored.count == 3 && stored.byteCount == proper.storedFiles().byteCount)
-    // Of 51 there are no capitals, so that the folder is as it was.
+    // Without letters, the name of directory 51 stays unchanged.
     let renamed = files.filter { naming.path($0.path) != $0.path }.map { naming.path($0.path) }.sorted()
     #expect(stored.finding == .payloadsRenamed(count: renamed.count, unread: 0, first: renamed[0]))
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
@@ -96,7 +96,7 @@ struct RenamedPayloadTests {
     #expect(standing != nil)
   }
 
-  @Test("are sealed by the right names, wherever they lie", arguments: Naming.allCases, ["b", "b.tar"])
+  @Test("Payloads are sealed with their usual names", arguments: Naming.allCases, ["b", "b.tar"])
   func sealed(naming: Naming, form: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup(hasPassword: false)
@@ -118,7 +118,7 @@ struct RenamedPayloadTests {
     #expect(check.breaks == [])
   }
 
-  @Test("count for nothing where the right name is there too")
+  @Test("Unusual names are ignored if the usual name exists")
   func second() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -139,7 +139,7 @@ struct RenamedPayloadTests {
     #expect(try open(directory, "copy").storedFiles().finding == nil)
   }
 
-  @Test("are not read where two files have one: nothing tells which is right", arguments: ["b", "b.tar"])
+  @Test("Ambiguous unusual names are not used", arguments: ["b", "b.tar"])
   func ambiguous(form: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -165,7 +165,7 @@ struct RenamedPayloadTests {
     #expect(copy.foreignFiles.count == 6)
   }
 
-  @Test("are not followed where a link has one, be it that of the file or that of its folder")
+  @Test("Links with unusual names are not followed")
   func links() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -189,7 +189,9 @@ struct RenamedPayloadTests {
     #expect(copy.foreignFiles.count == 3)
   }
 
-  @Test("of iOS 4 to 9 are found in capitals, and in folders of two digits", arguments: [true, false], ["b", "b.tar"])
+  @Test(
+    "Payloads of iOS 4 to 9 are found in upper case, and in directories of two digits", arguments: [true, false],
+    ["b", "b.tar"])
   func oldLayout(isInFolders: Bool, form: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -209,7 +211,7 @@ struct RenamedPayloadTests {
     #expect(try tree(directory.path("copy")) == tree(directory.path("proper")))
   }
 
-  @Test("are not made of what a device that was updated left behind with its old list")
+  @Test("Payloads that an updated device left with its old list are not payloads with unusual names")
   func leftover() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -222,14 +224,14 @@ struct RenamedPayloadTests {
       let stored = try archive.storedFiles()
       #expect(stored.count == 3 && stored.finding == nil && archive.notes == [])
       guard form == "b" else { continue }
-      // They go along, as they did.
+      // They are copied as before.
       let copy = try BackupRewriter(system: unsynced).convert(
         archive, at: directory.path("b"), to: ArchiveDestination(path: directory.path("b.tar")))
       #expect(copy.foreignFiles.isEmpty)
     }
   }
 
-  @Test("get the right ones where every file is encrypted anew", arguments: Naming.allCases)
+  @Test("Encrypted and decrypted copies have the usual names", arguments: Naming.allCases)
   func decrypted(naming: Naming) throws {
     let directory = try TemporaryDirectory()
     try TreeBackup([.text("a", "first"), .text("b", "second")]).write(to: directory, as: "proper")

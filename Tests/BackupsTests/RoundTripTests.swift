@@ -6,9 +6,10 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A backup that was written is read again")
+@Suite("Reading written backups")
 struct RoundTripTests {
-  @Test("as a folder and in every container, with the same keychain and the same digest", arguments: [true, false])
+  @Test(
+    "A backup in a directory and any container has the same keychain and the same digest", arguments: [true, false])
   func everyContainer(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
     let directory = try TemporaryDirectory()
@@ -38,13 +39,13 @@ struct RoundTripTests {
     #expect(digest.hasPrefix("sha256:") && digest.utf8.count == 71)
   }
 
-  /// PKCS#7 always adds 1 to 16 bytes.
+  /// PKCS#7 adds 1 to 16 bytes.
   private func archiveKeychainSize(_ contents: BackupContents, _ isEncrypted: Bool) throws -> Int {
     let count = try contents.keychainFile.count
     return isEncrypted ? count + 16 - count % 16 : count
   }
 
-  @Test("from a pipe, as a tar stream that was written to a pipe")
+  @Test("A backup can be written to and read from a pipe as a tar")
   func throughAPipe() throws {
     let sample = try SampleBackup()
     let pipe = Pipe()
@@ -56,7 +57,7 @@ struct RoundTripTests {
     #expect(try bytes == sample.contents.keychainFile)
   }
 
-  @Test("whether its files lie in a folder of their own, below ./, or at the top")
+  @Test("A container can have its files in a directory, after ./, or at the top")
   func leadingDirectories() throws {
     let sample = try SampleBackup()
     let files = try sample.storedFiles()
@@ -73,7 +74,7 @@ struct RoundTripTests {
     #expect(digests.count == 1)
   }
 
-  @Test("by GNU tar and by Python's zipfile, which see the same files")
+  @Test("GNU tar and Python's zipfile read the same files")
   func foreignReaders() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
@@ -91,7 +92,7 @@ struct RoundTripTests {
       "import sys,zipfile; z=zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(*z.namelist(),sep='\\n')"
     #expect(
       try run("python3", "-c", script, directory.path("a.zip")).split(separator: "\n").map(String.init) == expected)
-    // And a tar that GNU tar packs from the directory is read here.
+    // A tar by GNU tar can be read as well.
     _ = try run("tar", "-C", directory.path("backup"), "-cf", directory.path("gnu.tar"), ".")
     _ = try run("tar", "-C", directory.path("backup"), "-czf", directory.path("gnu.tgz"), ".")
     let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
@@ -99,7 +100,7 @@ struct RoundTripTests {
     #expect(try BackupArchive.open(.path(directory.path("gnu.tgz"))).digest == digest)
   }
 
-  @Test("with a manifest database that SQLite's own checks find whole")
+  @Test("SQLite's checks find no fault in the manifest database")
   func foreignDatabaseReader() throws {
     let sample = try SampleBackup(hasPassword: false)
     let directory = try TemporaryDirectory()
@@ -118,7 +119,7 @@ struct RoundTripTests {
       ])
   }
 
-  @Test("and gives the same bytes when it is written again", arguments: ContainerFormat.allCases)
+  @Test("Writing the same backup again results in the same bytes", arguments: ContainerFormat.allCases)
   func reproducible(format: ContainerFormat) throws {
     let first = try SampleBackup().packed(as: format)
     let second = try SampleBackup().packed(as: format)
@@ -127,7 +128,7 @@ struct RoundTripTests {
     #expect(first != other)
   }
 
-  @Test("with files for their owner alone")
+  @Test("Files of a backup are only accessible to their owner")
   func permissions() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
@@ -140,12 +141,12 @@ struct RoundTripTests {
     #expect(try mode("backup/51") == 0o700)
     #expect(try mode("backup/Manifest.db") == 0o600)
     #expect(try mode("one.tar") == 0o600)
-    // A directory that a person made, and the backup in its place later, stay as open as that person has it.
+    // A directory that a user created keeps its permissions, also after it is replaced.
     for bits in [0o755, 0o750] {
       let name = "own \(bits)"
       try FileManager.default.createDirectory(
         atPath: directory.path(name), withIntermediateDirectories: false, attributes: [.posixPermissions: bits])
-      // What the umask took away.
+      // Independent of the umask.
       try FileManager.default.setAttributes([.posixPermissions: bits], ofItemAtPath: directory.path(name))
       for replaces in [false, true] {
         try sample.write(to: .directory(directory.path(name)), replace: replaces)

@@ -5,7 +5,7 @@ import KeychainCrypto
 import KeychainFormats
 import TestSupport
 
-/// A small backup whose every byte follows from its seed.
+/// A small backup with reproducible bytes from a seed.
 struct SampleBackup: ~Copyable {
   static let password = "correct horse"
   static let udid = "4C1F0A2B-9D3E5F60718293A4"
@@ -15,7 +15,9 @@ struct SampleBackup: ~Copyable {
   let contents: BackupContents
   let keys: ClassKeys
 
-  /// - Parameter secretByteCount: How large the one item's blob is, and with it the backup.
+  /// Creates a sample.
+  ///
+  /// - Parameter secretByteCount: The size of the only item's data, which determines that of the backup.
   init(hasPassword: Bool = true, seed: String = "sample", secretByteCount: Int = 300) throws {
     let random = SeededRandomSource(seed: seed)
     let hardware = try HardwareUID(from: random)
@@ -44,19 +46,19 @@ struct SampleBackup: ~Copyable {
       contents, keys: keys, random: SeededRandomSource(seed: "files"), to: destination, replace: replace)
   }
 
-  /// The bytes of a container, through a file that is gone afterwards.
+  /// Returns the bytes of a container, through a temporary file.
   borrowing func packed(as format: ContainerFormat) throws -> [UInt8] {
     let directory = try TemporaryDirectory()
     try write(to: .file(directory.path("packed"), format))
     return try directory.read("packed")
   }
 
-  /// The stored files of the one with a password, made once: they are the same each time.
+  /// Returns the stored files with a password, which are created once because they are always equal.
   static func storedFiles() throws -> [(path: String, bytes: [UInt8])] { try files.get() }
 
   private static let files = Result { try SampleBackup().storedFiles() }
 
-  /// The stored files by their paths, for tests that change one and pack them again.
+  /// Returns the stored files by path, for changes.
   borrowing func storedFiles() throws -> [(path: String, bytes: [UInt8])] {
     let directory = try TemporaryDirectory()
     try write(to: .directory(directory.path("backup")))
@@ -66,14 +68,14 @@ struct SampleBackup: ~Copyable {
   }
 }
 
-/// Opens bytes as one file, the way the program does.
+/// Opens bytes as a container file, as the program does.
 func open(_ bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> BackupArchive {
   let directory = try TemporaryDirectory()
   try directory.write(bytes, to: "archive")
   return try BackupArchive.open(.path(directory.path("archive")), limits: limits)
 }
 
-/// The code with which opening these bytes fails; `nil` if it doesn't.
+/// Returns the error of opening bytes, or `nil` if there is none.
 func failure(opening bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> KeyhaulError? {
   do {
     _ = try open(bytes, limits: limits)
@@ -83,31 +85,31 @@ func failure(opening bytes: [UInt8], limits: ArchiveLimits = .standard) throws -
   }
 }
 
-/// The names in a directory and below it with their kinds and contents, to tell whether anything changed there.
+/// Returns the names, kinds, and contents in a directory, to detect changes.
 func tree(_ path: String) throws -> [String] {
   let names = try FileManager.default.subpathsOfDirectory(atPath: path).sorted()
   return names.map { name in
-    // Seeded again in each process, which is all that a comparison within one needs.
+    // A hash of this process is sufficient for comparisons.
     var hasher = Hasher()
     hasher.combine(FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init))
     return "\(name) \(hasher.finalize())"
   }
 }
 
-/// Packs files into a tar without a leading directory.
+/// Packs files in a tar without a leading directory.
 func packed(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
   var tar = TinyTar()
   for file in files { tar.add(file.path, file.bytes) }
   return tar.finished()
 }
 
-/// A binary property list among a backup's files.
+/// Returns a binary property list among a backup's files.
 func propertyList(_ name: String, in files: [(path: String, bytes: [UInt8])]) throws -> PropertyDictionary {
   try BinaryPlist.decode(files[name] ?? []).dictionaryValue ?? [:]
 }
 
 extension [(path: String, bytes: [UInt8])] {
-  /// The bytes at a path; setting `nil` leaves the file out.
+  /// The bytes at a path. Setting `nil` removes the file.
   subscript(path: String) -> [UInt8]? {
     get { first { $0.path == path }?.bytes }
     set {

@@ -8,9 +8,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("The seal of a backup")
+@Suite("Seals of backups")
 struct SealTests {
-  /// The digest that anybody's SHA-256 gives.
+  /// Returns the SHA-256 digest in hexadecimal.
   private static func sha256(_ bytes: [UInt8]) throws -> String { String(hexadecimal: try Digest.sha256(bytes)) }
 
   private func opened(_ path: String) throws -> BackupArchive { try BackupArchive.open(.path(path)) }
@@ -19,7 +19,7 @@ struct SealTests {
     String(decoding: seal, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
-  @Test("lists every other file of a backup that is written, in the order of their paths", arguments: [true, false])
+  @Test("The seal of a written backup lists all other files, sorted by path", arguments: [true, false])
   func written(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("b")))
@@ -40,7 +40,8 @@ struct SealTests {
   }
 
   @Test(
-    "that the system does not give is no broken one, nor is any other file", arguments: [FileSystem.Call.open, .read])
+    "A seal or another file that the system cannot read is not reported as broken",
+    arguments: [FileSystem.Call.open, .read])
   func ungiven(call: FileSystem.Call) throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -66,7 +67,7 @@ struct SealTests {
     #expect(refusals >= 5)
   }
 
-  @Test("has the code that Python makes with the key of the manifest")
+  @Test("The code of a seal equals that of Python with the manifest's key")
   func code() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -87,7 +88,7 @@ struct SealTests {
     #expect(try archive.sealBreak(with: keys) == nil)
   }
 
-  /// Changes one file of a sealed backup in a directory, and names what shows at once and with the password.
+  /// Changes a file of a sealed backup directory, and returns the breaks without and with the password.
   private func breaks(
     after edit: (TemporaryDirectory) throws -> Void, hasPassword: Bool = true
   ) throws -> [SealBreak] {
@@ -101,7 +102,7 @@ struct SealTests {
   }
 
   @Test(
-    "shows each changed part by its name",
+    "A changed metadata file is reported by name",
     arguments: ["Status.plist", "Info.plist", "Manifest.db", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"])
   func changed(name: String) throws {
     let found = try breaks { directory in
@@ -112,7 +113,7 @@ struct SealTests {
     #expect(found.map(\.file) == [name] && found.map(\.reason) == ["it has changed since the backup was sealed"])
   }
 
-  @Test("shows a part that was taken away, and one that was put in")
+  @Test("A removed and an added metadata file are reported")
   func takenAndAdded() throws {
     let taken = try breaks { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
     #expect(taken.map(\.file) == ["Info.plist"] && taken.allSatisfy(\.isNotFound))
@@ -129,7 +130,7 @@ struct SealTests {
     #expect(try opened(directory.path("b")).seal?.breaks.map(\.reason) == ["it is present, but was not sealed"])
   }
 
-  @Test("is itself seen to be changed, at every byte of it")
+  @Test("A change of any byte of the seal is detected")
   func ownBytes() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -150,13 +151,13 @@ struct SealTests {
     }
   }
 
-  @Test("of another backup with the same password does not fit, nor does a list that anyone can write")
+  @Test("The seal of another backup with the same password, and a forged seal, do not match")
   func spliced() throws {
     let other = try TemporaryDirectory()
     try BackupWriter(system: unsynced).writeSample(seed: "other", to: other.path("b"))
     let stolen = try breaks { try $0.write(try other.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal") }
     #expect(!stolen.isEmpty)
-    // Written again for the files as they are, by somebody without the password.
+    // Somebody without the password creates a seal for the current files.
     let forged = try breaks { directory in
       let list = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().dropLast().joined(separator: "\n")
       let body = "keyhaul-seal 1 sha256\n\(list)\n"
@@ -171,7 +172,7 @@ struct SealTests {
     #expect(keyed.map(\.file) == ["Keyhaul.seal"])
   }
 
-  @Test("does not take the keychain of an older backup of the same phone and password")
+  @Test("The keychain of an older backup with the same device and password does not match")
   func olderKeychain() throws {
     let directory = try TemporaryDirectory()
     let old = try SampleBackup(secretByteCount: 200)
@@ -182,7 +183,7 @@ struct SealTests {
       try directory.write(try directory.read("old/\(name)"), to: "b/\(name)")
     }
     let archive = try opened(directory.path("b"))
-    // Every part of it is an own one of that phone and that password.
+    // All parts belong to the same device and password.
     let keys = try archive.keybag.keys(SampleBackup.password)
     #expect(try archive.keychainFile(with: keys).bytes == old.contents.keychainFile)
     #expect(
@@ -193,7 +194,8 @@ struct SealTests {
   }
 
   @Test(
-    "is added to a backup of another program's, and no other byte of it changes", arguments: ["b/", "b.tar", "b.zip"])
+    "A seal can be added to a backup of another program without changing other bytes",
+    arguments: ["b/", "b.tar", "b.zip"])
   func added(place: String) throws {
     let directory = try TemporaryDirectory()
     if place == "b/" {
@@ -218,7 +220,7 @@ struct SealTests {
     }
   }
 
-  @Test("fits whatever rewriting leaves: another password, one less, a first one, another keychain, another form")
+  @Test("The seal matches after changing or removing the password, replacing the keychain, and converting")
   func renewed() throws {
     let directory = try TemporaryDirectory()
     for place in ["b/", "b.tar.zst"] {
@@ -233,7 +235,7 @@ struct SealTests {
       #expect(archive.seal?.breaks == [] && archive.seal?.fileCount == 5)
       let keys = try archive.keybag.keys("battery staple")
       #expect(try archive.sealBreak(with: keys) == nil)
-      // The manifest with the old password is no longer what was sealed.
+      // The manifest with the old password is no longer sealed.
       let oldManifest = try SampleBackup.storedFiles().first { $0.path == "Manifest.plist" }
       #expect(oldManifest != nil)
       if place == "b/", let oldManifest {
@@ -256,7 +258,7 @@ struct SealTests {
     }
   }
 
-  @Test("stands in the way of a new password where the backup has changed since it was sealed")
+  @Test("The password of a backup that does not match its seal cannot be changed")
   func brokenRekey() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -277,7 +279,7 @@ struct SealTests {
 }
 
 extension BackupWriter {
-  /// The sample of another seed, with the same password.
+  /// Writes the sample of another seed with the same password.
   fileprivate func writeSample(seed: String, to path: String) throws {
     let sample = try SampleBackup(seed: seed)
     _ = try write(

@@ -8,11 +8,11 @@ import Testing
 
 @testable import Backups
 
-@Suite("A large keychain that goes into a backup item by item")
+@Suite("Writing large keychains by item")
 struct SealedKeychainTests {
   private typealias Entry = KeychainBackupFile.Entry
 
-  /// Ten items of a kind each in turn, which take a megabyte each where they are large.
+  /// Creates ten items with kinds in turn, of a megabyte each if they are large.
   private func entries(large isLarge: Bool) throws -> [Entry] {
     let random = SeededRandomSource(seed: "items")
     return try (0..<10).map { number in
@@ -41,7 +41,7 @@ struct SealedKeychainTests {
   }
 
   @Test(
-    "is written byte for byte as from memory; a large one lies in a temporary file until then, a small one does not",
+    "A keychain written by item equals one from memory, and only a large one is in a temporary file",
     arguments: [true, false], [true, false])
   func same(isLarge: Bool, hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
@@ -67,7 +67,7 @@ struct SealedKeychainTests {
     #expect(payload.file.entries.count == 10)
   }
 
-  @Test("leaves nothing in the temporary folder, not even while it lies there")
+  @Test("The temporary file of a large keychain leaves no trace")
   func traceless() throws {
     let sample = try SampleBackup()
     let before = try names()
@@ -79,7 +79,7 @@ struct SealedKeychainTests {
     #expect(try names().subtracting(before).isEmpty)
   }
 
-  @Test("that finds no room while it is sealed, or while it is encrypted, says so; the destination is as it was")
+  @Test("A lack of space for the items or the encrypted file is an error, and the destination is unchanged")
   func noRoom() throws {
     let sample = try SampleBackup()
     let entries = try entries(large: true)
@@ -99,12 +99,12 @@ struct SealedKeychainTests {
     }
   }
 
-  @Test("that the disk does not give back ends the backup, and the destination is as it was")
+  @Test("A failure to read the temporary file is an error, and the destination is unchanged")
   func unreadable() throws {
     let sample = try SampleBackup()
     let reads = Locked(0)
     let directory = try TemporaryDirectory()
-    // The items are read in eleven portions or more, and then what was encrypted, for its digest and to be written.
+    // The items are read in at least eleven portions, then the encrypted file for its digest and for writing.
     for good in [0, 1, 7, 20, 60] {
       reads.withLock { $0 = 0 }
       let failing = FileSystem { call in
@@ -124,7 +124,7 @@ struct SealedKeychainTests {
     }
   }
 
-  @Test("takes no more bytes than places can name")
+  @Test("The size of all items is limited")
   func limit() throws {
     let spool = try SealedItemSpool(system: .real, maximumByteCount: 100)
     try spool.append(
@@ -136,7 +136,7 @@ struct SealedKeychainTests {
     #expect(error?.reason == "the keychain's items have more than 100 bytes")
   }
 
-  /// The names that a temporary file has before it is taken away.
+  /// Returns the temporary names of unlinked files.
   private func names() throws -> Set<String> {
     Set(
       try FileManager.default.contentsOfDirectory(atPath: FileSystem.temporaryDirectory).filter {

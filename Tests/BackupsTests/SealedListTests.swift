@@ -7,12 +7,12 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("A backup of iOS 10.0, each record of whose list is sealed")
+@Suite("Backups of iOS 10.0 with encrypted records")
 struct SealedListTests {
   private let identifier = KeychainPayload.fileIdentifier
   private static let salt = [UInt8](0..<8)
 
-  /// A record as iOS 10.0 sealed it, without base64 around it.
+  /// Encrypts a record as in iOS 10.0, without Base64.
   private func sealed(_ record: [UInt8], password: String = SampleBackup.password) throws -> [UInt8] {
     let hash = SHA1.hash(Array(password.utf8) + Self.salt)
     let key = Secret(copying: hash.prefix(16))
@@ -27,16 +27,18 @@ struct SealedListTests {
 
   private func base64(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
 
-  /// The keychain file's record, in clear.
+  /// Returns the decrypted record of the keychain file.
   private func record(_ sample: borrowing SampleBackup) throws -> [UInt8] {
     let list = try open(packed(try sample.storedFiles())).fileList(with: sample.keys)
     let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     return try #require(try file?.record()).archived()
   }
 
+  /// Creates a backup.
+  ///
   /// - Parameters:
-  ///   - stored: What stands in the row of the keychain's file, as SQL.
-  ///   - properties: What stands in the table `Properties`, as SQL.
+  ///   - stored: The SQL expression of the keychain file's record.
+  ///   - properties: The SQL statements for the table `Properties`.
   private func backup(
     _ sample: borrowing SampleBackup, stored: String,
     properties: String = "('salt', x'0001020304050607'), ('passwordHash', x'00')"
@@ -53,14 +55,14 @@ struct SealedListTests {
     return try open(packed(files))
   }
 
-  /// The backup's class keys with the key of its records, as a password gives them.
+  /// Returns the class keys with the key of the records.
   private func keys(of archive: BackupArchive, _ password: String = SampleBackup.password) throws -> ClassKeys {
     var keys = try archive.keybag.unlock(password: Secret(utf8: password), deviceKey: nil)
     keys = keys.with(recordKey: try archive.recordKey(password: Secret(utf8: password)))
     return keys
   }
 
-  @Test("opens with its password, whether its rows are base64 as text, as data, or bare")
+  @Test("A backup of iOS 10.0 opens with its password, with records as Base64 text, Base64 data, or bytes")
   func opens() throws {
     let sample = try SampleBackup()
     let row = try sealed(try record(sample))
@@ -72,7 +74,7 @@ struct SealedListTests {
     }
   }
 
-  @Test("keeps its list shut without the key of its records")
+  @Test("The list cannot be read without the key of its records")
   func closed() throws {
     let sample = try SampleBackup()
     let archive = try backup(sample, stored: "'\(base64(try sealed(try record(sample))))'")
@@ -81,7 +83,7 @@ struct SealedListTests {
     #expect(plain?.code == .keyUnavailable && unlocked?.code == .keyUnavailable)
   }
 
-  @Test("says of a record that does not open that this one is damaged")
+  @Test("A record that cannot be decrypted is damaged")
   func damagedRecord() throws {
     let sample = try SampleBackup()
     let row = try sealed(try record(sample))
@@ -90,13 +92,13 @@ struct SealedListTests {
       let archive = try backup(sample, stored: stored)
       let error = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys(of: archive)) }
       #expect(error?.code == .damaged && error?.reason.hasPrefix("the record of \(identifier): ") == true)
-      // The list itself can be read: names stand in it in clear.
+      // The names in the list are unencrypted.
       #expect(try archive.fileList(with: keys(of: archive)).listing().fileCount == 1)
     }
   }
 
   @Test(
-    "is damaged, with the reason, where there is no salt that could be used",
+    "A backup without a usable salt is damaged, with the reason",
     arguments: [
       ("", "no salt"), ("('passwordHash', x'00')", "no salt"), ("('salt', x'')", "a salt of 0 bytes"),
       ("('salt', NULL)", "neither data nor text"), ("('salt', 7)", "neither data nor text"),
@@ -111,24 +113,24 @@ struct SealedListTests {
     #expect(error?.code == .damaged && error?.reason.contains(words) == true)
   }
 
-  @Test("takes the longest salt that is accepted, and one that is text")
+  @Test("A salt can have the maximum size, and can be text")
   func salts() throws {
     let sample = try SampleBackup()
     let row = "x'\(try sealed(try record(sample)).hex)'"
     for properties in ["('salt', zeroblob(1024))", "('salt', 'NaCl')"] {
       let archive = try backup(sample, stored: row, properties: properties)
-      // Another salt than it was sealed with.
+      // Another salt than that of the record.
       #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys(of: archive)) }
       #expect(try archive.fileList(with: keys(of: archive)).listing().fileCount == 1)
     }
   }
 
-  @Test("is told by what iOS 10.0 keeps of the password where there is no row to look at")
+  @Test("Without rows, the password properties identify a backup of iOS 10.0")
   func noRows() throws {
     #expect(try backup(SampleBackup(), stored: "").hasSealedRecords)
   }
 
-  @Test("is neither given another password nor has its own taken off, and says why")
+  @Test("The password of a backup of iOS 10.0 cannot be changed or removed")
   func notRekeyed() throws {
     let sample = try SampleBackup()
     let archive = try backup(sample, stored: "'\(base64(try sealed(try record(sample))))'")

@@ -1,8 +1,8 @@
-/// Writes gzips whose bytes stand in them as they are, with any fault in what stands behind them.
+/// A writer of stored gzip files with any faults in their trailers.
 struct TinyGzip {
   private(set) var bytes: [UInt8] = []
 
-  /// One member. Its checksum and its length may be other ones than its content has.
+  /// Adds a member. Its checksum and length can differ from those of its content.
   mutating func add(_ content: [UInt8], checksum: UInt32? = nil, byteCount: Int? = nil) {
     bytes += [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
     var rest = content[...]
@@ -17,7 +17,7 @@ struct TinyGzip {
     bytes += Self.little(checksum ?? Self.checksum(content)) + Self.little(UInt32(byteCount ?? content.count))
   }
 
-  /// Bit by bit, as RFC 1952 defines it.
+  /// Returns the checksum computed by bit, as RFC 1952 defines it.
   static func checksum(_ bytes: [UInt8]) -> UInt32 {
     var register = UInt32.max
     for byte in bytes {

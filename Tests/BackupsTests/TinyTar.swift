@@ -1,8 +1,8 @@
-/// Writes tars with any fault in them, which no library would write.
+/// A writer of tar files with faults that no library would write.
 struct TinyTar {
   private(set) var bytes: [UInt8] = []
 
-  /// One entry. The size in the header may differ from the bytes that follow.
+  /// Adds an entry. The size in the header can differ from the actual one.
   mutating func add(
     _ name: String, _ content: [UInt8] = [], type: Character = "0", link: String = "", size: Int? = nil,
     mode: Int = 0o600
@@ -31,7 +31,7 @@ struct TinyTar {
     bytes += [UInt8](repeating: 0, count: (512 - content.count % 512) % 512)
   }
 
-  /// An extended header for the next entry: `key=value` records.
+  /// Adds an extended header for the next entry, with `key=value` records.
   mutating func addExtended(_ records: [(String, [UInt8])]) {
     var content: [UInt8] = []
     for (key, value) in records {
@@ -43,7 +43,7 @@ struct TinyTar {
     add("PaxHeader/x", content, type: "x")
   }
 
-  /// The archive with its end mark.
+  /// Returns the archive with its end mark.
   func finished() -> [UInt8] { bytes + [UInt8](repeating: 0, count: 1024) }
 
   private func octal(_ number: Int, digits: Int) -> [UInt8] {

@@ -1,17 +1,19 @@
-/// Writes zips with any fault in them; every entry is stored as it is.
+/// A writer of zip files with any faults and uncompressed entries.
 struct TinyZip {
   private var locals: [UInt8] = []
   private var directory: [UInt8] = []
   private var count = 0
 
+  /// Adds an entry.
+  ///
   /// - Parameters:
-  ///   - mode: `st_mode`, in the upper half of the external attributes as on Unix.
-  ///   - claimed: The size in both headers, where it is to differ from the content's.
+  ///   - mode: The `st_mode` in the upper half of the external attributes, as on Unix.
+  ///   - claimed: The size in both headers, if it differs from the actual one.
   mutating func add(_ name: String, _ content: [UInt8] = [], mode: Int = 0o100600, claimed: Int? = nil) {
     add(nameBytes: Array(name.utf8), content, mode: mode, claimed: claimed)
   }
 
-  /// Differences between the header before an entry's bytes and the directory.
+  /// Differences between the local header and the central directory.
   struct Local {
     var name: [UInt8]?
     var flags: Int?
@@ -22,10 +24,12 @@ struct TinyZip {
     var extra: [UInt8] = []
   }
 
+  /// Adds an entry with differing headers.
+  ///
   /// - Parameters:
   ///   - hasLargePlace: Whether the directory gives the entry's position in the extra field of large zips.
   ///   - extra: The extra fields in the directory.
-  ///   - local: The differences between the header before the bytes and the directory.
+  ///   - local: The differences between the local header and the directory.
   mutating func add(
     nameBytes: [UInt8], _ content: [UInt8] = [], mode: Int = 0o100600, claimed: Int? = nil, flags: Int = 0,
     hasLargePlace: Bool = false, extra: [UInt8] = [], local: Local = Local()
@@ -51,7 +55,7 @@ struct TinyZip {
     count += 1
   }
 
-  /// Lists every entry again, so that several entries share the header before their bytes.
+  /// Lists all entries again, so that several share a local header.
   mutating func listAgain(times: Int) {
     let (entries, entryCount) = (directory, count)
     for _ in 0..<times {
@@ -65,7 +69,7 @@ struct TinyZip {
       + word(directory.count, 4) + word(locals.count, 4) + word(0, 2)
   }
 
-  /// The same with the end records of large zips, whose numbers have 64 bits.
+  /// Returns the zip with 64-bit end records.
   func finishedAsLarge(directoryAt offset: Int? = nil) -> [UInt8] {
     let record = locals.count + directory.count
     let large =
@@ -92,19 +96,19 @@ struct TinyZip {
       + word(directory.count, 4) + word(locals.count, 4) + word(0, 2)
   }
 
-  /// The entries without the directory at the end.
+  /// Returns the entries without the central directory.
   func withoutDirectory() -> [UInt8] { locals }
 
   private func word(_ value: Int, _ count: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
 
-  /// CRC-32 of ISO 3309, bit by bit.
+  /// Returns the CRC-32 checksum of ISO 3309, computed by bit.
   private func crc32(_ bytes: [UInt8]) -> UInt32 {
     var crc = ~0 as UInt32
     for byte in bytes {
       crc ^= UInt32(byte)
-      // Not a range with a closure: without optimization that takes ten times as long.
+      // A range with a closure would be ten times slower without optimization.
       var bit = 0
       while bit < 8 {
         crc = crc & 1 == 1 ? crc >> 1 ^ 0xEDB8_8320 : crc >> 1

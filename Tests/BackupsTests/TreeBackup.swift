@@ -5,9 +5,9 @@ import KeychainCrypto
 import KeychainFormats
 import TestSupport
 
-/// A backup of iOS 10 and later with files of one's own, encrypted or in clear.
+/// A backup of iOS 10 or later with any files, encrypted or not.
 final class TreeBackup {
-  /// A row of the list, and what is stored of it.
+  /// A row of the list and its stored content.
   struct File: Sendable {
     var domain = "HomeDomain"
     let path: String
@@ -16,13 +16,13 @@ final class TreeBackup {
     var mode: UInt32 = 0o644
     var modified: Int64 = 1_600_000_000
     var keyClass: UInt32 = 3
-    /// What the list says of the size; `nil` for the truth.
+    /// The recorded size, or `nil` if it is the actual one.
     var size: Int64?
     var digest = Digest.stored
     var isStored = true
-    /// What is stored instead.
+    /// A change of the stored bytes.
     var damage: (@Sendable ([UInt8]) -> [UInt8])?
-    /// A row whose identifier is another file's.
+    /// The identifier of another file.
     var identifier: String?
 
     enum Digest: Sendable { case stored, plain, wrong, none }
@@ -34,7 +34,7 @@ final class TreeBackup {
     static func link(_ path: String, to target: String) -> File { File(path: path, target: target) }
   }
 
-  /// The bytes that a name of these tests stands for: U+F7F5 is the byte F5, which is not UTF-8.
+  /// Returns the bytes of a name in these tests, in which U+F7F5 stands for the non-UTF-8 byte F5.
   static func bytes(_ name: String) -> [UInt8] {
     name.unicodeScalars.flatMap { scalar in
       (0xF780...0xF7FF).contains(scalar.value)
@@ -55,7 +55,7 @@ final class TreeBackup {
       var field: [UInt8]?
       if isEncrypted, file.content != nil {
         let key = try Secret(count: 32, from: SeededRandomSource(seed: "\(number)"))
-        // A class that the keybag has no key of wraps nothing.
+        // A class without a key in the keybag wraps nothing.
         field =
           file.keyClass == 12
           ? [12, 0, 0, 0] + [UInt8](repeating: 7, count: 40)
@@ -105,14 +105,14 @@ final class TreeBackup {
     for part in parts { try directory.write(part.bytes, to: "\(name)/\(part.path)") }
   }
 
-  /// Keys as the password gives them, or none.
+  /// Returns the class keys, or `nil` if the backup has no password.
   func unlocked() throws -> ClassKeys? {
     guard sample.contents.isEncrypted else { return nil }
     return try sample.contents.keybag.keys(SampleBackup.password)
   }
 }
 
-/// A tree as it stands in a folder: each path with its kind, mode, time and content; the manifest is left out.
+/// Returns the files in a folder with their kinds, modes, times, and contents, without the manifest.
 func standing(in directory: TemporaryDirectory, _ name: String) throws -> [String: String] {
   let files = FileManager.default
   return try files.subpathsOfDirectory(atPath: directory.path(name)).reduce(into: [:]) { tree, path in
@@ -121,7 +121,7 @@ func standing(in directory: TemporaryDirectory, _ name: String) throws -> [Strin
     let attributes = try files.attributesOfItem(atPath: whole)
     let mode = String(attributes[.posixPermissions] as? Int ?? 0, radix: 8)
     let seconds = ((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0).rounded(.towardZero)
-    // Some file systems hold any number.
+    // Some file systems support any time.
     let time = Int(exactly: seconds).map { "\($0)" } ?? "\(seconds)"
     switch attributes[.type] as? FileAttributeType {
     case .typeDirectory?: tree[path] = "directory \(mode)"

@@ -4,15 +4,15 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A container that is cut short or changed")
+@Suite("Truncated and changed containers")
 struct TruncationTests {
   @Test(
-    "is damaged or refused at any length, of which a quick run takes 60, and never taken for whole",
+    "A container truncated at any length is damaged or refused (60 lengths in a quick run)",
     arguments: ContainerFormat.allCases)
   func truncated(format: ContainerFormat) throws {
     let whole = try SampleBackup(secretByteCount: 3000).packed(as: format)
     var lengths = Set((0..<200).map { $0 * whole.count / 200 })
-    // Each side of every block, where a tar could end by itself.
+    // Both sides of each block, at which a tar could end.
     for block in stride(from: 0, to: whole.count, by: 512) { lengths.formUnion([block, block + 1, max(0, block - 1)]) }
     lengths.insert(whole.count - 1)
     for length in Cases.chosen(lengths.filter { $0 < whole.count }.sorted(), quick: 60) {
@@ -22,7 +22,7 @@ struct TruncationTests {
     }
   }
 
-  @Test("says that it is cut short, and where")
+  @Test("The error for a truncated container has the position")
   func wording() throws {
     let whole = try SampleBackup().packed(as: .tar)
     let error = try #require(try failure(opening: Array(whole[..<(whole.count - 1024)])))
@@ -34,7 +34,7 @@ struct TruncationTests {
   }
 
   @Test(
-    "gives an error or the same keychain for 150 flipped bits, of which a quick run takes 40, and never traps"
+    "A container with a flipped bit is an error or has the same keychain (40 of 150 bits in a quick run)"
   )
   func flippedBits() throws {
     let sample = try SampleBackup(hasPassword: false)
@@ -53,7 +53,7 @@ struct TruncationTests {
     }
   }
 
-  @Test("in the manifest, its database or its status alone, in 300 bits, of which a quick run takes 60, never traps")
+  @Test("A flipped bit in the manifest, its database, or the status does not trap (60 of 300 bits in a quick run)")
   func flippedBitsOfManifests() throws {
     let sample = try SampleBackup()
     let files = try sample.storedFiles()

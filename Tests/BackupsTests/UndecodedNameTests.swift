@@ -7,12 +7,12 @@ import Testing
 
 @testable import Backups
 
-/// Names as published readers met them: bytes F5 and BA in a path of KeyboardDomain.
+/// Names from published readers: bytes F5 and BA in a path of KeyboardDomain.
 ///
-/// Source: jfarley248/iTunes_Backup_Reader#21, abrignoni/iLEAPP#740.
+/// Sources: jfarley248/iTunes_Backup_Reader#21, abrignoni/iLEAPP#740.
 @Suite("Names in a manifest that are not UTF-8")
 struct UndecodedNameTests {
-  /// U+F7F5 stands for the byte F5.
+  /// A name in which U+F7F5 stands for the byte F5.
   private static let odd = "Library/abc\u{F7F5}\u{F7BA}.dat"
 
   private func lines(_ directory: TemporaryDirectory) throws -> [JSONValue] {
@@ -33,12 +33,12 @@ struct UndecodedNameTests {
       let line = try #require(try lines(directory).first { $0["relative_path_bytes"] != nil })
       #expect(line["relative_path_bytes"]?.stringValue == "4c6962726172792f616263f5ba2e646174")
       #expect(line["path"]?.stringValue == "HomeDomain/Library/abc%F5%BA.dat" && line["domain_bytes"] == nil)
-      // The same call again keeps what is there.
+      // A repeated extraction keeps the file.
       #expect(try ExtractionTests.extract(backup, directory).keptCount == 2)
     }
   }
 
-  @Test("A list tells of names that are not UTF-8, which forbid nothing")
+  @Test("Names that are not UTF-8 are a finding that forbids no use")
   func finding() throws {
     let directory = try TemporaryDirectory()
     let files = [
@@ -55,7 +55,7 @@ struct UndecodedNameTests {
     #expect(!finding.isDamage && !ArchiveUse.allCases.contains { finding.forbids($0) })
   }
 
-  @Test("Names that would be escaped alike go to different files and folders")
+  @Test("Names with the same escapes are written to different files and folders")
   func collisions() throws {
     let directory = try TemporaryDirectory()
     let names = ["n\u{F7F5}", "n%F5", "n%25\u{F7F5}", "n%\u{F7F5}", "d\u{F7F5}/x", "d%F5/x", "d\u{F7F6}/x"]
@@ -75,12 +75,12 @@ struct UndecodedNameTests {
         files.first { SHA1.hash(TreeBackup.bytes("\($0.domain)-\($0.path)")).hex == identifier })
       #expect(try directory.read("out/\(path)") == file.content)
     }
-    // The files of two folders never meet in one.
+    // The files of two folders are never in the same one.
     let folders = Set(written.compactMap { $0["path"]?.stringValue }.filter { $0.hasSuffix("/x") })
     #expect(Set(folders.map { $0.dropLast(2) }).count == 5)
   }
 
-  @Test("A path in Manifest.mbdb that is not UTF-8 leaves the other records, the keychain and the file itself")
+  @Test("A path in Manifest.mbdb that is not UTF-8 does not affect other records or the keychain")
   func oldList() throws {
     let sample = try SampleBackup(hasPassword: true)
     let directory = try TemporaryDirectory()
@@ -98,7 +98,7 @@ struct UndecodedNameTests {
       try list.files(shownAs: "HomeDomain", "Library/abc%F5%BA.dat").map(\.undecodedPath)
         == [TreeBackup.bytes(Self.odd)])
     #expect(try list.files(shownAs: "HomeDomain", OldBackup.notePath).isEmpty)
-    // What is asked for by a name is the file with that name, not the one that is shown so.
+    // A name matches the file with this name, not one that is displayed like it.
     #expect(try list.file(domain: "HomeDomain", relativePath: "Library/abc%F5%BA.dat") == nil)
     let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: { _ in true })
     let result = try FileExtractor(system: unsynced).extract(

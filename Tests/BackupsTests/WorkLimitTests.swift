@@ -6,9 +6,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("The work that a backup may ask for")
+@Suite("Limits of the work for a backup")
 struct WorkLimitTests {
-  @Test("is one row for each of the limit, and not one more")
+  @Test("The number of rows is limited")
   func rows() throws {
     var meter = FileList.RowMeter(limit: 3)
     for _ in 0..<3 { try meter.add() }
@@ -17,7 +17,7 @@ struct WorkLimitTests {
     #expect(FileList.RowMeter().limit == FileList.maximumRowCount)
   }
 
-  @Test("is one domain for each of the limit, and not one more")
+  @Test("The number of domains is limited")
   func domains() throws {
     try FileList.check(domainCount: FileList.maximumDomainCount)
     let error = #expect(throws: KeyhaulError.self) {
@@ -26,9 +26,9 @@ struct WorkLimitTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("ends where a list has more domains than any device")
+  @Test("A list with more domains than on any device is refused")
   func manyDomains() throws {
-    // Identifiers that fit are hashes, which SQL cannot compute: the rows are made here.
+    // Matching identifiers are hashes, which SQL cannot compute.
     let count = FileList.maximumDomainCount + 2
     var rows: [String] = []
     for number in 0..<count {
@@ -51,11 +51,11 @@ struct WorkLimitTests {
     let connection = try ManifestConnection(try DatabaseBytes(try StoredBytes(bytes)))
     #expect(try connection.firstFault() == nil)
     #expect(try connection.firstFault(within: 0) == "its indexes take too long to check")
-    // The limit applies only to the check that it was given to.
+    // The limit applies only to its own check.
     #expect(try connection.firstFault() == nil)
   }
 
-  @Test("is no more for a record than for its fields, however much it holds besides")
+  @Test("A record is decoded only as far as its fields require")
   func denseRecords() throws {
     let record = CostlyPlists.record(idleReferences: 200_000)
     let rows = (0..<200).map { number in
@@ -65,14 +65,14 @@ struct WorkLimitTests {
       ForeignDatabase.schema + "INSERT INTO Properties VALUES ('r', x'\(record.hex)');" + rows.joined()
       + "DELETE FROM Properties;"
     let database = try ManifestDatabase(try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(sql))))
-    // Forty megabytes, of which each row's flags say nothing, so that its record is asked for its kind and its size.
+    // Forty megabytes of rows without a type in their flags, so that their records must be read.
     var kinds: [ListedFile.Kind] = []
     let took = try ProcessorTime.of { try database.forEachFile { kinds.append($0.kind) } }
     #expect(kinds == [ListedFile.Kind](repeating: .other, count: 200))
     #expect(took < .seconds(10))
   }
 
-  @Test("is bounded for a zip by its own length, also while its payloads are gone through")
+  @Test("The decompressed size of a zip is limited while its payloads are read")
   func zipPayloads() throws {
     var zip = TinyZip()
     for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
@@ -92,7 +92,7 @@ struct WorkLimitTests {
       }
       return total
     }
-    // The keychain's file and the three.
+    // The keychain file and the three others.
     let all = try walk(.max)
     #expect(all > 300_000)
     #expect(try walk(all) == all)

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A zip entry whose two headers may differ.
+/// A zip entry with headers that may differ.
 private struct DifferingEntry: Sendable, CustomTestStringConvertible {
   let testDescription: String
   var name = "Manifest.plist"
@@ -25,7 +25,7 @@ private struct DifferingEntry: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// Source: PKWARE APPNOTE 4.3.7, 4.3.12, 4.4.4, 4.6.9: the two headers of an entry repeat each other.
+/// Source: PKWARE APPNOTE 4.3.7, 4.3.12, 4.4.4, 4.6.9, according to which both headers of an entry are equal.
 @Suite("Zip entry headers")
 struct ZipHeaderTests {
   private static let refused: [DifferingEntry] = [

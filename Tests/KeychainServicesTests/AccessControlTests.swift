@@ -4,7 +4,7 @@ import KeychainServices
 import Testing
 import VirtualDevice
 
-@Suite("Access controls and the person at the device", .onAPhone)
+@Suite("Access controls and the user's authentication", .onAPhone)
 struct AccessControlTests {
   let phone: KeychainClient
 
@@ -32,10 +32,10 @@ struct AccessControlTests {
     return (status, result as? Data)
   }
 
-  // MARK: Making one
+  // MARK: Creation
 
   @Test(
-    "flags that contradict each other are -50",
+    "Contradictory access control flags are errSecParam (-50)",
     arguments: [
       ([.or, .and, .biometryAny, .devicePasscode], false), ([.biometryAny, .biometryCurrentSet, .or], false),
       ([.userPresence, .biometryAny], false), ([.userPresence, .devicePasscode], false), ([], true),
@@ -52,7 +52,7 @@ struct AccessControlTests {
     if isMade { #expect(try CFGetTypeID(#require(made)) == SecAccessControlGetTypeID()) }
   }
 
-  @Test("the protection is one of the accessible values")
+  @Test("An access control requires one of the accessibility constants")
   func protection() throws {
     var error: Unmanaged<CFError>?
     #expect(SecAccessControlCreateWithFlags(nil, "zz" as NSString, [], &error) == nil)
@@ -60,10 +60,10 @@ struct AccessControlTests {
     #expect(SecAccessControlCreateWithFlags(nil, NSNumber(value: 1), [], nil) == nil)
   }
 
-  // MARK: Reading through one
+  // MARK: Reading guarded items
 
   @Test(
-    "what the person does decides what the read ends with",
+    "The user's answer to the prompt determines the status of the read",
     arguments: [
       (.allow, 0), (.deny, -25293), (.cancel, -128), (.unavailable, -25308),
     ] as [(AuthenticationOutcome, OSStatus)])
@@ -75,7 +75,8 @@ struct AccessControlTests {
     #expect(result.data == (status == 0 ? Data("seed".utf8) : nil))
   }
 
-  @Test("with the dialog forbidden the read is -25308, with such items skipped it finds nothing, and nobody is asked")
+  @Test(
+    "A read that forbids the prompt is -25308, one that skips guarded items finds nothing, and neither shows a prompt")
   func interaction() throws {
     phone.authenticationOutcome = .allow
     #expect(try add([.biometryAny]) == errSecSuccess)
@@ -86,13 +87,13 @@ struct AccessControlTests {
     #expect(phone.device.person.requests.count == 1)
   }
 
-  @Test("an access control beside a class of its own is -50, also one beside a synchronized item")
+  @Test("An access control with an accessibility attribute or on a synchronizable item is errSecParam (-50)")
   func conflicts() throws {
     #expect(try add([.userPresence], [kSecAttrAccessible: kSecAttrAccessibleWhenUnlocked]) == errSecParam)
     #expect(try add([.userPresence], [kSecAttrSynchronizable: true]) == errSecParam)
   }
 
-  @Test("the attributes of an item show its access control again, with nobody asked")
+  @Test("Returned attributes include the access control, without a prompt")
   func shown() throws {
     #expect(try add([.biometryAny, .or, .devicePasscode]) == errSecSuccess)
     var result: CFTypeRef?
@@ -104,7 +105,7 @@ struct AccessControlTests {
   }
 }
 
-@Suite("LAContext, a dialog that answers as the device is told", .onAPhone)
+@Suite("LAContext with a simulated user", .onAPhone)
 struct LAContextTests {
   let phone: KeychainClient
 
@@ -120,7 +121,7 @@ struct LAContextTests {
   }
 
   @Test(
-    "the person's answer is the dialog's",
+    "LAContext reports the outcome that the test sets",
     arguments: [
       (.allow, nil), (.deny, .authenticationFailed), (.cancel, .userCancel), (.unavailable, .notInteractive),
     ] as [(AuthenticationOutcome, LAError.Code?)])
@@ -142,7 +143,7 @@ struct LAContextTests {
     #expect(failure == expected)
   }
 
-  @Test("without a passcode nobody can be asked", .onAPhone(passcode: ""))
+  @Test("LAContext cannot evaluate the device owner policy without a passcode", .onAPhone(passcode: ""))
   func noPasscode() async throws {
     let context = LAContext()
     var error: NSError?
@@ -151,7 +152,7 @@ struct LAContextTests {
     #expect(error?.code == LAError.passcodeNotSet.rawValue)
   }
 
-  @Test("who was asked once by a context is not asked again by the calls that it goes along with")
+  @Test("A successful authentication of a context is reused by keychain calls with that context")
   func reuse() async throws {
     try addGuarded()
     phone.authenticationOutcome = .allow
@@ -167,7 +168,7 @@ struct LAContextTests {
         == .invalidContext)
   }
 
-  @Test("a context that forbids the dialog ends it before it begins, and its reason is what the person reads")
+  @Test("A context that forbids interaction fails without a prompt, and a context's reason is the text of the prompt")
   func interaction() async throws {
     try addGuarded()
     phone.authenticationOutcome = .allow
@@ -183,7 +184,7 @@ struct LAContextTests {
     #expect(phone.device.person.requests.last?.prompt == "Pay the baker")
   }
 
-  @Test("an application password opens its items, another one doesn't")
+  @Test("An item with an application password is readable only with that password")
   func applicationPassword() throws {
     func context(_ password: String?) -> LAContext {
       let context = LAContext()

@@ -3,7 +3,7 @@ import Foundation
 import KeychainServices
 import Testing
 
-@Suite("Foundation's values on their way in and out", .onAPhone)
+@Suite("Conversion of Foundation values in keychain queries and results", .onAPhone)
 struct BridgingTests {
   private func add(_ attributes: [String: Any]) -> OSStatus {
     let item: [String: Any] = [kSecClass as String: kSecClassGenericPassword]
@@ -17,7 +17,7 @@ struct BridgingTests {
     return try #require(result as? [String: Any])
   }
 
-  @Test("text, data, numbers, booleans and dates come back as what they were")
+  @Test("Strings, data, numbers, booleans, and dates are stored and returned unchanged")
   func kinds() throws {
     let status = add([
       kSecAttrAccount as String: "Ännä 🔑", kSecAttrGeneric as String: Data([0, 1, 255]),
@@ -43,7 +43,7 @@ struct BridgingTests {
     #expect(found[kSecAttrAccessible as String] as? String == kSecAttrAccessibleWhenUnlocked as String)
   }
 
-  @Test("the shapes of a result: nothing, data, a dictionary, a reference, and arrays of them")
+  @Test("A search returns nothing, data, a dictionary, a reference, or an array of them")
   func shapes() throws {
     for name in ["a", "b"] {
       #expect(add([kSecAttrAccount as String: name, kSecValueData as String: Data(name.utf8)]) == errSecSuccess)
@@ -71,7 +71,7 @@ struct BridgingTests {
     #expect(dictionary[kSecValuePersistentRef] as? Data == reference)
   }
 
-  @Test("a failing call leaves the result alone, and no result pointer is needed")
+  @Test("A failed search leaves the result unchanged, and the result pointer may be nil")
   func resultPointer() {
     let query: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecReturnData: true]
     var result: CFTypeRef? = NSString(string: "before")
@@ -83,7 +83,7 @@ struct BridgingTests {
 
   private final class Stranger {}
 
-  @Test("what is no value of a query, or no key, is -50 and stops nothing")
+  @Test("A query with an unsupported key or value is errSecParam (-50)")
   func foreignNames() {
     #expect(add([kSecAttrAccount as String: Stranger()]) == errSecParam)
     #expect(add([kSecAttrAccount as String: (1, 2)]) == errSecParam)
@@ -96,15 +96,15 @@ struct BridgingTests {
     #expect(add([:]) == errSecSuccess)
   }
 
-  @Test("values lie in each other at most eight deep")
+  @Test("A query with more than eight levels of nesting is errSecParam")
   func depth() {
     func nested(_ depth: Int) -> Any { depth == 0 ? "x" : [nested(depth - 1)] as NSArray }
-    // Keys that begin with f_ are ignored, whatever they hold.
+    // Keys that begin with f_ are ignored.
     #expect(add(["f_nested": nested(8), kSecAttrAccount as String: "8"]) == errSecSuccess)
     #expect(add(["f_nested": nested(9), kSecAttrAccount as String: "9"]) == errSecParam)
   }
 
-  @Test("kinds of objects are told apart by their type numbers")
+  @Test("Core Foundation type identifiers distinguish the types of objects")
   func typeIDs() {
     let objects: [(CFTypeRef, CFTypeID)] = [
       ("x" as NSString, CFStringGetTypeID()), (NSData(), CFDataGetTypeID()),

@@ -4,7 +4,7 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// A certificate or key of the vectors that OpenSSL made.
+/// Returns a certificate or key of the OpenSSL test vectors.
 private func vector(_ list: String, _ name: String) throws -> TestVectors {
   let found = try TestVectors.certificates()[list].elements.first { (try? $0["name"].string) == name }
   return try #require(found)
@@ -33,7 +33,7 @@ struct CertificatesAndKeysTests {
     return try #require(SecKeyCreateWithData(keyData as CFData, attributes as CFDictionary, nil))
   }
 
-  @Test("a certificate gives back its bytes, its name and its serial number; other bytes are none")
+  @Test("A certificate provides its data, name, and serial number, and invalid data is refused")
   func certificates() throws {
     let certificate = try certificate()
     #expect(SecCertificateCopyData(certificate) as Data == certificateData)
@@ -45,7 +45,7 @@ struct CertificatesAndKeysTests {
   }
 
   @Test(
-    "keys of every kind give back their bytes, and their public halves those of the pair",
+    "Keys of every type provide their data and attributes, and a key's public key is that of its pair",
     arguments: ["RSA 2048", "P-256", "P-384", "P-521"])
   func keys(name: String) throws {
     let vector = try vector("keys", name)
@@ -70,7 +70,7 @@ struct CertificatesAndKeysTests {
     }
   }
 
-  @Test("bytes that are no such key, or attributes that don't say which, are -50 in the error")
+  @Test("Invalid key data and missing or contradictory attributes are errSecParam (-50)")
   func badKeys() throws {
     let cases: [(Data, [CFString: Any])] = [
       (Data("no key".utf8), [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
@@ -89,7 +89,7 @@ struct CertificatesAndKeysTests {
     }
   }
 
-  @Test("an identity is found when both halves are there, and gives both")
+  @Test("An identity is found if the keychain has its certificate and its key, and provides both")
   func identity() throws {
     let identities: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecReturnRef: true]
     var result: CFTypeRef?
@@ -110,7 +110,7 @@ struct CertificatesAndKeysTests {
     #expect(try SecKeyCopyExternalRepresentation(#require(foundKey), nil) as Data? == keyData)
   }
 
-  @Test("an identity survives backup and restore as one, by its reference and its key's label")
+  @Test("An identity is still an identity after a backup and a restore")
   func identityMoves() throws {
     let desk = try Desk.ofTheTest
     for reference in [try certificate(), try privateKey()] as [AnyObject] {
@@ -127,14 +127,14 @@ struct CertificatesAndKeysTests {
     #expect(result is SecIdentity)
   }
 
-  @Test("a certificate gives its public key, which is its identity's")
+  @Test("The public key of a certificate is that of its identity")
   func certificateKey() throws {
     let key = try #require(SecCertificateCopyKey(certificate()))
     #expect(try key == #require(SecKeyCopyPublicKey(privateKey())))
   }
 
   @Test(
-    "a key pair is made, and what is made can be read again",
+    "A random key pair is valid, and its external representation creates the same key",
     arguments: [("73", 256, 97), ("73", 384, 145), ("73", 521, 199), ("42", 2048, nil)] as [(String, Int, Int?)])
   func randomKeys(_ type: String, _ size: Int, _ byteCount: Int?) throws {
     let parameters: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeySizeInBits: size]
@@ -150,7 +150,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching([kSecClass: kSecClassKey] as [CFString: Any] as CFDictionary, &result) == -25300)
   }
 
-  @Test("the halves of a pair that are to be permanent are in the keychain, with their own attributes")
+  @Test("Permanent keys of a pair are stored in the keychain with their own attributes")
   func permanentKeys() throws {
     let tag = Data("made".utf8)
     let parameters: [CFString: Any] = [
@@ -170,7 +170,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching(publicKeys as CFDictionary, nil) == errSecItemNotFound)
   }
 
-  @Test("a key that cannot be made says why in its error")
+  @Test("The error of a key that cannot be created has the status of the reason")
   func impossibleKeys() throws {
     let ec = kSecAttrKeyTypeECSECPrimeRandom
     let cases: [([CFString: Any], OSStatus)] = [
@@ -197,7 +197,7 @@ struct CertificatesAndKeysTests {
   }
 
   @Test(
-    "a symmetric key of any type is kept as it is, found by its type and given back, and nothing is computed with it",
+    "A symmetric key of any type can be stored, found by its type, and read, but has no external representation",
     arguments: [
       ("2147483649", 2_147_483_649), ("14", 14), ("17", 17), ("23", 23), ("25", 25), ("56", 56), ("43", 43),
     ])
@@ -230,7 +230,9 @@ struct CertificatesAndKeysTests {
     #expect(SecKeyCopyExternalRepresentation(key, nil) == nil)
   }
 
-  @Test("adding a certificate or key twice is -25299; a key found by its label and type is the key")
+  @Test(
+    "Adding a certificate or key twice is errSecDuplicateItem (-25299), and a stored key is found by its label and type"
+  )
   func findKeys() throws {
     let key: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrApplicationTag: Data("tag".utf8)]
     #expect(SecItemAdd(key as CFDictionary, nil) == errSecSuccess)

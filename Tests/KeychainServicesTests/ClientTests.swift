@@ -11,10 +11,10 @@ private var item: [CFString: Any] { [kSecClass: kSecClassGenericPassword, kSecAt
 private func add() -> OSStatus { SecItemAdd(item as CFDictionary, nil) }
 private func find() -> OSStatus { SecItemCopyMatching(item as CFDictionary, nil) }
 
-/// The only tests that touch what the process speaks to.
-@Suite("Which device the process speaks to", .serialized)
+/// The only tests that change the client of the process.
+@Suite("The keychain client of the process", .serialized)
 struct ProcessClientTests {
-  @Test("who chose nothing speaks to a new device that stays the same, until the process chooses")
+  @Test("Without a client, the process uses the same new device until another client is set")
   func choosing() throws {
     defer { DefaultKeychain.use(nil) }
     DefaultKeychain.use(nil)
@@ -36,7 +36,7 @@ struct ProcessClientTests {
     #expect(find() == errSecItemNotFound)
   }
 
-  @Test("a thread of its own speaks to the process's device, a child task to its parent's")
+  @Test("A detached thread uses the client of the process, and a child task that of its parent")
   func threads() async throws {
     defer { DefaultKeychain.use(nil) }
     let process = try KeychainClient.onNewDevice()
@@ -91,9 +91,9 @@ struct ProcessClientTests {
   }
 }
 
-@Suite("Which device and app is spoken to")
+@Suite("Keychain clients")
 struct ClientTests {
-  @Test("a hundred tasks side by side do not see each other's devices")
+  @Test("A hundred concurrent tasks do not see the items of each other's devices")
   func tasks() async throws {
     try await withThrowingTaskGroup(of: [OSStatus].self) { group in
       for _ in 0..<100 {
@@ -111,7 +111,7 @@ struct ClientTests {
     }
   }
 
-  @Test("two apps on one device see the group that they share, and nothing else of each other")
+  @Test("Two apps on a device share the items of their common access group only")
   func twoApps() throws {
     let notes = try KeychainClient.onNewDevice(
       app: "notes", accessGroups: ["notes", "shared"],
@@ -127,7 +127,7 @@ struct ClientTests {
     #expect(KeychainClient(notes.device, as: "stranger").speak { add() } == errSecMissingEntitlement)
   }
 
-  @Test("several threads on one device lose nothing")
+  @Test("Concurrent calls of several threads on a device lose no items")
   func contention() throws {
     let client = try KeychainClient.onNewDevice()
     let failures = Locked<[OSStatus]>([])
@@ -152,7 +152,7 @@ struct ClientTests {
     #expect(try client.itemCount() == 200)
   }
 
-  @Test("a device that somebody else holds is waited for, then the keychain isn't available: -25291")
+  @Test("A call waits for a device in use, and fails with errSecNotAvailable (-25291) after the timeout")
   func held() throws {
     let desk = try Desk()
     let phone = try desk.phone()
@@ -163,7 +163,7 @@ struct ClientTests {
     #expect(phone.speak { add() } == errSecSuccess)
   }
 
-  @Test("the device of a client is gone with the client")
+  @Test("A temporary device is deleted with its client")
   func cleanUp() throws {
     var client: KeychainClient? = try .onNewDevice()
     let directory = try #require(client?.device.directory)
@@ -173,7 +173,7 @@ struct ClientTests {
     #expect(!FileManager.default.fileExists(atPath: directory))
   }
 
-  @Test("a device whose folder went away has no keychain: -25291")
+  @Test("Calls to a device with a deleted directory are errSecNotAvailable (-25291)")
   func gone() throws {
     let client = try KeychainClient.onNewDevice()
     try FileManager.default.removeItem(atPath: client.device.directory)
@@ -181,9 +181,9 @@ struct ClientTests {
   }
 }
 
-@Suite("A lock and its announcements")
+@Suite("Lock notifications")
 struct LockAnnouncementTests {
-  @Test("a device made for a test locks without anyone waiting, by a clock that has jumped ten seconds")
+  @Test("A temporary device locks without a wait, with a clock that skips ten seconds")
   func jumpingClock() throws {
     let phone = try KeychainClient.onNewDevice(passcode: "1234")
     let clock = phone.device.environment.clock
@@ -211,7 +211,7 @@ struct LockAnnouncementTests {
     return names.withLock(\.self)
   }
 
-  @Test("apps hear of the lock ten seconds before it, of the unlock, and of their way to the background")
+  @Test("Apps are notified of the lock ten seconds in advance, of the unlock, and of the move to the background")
   func announcements() throws {
     let desk = try Desk()
     let phone = try desk.phone()
@@ -232,7 +232,7 @@ struct LockAnnouncementTests {
     #expect(elsewhere == [], "another phone is not heard")
   }
 
-  @Test("in the ten seconds everything can be read; who unlocks in time keeps the keys")
+  @Test("Items are readable during the ten seconds before the lock, and an unlock in that time cancels the lock")
   func grace() throws {
     let desk = try Desk()
     let phone = try desk.phone()
@@ -242,7 +242,7 @@ struct LockAnnouncementTests {
     #expect(phone.isLocking)
     desk.clock.advance(by: .seconds(9))
     #expect(phone.speak { find() } == errSecSuccess)
-    // A call that has returned waits for nothing more: the database has no log to be written back.
+    // The database is checkpointed when a call returns.
     #expect(!FileManager.default.fileExists(atPath: phone.device.directory + "/keychain-2.db-wal"))
     try phone.unlock()
     desk.clock.advance(by: .seconds(60))
@@ -257,7 +257,7 @@ struct LockAnnouncementTests {
     #expect(desk.clock.slept == [], "a phone that is locked needs no waiting")
   }
 
-  @Test("who unlocks in time is told that the data stays")
+  @Test("An unlock before the end of the ten seconds posts that protected data is available")
   func unlockInTime() throws {
     let phone = try Desk().phone()
     let names = try heard(phone.notificationCenter) {
@@ -268,7 +268,7 @@ struct LockAnnouncementTests {
     #expect(names.count == 2)
   }
 
-  @Test("an app may read when it hears of the lock")
+  @Test("An app can read items when it is notified of the lock")
   func lastRead() throws {
     let phone = try Desk().phone()
     #expect(phone.speak { add() } == errSecSuccess)
@@ -285,7 +285,7 @@ struct LockAnnouncementTests {
     #expect(phone.speak { find() } == errSecInteractionNotAllowed)
   }
 
-  @Test("a phone without a passcode can't be locked, and says nothing")
+  @Test("A device without a passcode cannot be locked, and posts no notification")
   func noPasscode() throws {
     let phone = try Desk().phone(passcode: "")
     let names = heard(phone.notificationCenter) {

@@ -4,10 +4,10 @@ import KeychainFormats
 import KeychainServices
 import Testing
 
-@Suite("Apple's constants")
+@Suite("The keychain constants of Apple's headers")
 struct ConstantsTests {
   @Test(
-    "the keys of a query are spelled as securityd reads them",
+    "The keys of a query have the values that securityd expects",
     arguments: [
       (kSecClass as String, "class"), (kSecMatchLimit as String, "m_Limit"),
       (kSecMatchLimitOne as String, "m_LimitOne"),
@@ -22,14 +22,14 @@ struct ConstantsTests {
     ])
   func queryKeys(constant: String, value: String) { #expect(constant == value) }
 
-  @Test("the five classes are the four tables of the database and their join")
+  @Test("The item classes are the four tables of the database and the identity class")
   func classes() {
     let tables = [kSecClassGenericPassword, kSecClassInternetPassword, kSecClassCertificate, kSecClassKey]
     #expect(tables.map { $0 as String } == ["genp", "inet", "cert", "keys"])
     #expect(kSecClassIdentity as String == "idnt")
   }
 
-  @Test("every accessible value is a protection class, and every protection class has one")
+  @Test("Each accessibility constant is a protection class, and each protection class has a constant")
   func accessible() {
     let values = [
       kSecAttrAccessibleWhenUnlocked, kSecAttrAccessibleAfterFirstUnlock, kSecAttrAccessibleAlways,
@@ -41,7 +41,7 @@ struct ConstantsTests {
     #expect(kSecAttrAccessibleAlwaysThisDeviceOnlyPrivate == kSecAttrAccessibleAlwaysThisDeviceOnly)
   }
 
-  @Test("the names of attributes are codes that the kinds of items know")
+  @Test("The attribute constants are defined for their kinds of items")
   func attributes() {
     let common = [
       kSecAttrAccessible, kSecAttrAccessControl, kSecAttrAccessGroup, kSecAttrSynchronizable, kSecAttrCreationDate,
@@ -81,7 +81,7 @@ struct ConstantsTests {
     }
   }
 
-  @Test("protocols and authentication types are four characters each, all different")
+  @Test("Protocols and authentication types are distinct four-character codes")
   func fourCharacters() {
     let protocols = [
       kSecAttrProtocolFTP, kSecAttrProtocolFTPAccount, kSecAttrProtocolHTTP, kSecAttrProtocolIRC, kSecAttrProtocolNNTP,
@@ -106,7 +106,7 @@ struct ConstantsTests {
     #expect(types == ["ntlm", "msna", "dpaa", "rpaa", "http", "httd", "form", "dflt"])
   }
 
-  @Test("the classes and types of keys are CSSM's numbers as text")
+  @Test("Key classes and key types are the decimal CSSM numbers")
   func keys() {
     let classes = [kSecAttrKeyClassPublic, kSecAttrKeyClassPrivate, kSecAttrKeyClassSymmetric]
     #expect(classes.map { $0 as String } == ["0", "1", "2"])
@@ -114,7 +114,8 @@ struct ConstantsTests {
     #expect(types.map { $0 as String } == ["42", "73", "73"])
   }
 
-  @Test("every status has its number and a sentence of its own, and an unknown one is named")
+  @Test(
+    "Each status has Apple's number and a distinct message, and the message of an unknown status includes its number")
   func statuses() throws {
     let numbers: [OSStatus: OSStatus] = [
       errSecSuccess: 0, errSecUnimplemented: -4, errSecDiskFull: -34, errSecIO: -36, errSecParam: -50,
@@ -132,9 +133,8 @@ struct ConstantsTests {
     #expect(SecCopyErrorMessageString(-7, nil) == "The status -7 is not a keychain status.")
   }
 
-  /// What a person reads in an app that shows it, whole.
   @Test(
-    "what calls end with is said as the constant means it",
+    "The message of a status has the expected text",
     arguments: [
       (0, "The call did what it was asked."),
       (-4, "This kind of item cannot be searched in this way."),
@@ -158,7 +158,7 @@ struct ConstantsTests {
   }
 
   @Test(
-    "the statuses of Apple's header that nothing here gives have its numbers",
+    "The statuses that Keyhaul does not return have the numbers of Apple's header",
     arguments: [
       (errSecOpWr, -49), (errSecWrPerm, -61), (errSecInternalComponent, -2070), (errSecCoreFoundationUnknown, -4960),
       (errSecPolicyNotFound, -25241), (errSecPassphraseRequired, -25260), (errSecPkcs12VerifyFailure, -25264),
@@ -177,7 +177,7 @@ struct ConstantsTests {
     ] as [(OSStatus, OSStatus)])
   func number(_ constant: OSStatus, _ number: OSStatus) { #expect(constant == number) }
 
-  @Test("every status from -67585 to -67903 and every one of keychains has its own sentence")
+  @Test("Each status from -67585 to -67903 and each keychain status has a distinct message")
   func everySentence() throws {
     let others: [OSStatus] =
       [-49, -61, -2070, -4960, -26267] + Array(-25264...(-25256)) + Array(-25245...(-25240)) + Array(-25320...(-25291))

@@ -13,8 +13,8 @@ import VirtualDevice
   import Darwin
 #endif
 
-/// Calls keep a device that ends with its client open, so that each does not open it again. Nobody else may notice.
-@Suite("A device that stays open between calls", .onAPhone)
+/// A temporary device stays open between calls, which must not affect other sessions.
+@Suite("Devices that stay open between calls", .onAPhone)
 struct KeptDeviceTests {
   let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "notes", kSecAttrAccount: "anna"]
 
@@ -25,7 +25,7 @@ struct KeptDeviceTests {
     return SecItemAdd(new as CFDictionary, nil)
   }
 
-  @Test("a session that somebody opens between two calls finds what the first did, and the second what it did")
+  @Test("A session between two calls sees the changes of the first, and the second call sees those of the session")
   func between() throws {
     let phone = try DefaultKeychain.client()
     for round in 1...3 {
@@ -50,11 +50,11 @@ struct KeptDeviceTests {
     }
   }
 
-  @Test("another process has it soon after the last call")
+  @Test("Another process can lock the device shortly after the last call")
   func otherProcess() throws {
     let phone = try DefaultKeychain.client()
     #expect(add("anna") == errSecSuccess)
-    // A lock of another open file is to the system that of another process.
+    // To the system, a lock of another file descriptor is that of another process.
     let file = try FileDescriptor.open(FilePath(phone.device.directory + "/lock"), .readWrite)
     defer { try? file.close() }
     var waited = 0
@@ -68,16 +68,16 @@ struct KeptDeviceTests {
   }
 
   @Test(
-    "whoever waits for the device gets it between the calls of a thread, which never stop: another thread or process",
+    "A thread or process that waits for the device gets it between continuous calls of another thread",
     arguments: [false, true])
   func waiting(asAnotherProcess: Bool) throws {
-    // With the system's clock: who waits by one that jumps waits for no time at all.
+    // Uses the system's clock, because the clock of temporary devices skips waits.
     let phone = try KeychainClient.onNewDevice(environment: DeviceEnvironment(passcodeRounds: 2))
     var device = phone.device
     let link = try TemporaryDirectory()
     defer { withExtendedLifetime(link) {} }
     if asAnotherProcess {
-      // By another path nobody knows here that it is the same device.
+      // With another path, this process does not recognize the device.
       let home = URL(filePath: device.directory).deletingLastPathComponent()
       try FileManager.default.createSymbolicLink(
         at: URL(filePath: link.path("home")), withDestinationURL: home)
@@ -96,7 +96,7 @@ struct KeptDeviceTests {
     #expect(calls.count < Calls.most)
   }
 
-  /// Searches one after another, until they are told to stop.
+  /// Repeated searches until `stop()`.
   final class Calls: Sendable {
     static let most = 1_000_000
     private let state = Locked((count: 0, isStopped: false))
@@ -115,7 +115,7 @@ struct KeptDeviceTests {
     }
   }
 
-  @Test("a change that fails leaves a device that the next call opens")
+  @Test("The device can be opened again after a change that failed")
   func failing() throws {
     let phone = try DefaultKeychain.client()
     #expect(add("anna") == errSecSuccess)
@@ -124,7 +124,7 @@ struct KeptDeviceTests {
     #expect(try phone.itemCount() == 2)
   }
 
-  @Test("the directory goes with the client, though a call was made a moment ago")
+  @Test("The directory is deleted with the client, even shortly after a call")
   func end() throws {
     var phone: KeychainClient? = try .onNewDevice()
     let directory = try #require(phone?.device.directory)

@@ -4,9 +4,9 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// A pair of the vectors, with what Python's cryptography made with it.
+/// A key pair of the test vectors, with the results of Python's `cryptography` package.
 struct KeyOperations: CustomTestStringConvertible, Sendable {
-  /// An input and what an algorithm makes of it.
+  /// An input of an algorithm and its output.
   struct Made: Sendable {
     let algorithm: SecKeyAlgorithm
     let input: Data
@@ -53,7 +53,7 @@ extension KeyOperations.Made {
   }
 }
 
-/// The value of a call, or the status of its error.
+/// Returns the value of a call, or the status of its error.
 private func result<Value>(
   _ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Value?
 ) -> Result<Value, KeyFailure> {
@@ -88,9 +88,9 @@ private func flipped(_ data: Data, _ index: Int) -> Data {
   return Data(bytes)
 }
 
-@Suite("What is done with a key")
+@Suite("Key operations")
 struct KeyOperationTests {
-  @Test("the vectors have what the tests below go through")
+  @Test("The key vectors contain the expected operations")
   func vectors() {
     #expect(KeyOperations.all.map(\.name) == ["RSA 2048", "P-256", "P-384", "P-521"])
     #expect(KeyOperations.all.map(\.signatures.count) == [22, 20, 20, 20])
@@ -98,7 +98,7 @@ struct KeyOperationTests {
     #expect(KeyOperations.all.map(\.exchanges.count) == [0, 6, 6, 6])
   }
 
-  @Test("signatures of Python's cryptography verify, changed ones do not", arguments: KeyOperations.all)
+  @Test("Signatures of Python's cryptography package are valid, and changed ones are not", arguments: KeyOperations.all)
   func verifying(key: KeyOperations) {
     for made in key.signatures {
       let name = made.algorithm.rawValue
@@ -115,7 +115,7 @@ struct KeyOperationTests {
   }
 
   @Test(
-    "signatures made here verify; those that chance has no part in are Python's to the byte",
+    "Signatures are valid, and those of deterministic algorithms equal Python's",
     arguments: KeyOperations.all)
   func signing(key: KeyOperations) throws {
     for made in key.signatures {
@@ -128,7 +128,8 @@ struct KeyOperationTests {
   }
 
   @Test(
-    "what Python's cryptography encrypted opens; changed, what is authenticated does not", arguments: KeyOperations.all)
+    "Ciphertexts of Python's cryptography package decrypt, and changed authenticated ones do not",
+    arguments: KeyOperations.all)
   func decrypting(key: KeyOperations) {
     for made in key.ciphertexts {
       let name = made.algorithm.rawValue as String
@@ -145,7 +146,7 @@ struct KeyOperationTests {
     }
   }
 
-  @Test("What PKCS#1 encrypted for another key decrypts to other bytes, the same in each call (SecKeyAdaptors.m)")
+  @Test("A PKCS#1 ciphertext for another key decrypts to other data, the same in each call (SecKeyAdaptors.m)")
   func decryptingWithAnotherKey() throws {
     let rsa = try #require(KeyOperations.all.first)
     let made = try #require(rsa.ciphertexts.first { $0.algorithm == .rsaEncryptionPKCS1 })
@@ -162,7 +163,9 @@ struct KeyOperationTests {
     }
   }
 
-  @Test("what is encrypted here opens here, and is never twice the same", arguments: KeyOperations.all)
+  @Test(
+    "Encrypted data decrypts with the private key, and two ciphertexts of the same data differ",
+    arguments: KeyOperations.all)
   func encrypting(key: KeyOperations) throws {
     for made in key.ciphertexts {
       let name = made.algorithm.rawValue as String
@@ -174,7 +177,7 @@ struct KeyOperationTests {
     }
   }
 
-  @Test("two keys of a curve agree on the secret that Python computes", arguments: KeyOperations.all)
+  @Test("A key exchange computes the same secret as Python's cryptography package", arguments: KeyOperations.all)
   func exchanging(key: KeyOperations) throws {
     for made in key.exchanges {
       let other = try KeyOperations.key(made.other, kSecAttrKeyTypeEC, kSecAttrKeyClassPublic)
@@ -195,7 +198,7 @@ struct KeyOperationTests {
     }
   }
 
-  @Test("a key does what its half, its type and its size allow, and nothing else")
+  @Test("A key supports only the algorithms that its class, type, and size allow")
   func supported() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.last)
@@ -217,7 +220,7 @@ struct KeyOperationTests {
       let found = keys.map { SecKeyIsAlgorithmSupported($0, operation, algorithm) }
       #expect(found == expected, "\(algorithm.rawValue) \(operation)")
     }
-    // Two digests of SHA-512 and two bytes are 130 bytes, more than the 128 of 1,024 bits; PSS and OAEP want as many.
+    // Two SHA-512 digests and two bytes are 130 bytes, but a 1,024-bit key has 128.
     let small = try #require(
       try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 1024" })
     let key = try KeyOperations.key(Data(try small["public_hex"].bytes), kSecAttrKeyTypeRSA, kSecAttrKeyClassPublic)
@@ -226,7 +229,7 @@ struct KeyOperationTests {
     #expect(SecKeyIsAlgorithmSupported(key, .encrypt, .rsaEncryptionOAEPSHA256))
   }
 
-  @Test("a wrong half, a digest of another length, too many bytes and a missing size are all errSecParam")
+  @Test("A wrong key class, digest length, data length, or missing size is errSecParam")
   func refused() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.dropFirst().first)

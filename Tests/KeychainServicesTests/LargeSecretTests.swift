@@ -4,8 +4,8 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// Some apps keep a small database or pictures as one item. Apple's keychain sets no limit that is written down; here it
-/// is the whole sealed item that has one, of 72 MiB.
+/// Some apps store a small database or pictures in an item. Apple documents no limit. Keyhaul's limit is 72 MiB for the
+/// encrypted item.
 @Suite("Items with very large secrets", .onAPhone)
 struct LargeSecretTests {
   let largest = [UInt8](repeating: 0x5A, count: Cases.count(64, quick: 8) << 20)
@@ -14,7 +14,7 @@ struct LargeSecretTests {
     kSecClass: kSecClassGenericPassword, kSecAttrService: "gallery", kSecAttrAccount: "anna",
   ]
 
-  /// Its bytes; Foundation makes `Data` of an object byte by byte.
+  /// Returns the status and the bytes. The bridge to `Data` would copy them one by one.
   private func secret() -> (OSStatus, [UInt8]?) {
     var found: CFTypeRef?
     var query = item
@@ -23,7 +23,7 @@ struct LargeSecretTests {
     return (status, (found as? NSData).map { Array(UnsafeRawBufferPointer(start: $0.bytes, count: $0.length)) })
   }
 
-  @Test("64 MiB, or 8 in a quick run, are kept, found, and moved to a new phone by a backup with a password")
+  @Test("A secret of 64 MiB (8 in a quick run) can be stored, read, and moved to a new phone with an encrypted backup")
   func moved() throws {
     let desk = try Desk.ofTheTest
     var new = item
@@ -38,7 +38,7 @@ struct LargeSecretTests {
     #expect(next.speak { secret() } == (errSecSuccess, largest))
   }
 
-  @Test("one above the limit is refused and changes nothing")
+  @Test("A secret above the limit is refused, and the item does not change")
   func limit() {
     var new = item
     new[kSecValueData] = Data("small".utf8)

@@ -4,8 +4,8 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// Apple `SecKey.m`, `SecSharedCredential.h`, `SecPolicy.c`, `SecCertificate.c`.
-@Suite("Calls that published packages make beside the newer ones")
+/// Sources: Apple `SecKey.m`, `SecSharedCredential.h`, `SecPolicy.c`, `SecCertificate.c`.
+@Suite("Older Security calls that published packages still use")
 struct OlderCallTests {
   private static let digest = [UInt8](repeating: 7, count: 32)
 
@@ -15,7 +15,7 @@ struct OlderCallTests {
     return (status, Array(bytes.prefix(count)))
   }
 
-  @Test("A signature of SecKeyRawSign is that of the algorithm that its padding names")
+  @Test("SecKeyRawSign uses the algorithm of the padding")
   func signing() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.dropFirst().first)
@@ -39,7 +39,7 @@ struct OlderCallTests {
     #expect(signature(rsa.publicKey, .PKCS1).0 == errSecParam)
   }
 
-  @Test("SecKeyEncrypt and SecKeyDecrypt use raw RSA, PKCS#1 and OAEP; curves have none of them")
+  @Test("SecKeyEncrypt and SecKeyDecrypt support raw RSA, PKCS#1, and OAEP, but no elliptic curves")
   func encrypting() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.last)
@@ -56,7 +56,7 @@ struct OlderCallTests {
     }
   }
 
-  @Test("A shared web credential is refused, and a password for one has all three kinds of characters")
+  @Test("A shared web credential is refused, and a generated password contains all three kinds of characters")
   func sharedCredentials() async throws {
     let code = await withCheckedContinuation { continuation in
       SecAddSharedWebCredential("example.org", "anna", "secret") { error in
@@ -73,7 +73,7 @@ struct OlderCallTests {
     #expect(SecCreateSharedWebCredentialPassword() as String? != password)
   }
 
-  @Test("A revocation policy asks nobody, and is not satisfied if it requires a positive response")
+  @Test("A revocation policy checks nothing, and fails if it requires a positive response")
   func revocation() throws {
     #expect(SecPolicyCreateRevocation(1 << 5) == nil)
     let chain = try TrustCase.named("a server's chain that is whole")
@@ -91,7 +91,7 @@ struct OlderCallTests {
     }
   }
 
-  @Test("The normalized names of a certificate are sequences of what searches compare")
+  @Test("The normalized names of a certificate are DER sequences that can be compared")
   func names() throws {
     let chain = try TrustCase.named("a server's chain that is whole").certificates
     let issuer = try #require(SecCertificateCopyNormalizedIssuerSequence(chain[0]) as Data?)
@@ -102,7 +102,7 @@ struct OlderCallTests {
     }
   }
 
-  @Test("An NSError of local authentication is read as LAError, another one is not")
+  @Test("An NSError of the LocalAuthentication domain converts to LAError, and other errors do not")
   func authenticationErrors() {
     let error: any Error = NSError(domain: LAErrorDomain, code: -5)
     #expect((error as? LAError)?.code == .passcodeNotSet)

@@ -4,11 +4,11 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// A PKCS#12 file of the vectors.
+/// A PKCS#12 file of the test vectors.
 struct PKCS12Case: CustomTestStringConvertible, Sendable {
   struct Identity: Equatable, Sendable {
     let certificate: Data
-    /// SHA-1 of the public key.
+    /// The SHA-1 digest of the public key.
     let key: Data
     let label: String?
   }
@@ -44,12 +44,13 @@ struct PKCS12Case: CustomTestStringConvertible, Sendable {
   }
 }
 
-@Suite("PKCS#12 files", .onAPhone)
+@Suite("PKCS#12 import", .onAPhone)
 struct PKCS12Tests {
-  @Test("the vectors are there")
+  @Test("The PKCS#12 vectors are complete")
   func vectors() { #expect(PKCS12Case.all.count == 19) }
 
-  @Test("give their identities to the right password, and a status to anything else", arguments: PKCS12Case.all)
+  @Test(
+    "The import returns the identities with the correct password, and otherwise a status", arguments: PKCS12Case.all)
   func opening(_ file: PKCS12Case) throws {
     let (status, items) = file.open()
     #expect(Int(status) == file.status)
@@ -71,7 +72,7 @@ struct PKCS12Tests {
       let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
       #expect(chain.first == own)
       #expect(item[kSecImportItemTrust as String] is SecTrust)
-      // The key signs what its certificate verifies.
+      // The key signs data that its certificate verifies.
       let message = Data("signed".utf8) as CFData
       let algorithm =
         SecKeyIsAlgorithmSupported(privateKey, .sign, .ecdsaSignatureMessageX962SHA256)
@@ -83,7 +84,7 @@ struct PKCS12Tests {
     #expect(found == file.identities)
   }
 
-  @Test("an identity of a file is added to the keychain, and deleted by its persistent reference")
+  @Test("An imported identity can be added to the keychain, and deleted by its persistent reference")
   func kept() throws {
     let items = try #require(try PKCS12Case.named("a key with its certificate and its root").open().1)
     let item = try #require(items.first)
@@ -102,7 +103,7 @@ struct PKCS12Tests {
     }
   }
 
-  @Test("a certificate of it has a name and e-mail addresses, by which it is found")
+  @Test("An imported certificate has a name and email addresses, and is found by each address")
   func names() throws {
     let item = try #require(try PKCS12Case.named("a key with its certificate and its root").open().1?.first)
     let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
@@ -128,7 +129,7 @@ struct PKCS12Tests {
     #expect(SecItemCopyMatching(wrong as CFDictionary, nil) == errSecParam)
   }
 
-  @Test("a certificate and a key are joined; a pair of keys is made and kept")
+  @Test("A certificate and a key form an identity, and a generated key pair is stored")
   func joined() throws {
     var (publicKey, privateKey) = (SecKey?.none, SecKey?.none)
     let parameters: [CFString: Any] = [
@@ -152,7 +153,7 @@ struct PKCS12Tests {
     #expect(SecIdentityCopyCertificate(identity, &found) == errSecSuccess && found == certificate)
   }
 
-  @Test("with any byte changed or any length cut off gives no other identity and no trap")
+  @Test("The import of a damaged or truncated file returns no other identity")
   func damage() throws {
     let file = try PKCS12Case.named("without encryption, with a code")
     for index in stride(from: 0, to: file.file.count, by: 7) {
@@ -161,7 +162,7 @@ struct PKCS12Tests {
       for data in [changed, file.file.prefix(index)] {
         let (status, items) = file.open(Data(data))
         #expect([errSecSuccess, errSecAuthFailed, errSecDecode].contains(status), "at \(index)")
-        // The code is over what the file holds; its own outer parts may be written in another way.
+        // The code does not cover the outer structure of the file, which can change.
         let identities = (items ?? []).compactMap {
           ($0[kSecImportItemCertChain as String] as? [SecCertificate])?.first
         }
@@ -172,9 +173,9 @@ struct PKCS12Tests {
     }
   }
 
-  @Test("whose code asks for more rounds than anyone takes is not computed, whichever kind of code it is")
+  @Test("The import refuses an integrity code with too many iterations")
   func codeRounds() throws {
-    // A file without a code, and one by RFC 9579 behind it: PBMAC1 with PBKDF2 of 2,147,483,647 rounds and SHA-256.
+    // A file without a code, followed by an RFC 9579 code: PBMAC1, PBKDF2 with 2,147,483,647 iterations, and SHA-256.
     let file = Array(try PKCS12Case.named("without a code").file)
     try #require(file[0] == 0x30 && file[1] == 0x82)
     func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
@@ -201,7 +202,7 @@ struct PKCS12Tests {
     }
   }
 
-  @Test("of more than a mebibyte is not read, nor with a password that is not text")
+  @Test("The import refuses a file of more than 1 MiB and a password that is not a string")
   func limits() throws {
     var items: CFArray?
     let large = Data(repeating: 0x30, count: 1 << 20 + 1)

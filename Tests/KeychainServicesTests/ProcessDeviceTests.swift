@@ -3,15 +3,15 @@ import Testing
 
 @testable import KeychainServices
 
-@Suite("The device of a process that chose none")
+@Suite("Default device of the process")
 struct ProcessDeviceTests {
-  @Test("has a passcode and one group, so that code under test finds what it finds on a phone")
+  @Test("The default device has a passcode and one access group, so that code runs as on a phone")
   func standard() {
     let device = ProcessDevice(environment: [:], propertyList: [:])
     #expect(device.app == "app" && device.accessGroups == ["app"] && device.passcode == "0000")
   }
 
-  @Test("is what the environment says, before what the property list does")
+  @Test("Environment variables override the property list for the default device")
   func sources() {
     let list: [String: Any] = [
       "CFBundleIdentifier": "org.example.app", "keychain-access-groups": ["TEAM.shared", "TEAM.app"],
@@ -27,7 +27,7 @@ struct ProcessDeviceTests {
     #expect(bare.accessGroups == ["org.example.other"])
   }
 
-  @Test("takes blanks and values of other kinds for nothing said")
+  @Test("Blank values and values of other types do not change the default device")
   func odd() {
     let list: [String: Any] = ["CFBundleIdentifier": 7, "keychain-access-groups": "TEAM.app"]
     let environment = ["KEYHAUL_DEVICE_APP": " ", "KEYHAUL_DEVICE_GROUPS": ",,"]

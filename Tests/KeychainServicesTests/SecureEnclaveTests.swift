@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import VirtualDevice
 
-@Suite("Keys in the Secure Enclave", .onAPhone)
+@Suite("Secure Enclave keys", .onAPhone)
 struct SecureEnclaveTests {
   private static var message: CFData { Data("what is signed".utf8) as CFData }
   private static let algorithm = SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256
@@ -31,7 +31,7 @@ struct SecureEnclaveTests {
     try #require(SecKeyCreateRandomKey(parameters, nil))
   }
 
-  /// The number of the error that a use ends with; 0 where it signs, and the public key verifies.
+  /// Returns 0 if the key signs and its public key verifies the signature, or the code of the error.
   private func statusOfSigning(_ key: SecKey) throws -> Int {
     var error: Unmanaged<CFError>?
     guard let signature = SecKeyCreateSignature(key, Self.algorithm, Self.message, &error) else {
@@ -42,7 +42,7 @@ struct SecureEnclaveTests {
     return 0
   }
 
-  @Test("sign, agree and decrypt, and are given out by no call")
+  @Test("A Secure Enclave key signs, exchanges keys, and decrypts, but cannot be exported")
   func uses() throws {
     let key = try key(parameters())
     #expect(try statusOfSigning(key) == 0)
@@ -76,7 +76,7 @@ struct SecureEnclaveTests {
     #expect(!SecKeyIsAlgorithmSupported(key, .sign, .rsaSignatureMessagePKCS1v15SHA256))
   }
 
-  @Test("are kept, found again, and sign after a restart")
+  @Test("A permanent Secure Enclave key is found again and signs after a restart")
   func kept() throws {
     let client = try DefaultKeychain.client()
     let made = try key(parameters(kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, permanent: true))
@@ -96,7 +96,7 @@ struct SecureEnclaveTests {
     #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecItemNotFound)
   }
 
-  @Test("sign while their protection class is open, and ask the person whom their access control names")
+  @Test("A Secure Enclave key requires its protection class and the authentication of its access control")
   func guarded() throws {
     let client = try DefaultKeychain.client()
     let plain = try key(parameters())
@@ -115,7 +115,7 @@ struct SecureEnclaveTests {
     #expect(SecKeyCreateRandomKey(try parameters(), nil) == nil, "none is made for a class that is locked")
   }
 
-  @Test("are of no use on another phone, and in no backup")
+  @Test("A Secure Enclave key works on no other phone, and is in no backup")
   func bound() throws {
     let desk = try Desk.ofTheTest
     let key = try key(parameters(kSecAttrAccessibleAfterFirstUnlock, permanent: true))
@@ -130,7 +130,7 @@ struct SecureEnclaveTests {
   }
 
   @Test(
-    "are on P-256 alone, in no other token, and need a passcode where their class does",
+    "A Secure Enclave key must be on P-256, with Apple's token and, if its class requires one, a passcode",
     arguments: [
       ("type", "42", errSecParam), ("bsiz", "384", errSecParam), ("tkid", "com.example.token", errSecUnimplemented),
     ] as [(String, String, OSStatus)])

@@ -4,7 +4,7 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// A chain of the vectors, with what is wrong in it.
+/// A certificate chain of the test vectors, with its expected status.
 struct TrustCase: CustomTestStringConvertible, Sendable {
   let name: String
   let policy: String
@@ -12,7 +12,7 @@ struct TrustCase: CustomTestStringConvertible, Sendable {
   let moment: Date
   let certificates: [SecCertificate]
   let anchors: [SecCertificate]
-  /// 0 where it is trusted.
+  /// The status of the evaluation, 0 if the chain is trusted.
   let status: Int
   let length: Int?
 
@@ -56,12 +56,12 @@ struct TrustCase: CustomTestStringConvertible, Sendable {
   }
 }
 
-@Suite("Trust in a certificate")
+@Suite("Trust evaluation")
 struct TrustTests {
-  @Test("the vectors are there")
+  @Test("The trust vectors are complete")
   func vectors() { #expect(TrustCase.all.count == 58) }
 
-  @Test("is what its chain, its names, its purpose and the moment give", arguments: TrustCase.all)
+  @Test("The chain, names, purpose, and date determine the result of a trust evaluation", arguments: TrustCase.all)
   func evaluation(of chain: TrustCase) throws {
     let trust = try chain.trust()
     var error: CFError?
@@ -86,7 +86,7 @@ struct TrustTests {
     }
   }
 
-  @Test("needs each of several policies, and is forgotten where what it goes by changes")
+  @Test("A trust requires all of its policies, and changed policies invalidate its result")
   func policies() throws {
     let chain = try TrustCase.named("a server's chain that is whole")
     let trust = try chain.trust([SecPolicyCreateBasicX509(), chain.secPolicy] as NSArray)
@@ -103,7 +103,7 @@ struct TrustTests {
     #expect(properties?[kSecPolicyOid as String] as? String == kSecPolicyAppleSSL as String)
   }
 
-  @Test("is none without anchors: a virtual device trusts no authority")
+  @Test("A trust without anchors is not trusted, since a virtual device has no root certificates")
   func noAnchors() throws {
     let chain = try TrustCase.named("a server's chain that is whole")
     let trust = try chain.trust()
@@ -116,7 +116,7 @@ struct TrustTests {
     #expect(try CFErrorGetCode(#require(error)) == Int(errSecCreateChainFailed))
   }
 
-  @Test("is evaluated on a queue too")
+  @Test("A trust can be evaluated on a queue")
   func asynchronous() async throws {
     let trust = try TrustCase.named("another host").trust()
     let code = await withCheckedContinuation { continuation in
@@ -127,7 +127,7 @@ struct TrustTests {
     #expect(code == Int(errSecHostNameMismatch))
   }
 
-  @Test("takes certificates and policies alone, and at most a hundred of the former")
+  @Test("A trust accepts only certificates and policies, and at most 100 certificates")
   func badInput() throws {
     let leaf = try #require(TrustCase.all.first?.certificates.first)
     var trust: SecTrust?
@@ -149,12 +149,12 @@ struct TrustTests {
     #expect(SecTrustGetCertificateAtIndex(made, -1) == nil && SecTrustGetCertificateAtIndex(made, 1_000) == nil)
     #expect(SecTrustCopyKey(made) != nil && SecTrustCopyKey(made) == SecCertificateCopyKey(leaf))
     #expect(CFGetTypeID(made) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())
-    // An empty name is no name, and must not stand for any.
+    // An empty host name must not match every name.
     let empty = try TrustCase.named("a server's chain that is whole").trust(SecPolicyCreateSSL(true, ""))
     #expect(!SecTrustEvaluateWithError(empty, nil))
   }
 
-  @Test("a moment is kept as it was set")
+  @Test("A trust returns its verify date, and an invalid date is not trusted")
   func moment() throws {
     let trust = try TrustCase.named("another host").trust()
     #expect(

@@ -2,12 +2,12 @@ import Basics
 import Foundation
 import Testing
 
-@Suite("The tutorials")
+@Suite("Tutorial pages")
 struct TutorialTests {
   private static let root = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
   private static let template = "docs/Templates/AppKeychainTests"
-  /// The files that a page shows: each begins where a block begins with an import.
+  /// The files of each page. A file begins with a block that begins with an import.
   private static let pages = [
     "1-password-manager": ["PasswordManagerTutorial"], "2-duplicates": ["DuplicateTutorial"],
     "3-keychain-wrapper": ["KeychainWrapperTutorial"], "4-on-off-game": ["OnOffTutorial"],
@@ -31,7 +31,7 @@ struct TutorialTests {
     return Set(files.filter { $0.hasSuffix(type) }.map { String($0.dropLast(type.count)) })
   }
 
-  @Test("every page has its test and every test its page")
+  @Test("Each tutorial page has a test file, and each test file has a page")
   func complete() throws {
     #expect(try Self.names(in: "docs/Tutorials", ".md") == Set(Self.pages.keys))
     #expect(
@@ -44,7 +44,7 @@ struct TutorialTests {
         == Set(Self.pages["TestYourAppsMigration"] ?? []))
   }
 
-  @Test("a page's code is the code that was just tested", arguments: pages.keys.sorted())
+  @Test("The code of a page equals that of its test files", arguments: pages.keys.sorted())
   func code(name: String) throws {
     let page = try String(contentsOf: Self.root.appending(path: "docs/Tutorials/\(name).md"), encoding: .utf8)
     let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap { block in

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Basics
 
-@Suite("A phone that is served in a test")
+@Suite("Phones that are served in a test")
 struct ServingTests {
-  @Test("A client finds the phone at the address, until the closure ends")
+  @Test("A client reaches the phone at its address until the closure returns")
   func address() throws {
     let phone = try Phone()
     let port = try phone.serve { address in
@@ -32,7 +32,7 @@ struct ServingTests {
     #expect(throws: (any Error).self) { try StreamSocket(loopbackPort: port) }
   }
 
-  @Test("A phone is served once at a time, and can be served again")
+  @Test("A phone can be served only once at a time, and again afterwards")
   func twice() throws {
     let phone = try Phone()
     try phone.serve { _ in

@@ -4,7 +4,7 @@ import KeyhaulTesting
 import Testing
 import VirtualDevice
 
-@Suite("A move")
+@Suite("Moves")
 struct MoveTests {
   let phone: Phone
 
@@ -13,7 +13,7 @@ struct MoveTests {
     try phone.run { SignIn.remember() }
   }
 
-  @Test("is one of four, and the table of all says what a password and the hardware are good for")
+  @Test("The four moves of an item depend on the encryption of the backup and on the hardware key")
   func allFour() throws {
     let moves = try phone.moves()
     #expect(
@@ -29,7 +29,7 @@ struct MoveTests {
     #expect(moves.all.map(\.items.count) == [2, 2, 2, 2])
   }
 
-  @Test("is carried out by a real restore, and the app reads on the new phone what the move had said")
+  @Test("Restoring a move gives the new phone exactly the items that the move predicts")
   func restored() throws {
     let new = try phone.move(to: .newPhone, backup: .encrypted).restore()
     try new.run {
@@ -39,7 +39,7 @@ struct MoveTests {
     try phone.run { #expect(SignIn.secret(of: "device id") == "d-0815") }
   }
 
-  @Test("to the same phone erases it and brings back what is bound to it, without a password too")
+  @Test("A move to the same phone erases it and restores its device-bound items, even from an unencrypted backup")
   func samePhone() throws {
     let again = try phone.move(to: .samePhone, backup: .unencrypted).restore()
     #expect(again === phone)
@@ -48,7 +48,7 @@ struct MoveTests {
     try again.run { #expect(SignIn.secret(of: "device id") == "d-0815") }
   }
 
-  @Test("to a phone that is there takes the place of what it holds")
+  @Test("A move to an existing phone replaces its items")
   func otherPhone() throws {
     let other = try Phone()
     try other.run { SignIn.add("old", "o") }
@@ -61,7 +61,7 @@ struct MoveTests {
     }
   }
 
-  @Test("is not carried out once the phone holds other items than it was decided for")
+  @Test("A move is not carried out if the phone's items have changed since")
   func outdated() throws {
     let move = try phone.move(to: .newPhone, backup: .encrypted)
     try phone.run { SignIn.add("later", "l") }
@@ -69,7 +69,7 @@ struct MoveTests {
     #expect(error { try move.restore() }?.code == .outdatedMove)
   }
 
-  @Test("tells of items that no backup holds, each with its reason")
+  @Test("A move includes the items that no backup contains, with their reasons")
   func neverInBackup() throws {
     try phone.run {
       SignIn.add("card", "c", kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)
@@ -82,7 +82,7 @@ struct MoveTests {
     }
   }
 
-  @Test("accounts for every item that a fixture describes", arguments: BundledFixtures.names)
+  @Test("A move accounts for each item of a fixture", arguments: BundledFixtures.names)
   func everyItem(fixture: String) throws {
     let bytes = try #require(BundledFixtures.bytes(named: fixture))
     let document = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
@@ -97,7 +97,7 @@ struct MoveTests {
     }
   }
 
-  @Test("of the bundled old phone leaves behind and out what its description says")
+  @Test("The move of the bundled old phone has the results of its description")
   func oldPhone() throws {
     let move = try Phone(fixture: "old-phone").move(to: .newPhone, backup: .encrypted)
     #expect(
@@ -110,7 +110,7 @@ struct MoveTests {
   }
 }
 
-/// The error of a phone that the closure throws.
+/// Returns the `PhoneError` that the closure throws.
 func error<Value>(_ body: () throws -> Value) -> PhoneError? {
   do {
     _ = try body()

@@ -4,13 +4,13 @@ import KeyhaulTesting
 import TestSupport
 import Testing
 
-@Suite("What the pages show")
+@Suite("Code and output on the documentation pages")
 struct PageTests {
   private static func page(_ path: String) throws -> String {
     try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
   }
 
-  @Test("is the test of ten lines that runs here")
+  @Test("The ten-line test in the README and the tutorial equals the one that runs")
   func tenLines() throws {
     let test = try Self.page("Tests/KeyhaulTestingTests/TenLinesTests.swift")
     #expect(test.split(separator: "\n").count <= 10)
@@ -20,7 +20,7 @@ struct PageTests {
     #expect(try Self.page("docs/Tutorials/TestYourAppsMigration.md").contains("\(body)```\n"))
   }
 
-  @Test("is what a failed test prints")
+  @Test("The output in the tutorial equals that of a failed test")
   func story() throws {
     let phone = try Phone()
     try phone.run { SignIn.add("session token", "t", kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly) }

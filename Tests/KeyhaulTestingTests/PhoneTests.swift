@@ -4,9 +4,9 @@ import KeyhaulTesting
 import TestSupport
 import Testing
 
-@Suite("A phone in a test")
+@Suite("Phones in tests")
 struct PhoneTests {
-  @Test("locks, restarts and unlocks, and the app notices")
+  @Test("Locking, restarting, and unlocking a phone change the items that its app can read")
   func locking() throws {
     let phone = try Phone()
     try phone.run {
@@ -24,7 +24,7 @@ struct PhoneTests {
     #expect(try readable() == ["foreground", "background"])
   }
 
-  @Test("that is locked cannot be moved: the test fails instead of finding less")
+  @Test("A move from a locked phone is an error")
   func lockedMove() throws {
     let phone = try Phone()
     try phone.run { SignIn.remember() }
@@ -36,7 +36,7 @@ struct PhoneTests {
     #expect(error { try phone.moves() }?.code == .locked)
   }
 
-  @Test("knows its passcode, and a wrong one from it")
+  @Test("A phone accepts only its passcode, which can be changed and removed")
   func passcode() throws {
     let phone = try Phone(passcode: "1111")
     try phone.lock()
@@ -51,7 +51,7 @@ struct PhoneTests {
     #expect(try Phone(passcode: nil).passcode == nil)
   }
 
-  @Test("keeps one app's items from another, but for the groups they share")
+  @Test("Apps on a phone share only the items of their common access groups")
   func accessGroups() throws {
     let phone = try Phone(apps: ["notes": ["team.notes", "team.shared"], "widget": ["team.shared"]])
     try phone.run(as: "notes") {
@@ -69,12 +69,12 @@ struct PhoneTests {
     try new.run(as: "widget") { #expect(SignIn.secret(of: "shared") == "s") }
   }
 
-  @Test("cannot have an app twice")
+  @Test("A phone cannot have two apps with the same name")
   func sameApp() {
     #expect(error { try Phone(apps: ["notes": ["a"], "notes": ["b"]]) }?.code == .badApps)
   }
 
-  @Test("has a person who answers only where a test says so")
+  @Test("The user of a phone answers a prompt only as the test specifies")
   func person() throws {
     let phone = try Phone()
     try phone.run { SignIn.addGuarded("vault") }
@@ -86,7 +86,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("is made from a bundled description by its name, or by its file")
+  @Test("A phone can be created from a bundled fixture or a fixture file")
   func fixtures() throws {
     let phone = try Phone(fixture: "old-phone")
     #expect(try phone.itemCount == 22)
@@ -98,7 +98,7 @@ struct PhoneTests {
     #expect(try Phone(fixtureFile: file).itemCount == 22)
   }
 
-  @Test("is not made where no such description is")
+  @Test("A missing or invalid fixture is an error")
   func wrongFixtures() throws {
     let near = error { try Phone(fixture: "old-fone") }
     #expect(near?.code == .noSuchFixture && near?.reason == "\"old-phone\" is similar")
@@ -108,7 +108,7 @@ struct PhoneTests {
     #expect(error { try Phone(ios: "soon") }?.code == .underlying)
   }
 
-  @Test("is the phone of its own task: many tests run side by side")
+  @Test("Each task has its own phone, so that tests can run concurrently")
   func sideBySide() async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<16 {
@@ -128,7 +128,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("is there as long as an app on it, also for a thread of the app's own")
+  @Test("A phone exists as long as a client of it, also for other threads")
   func threads() async throws {
     let client = try Phone().client()
     let status = await withCheckedContinuation { continuation in
@@ -140,7 +140,7 @@ struct PhoneTests {
     #expect(DefaultKeychain.using(client) { SignIn.secret(of: "from a thread") } == "t")
   }
 
-  @Test("may be moved to another one while that one is moved to it")
+  @Test("Two phones can be moved to each other at the same time")
   func toAndFro() async throws {
     let left = try Phone()
     let right = try Phone()

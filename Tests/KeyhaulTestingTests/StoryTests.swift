@@ -6,7 +6,7 @@ import Reports
 import Testing
 import VirtualDevice
 
-@Suite("What a failed test prints")
+@Suite("Output of failed tests")
 struct StoryTests {
   let phone: Phone
   let move: Move
@@ -17,7 +17,7 @@ struct StoryTests {
     move = try phone.move(to: .newPhone, backup: .encrypted)
   }
 
-  @Test("is the item, what becomes of it, why, and what to do")
+  @Test("The output for an item has its outcome, the reason, and the advice")
   func staysBehind() {
     #expect(
       "\(move["device id"])" == """
@@ -36,7 +36,9 @@ struct StoryTests {
     #expect("\(Fate.migrates)" == "migrates")
   }
 
-  @Test("names what is near a mistyped name, which is equal to nothing and unequal to nothing")
+  @Test(
+    "The output for a misspelled name suggests a similar one, and the answer is neither equal nor unequal to any outcome"
+  )
   func typo() {
     let typo = move["sesion token"]
     #expect(typo == .absent)
@@ -52,7 +54,7 @@ struct StoryTests {
         """)
   }
 
-  @Test("is that the app stored nothing, where it did: no expectation is met then, not even that of nothing")
+  @Test("The output for an empty phone says that the app stored nothing, and no expectation matches")
   func nothing() throws {
     let empty = try Phone().move(to: .newPhone, backup: .encrypted)
     #expect(!(empty["password"] == .absent) && !(empty["password"] != .migrates))
@@ -65,7 +67,7 @@ struct StoryTests {
     #expect(empty.items.isEmpty)
   }
 
-  @Test("is each item that a name means: they share a fate, or the answer is equal to nothing")
+  @Test("The output for an ambiguous name lists each item, and an expectation matches only if all share an outcome")
   func several() throws {
     #expect(!(move["org.example.app"] == .migrates) && !(move["org.example.app"] != .migrates))
     #expect(
@@ -87,7 +89,7 @@ struct StoryTests {
         """)
   }
 
-  @Test("is the whole move, where that is what a test looks at")
+  @Test("The output for a whole move lists all items")
   func whole() {
     #expect(
       "\(move)" == """
@@ -97,7 +99,7 @@ struct StoryTests {
         """)
   }
 
-  @Test("is that a name may be one of what cannot be read: then nobody knows that it is missing")
+  @Test("The output for a missing name states that it may be that of an unreadable item")
   func damaged() throws {
     let directory = URL(filePath: try phone.client().device.directory)
     let keychain = try #require(
@@ -115,7 +117,7 @@ struct StoryTests {
     #expect("\(lost)".hasSuffix("\n  items whose names cannot be read: 1"))
   }
 
-  @Test("is four times the same of a mistyped name, where a test asks for all moves")
+  @Test("The output for a misspelled name is the same in all four moves")
   func fourTypos() throws {
     let right = Fates(
       newPhone: .migrates, newPhoneUnencrypted: .staysBehind(.backupNotEncrypted), samePhone: .migrates,
@@ -126,7 +128,7 @@ struct StoryTests {
     #expect("\(moves["sesion token"])".contains("\nsamePhone: no item on the phone is called \"sesion token\"; "))
   }
 
-  @Test("has no secret in it")
+  @Test("The output of a failed test contains no secret")
   func secrecy() {
     let printed = "\(move) \(move.items) \(move["device id"]) \(move["x"])"
     #expect(!printed.contains("d-0815") && !printed.contains("t-4711"))

@@ -2,7 +2,7 @@ import Basics
 import KeyhaulTesting
 import XCTest
 
-/// The same test without Swift Testing.
+/// The ten-line test with XCTest.
 final class MovingToANewPhone: XCTestCase {
   func testSessionMoves() throws {
     let phone = try Phone()

@@ -1,7 +1,7 @@
 import KeychainServices
 import Testing
 
-/// Lets each test speak to a new phone: the one of the process is for all tests in it, and some of them choose another.
+/// Gives each test a new phone, because some tests change the client of the process.
 struct PhoneOfItsOwn: SuiteTrait, TestTrait, TestScoping {
   var isRecursive: Bool { true }
 

@@ -4,11 +4,10 @@ import LocalAuthentication
 import Security
 import Testing
 
-// Code as it stands in apps and packages for iOS. Nothing in it names Keyhaul: the import, the gates, the casts and the
-// tables of errors are theirs.
+// Code of apps and packages for iOS, unchanged, including its imports, conditions, casts, and tables of errors.
 
 #if canImport(Security) && canImport(LocalAuthentication)
-  /// A store of tokens, as many apps have one.
+  /// A token store, as in many apps.
   private final class TokenStore {
     enum StoreError: Error, Equatable {
       case status(OSStatus)
@@ -58,9 +57,9 @@ import Testing
   }
 #endif
 
-@Suite("Code for iOS, with the imports that it has", PhoneOfItsOwn())
+@Suite("Unchanged iOS code", PhoneOfItsOwn())
 struct UnchangedCodeTests {
-  @Test("keeps a token, replaces it, and finds it again")
+  @Test("A token can be saved, replaced, and found")
   func tokens() throws {
     let store = TokenStore(service: "org.example.tokens")
     #expect(try store.token(for: "anna") == nil)
@@ -69,7 +68,7 @@ struct UnchangedCodeTests {
     #expect(try store.token(for: "anna") == "two")
   }
 
-  @Test("finds an attribute by its constant, its text and its text as a key of any kind")
+  @Test("An attribute can be found by its constant and by its text, as a key of any type")
   func keys() throws {
     #expect(AnyHashable(kSecAttrAccount) == AnyHashable("acct"))
     #expect(AnyHashable("acct").hashValue == AnyHashable(kSecAttrAccount).hashValue)
@@ -79,7 +78,7 @@ struct UnchangedCodeTests {
     #expect(words[kSecAttrService] as? String == "mail")
   }
 
-  @Test("keeps contexts in sets, and asks what an access control wants")
+  @Test("Contexts can be members of sets, and evaluate access controls")
   func contexts() async throws {
     let (one, other) = (LAContext(), LAContext())
     #expect(Set([one, other, one]).count == 2 && one == one && one != other)
@@ -102,7 +101,7 @@ struct UnchangedCodeTests {
     #expect(open)
   }
 
-  @Test("fills memory with random bytes, and refuses a negative count")
+  @Test("SecRandomCopyBytes fills memory with random bytes and refuses a negative count")
   func random() {
     var bytes = [UInt8](repeating: 0, count: 64)
     #expect(SecRandomCopyBytes(kSecRandomDefault, bytes.count, &bytes) == errSecSuccess)
@@ -113,7 +112,7 @@ struct UnchangedCodeTests {
     #expect(SecRandomCopyBytes(nil, -1, &bytes) == errSecParam && SecRandomCopyBytes(nil, 0, &bytes) == errSecSuccess)
   }
 
-  @Test("wraps bytes in data with and without copying them")
+  @Test("CFData wraps bytes with and without a copy")
   func data() throws {
     var bytes: [UInt8] = [1, 2, 3]
     try bytes.withUnsafeMutableBufferPointer { buffer in
@@ -130,7 +129,7 @@ struct UnchangedCodeTests {
     #expect(try #require(CFDataCreateWithBytesNoCopy(nil, owned, 16, nil)) as Data == Data(repeating: 7, count: 16))
   }
 
-  @Test("counts what collections hold, and reads what goes with an error")
+  @Test("Core Foundation functions count the elements of collections and return the user info of an error")
   func collections() {
     #expect(CFArrayGetCount(["a", "b"] as CFArray) == 2 && CFSetGetCount(Set(["a"]) as CFSet) == 1)
     #expect(CFDictionaryGetCount([kSecClass: kSecClassKey] as CFDictionary) == 1)

@@ -123,6 +123,8 @@ PLAIN_TARGETS = [
     "Sources/Library/KeychainRules", "Sources/Library/Keychains", "Sources/Library/VirtualDevice",
     "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests", "Tests/KeychainRulesTests",
     "Tests/KeychainsTests", "Tests/VirtualDeviceTests", "Tests/AppleComparisonTests",
+    "Sources/Apple", "Tests/BackupsTests", "Tests/KeychainServicesTests", "Tests/KeyhaulTestingTests",
+    "Tests/KeyhaulServingTests", "Tests/SecurityTests",
 ]
 PLAIN_SOURCES = re.compile(rf"^(?:{'|'.join(PLAIN_TARGETS)})/.*\.swift$")
 COMMENT = re.compile(r"\s*//")

@@ -4,29 +4,29 @@ public import KeyhaulTesting
 import VirtualDevice
 
 extension Phone {
-  /// Shows the phone to backup clients, such as idevicebackup2, while the closure runs. Every client may pair.
+  /// Serves the phone to backup clients, such as idevicebackup2, while the closure runs. Every client may pair.
   ///
   /// The clients are other processes. They find the phone if the environment variable `USBMUXD_SOCKET_ADDRESS` has the
   /// address as its value:
   ///
   /// ```swift
   /// try phone.serve { address in
-  ///   let tool = Process()
-  ///   tool.environment = ["USBMUXD_SOCKET_ADDRESS": address]
-  ///   …
+  /// let tool = Process()
+  /// tool.environment = ["USBMUXD_SOCKET_ADDRESS": address]
+  /// …
   /// }
   /// ```
   ///
   /// - Parameter body: Called with the address.
-  /// - Returns: What the closure returns, when every connection is closed.
-  /// - Throws: `ServingError` if the phone cannot be served, for example because it is served already; and what the
-  ///   closure throws.
+  /// - Returns: The closure's result, after all connections are closed.
+  /// - Throws: `ServingError` if the phone cannot be served, for example because it is already served; and the errors
+  ///   of the closure.
   @discardableResult
   public func serve<Result>(_ body: (_ address: String) throws -> Result) throws -> Result {
     let served: ServedDevice
     let server: DeviceServer
     do throws(KeyhaulError) {
-      // One iteration: a test does not wait for a password's key.
+      // A single iteration, so that tests do not wait for a password's key.
       served = try ServedDevice(device, number: 1, trust: .always, rounds: 1) { _ in }
     } catch {
       throw ServingError(reason: "\(error.summary): \(error.reason)")
@@ -44,7 +44,7 @@ extension Phone {
 
 /// A failure to serve a phone.
 public struct ServingError: Error, Sendable, CustomStringConvertible {
-  /// The fact found.
+  /// The details.
   public let reason: String
 
   public var description: String { "the phone cannot be served: \(reason)" }

@@ -1,3 +1,3 @@
-// What a test names comes with `import KeyhaulTesting`; nothing else of the library does. `Reason` comes with
-// `Fate.swift`.
+// Names that tests need are available with `import KeyhaulTesting`, and no others of the library. `Fate.swift` exports
+// `Reason`.
 @_exported public import KeychainServices

@@ -1,2 +1,2 @@
-/// Apple's module by its own name, for code whose `import LocalAuthentication` stays as it is.
+/// Apple's module name, for code that has `import LocalAuthentication`.
 @_exported public import KeychainServices

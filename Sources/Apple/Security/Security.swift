@@ -1,2 +1,2 @@
-/// Apple's module by its own name, for code whose `import Security` and `canImport(Security)` stay as they are.
+/// Apple's module name, for code that has `import Security` and `canImport(Security)`.
 @_exported public import KeychainServices

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("Going through the items of a backup without holding them")
+@Suite("Iterating over the items of a backup")
 struct ArchivedItemReaderTests {
-  /// More than two jobs take at a time, every third only for the device that made the backup; one is damaged.
+  /// More than two jobs process at a time. Every third item is device-bound, and one is damaged.
   private static let count = 5_000
 
   private func shelf(hasPassword: Bool = true) throws -> Shelf {
@@ -30,7 +30,7 @@ struct ArchivedItemReaderTests {
     try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
   }
 
-  /// Which device's hardware key is tried.
+  /// The device key that is used.
   enum Hardware: CaseIterable { case none, own, foreign }
 
   private func deviceKey(_ hardware: Hardware, _ shelf: Shelf) throws -> DeviceKey? {
@@ -48,7 +48,7 @@ struct ArchivedItemReaderTests {
   }
 
   @Test(
-    "gives the same items for the same reasons as whoever holds them all",
+    "Iterating over items has the same results as opening all of them",
     arguments: [true, false], Hardware.allCases)
   func sameItems(hasPassword: Bool, hardware: Hardware) throws {
     let shelf = try shelf(hasPassword: hasPassword)
@@ -68,7 +68,7 @@ struct ArchivedItemReaderTests {
     let readable = answers.count { $0.reason == nil }
     switch (hasPassword, hardware) {
     case (_, .own): #expect(readable == Self.count - 1)
-    // Every third, and the damaged one, whose number is not a multiple of three.
+    // Every third item, and the damaged one.
     case (true, _): #expect(readable == Self.count - 1_667 - 1)
     case (false, _): #expect(readable == 0)
     }
@@ -76,7 +76,7 @@ struct ArchivedItemReaderTests {
 
   private struct Enough: Error {}
 
-  @Test("ends where whoever takes them has enough, with their error")
+  @Test("An error of the caller stops the iteration")
   func ends() throws {
     let shelf = try shelf()
     let archive = try BackupArchive.open(.path(shelf.path))

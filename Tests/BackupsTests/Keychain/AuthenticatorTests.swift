@@ -15,8 +15,8 @@ struct AuthenticatorTests {
   private static let store = "Library/Application Support/default.store"
   private static let group = "AppDomainGroup-group.me.proton.authenticator"
 
-  // Made by Python's cryptography, with the format that the app's source shows: an address, and an account of Steam. The
-  // key is ff ee 00 01 … 1d.
+  // Made by Python's cryptography, with the format that the app's source shows: an address, and an account of Steam.
+  // The key is ff ee 00 01 … 1d.
   private static let boxes = [
     """
     000102030405060708090a0b057f71bb8b769d20fcf272c1b0b355089c729bd22ce888088b85e86047df3451cc6e7f4e52502b629854f69f

@@ -6,13 +6,13 @@ import Testing
 
 @testable import Backups
 
-@Suite("An item of a later key generation")
+@Suite("Items of later key generations")
 struct ClassGenerationTests {
-  @Test("is named and counted by its class, and opened by no key of another number")
+  @Test("An item of a later key generation is counted by its class, and no other key decrypts it")
   func named() throws {
     let shelf = try Shelf(items: [.password("anna"), .password("berta")]) { entries in
       var entries = entries
-      // The class is the second word of a blob, little-endian: 6 becomes 22.
+      // The class is the second little-endian word of the item's data: 6 becomes 22.
       entries[0].blob?[4] |= 0x10
       return entries
     }

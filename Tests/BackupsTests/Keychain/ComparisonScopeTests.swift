@@ -4,7 +4,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("Comparing with a source that tells a part")
+@Suite("Comparisons with partial sources")
 struct ComparisonScopeTests {
   private func item(_ label: String, date: Double, secret: String?) -> KeychainItem {
     var item = KeychainItem(
@@ -25,7 +25,7 @@ struct ComparisonScopeTests {
     return try KeychainDifference(from: [KeychainEntry(index: 0, item: first)], to: [told])
   }
 
-  @Test("a secret that it does not tell is no change, and is counted")
+  @Test("A secret that a source does not contain is counted, and is not a change")
   func secret() throws {
     let (whole, part) = (item("l", date: 1, secret: "s"), item("l", date: 1, secret: nil))
     let open = try difference(whole, part, .init(tellsSecret: false))
@@ -35,7 +35,7 @@ struct ComparisonScopeTests {
     #expect(told.changed.map(\.isSecretChanged) == [true] && told.openSecretCount == 0)
   }
 
-  @Test("dates that were cut to seconds are the same within one, and not beyond it")
+  @Test("Dates with whole seconds are equal to those within a second only")
   func dates() throws {
     let scope = KeychainEntry.Scope(hasWholeSeconds: true)
     func changes(_ date: Double, _ scope: KeychainEntry.Scope) throws -> [AttributeCode] {
@@ -48,7 +48,7 @@ struct ComparisonScopeTests {
     #expect(try changes(1, .init()) == [.modificationDate])
   }
 
-  @Test("attributes that it cannot have say nothing")
+  @Test("Attributes that a source cannot contain are not compared")
   func attributes() throws {
     let (old, new) = (item("old", date: 1, secret: "s"), item("new", date: 1, secret: "s"))
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("Two keychains that are compared")
+@Suite("Comparisons of keychains")
 struct DifferenceTests {
   private func open(_ items: KeychainItem..., from first: Int = 0) -> [KeychainEntry] {
     items.enumerated().map { KeychainEntry(index: first + $0, item: $1) }
@@ -22,7 +22,7 @@ struct DifferenceTests {
       persistentReference: reference, reason: reason)
   }
 
-  @Test("are the same where every item is, whatever their order and their rows")
+  @Test("Two keychains with the same items are equal, in any order and with any row numbers")
   func same() throws {
     let first = open(.password("anna"), .password("berta"))
     let second = open(
@@ -32,7 +32,7 @@ struct DifferenceTests {
     #expect(difference.isEmpty && difference.sameCount == 2 && difference.sealed.total == 0)
   }
 
-  @Test("differ by what one has alone")
+  @Test("Items that only one keychain contains are differences")
   func addedAndRemoved() throws {
     let difference = try KeychainDifference(
       from: open(.password("hotel"), .password("anna")), to: open(.password("anna"), .password("home")))
@@ -41,7 +41,7 @@ struct DifferenceTests {
     #expect(difference.sameCount == 1 && !difference.isEmpty)
   }
 
-  @Test("have different items where a part of the primary key differs: service, group, kind, or whether it syncs")
+  @Test("Items that differ in a part of the primary key are different items")
   func primaryKey() throws {
     var internet = KeychainItem.password("anna")
     internet.kind = .internetPassword
@@ -55,7 +55,7 @@ struct DifferenceTests {
     }
   }
 
-  @Test("have one item where a restore would meet it under one key, however its attributes are spelled")
+  @Test("Items with the same primary key for a restore correspond, with any encoding of attributes")
   func spellings() throws {
     var plain = KeychainItem.password("anna")
     plain.kind = .internetPassword
@@ -75,7 +75,7 @@ struct DifferenceTests {
     #expect(other.added.count == 1 && other.removed.count == 1)
   }
 
-  @Test("name the attributes of an item that changed, and that its secret did")
+  @Test("A changed item has its changed attributes, including the secret")
   func changed() throws {
     let old = KeychainItem.password("anna")
     let new = KeychainItem.password(
@@ -90,7 +90,7 @@ struct DifferenceTests {
     #expect(change.modifiedAfter?.secondsSinceReferenceDate == 2000)
   }
 
-  @Test("tell a secret that changed from an item that was only touched")
+  @Test("A changed secret is distinguished from a changed date")
   func secretAlone() throws {
     let secret = try KeychainDifference(
       from: open(.password("anna", secret: "one")), to: open(.password("anna", secret: "two")))
@@ -105,7 +105,7 @@ struct DifferenceTests {
     #expect(try KeychainDifference(from: open(bare), to: open(notes)).changed.first?.isSecretChanged == true)
   }
 
-  @Test("take what is absent for its default, and an access control for no part of the item")
+  @Test("A missing attribute equals its default, and access controls are ignored")
   func defaults() throws {
     var old = KeychainItem.password("anna", with: [.accessControl: .dictionary(["prot": .string("ak")])])
     old[.synchronizable] = nil
@@ -114,7 +114,7 @@ struct DifferenceTests {
     #expect(difference.isEmpty && difference.sameCount == 1)
   }
 
-  @Test("pair two items of one primary key in their order")
+  @Test("Two items with the same primary key are paired in their order")
   func duplicates() throws {
     let difference = try KeychainDifference(
       from: open(.password("anna", secret: "one"), .password("anna", secret: "two")),
@@ -122,7 +122,7 @@ struct DifferenceTests {
     #expect(difference.sameCount == 1 && difference.removed.map(\.index) == [1] && difference.added.isEmpty)
   }
 
-  @Test("count sealed items of both by the reference beside them, without a word about their contents")
+  @Test("Encrypted items of both keychains are counted by their references, without their contents")
   func sealedInBoth() throws {
     let difference = try KeychainDifference(
       from: [sealed(0, reference(1))] + open(.password("anna"), from: 1),
@@ -130,7 +130,7 @@ struct DifferenceTests {
     #expect(difference.sealed == .init(inBoth: 1) && difference.isEmpty && difference.sameCount == 1)
   }
 
-  @Test("do not call an item new that the other has sealed under the same reference")
+  @Test("An item that is encrypted in the other keychain under the same reference is not new")
   func sealedAndOpen() throws {
     let onDevice = KeychainEntry(index: 0, item: .password("token"), persistentReference: try reference(1))
     let difference = try KeychainDifference(from: [sealed(0, reference(1))], to: [onDevice])
@@ -138,7 +138,7 @@ struct DifferenceTests {
     #expect(difference.isEmpty && !difference.isComplete)
   }
 
-  @Test("do not pair sealed items by the numbers of their rows, which two devices share")
+  @Test("Encrypted items are not paired by row numbers, which are not unique")
   func rowNumbers() throws {
     let number = try PersistentReference.rowID(.genericPassword, 7).serialized()
     let other = KeychainEntry(index: 0, item: .password("token"), persistentReference: number)
@@ -146,14 +146,14 @@ struct DifferenceTests {
     #expect(difference.added.count == 1 && difference.sealed == .init(onlyInFirst: 1))
   }
 
-  @Test("do not pair sealed items by a reference that several have")
+  @Test("Encrypted items are not paired by an ambiguous reference")
   func ambiguousReferences() throws {
     let difference = try KeychainDifference(
       from: [sealed(0, reference(1)), sealed(1, reference(1))], to: [sealed(0, reference(1))])
     #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1))
   }
 
-  @Test("call nothing new or gone that the other may have sealed: an item of the same kind and class")
+  @Test("An item that may be encrypted in the other keychain is neither added nor removed")
   func doubtful() throws {
     let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
     let forward = try KeychainDifference(
@@ -167,7 +167,7 @@ struct DifferenceTests {
     #expect(try KeychainDifference(from: [sealed(0, nil)], to: open(key)).added.count == 1)
   }
 
-  @Test("know an item to be another one where both call their items by the same references and it has one of its own")
+  @Test("With shared references, an item with its own reference is a different item")
   func sharedReferences() throws {
     let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
     let before = [sealed(0, try reference(1)), sealed(1, try reference(2))]
@@ -181,7 +181,7 @@ struct DifferenceTests {
     #expect(difference.sealed == .init(inBoth: 1, openInSecond: 1, onlyInFirst: 1))
   }
 
-  @Test("differ where more items are in doubt than there are sealed ones to be them")
+  @Test("More undecided items than encrypted counterparts are a difference")
   func moreDoubtfulThanSealed() throws {
     let bound = ["one", "two"].map { KeychainItem.password($0, .whenUnlockedThisDeviceOnly) }
     let one = try KeychainDifference(from: [sealed(0, nil)], to: open(bound[0]))
@@ -189,7 +189,7 @@ struct DifferenceTests {
     #expect(one.isEmpty && !two.isEmpty && two.added.isEmpty && two.doubtfulInSecond.count == 2)
   }
 
-  @Test("say what tells a new item from a gone one that reads the same")
+  @Test("Added and removed items with the same names have their differences")
   func distinctions() throws {
     func page(_ port: Int64?, group: String = "app") -> KeychainItem {
       var item = KeychainItem.password("anna", with: [.server: .string("mail.example")])
@@ -204,7 +204,7 @@ struct DifferenceTests {
     let synced = try KeychainDifference(
       from: open(.password("anna")), to: open(.password("anna", with: [.synchronizable: .integer(1)])))
     #expect(synced.added.map(\.distinctions) == [["synced"]] && synced.removed.map(\.distinctions) == [["not synced"]])
-    // Two spellings of one name: ü as one letter, and as u with two dots.
+    // Two Unicode forms of a name: ü as one character, and as u with a diaeresis.
     let spelled = try KeychainDifference(
       from: open(.password("anna", service: "Z\u{FC}")), to: open(.password("anna", service: "Zu\u{308}")))
     #expect(spelled.added.map(\.distinctions) == [["service 0x5a75cc88"]])
@@ -213,14 +213,14 @@ struct DifferenceTests {
     #expect(others.added.map(\.distinctions) == [[]])
   }
 
-  @Test("tell damaged items from those that only need their device")
+  @Test("Damaged items are distinguished from device-bound ones")
   func damaged() throws {
     let difference = try KeychainDifference(
       from: [sealed(0, nil, .tagMismatch), sealed(1, nil)], to: [sealed(0, nil, .malformed)])
     #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1, damaged: 2))
   }
 
-  @Test("of one backup are the same, its device-only items by their bytes")
+  @Test("Two copies of a backup are equal, with device-bound items compared by their bytes")
   func archives() throws {
     let shelf = try Shelf(items: [.password("anna"), .password("token", .whenUnlockedThisDeviceOnly)])
     let archive = try shelf.open()
@@ -230,7 +230,7 @@ struct DifferenceTests {
     #expect(opened.entries.map(\.reason) == [nil, .deviceBound])
   }
 
-  @Test("keep every secret to themselves, and its length")
+  @Test("A comparison contains no secret and no length of one")
   func secrecy() throws {
     let difference = try KeychainDifference(
       from: open(.password("anna"), .password("gone", secret: "planted and gone")),

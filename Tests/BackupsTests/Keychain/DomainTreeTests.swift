@@ -3,12 +3,12 @@ import Basics
 import KeychainFormats
 import Testing
 
-@Suite("The files of a backup as a tree")
+@Suite("Backup files as a tree")
 struct DomainTreeTests {
   private func tree(_ files: [Shelf.File], depth: Int = 1) throws -> DomainTree {
     let shelf = try Shelf(hasPassword: false, files: files, hasKeychain: false)
     let archive = try shelf.open()
-    // The directory is gone with the shelf.
+    // The directory is deleted with the shelf.
     return try withExtendedLifetime(shelf) {
       let builder = DomainTree.Builder(stored: try archive.storedFiles(), depth: depth)
       try archive.fileList().forEachFile { (file) throws(KeyhaulError) in builder.add(file) }
@@ -18,7 +18,7 @@ struct DomainTreeTests {
 
   private func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }
 
-  @Test("stand below their domains, those of apps below what all of them begin with, the largest first")
+  @Test("Domains are sorted by size, and those of apps are grouped by their prefix")
   func domains() throws {
     let root = try tree([
       .init("a.txt", bytes(10)), .init("Library/b.txt", bytes(5)),
@@ -34,7 +34,8 @@ struct DomainTreeTests {
     #expect(home.fileCount == 2 && home.children.map(\.name) == ["Library"] && home.children.first?.fileCount == 1)
   }
 
-  @Test("go as deep as is asked for, and no deeper than the limit", arguments: [1, 3, DomainTree.maximumDepth, .max])
+  @Test(
+    "The depth of the tree is the requested one, up to the limit", arguments: [1, 3, DomainTree.maximumDepth, .max])
   func depth(asked: Int) throws {
     let directories = (0..<DomainTree.maximumDepth + 5).map { "f\($0)" }.joined(separator: "/")
     var node = try #require(tree([.init(directories + "/file", [1])], depth: asked).root.children.first)
@@ -46,7 +47,7 @@ struct DomainTreeTests {
     #expect(depth == min(asked, DomainTree.maximumDepth))
   }
 
-  @Test("has each file in its own folder, whichever stood before it in the list")
+  @Test("Each file is in its own directory, in any order of the list")
   func neighbours() throws {
     let root = try tree([
       .init("Library/a", bytes(1)), .init("Library/b", bytes(2)), .init("Library2/c", bytes(4)), .init("d", bytes(8)),
@@ -60,7 +61,7 @@ struct DomainTreeTests {
     #expect(sizes == [["Library": 83, "Library2": 4], ["Library": 32]])
   }
 
-  @Test("count what is missing, but not what is empty")
+  @Test("Missing files are counted, but empty ones are not")
   func missing() throws {
     var gone = Shelf.File("Library/gone.txt", bytes(3))
     var empty = Shelf.File("empty.txt", [])
@@ -70,7 +71,7 @@ struct DomainTreeTests {
     #expect(root.children.first?.children.first?.missingCount == 1)
   }
 
-  @Test("have places by domain and folder, however they are mixed in the list")
+  @Test("Positions are grouped by domain and directory, in any order of the list")
   func places() throws {
     let shelf = try Shelf(
       hasPassword: false,
@@ -83,11 +84,11 @@ struct DomainTreeTests {
     _ = try list.listing { (file, place) throws(KeyhaulError) in index.add(file, at: place) }
     let reader = try list.reader()
     let names = try index.inOrder.map { place in try reader.file(at: place)?.relativePath }
-    // The domain's own directory first; in a directory the order is the list's.
+    // The domain's directory is first. Files of a directory are in the list's order.
     #expect(names == ["Documents/c", "top", "a/b/deep", "b/z", "b/a"])
   }
 
-  @Test("are added up without overflow, whatever sizes are claimed")
+  @Test("The sums of sizes do not overflow")
   func sums() throws {
     var node = DomainTree.Node(sumOf: [])
     node.storedByteCount = .max

@@ -7,11 +7,11 @@ import Testing
 
 @testable import Backups
 
-@Suite("A backup's keychain in memory while its items are changed")
+@Suite("Changes of a backup's keychain in memory")
 struct EditedKeychainTests {
   private static let now = KeychainDate(secondsSinceReferenceDate: 800_000_000)
 
-  /// Opened with its password and, as its device would open it, with that one's key.
+  /// Opens a backup with its password and, by default, the device key.
   private func edited(_ shelf: Shelf, withDevice: Bool = true) throws -> (EditedKeychain, OpenedArchive) {
     let archive = try shelf.open()
     func key() throws -> DeviceKey? { withDevice ? try shelf.hardware.deviceKey() : nil }
@@ -29,7 +29,7 @@ struct EditedKeychainTests {
     } catch { return (error as? ItemEditError)?.code }
   }
 
-  @Test("gives an item its dates, its identifiers and the digest of what it holds, as a device does")
+  @Test("An added item gets its dates, identifiers, and digest, as on a device")
   func added() throws {
     let (keychain, _) = try edited(Shelf(items: [.password("anna"), .password("bob")]))
     let (item, index) = try keychain.add(.password("carl", secret: "s"))
@@ -42,7 +42,7 @@ struct EditedKeychainTests {
     #expect(file.entries.count == 2 && file.entries.allSatisfy { $0.persistentReference?.count == 20 })
   }
 
-  @Test("refuses a second one of the same primary key, and takes the place of a mark of a deleted one")
+  @Test("A second item with the same primary key is refused, unless the first is marked as deleted")
   func duplicates() throws {
     let deleted = KeychainItem.password("bob", with: [.tombstone: .integer(1), .synchronizable: .integer(0)])
     let (keychain, _) = try edited(Shelf(items: [.password("anna"), deleted]))
@@ -53,21 +53,21 @@ struct EditedKeychainTests {
     #expect(try KeychainBackupFile(parsing: keychain.serialized()).entries.count == 2)
   }
 
-  @Test("seals nothing that no backup holds, and nothing under a key that is not available or that no item proves")
+  @Test("Items that no backup contains, and items without a proven key, are refused")
   func refusals() throws {
     let (keychain, _) = try edited(Shelf(items: [.password("anna")]), withDevice: false)
     #expect(
       code { _ = try keychain.add(.password("x", .whenPasscodeSetThisDeviceOnly)) } == .neverInBackup(.passcodeOnly))
     let bound = KeychainItem.password("x", .whenUnlockedThisDeviceOnly)
     #expect(code { _ = try keychain.add(bound) } == .classKeyMissing(bound.protection?.keyClass ?? .fileNone))
-    // With the device's key at hand, but no item that shows that it is the right one.
+    // The device key is available, but no item proves it.
     let (unproven, _) = try edited(Shelf(items: [.password("anna")]))
     #expect(code { _ = try unproven.add(bound) } == .hardwareUnproven(bound.protection?.keyClass ?? .fileNone))
     let (proven, _) = try edited(Shelf(items: [.password("anna"), .password("b", .whenUnlockedThisDeviceOnly)]))
     #expect(code { _ = try proven.add(bound) } == nil)
   }
 
-  @Test("is not begun where its file holds what would be lost")
+  @Test("A keychain file with content that would be lost cannot be edited")
   func unknownContent() throws {
     let xml = try Shelf(items: [.password("anna")], keychainInXML: true)
     #expect(code { _ = try edited(xml) } == .unknownContent)

@@ -7,17 +7,17 @@ import Testing
 
 @testable import Backups
 
-/// A small backup of which every bit is changed, and every file cut at every length: with its seal none of that goes
-/// unseen, and without it what goes unseen is counted.
-@Suite("Every bit of a backup")
+/// Changes each bit of a small backup, and truncates each file at each length. With a seal, all changes are detected.
+/// Without one, the undetected changes are classified.
+@Suite("Changes of any bit of a backup")
 struct EveryBitTests {
-  /// Whether all eight bits of every byte are changed, and not one of each: `make -C Tests every-bit`.
+  /// Whether to change all eight bits of each byte instead of one: `make -C Tests every-bit`.
   private static let takesAllBits = ProcessInfo.processInfo.environment["KEYHAUL_EVERY_BIT"] == "1"
   private static let partCount = 8
 
   private let plain = VerificationTests()
 
-  /// About 40 kB, most of it in files that the list has no digest of.
+  /// Creates a sealed backup of about 40 kB, mostly in files without a digest.
   private func sealed() throws -> Shelf {
     let text = try SeededRandomSource(seed: "every bit").bytes(9_000)
     var undigested = Shelf.File("photo.jpg", text)
@@ -37,7 +37,7 @@ struct EveryBitTests {
     }
   }
 
-  /// Whether somebody who verifies the backup, with its password or quickly without it, is told that something is wrong.
+  /// Returns whether a verification, with or without the password, reports a change.
   private func isSeen(_ shelf: Shelf, withPassword knowsPassword: Bool = true) throws -> Bool {
     do {
       return try plain.verify(shelf, knowsPassword: knowsPassword).verdict == .damaged
@@ -46,20 +46,20 @@ struct EveryBitTests {
     }
   }
 
-  /// Every bit of a file, or one bit of every byte, or a few of those.
+  /// Returns the bits of a file: all, one for each byte, or a selection.
   private func flips(in byteCount: Int, part: Int) -> [(offset: Int, bit: Int)] {
     let offsets = stride(from: part, to: byteCount, by: Self.partCount)
     if Self.takesAllBits { return offsets.flatMap { offset in (0..<8).map { (offset, $0) } } }
     return Self.some(of: offsets, part: part).map { ($0, ($0 / Self.partCount) % 8) }
   }
 
-  /// A few of a file's places; four times as many where cases are not counted, and all of them by `make -C Tests every-bit` alone:
-  /// a hundred thousand verifications take a debug build a quarter of an hour.
+  /// Returns a selection of positions in a file: a few, four times as many without a limit of cases, or all with `make
+  /// -C Tests every-bit`. A debug build needs a quarter of an hour for a hundred thousand verifications.
   private static func some(of offsets: some Sequence<Int>, part: Int) -> [Int] {
     Cases.part(of: Array(offsets), count: Cases.count(48, quick: 12), seed: UInt64(part))
   }
 
-  /// Writes the backup with one bit changed after the other, and as it was after each file.
+  /// Writes the backup with one bit changed after the other, and restores each file.
   private func forEachFlip(
     of shelf: Shelf, part: Int, _ body: (_ name: String, _ place: String) throws -> Void
   ) throws {
@@ -74,7 +74,9 @@ struct EveryBitTests {
     }
   }
 
-  @Test("that is sealed: a change of any is seen, in a quick run of twelve a file and part", arguments: 0..<partCount)
+  @Test(
+    "A change of any bit of a sealed backup is detected (twelve for each file and part in a quick run)",
+    arguments: 0..<partCount)
   func sealedBits(part: Int) throws {
     let shelf = try sealed()
     #expect(try !isSeen(shelf))
@@ -88,7 +90,7 @@ struct EveryBitTests {
     if Self.takesAllBits { print("every bit, part \(part): \(count) changed, \(unseen.count) unseen with the seal") }
   }
 
-  @Test("that is sealed: most changes are seen without its password too", arguments: 0..<partCount)
+  @Test("Most changes of a sealed backup are detected without its password", arguments: 0..<partCount)
   func bitsWithoutPassword(part: Int) throws {
     let shelf = try sealed()
     #expect(try !isSeen(shelf, withPassword: false))
@@ -102,14 +104,14 @@ struct EveryBitTests {
   }
 
   @Test(
-    "that is sealed: a file cut at any length is seen, in a quick run of twelve a file and part",
+    "A truncated file of a sealed backup is detected (twelve lengths for each file and part in a quick run)",
     arguments: 0..<partCount)
   func sealedLengths(part: Int) throws {
     let shelf = try sealed()
     var (count, unseen) = (0, [String]())
     for file in try files(of: shelf) {
       let all = Array(stride(from: part, to: file.bytes.count, by: Self.partCount))
-      // An empty seal is one that was cut; only taking the file away makes an unsealed backup of it.
+      // An empty seal is a truncated one. Without the file, the backup is unsealed.
       for length in Self.takesAllBits ? all : Self.some(of: all, part: part) {
         try shelf.write(Array(file.bytes.prefix(length)), to: file.name)
         count += 1
@@ -121,7 +123,7 @@ struct EveryBitTests {
     if Self.takesAllBits { print("every length, part \(part): \(count) cut, \(unseen.count) unseen with the seal") }
   }
 
-  @Test("that has no seal: what goes unseen is of the kinds that docs/Format.md names", arguments: 0..<partCount)
+  @Test("Undetected changes of an unsealed backup are of the kinds in docs/Format.md", arguments: 0..<partCount)
   func unsealedBits(part: Int) throws {
     let shelf = try sealed()
     try shelf.remove("Keyhaul.seal")
@@ -134,17 +136,18 @@ struct EveryBitTests {
       count[name, default: 0] += 1
       guard try !isSeen(shelf) else { return }
       unseen[name, default: 0] += 1
-      // Nobody sees it, and no item is another one for it; a class whose `WRAP` says that it needs the device opens none.
+      // The change is not detected, and no item is replaced by another. A class whose `WRAP` requires the device
+      // decrypts no items.
       let items = try opened(shelf)
       #expect(items.isSubset(of: before), "\(place)")
       let lost = try BackupMeaning(of: shelf, undigested: photo).lost(of: meaning)
       #expect(lost.isSubset(of: BackupMeaning.unseen), "\(place): \(lost.subtracting(BackupMeaning.unseen))")
       #expect(items == before || lost.contains("keybag class WRAP"), "\(place)")
-      // How far the device came is told all the same where it says so no more.
+      // A missing progress is reported as well.
       guard lost.contains("Status.plist SnapshotState") else { return }
       #expect(try plain.verify(shelf, knowsPassword: true).verdict != verdict, "\(place)")
     }
-    // A file of which the list has no digest shows a change in the padding at its end alone.
+    // In a file without a digest, only a change in the padding is detected.
     let keychain = try shelf.storedPath("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)")
     let letter = try shelf.storedPath("HomeDomain/letter.txt")
     #expect(unseen[keychain] == nil && unseen[letter] == nil && (unseen[photo] ?? 0) > 0)
@@ -155,7 +158,7 @@ struct EveryBitTests {
     }
   }
 
-  @Test("each kind of change that goes unseen without a seal is one that the format's page names")
+  @Test("Each kind of undetected change is documented in the format page")
   func kinds() throws {
     let page = URL(filePath: #filePath).appending(path: "../../../../docs/Format.md").standardizedFileURL
     let text = try String(contentsOf: page, encoding: .utf8)
@@ -168,7 +171,7 @@ struct EveryBitTests {
     }
   }
 
-  /// Every item that opens, with its secret.
+  /// Returns all decrypted items with their secrets.
   private func opened(_ shelf: Shelf) throws -> Set<String> {
     do {
       let archive = try shelf.open()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("A backup of which a part has changed since the source device wrote it")
+@Suite("Backups with a changed part")
 struct FindingTests {
   private static let keychain = "KeychainDomain/keychain-backup.plist"
 
@@ -25,8 +25,8 @@ struct FindingTests {
     return try archive.open(with: archive.unlock(password: text.map { Secret(utf8: $0) }), for: use)
   }
 
-  /// What is said of it, that a plan is made of the rest, and that a restore is refused with the same words; where it is
-  /// the keychain that cannot be read, whoever takes its items for all that it holds is refused like a restore.
+  /// Checks that the finding is reported, that a plan of the rest is possible, and that a restore is refused for the
+  /// same reason. If the keychain is unreadable, operations that require all items are refused as well.
   private func expect(
     _ kind: ArchiveFinding.Kind, itemCount: Int, of shelf: Shelf, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -47,7 +47,7 @@ struct FindingTests {
     }
   }
 
-  @Test("has its files and no items where the keychain file is damaged")
+  @Test("A backup with a damaged keychain file has its files and no items")
   func keychainDamaged() throws {
     let shelf = try shelf()
     try shelf.change(Self.keychain) { $0[3] ^= 1 }
@@ -55,14 +55,14 @@ struct FindingTests {
     #expect(try opened(shelf, for: .reading).fileList.listing().fileCount == 2)
   }
 
-  @Test("has its files and no items where the keychain file is listed and not stored")
+  @Test("A backup with a missing keychain file has its files and no items")
   func keychainMissing() throws {
     let shelf = try shelf()
     try shelf.remove(Self.keychain)
     try expect(.keychainMissing, itemCount: 0, of: shelf)
   }
 
-  @Test("shows its items where the keychain names another keybag, which cannot be restored")
+  @Test("A backup whose keychain refers to another keybag shows its items and cannot be restored")
   func keybagMismatch() throws {
     let shelf = try Shelf(
       items: [.password("anna")], namingKeybag: "00112233-4455-6677-8899-aabbccddeeff")
@@ -70,7 +70,7 @@ struct FindingTests {
     #expect(try opened(shelf, for: .reading).items.allSatisfy { $0.item != nil })
   }
 
-  @Test("without a keychain is an error for a plan and for a restore, and none for a look")
+  @Test("A backup without a keychain cannot be planned or restored, but it can be read")
   func noKeychain() throws {
     let shelf = try Shelf(items: [], hasKeychain: false)
     #expect(try opened(shelf, for: .reading).findings.isEmpty)
@@ -79,7 +79,7 @@ struct FindingTests {
     }
   }
 
-  @Test("opens without a keybag where its files are not encrypted: items are there, and each stays shut")
+  @Test("A backup without a keybag opens if its files are unencrypted, and its items cannot be decrypted")
   func keybagMissing() throws {
     let shelf = try shelf(hasPassword: false)
     let bytes = try shelf.read("Manifest.plist")
@@ -91,7 +91,7 @@ struct FindingTests {
     #expect(archive.items.allSatisfy { archive.reason(of: $0) == .noClassKey })
   }
 
-  @Test("with a keychain in XML has every item, and is restored", arguments: [true, false])
+  @Test("A backup with an XML keychain has all items and can be restored", arguments: [true, false])
   func keychainInXML(hasPassword: Bool) throws {
     let shelf = try Shelf(
       hasPassword: hasPassword, items: [.password("anna"), .password("berta")], keychainInXML: true)

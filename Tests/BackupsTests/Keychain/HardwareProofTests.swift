@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("What the items prove about a hardware key")
+@Suite("Evidence about device keys")
 struct HardwareProofTests {
   private static let aku = ProtectionClass.whenUnlockedThisDeviceOnly
   private static let cku = ProtectionClass.afterFirstUnlockThisDeviceOnly
@@ -20,7 +20,7 @@ struct HardwareProofTests {
       opening: failure.map { .failed($0) } ?? .opened(.password("anna")))
   }
 
-  @Test("is nothing where none needs the hardware, or none could be tried")
+  @Test("Items that need no device key, or were not tried, are no evidence")
   func nothing() {
     let none = HardwareProof([
       item(nil, .always, through: .available), item(.keyUnwrapFailed, .always, through: .available),
@@ -30,7 +30,7 @@ struct HardwareProofTests {
     #expect(HardwareProof([]).isSameDevice == nil)
   }
 
-  @Test("is the key of each class by itself: one that opens proves its own class and no other")
+  @Test("A decrypted item proves the key of its own class only")
   func eachClass() {
     let (open, closed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku))
     let proof = HardwareProof([open, closed, item(.keyUnwrapFailed, Self.aku)])
@@ -40,7 +40,7 @@ struct HardwareProofTests {
     #expect(proof.proves(item(.keyUnwrapFailed, Self.aku)))
   }
 
-  @Test("is the same device where every class with items is proven, and another where none is")
+  @Test("The device is the same if all classes with items are proven, and another if none is")
   func device() {
     #expect(HardwareProof([item(nil, Self.aku), item(nil, Self.cku)]).isSameDevice == true)
     #expect(HardwareProof([item(nil, Self.aku), item(.tagMismatch, Self.cku)]).isSameDevice == true)
@@ -49,12 +49,12 @@ struct HardwareProofTests {
     #expect(HardwareProof([item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku)]).isSameDevice == nil)
   }
 
-  @Test("says whether keys may be wrapped with it: where it is proven, or nothing could be lost")
+  @Test("Keys can be wrapped with a device key if it is proven or no item can be lost")
   func verdict() {
     let (open, closed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.aku))
     let needsNone = item(nil, .always, through: .available)
     #expect(HardwareVerdict([open, needsNone]) == .proven)
-    // One that opens proves its class, whatever became of another item of it.
+    // A decrypted item proves its class, even if another item of it fails.
     #expect(HardwareVerdict([open, closed]) == .proven)
     #expect(HardwareVerdict([open, item(.keyUnwrapFailed, Self.cku)]) == .divided(unproven: [Self.cku.keyClass]))
     #expect(HardwareVerdict([closed, closed, needsNone]) == .foreign(itemCount: 2))
@@ -62,7 +62,7 @@ struct HardwareProofTests {
     #expect(HardwareVerdict([]) == .noItems)
   }
 
-  @Test("tells classes apart that protect no known kind of item")
+  @Test("Classes without a known kind of item are distinguished")
   func unknownClasses() {
     let recovery = item(nil, nil, keyClass: .recovery)
     let thirteen = item(.keyUnwrapFailed, nil, keyClass: KeyClass(rawValue: 13))
@@ -71,7 +71,7 @@ struct HardwareProofTests {
     #expect(!proof.proves(item(.keyUnwrapFailed, nil)))
   }
 
-  @Test("decides for each class whether an item that stays closed is damaged or may need other hardware")
+  @Test("The evidence for a class decides whether a failed item is damaged or needs another device key")
   func reasons() {
     let proof = HardwareProof([item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku)])
     func reason(_ item: ArchivedItem, _ hasPassword: Bool = true) -> Reason? {

@@ -2,7 +2,7 @@ import Backups
 import KeychainFormats
 import Testing
 
-@Suite("What an item is known by")
+@Suite("Item identities")
 struct ItemIdentityTests {
   private let item = KeychainItem(
     kind: .genericPassword,
@@ -10,13 +10,13 @@ struct ItemIdentityTests {
       "acct": .string("anna"), "svce": .string("mail.example.org"), "icmt": .string("what nobody should see"),
     ])
 
-  @Test("is the same whether its names are copied or not")
+  @Test("An identity with shared names equals one with copied names")
   func shared() {
     #expect(ItemIdentity.sharing(item) == ItemIdentity(item))
     #expect(ItemIdentity.sharing(item).account == "anna" && ItemIdentity.sharing(item).label == nil)
   }
 
-  @Test("is all that a dump of it shows, also where the item is held with it")
+  @Test("A dump of an identity contains only the names, even with a shared item")
   func dumped() {
     for identity in [ItemIdentity.sharing(item), ItemIdentity(item)] {
       var text = ""

@@ -7,16 +7,17 @@ import Testing
 
 @testable import Backups
 
-@Suite("A keychain file that is too large for memory")
+@Suite("Keychain files that are too large for memory")
 struct LargeKeychainTests {
-  /// Twelve megabytes, half of them only for the device that made the backup.
+  /// Items of twelve megabytes in total, half of them device-bound.
   private static let items = (0..<12).map { number in
     KeychainItem.password(
       "anna-\(number)", number.isMultiple(of: 2) ? .whenUnlocked : .whenUnlockedThisDeviceOnly,
       secret: "secret \(number) " + String(repeating: "x", count: 1_000_000 + number))
   }
 
-  /// What came of each item: its secret by its digest, its reference, its bytes' place and digest, why it stays shut.
+  /// The result for each item: the digest of its secret, its reference, the location and digest of its data, and the
+  /// reason of a failure.
   private struct Outcome: Equatable {
     let index: Int
     let secret: [UInt8]?
@@ -49,7 +50,7 @@ struct LargeKeychainTests {
 
   private func outcomes(_ opened: OpenedArchive) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
 
-  @Test("answers the same out of its private copy and out of memory, whoever opens it", arguments: [true, false])
+  @Test("A large keychain has the same items from its private copy and from memory", arguments: [true, false])
   func bothPlaces(hasPassword: Bool) throws {
     let shelf = try Shelf(hasPassword: hasPassword, items: Self.items)
     var found: [[Outcome]] = []
@@ -68,9 +69,9 @@ struct LargeKeychainTests {
     #expect(found[1].map(\.secret) == secrets)
   }
 
-  @Test("of which items lie far apart gives each of them")
+  @Test("A large keychain with scattered items has all of them")
   func scattered() throws {
-    // Between the two arrays of items stands a key that nobody knows, with ten megabytes.
+    // An unknown key with ten megabytes is between the two arrays of items.
     var address = KeychainItem.password("berta")
     address = KeychainItem(kind: .internetPassword, attributes: address.attributes, secrets: address.secrets)
     let shelf = try Shelf(
@@ -92,7 +93,7 @@ struct LargeKeychainTests {
     #expect(try outcomes(opened) == outcomes(try self.opened(memory, shelf, withDevice: false).0))
   }
 
-  @Test("A small keychain, which no device seals under its hardware key, is read again when other hardware is tried")
+  @Test("A small keychain is read again with another device key")
   func sealedForHardware() throws {
     let shelf = try Shelf(items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
     let archive = try BackupArchive.open(.path(shelf.path))
@@ -107,7 +108,7 @@ struct LargeKeychainTests {
         .count == 1)
   }
 
-  /// What is wrong with a large keychain file.
+  /// An anomaly of a large keychain file.
   enum Oddity: String, CaseIterable {
     case none, digestOfPlain, digestOfNothing, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
   }
@@ -139,7 +140,7 @@ struct LargeKeychainTests {
 
   private static let storedPath = "\(KeychainPayload.fileIdentifier.prefix(2))/\(KeychainPayload.fileIdentifier)"
 
-  @Test("has the same said of it as one in memory, whatever is wrong with it", arguments: Oddity.allCases)
+  @Test("A large keychain file with an anomaly has the same findings as one in memory", arguments: Oddity.allCases)
   func sameWords(_ oddity: Oddity) throws {
     let shelf = try shelf(oddity)
     var said: [BackupVerification] = []
@@ -163,7 +164,7 @@ struct LargeKeychainTests {
   }
 
   @Test(
-    "that the disk does not give back is an error, and no item is called lost, whichever read fails",
+    "A failure to read the private copy is an error, and no item is reported as lost",
     arguments: Use.allCases)
   func unreadable(_ use: Use) throws {
     let shelf = try Shelf(items: Self.items)
@@ -192,7 +193,7 @@ struct LargeKeychainTests {
     }
   }
 
-  /// What is done with a backup.
+  /// An operation on a backup.
   enum Use: String, CaseIterable {
     case opening, passing, verifying
   }

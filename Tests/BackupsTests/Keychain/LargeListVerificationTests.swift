@@ -6,11 +6,11 @@ import Testing
 
 @testable import Backups
 
-@Suite("Verifying a backup whose manifest is too large for memory")
+@Suite("Verification of backups with large manifests")
 struct LargeListVerificationTests {
   private static let fileCount = 4_000
 
-  /// Ten megabytes of list: paths of a thousand bytes, each of which stands in its row and in its record.
+  /// Creates a list of ten megabytes, with paths of a thousand bytes in the rows and the records.
   private func shelf() throws -> Shelf {
     try Shelf(
       files: (0..<Self.fileCount).map { number in
@@ -18,14 +18,14 @@ struct LargeListVerificationTests {
       })
   }
 
-  /// What a verification comes to where one reading fails.
+  /// The result of a verification with a failed read.
   private enum Outcome: Equatable {
     case ended(String)
     case faults([BackupVerification.Fault])
   }
 
   @Test(
-    "calls a reading of the list that fails an error, and one of a payload a fault that has its name; a quick run takes four"
+    "A failed read of the list is an error, and one of a payload is a fault with its file (four reads in a quick run)"
   )
   func unreadable() throws {
     let shelf = try shelf()
@@ -52,7 +52,7 @@ struct LargeListVerificationTests {
     }
     #expect(try outcome(failing: 0) == .faults([]))
     let count = reads.withLock { $0 }
-    // The list is gone through before the payloads, and asked again for each of them.
+    // The list is read before the payloads, and again for each of them.
     var (ended, faulty) = (0, 0)
     let failures = Array(stride(from: count / 4, to: count, by: count / 12))
     for number in Cases.chosen(failures, quick: 4) {

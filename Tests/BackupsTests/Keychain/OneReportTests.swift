@@ -7,14 +7,14 @@ import Testing
 
 @testable import Backups
 
-@Suite("The report on a backup")
+@Suite("Verification reports in all formats")
 struct OneReportTests {
-  /// What is no fault of it.
+  /// Notes that are not faults.
   private static let notes = [
     "1 stored file is not in the manifest", "HomeDomain/file-7.txt has 24 bytes, but the manifest records 3",
   ]
 
-  /// Everything that can be wrong with files, at once.
+  /// Creates a backup with all kinds of faulty files.
   private func faultyShelf(_ layout: BackupLayout) throws -> Shelf {
     var files = (0..<12).map { Shelf.File("file-\($0).txt", Array("what is in file number \($0)".utf8)) }
     files[5].digest = .none
@@ -32,7 +32,7 @@ struct OneReportTests {
   }
 
   @Test(
-    "is the same whatever it is packed in, with the password and without", arguments: BackupLayout.allCases,
+    "The report is the same in any format, with and without the password", arguments: BackupLayout.allCases,
     [ContainerFormat.tar, .gzippedTar, .zip])
   func sameReport(layout: BackupLayout, format: ContainerFormat) throws {
     let shelf = try faultyShelf(layout)
@@ -60,7 +60,7 @@ struct OneReportTests {
         + "apart from the keychain's, 1 with a size that differs from the record, 4 damaged")
   }
 
-  @Test("lists a folder's files once, however long that takes")
+  @Test("The files of a directory are listed only once")
   func listsOnce() throws {
     let shelf = try faultyShelf(.manifestDB)
     let lists = Counter()
@@ -86,7 +86,7 @@ struct OneReportTests {
     func add() { value.withLock { $0 += 1 } }
   }
 
-  @Test("names the first faults by their files, in whatever order they were found", arguments: [0, 1, 2])
+  @Test("The first faults are sorted by file, in any order of their detection", arguments: [0, 1, 2])
   func sorted(rotation: Int) {
     var faults = SortedFaults(limit: 3)
     let names = (0..<10).map { "file-\(($0 * 7 + rotation) % 10)" }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("Why an archived item does not open")
+@Suite("Reasons of failed items")
 struct ReasonTests {
   private func item(
     _ failure: ArchivedItem.Failure?, _ protection: ProtectionClass? = .whenUnlocked,
@@ -23,12 +23,12 @@ struct ReasonTests {
     item.reason(hardware: HardwareProof(others + [item]), backupHasPassword: backupHasPassword)
   }
 
-  @Test("another copy may hold what is damaged, and not what no restore takes")
+  @Test("Another copy may contain a damaged item, but not one that no restore accepts")
   func otherCopies() {
     #expect(Reason.allCases.filter(\.isLostInThisCopy) == [.noClassKey, .tagMismatch, .malformed])
   }
 
-  @Test("a secret that nothing names is for no device, whatever its class")
+  @Test("A secret without a name cannot be restored to any device, whatever its class")
   func secretOnly() {
     func archived(_ protection: ProtectionClass?, isSecretOnly: Bool) -> ArchivedItem {
       ArchivedItem(
@@ -43,10 +43,10 @@ struct ReasonTests {
     #expect(contents.total == 4 && contents.countByProtection[.whenUnlocked] == 2)
   }
 
-  @Test("is nothing where it opens")
+  @Test("A decrypted item has no reason")
   func open() { #expect(reason(item(nil)) == nil) }
 
-  @Test("is damage of the item or of its class's key")
+  @Test("An item with a wrong tag or a damaged class key is damaged")
   func damage() {
     let failures: [(ArchivedItem.Failure, Reason)] = [
       (.noClassKey(.whenUnlocked), .noClassKey), (.classKeyDamaged(.whenUnlocked), .noClassKey),
@@ -59,17 +59,17 @@ struct ReasonTests {
     }
   }
 
-  @Test("is the device's hardware for this-device-only items, and for all where the backup has no password")
+  @Test("Device-bound items, and all items of a backup without a password, need the device key")
   func hardware() {
     #expect(reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly)) == .deviceBound)
     #expect(reason(item(.hardwareMissing), backupHasPassword: false) == .backupNotEncrypted)
     #expect(
       reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly), backupHasPassword: false) == .deviceBound)
-    // A keybag that was changed: no item may be called migratable by it.
+    // The keybag was changed, so that no item may count as migratable.
     #expect(reason(item(.hardwareMissing)) == .deviceBound)
   }
 
-  @Test("is other hardware until an item of its class has proved this one; then it is damage")
+  @Test("A failed item needs another device key until its class is proven, and is damaged then")
   func proof() {
     let closed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
     #expect(reason(closed) == .deviceBound)

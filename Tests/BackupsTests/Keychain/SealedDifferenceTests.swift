@@ -6,9 +6,9 @@ import Testing
 
 @testable import Backups
 
-@Suite("Encrypted items of two backups that are compared")
+@Suite("Comparisons of encrypted items")
 struct SealedDifferenceTests {
-  /// A generic password of one device, which only that opens.
+  /// Creates a generic password that only its device can decrypt.
   private func sealed(
     _ index: Int, stored bytes: [UInt8]? = nil, reference: UInt8? = nil, _ reason: Reason = .deviceBound,
     kind: ItemKind = .genericPassword, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly
@@ -26,7 +26,7 @@ struct SealedDifferenceTests {
       .stored(as: try bytes.map { try ItemFingerprint(of: $0) })
   }
 
-  @Test("are the same where both are stored alike byte for byte, in any order, each with one partner")
+  @Test("Encrypted items with identical bytes are equal, in any order, and each has one partner")
   func alike() throws {
     let difference = try KeychainDifference(
       from: [sealed(0, stored: [1]), sealed(1, stored: [2]), sealed(2, stored: [2])],
@@ -38,7 +38,7 @@ struct SealedDifferenceTests {
     #expect(fewer.sealed == .init(alike: 1, onlyInFirst: 1) && fewer.unknownCount == 1 && !fewer.isComplete)
   }
 
-  @Test("are not the same for bytes that stand in the array of another kind, or for none at all")
+  @Test("Encrypted items of different kinds, or without bytes, are not equal")
   func otherKind() throws {
     let kinds = try KeychainDifference(
       from: [sealed(0, stored: [1])], to: [sealed(0, stored: [1], kind: .key)])
@@ -46,7 +46,7 @@ struct SealedDifferenceTests {
     #expect(try KeychainDifference(from: [sealed(0)], to: [sealed(0)]).sameCount == 0)
   }
 
-  @Test("are the same as what opens on the other side out of the same bytes, and are in doubt nowhere")
+  @Test("An encrypted item equals a decrypted one with identical bytes, and is not undecided")
   func openOnOneSide() throws {
     for (first, second) in [
       ([try open(0, stored: [1])], [try sealed(0, stored: [1])]),
@@ -58,12 +58,12 @@ struct SealedDifferenceTests {
     }
   }
 
-  @Test("are the same where both copies are damaged alike, and not where one of them alone is")
+  @Test("Items that are damaged in both copies are equal, and those damaged in only one are not")
   func damage() throws {
     let alike = try KeychainDifference(
       from: [sealed(0, stored: [1], .tagMismatch)], to: [sealed(0, stored: [1], .tagMismatch)])
     #expect(alike.sealed == .init(alike: 1, damagedAlike: 1) && alike.isComplete)
-    // The same bytes beside another keybag: what opens in one backup is lost in the other.
+    // The same bytes with another keybag: an item can be decrypted in one backup and is damaged in the other.
     let lost = try KeychainDifference(
       from: [open(0, stored: [1])], to: [sealed(0, stored: [1], .tagMismatch)])
     #expect(lost.sealed == .init(onlyInSecond: 1, damaged: 1) && lost.sameCount == 0)
@@ -72,17 +72,17 @@ struct SealedDifferenceTests {
     #expect(keyless.sealed.alike == 0 && keyless.sealed.damaged == 1)
   }
 
-  @Test("of one kind and class may be one of either side, and are counted once then")
+  @Test("Encrypted items of the same kind and class may be the same, and are counted once")
   func once() throws {
     let first = try [sealed(0, stored: [1]), sealed(1, stored: [2]), sealed(2, stored: [3], kind: .key)]
     let second = try [sealed(0, stored: [4]), sealed(1, stored: [5], kind: .key), sealed(2, stored: [6], kind: .key)]
     let difference = try KeychainDifference(from: first, to: second)
-    // Two passwords against one, one key against two.
+    // Two passwords against one, and one key against two.
     #expect(difference.sealed == .init(onlyInFirst: 3, onlyInSecond: 3, possiblePairs: 2))
     #expect(difference.sealed.total == 4 && difference.unknownCount == 4)
   }
 
-  @Test("of both classes or of two references of one device are two items, and are counted as such")
+  @Test("Encrypted items of different classes or references are counted as two")
   func apart() throws {
     let classes = try KeychainDifference(
       from: [sealed(0)], to: [sealed(0, .deviceBound, .afterFirstUnlockThisDeviceOnly)])
@@ -90,13 +90,13 @@ struct SealedDifferenceTests {
     let references = try KeychainDifference(
       from: [sealed(0, reference: 1), sealed(1, reference: 2)], to: [sealed(0, reference: 1), sealed(1, reference: 3)])
     #expect(references.sealed == .init(inBoth: 1, onlyInFirst: 1, onlyInSecond: 1) && references.unknownCount == 3)
-    // One without a reference may be either.
+    // An item without a reference may be either.
     let nameless = try KeychainDifference(
       from: [sealed(0, reference: 1), sealed(1, reference: 2)], to: [sealed(0, reference: 1), sealed(1)])
     #expect(nameless.unknownCount == 2)
   }
 
-  @Test("and what may be encrypted among them count once, and two that open are never one")
+  @Test("Items that may be among the encrypted ones are counted once, and two decrypted items never are the same")
   func doubtful() throws {
     let one = try KeychainDifference(from: [sealed(0)], to: [open(0)])
     #expect(one.unknownCount == 1)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Backups
 
-/// What stands in the property lists beside the manifest.
+/// MARK: Property lists
 extension VerificationTests {
-  @Test("that its device never finished is checked all the same, and damaged")
+  @Test("An unfinished backup is damaged, and all other checks are made")
   func unfinished() throws {
     let shelf = try shelf()
     try shelf.write(
@@ -20,7 +20,7 @@ extension VerificationTests {
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
   }
 
-  @Test("without a word about how far its device came is not called whole, though nothing is wrong")
+  @Test("A backup without its progress is not verified as whole, even without faults")
   func unconfirmed() throws {
     let shelf = try shelf()
     try shelf.remove("Status.plist")
@@ -30,7 +30,7 @@ extension VerificationTests {
   }
 
   @Test(
-    "with a paper that is cut names it as a fault, and everything else is checked all the same",
+    "A truncated property list is a fault, and all other checks are made",
     arguments: ["Info.plist", "Status.plist"], [true, false])
   func cutPaper(name: String, knowsPassword: Bool) throws {
     let shelf = try shelf()
@@ -43,14 +43,14 @@ extension VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(fault.kind == .structureDamaged && fault.file == name)
     #expect(fault.reason.hasPrefix("it ends inside an element, at byte "))
-    // The line that fails says so, and what is right only behind it.
+    // The line with the fault comes first, followed by the correct parts.
     #expect(detail(.structure, verification)?.hasPrefix("\(name): \(fault.reason); also, ") == true)
     #expect(!verification.isHostile && !verification.isOnlyIncomplete && !verification.isUnopened)
     if knowsPassword { #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0)) }
   }
 
   @Test(
-    "with a paper that stands for more than it holds is not to be trusted", arguments: ["Info.plist", "Status.plist"])
+    "A property list that expands beyond its size is hostile", arguments: ["Info.plist", "Status.plist"])
   func bombAsPaper(name: String) throws {
     let shelf = try shelf()
     try shelf.write(CostlyPlists.nestedArrays, to: name)

@@ -8,7 +8,7 @@ import Testing
 @testable import Backups
 
 extension VerificationTests {
-  @Suite("A sealed backup that is verified")
+  @Suite("Verification of sealed backups")
   struct Seal {
     private let plain = VerificationTests()
 
@@ -23,12 +23,14 @@ extension VerificationTests {
         files: VerificationTests.files() + [.init("second.txt", Array("a letter to Berta".utf8))])
       let archive = try shelf.open()
       let count = try BackupRewriter().seal(archive, at: shelf.path, keys: try keys(of: archive, shelf))
-      // Manifest, status and list; three files that are stored; the keychain.
+      // The manifest, status, and list; three stored files; the keychain.
       #expect(count == 7)
       return shelf
     }
 
-    @Test("has no file in which a change could not be seen", arguments: BackupLayout.allCases, [true, false])
+    @Test(
+      "A sealed backup has no file in which a change cannot be detected", arguments: BackupLayout.allCases,
+      [true, false])
     func whole(layout: BackupLayout, hasPassword: Bool) throws {
       let shelf = try sealed(hasPassword: hasPassword, layout: layout)
       let verification = try plain.verify(shelf)
@@ -42,7 +44,7 @@ extension VerificationTests {
       #expect(verification.verdict == (hasPassword ? .whole : .foreign))
     }
 
-    /// Every file that the seal's check names, with its reason.
+    /// Returns the files of the seal's faults with their reasons.
     private func named(_ verification: BackupVerification) -> [String: String] {
       Dictionary(
         verification.faults.filter { $0.kind == .sealBroken }.map { ($0.file ?? "", $0.reason) },
@@ -51,7 +53,7 @@ extension VerificationTests {
 
     private static let changed = "it has changed since the backup was sealed"
 
-    @Test("names a file without a digest that was changed, and no other, with the password and without")
+    @Test("Only the changed file without a digest is reported, with and without the password")
     func changedFile() throws {
       let shelf = try sealed()
       try shelf.change("HomeDomain/undigested.txt") { $0[20] ^= 1 }
@@ -60,12 +62,12 @@ extension VerificationTests {
         let verification = try plain.verify(shelf, knowsPassword: knowsPassword)
         #expect(named(verification) == [place: Self.changed] && verification.verdict == .damaged)
       }
-      // Without the seal nobody sees it.
+      // Without the seal, the change is not detected.
       try shelf.remove("Keyhaul.seal")
       #expect(try plain.verify(shelf).faults == [])
     }
 
-    @Test("names two files that changed places")
+    @Test("Two exchanged files are reported")
     func swapped() throws {
       let shelf = try sealed()
       let (first, second) = (try shelf.read("HomeDomain/undigested.txt"), try shelf.read("HomeDomain/second.txt"))
@@ -75,7 +77,7 @@ extension VerificationTests {
       #expect(named(try plain.verify(shelf)) == [places[0]: Self.changed, places[1]: Self.changed])
     }
 
-    @Test("names a file that was taken away, and one that nobody lists and was put in")
+    @Test("A removed file and an added unlisted file are reported")
     func takenAndAdded() throws {
       let shelf = try sealed()
       let place = try shelf.storedPath("HomeDomain/second.txt")
@@ -91,7 +93,7 @@ extension VerificationTests {
       #expect(try plain.verify(shelf).isOnlyIncomplete)
     }
 
-    @Test("is not taken for one without a password once its files are not encrypted")
+    @Test("A sealed backup whose files seem unencrypted is reported as changed")
     func madeToLookUnencrypted() throws {
       let shelf = try sealed()
       let clear = try plain.shelf(hasPassword: false)
@@ -104,7 +106,7 @@ extension VerificationTests {
       #expect(named(verification)["Manifest.db"] == Self.changed)
     }
 
-    @Test("says without the password what only the password tells")
+    @Test("Without the password, the report states that the seal's code was not checked")
     func withoutPassword() throws {
       let verification = try plain.verify(sealed(), knowsPassword: false)
       let unchecked = try #require(verification.unchecked.first { $0.id == .seal })
@@ -113,7 +115,7 @@ extension VerificationTests {
           == "7 files match the seal; the password is needed to check whether the seal is genuine")
     }
 
-    @Test("rewritten in clear or under a first password has to be what was sealed")
+    @Test("Encrypting or decrypting a sealed backup requires that its files are unchanged")
     func reencryption() throws {
       let shelf = try sealed(hasPassword: false)
       try shelf.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }

@@ -5,7 +5,7 @@ import Testing
 @testable import Backups
 
 extension VerificationTests {
-  @Test("names an item that opens and that no device takes, as a plan does")
+  @Test("A decrypted item that devices refuse is reported, as in a plan")
   func refusedItem() throws {
     var nobodys = KeychainItem.password("nobody's")
     nobodys[.accessGroup] = nil
@@ -22,7 +22,7 @@ extension VerificationTests {
   }
 
   @Test(
-    "with a changed byte in a file that has no digest is never called whole", arguments: [true, false],
+    "A backup with a changed file without a digest is never verified as whole", arguments: [true, false],
     BackupLayout.allCases)
   func unseenChange(hasPassword: Bool, layout: BackupLayout) throws {
     let shelf = try shelf(hasPassword: hasPassword, layout: layout)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("A backup that is verified")
+@Suite("Verification of backups")
 struct VerificationTests {
   static let text = Array("a letter to Anna that is longer than two blocks of the cipher".utf8)
 
@@ -29,7 +29,7 @@ struct VerificationTests {
     try Shelf(hasPassword: hasPassword, layout: layout, files: files, items: Self.items)
   }
 
-  /// Whose hardware is available.
+  /// The owner of the device key.
   enum Hardware { case none, own, other }
 
   func verify(
@@ -52,13 +52,15 @@ struct VerificationTests {
     verification.checks.first { $0.id == id }?.detail
   }
 
-  // MARK: Whole
+  // MARK: Without faults
 
-  @Test("without a fault passes every check, and says what nobody could see", arguments: BackupLayout.allCases)
+  @Test(
+    "A backup without faults passes all checks, and files without a digest are reported",
+    arguments: BackupLayout.allCases)
   func whole(layout: BackupLayout) throws {
     let verification = try verify(shelf(layout: layout))
     #expect(verification.faults == [] && verification.faultCount.isEmpty)
-    // A change in the file without a digest would not be seen.
+    // A change in the file without a digest cannot be detected.
     #expect(verification.verdict == .unproven && !verification.isWhole && verification.isFaultless)
     #expect(!verification.isOnlyIncomplete)
     #expect(verification.checks.map(\.id) == [.structure, .files, .keybag, .database, .keychain, .items])
@@ -79,7 +81,7 @@ struct VerificationTests {
     #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
   }
 
-  @Test("with the hardware key of its device has every item checked")
+  @Test("With the source device's key, all items are checked")
   func ownDevice() throws {
     let shelf = try shelf()
     let verification = try verify(shelf, hardware: .own)
@@ -87,14 +89,14 @@ struct VerificationTests {
     #expect(verification.verdict == .unproven)
   }
 
-  @Test("with another device's hardware key has no damage: the item is foreign, not changed")
+  @Test("With another device's key, device-bound items are not damaged")
   func otherDevice() throws {
     let verification = try verify(shelf(), hardware: .other)
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
     #expect(verification.verdict == .unproven && verification.faults == [])
   }
 
-  @Test("and has no password is foreign where its device is not available, and whole where it is")
+  @Test("A backup without a password is foreign without its device's key, and whole with it")
   func withoutPassword() throws {
     let shelf = try shelf(hasPassword: false, files: [Shelf.File("letter.txt", Self.text)])
     let foreign = try verify(shelf)
@@ -108,14 +110,14 @@ struct VerificationTests {
     #expect(try verify(unproven, hardware: .own).verdict == .unproven)
   }
 
-  @Test("without its keychain has no fault, and no items to check")
+  @Test("A backup without a keychain has no fault and no items")
   func noKeychain() throws {
     let verification = try verify(Shelf(files: Self.files(), hasKeychain: false))
     #expect(verification.verdict == .unproven && verification.items == nil)
     #expect(detail(.keychain, verification) == "none in this backup" && detail(.items, verification) == nil)
   }
 
-  @Test("has its length by its padding: a recorded size that differs is said, and is no fault")
+  @Test("A different recorded size is reported, but is not a fault")
   func otherSize() throws {
     var file = Shelf.File("letter.txt", Self.text)
     file.size = 5
@@ -128,14 +130,14 @@ struct VerificationTests {
     #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, but the manifest records 5"])
   }
 
-  @Test("may have digests of what is in its encrypted files, as well as of what is stored")
+  @Test("The digests can be those of the plaintext or of the stored bytes")
   func plainDigest() throws {
     var file = Shelf.File("letter.txt", Self.text)
     file.digest = .ofPlain
     #expect(try verify(shelf(files: [file])).verdict == .whole)
   }
 
-  @Test("may hold a file that nothing lists, which is noted")
+  @Test("An unlisted file is a note")
   func unlisted() throws {
     let shelf = try shelf()
     try shelf.write(Self.text, to: "00/0000000000000000000000000000000000000000")
@@ -144,9 +146,9 @@ struct VerificationTests {
     #expect(verification.notes == ["1 stored file is not in the manifest"])
   }
 
-  // MARK: One fault each
+  // MARK: Single faults
 
-  @Test("with a changed byte in a file names the file by its digest", arguments: [true, false])
+  @Test("A changed byte in a file is detected by its digest", arguments: [true, false])
   func changedFile(hasPassword: Bool) throws {
     let shelf = try shelf(hasPassword: hasPassword)
     try shelf.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
@@ -161,7 +163,7 @@ struct VerificationTests {
     #expect(!verification.isOnlyIncomplete)
   }
 
-  @Test("with a changed end of a file that has no digest finds it by the padding, with the place")
+  @Test("A changed end of a file without a digest is detected by its padding, with the location")
   func changedPadding() throws {
     let shelf = try shelf()
     let count = try shelf.read("HomeDomain/undigested.txt").count
@@ -173,7 +175,7 @@ struct VerificationTests {
     #expect(fault.placeText == "HomeDomain/undigested.txt at byte 48: it does not end with valid padding")
   }
 
-  @Test("with a file that is missing is incomplete, and nothing else is wrong with it")
+  @Test("A backup with a missing file is incomplete, without other faults")
   func missingFile() throws {
     let shelf = try shelf()
     try shelf.remove("HomeDomain/letter.txt")
@@ -189,7 +191,7 @@ struct VerificationTests {
     )
   }
 
-  @Test("with a link in a file's place is not to be trusted, and the link is not followed", arguments: [true, false])
+  @Test("A backup with a link instead of a file is hostile, and the link is not followed", arguments: [true, false])
   func linkedFile(knowsPassword: Bool) throws {
     let shelf = try shelf(hasPassword: false)
     let place = try shelf.directory.path("backup/" + shelf.storedPath("HomeDomain/letter.txt"))
@@ -201,7 +203,7 @@ struct VerificationTests {
     #expect(fault.kind == .payloadUnreadable && fault.file == "HomeDomain/letter.txt")
   }
 
-  @Test("without the keychain file, though it is listed, is damaged and not just incomplete")
+  @Test("A backup with a missing keychain file is damaged, not only incomplete")
   func missingKeychain() throws {
     let shelf = try shelf()
     try shelf.remove("KeychainDomain/keychain-backup.plist")
@@ -217,7 +219,7 @@ struct VerificationTests {
     #expect(verification.unchecked.map(\.id) == [.items, .seal] && verification.items == nil)
   }
 
-  @Test("with a changed item names it with its bytes' place, and the others are safe")
+  @Test("A changed item is reported with its location, and the other items are unaffected")
   func changedItem() throws {
     let shelf = try Shelf(items: Self.items) { entries in
       var entries = entries
@@ -237,7 +239,7 @@ struct VerificationTests {
   }
 
   @Test(
-    "with a keychain file that is not what was written loses none of the items that open", arguments: [true, false],
+    "Items of a changed keychain file that can be decrypted are not lost", arguments: [true, false],
     BackupLayout.allCases)
   func changedKeychainFile(hasPassword: Bool, layout: BackupLayout) throws {
     let shelf = try Shelf(
@@ -252,7 +254,7 @@ struct VerificationTests {
     #expect(detail(.keychain, verification)?.hasPrefix(fact) == true)
   }
 
-  @Test("of which the encrypted list is cut is damaged, which nobody needs a password to see")
+  @Test("A truncated encrypted list is detected without a password")
   func cutSealedList() throws {
     let shelf = try shelf()
     try shelf.change("Manifest.db") { $0.removeLast(5) }
@@ -261,7 +263,7 @@ struct VerificationTests {
     #expect(try verify(shelf).faults.contains { $0.placeText.ranges(of: "Manifest.db").count > 1 } == false)
   }
 
-  @Test("with one class key that does not unwrap names it, and checks what the others open")
+  @Test("A damaged class key is reported, and items of other classes are checked")
   func changedClassKey() throws {
     let shelf = try shelf()
     try shelf.changeKeybag("WPKY")
@@ -271,7 +273,7 @@ struct VerificationTests {
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
   }
 
-  @Test("that was put together from two backups has a keychain for another keybag")
+  @Test("A keychain of another backup belongs to another keybag")
   func otherKeybag() throws {
     let shelf = try Shelf(items: Self.items, namingKeybag: "00000000-0000-0000-0000-000000000000")
     let verification = try verify(shelf)
@@ -280,11 +282,11 @@ struct VerificationTests {
     #expect(detail(.keychain, verification)?.contains("it names keybag 00000000-0000-0000-0000-000000000000") == true)
   }
 
-  @Test("with a changed manifest cannot say what belongs to it", arguments: BackupLayout.allCases)
+  @Test("The files of a damaged list cannot be checked", arguments: BackupLayout.allCases)
   func changedList(layout: BackupLayout) throws {
     let shelf = try shelf(layout: layout)
     try shelf.change(layout == .mbdb ? "Manifest.mbdb" : "Manifest.db") { bytes in
-      // The first length of the list, or a block at the start of the encrypted database.
+      // The first length in the list, or a block at the start of the encrypted database.
       bytes[6] ^= 0x70
     }
     let verification = try verify(shelf)
@@ -292,7 +294,7 @@ struct VerificationTests {
     #expect(verification.faults.contains { $0.kind == .databaseDamaged })
   }
 
-  @Test("with a row under a name that is not its hash has a list that no device wrote")
+  @Test("A row whose identifier is not its hash makes the list hostile")
   func foreignRow() throws {
     var file = Shelf.File("letter.txt", Self.text)
     file.identifier = String(repeating: "0", count: 40)
@@ -300,7 +302,7 @@ struct VerificationTests {
     #expect(verification.faultCount == [.database: 1] && verification.faults.first?.kind == .recordMalformed)
   }
 
-  @Test("names as many faults of a kind as its limit says, and counts the others", arguments: [0, 1])
+  @Test("The faults of a kind are listed up to the limit, and all are counted", arguments: [0, 1])
   func manyFaults(more: Int) throws {
     let files = (0..<BackupVerification.maximumFaultCount + more).map { index in
       var file = Shelf.File("\(index).txt", [1])
@@ -315,7 +317,7 @@ struct VerificationTests {
 
   // MARK: Without the password
 
-  @Test("without its password says what was seen and what was not")
+  @Test("Without the password, the report states which checks were made")
   func quick() throws {
     let verification = try verify(shelf(), knowsPassword: false)
     #expect(verification.isQuick && verification.verdict == .unproven && verification.items == nil)
@@ -324,7 +326,7 @@ struct VerificationTests {
     #expect(Set(verification.unchecked.map(\.reason)) == ["needs the password", "there is none"])
   }
 
-  @Test("without its password still finds a file that was cut")
+  @Test("A truncated file is detected without the password")
   func quickCut() throws {
     let shelf = try shelf()
     try shelf.change("HomeDomain/letter.txt") { $0.removeLast(5) }
@@ -335,7 +337,7 @@ struct VerificationTests {
     #expect(fault.file == identifier)
   }
 
-  @Test("of iOS 9 has its digests and its list checked without the password")
+  @Test("The digests and the list of iOS 9 are checked without the password")
   func quickOld() throws {
     let shelf = try shelf(layout: .mbdb)
     #expect(try verify(shelf, knowsPassword: false).isFaultless)
@@ -346,7 +348,7 @@ struct VerificationTests {
     #expect(verification.faults.first?.file == "HomeDomain/letter.txt")
   }
 
-  @Test("without its password finds a keybag that lacks a field")
+  @Test("A missing field of the keybag is detected without the password")
   func quickKeybag() throws {
     let verification = try BackupVerification(shelf().open(), keys: nil, keybagFault: "it has no SALT")
     #expect(!verification.isQuick && verification.faultCount == [.keybag: 1])
@@ -354,7 +356,7 @@ struct VerificationTests {
     #expect(verification.unchecked.map(\.reason).contains("needs the keybag's keys"))
   }
 
-  @Test("that cannot even be opened has one fault, and says that nothing else was looked at")
+  @Test("A backup that cannot be opened has one fault, and no other checks are made")
   func unopened() throws {
     let verification = BackupVerification(unopened: KeyhaulError(.truncated, "it ends at byte 3"), isQuick: true)
     #expect(verification.verdict == .damaged && !verification.isOnlyIncomplete)
@@ -362,9 +364,9 @@ struct VerificationTests {
     #expect(verification.unchecked.count == BackupVerification.CheckID.allCases.count - 1)
   }
 
-  // MARK: On the way
+  // MARK: Progress
 
-  @Test("is told how far it is, and ends where it is told to")
+  @Test("The verification reports its progress and can be stopped")
   func progress() throws {
     let shelf = try shelf()
     let archive = try shelf.open()
@@ -385,11 +387,11 @@ struct VerificationTests {
     } catch {
       #expect((error.underlying as? DataProtectionError)?.code == .cancelled)
     }
-    // The directory is gone with the shelf.
+    // The directory is deleted with the shelf.
     withExtendedLifetime(shelf) {}
   }
 
-  @Test("says nothing of what is in it")
+  @Test("The report contains no content of the backup")
   func secrecy() throws {
     let shelf = try Shelf(files: Self.files(), items: Self.items) { entries in
       var entries = entries

@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import KeychainServices  // on iOS: import LocalAuthentication, import Security
 
-/// An app's keychain code as it is written for iOS. Nothing in it but the import knows of Linux.
+/// Keychain code of an app, as it is written for iOS. Only the import is specific to Linux.
 final class CredentialStore {
   struct Credentials: Equatable {
     var account: String
@@ -19,7 +19,7 @@ final class CredentialStore {
 
   init(service: String) { self.service = service }
 
-  // MARK: The session token: one generic password, migrates
+  // MARK: The session token, a generic password that migrates
 
   func save(_ credentials: Credentials) throws {
     let query: [String: Any] = [
@@ -97,7 +97,7 @@ final class CredentialStore {
     }
   }
 
-  // MARK: The device's identifier: never leaves it
+  // MARK: The device identifier, which stays on the device
 
   func deviceIdentifier() throws -> String {
     var query = [String: AnyObject]()
@@ -117,7 +117,7 @@ final class CredentialStore {
     return identifier
   }
 
-  // MARK: The wallet's seed: behind the person's face
+  // MARK: The wallet's seed, which requires authentication
 
   func saveSeed(_ seed: Data) throws {
     var error: Unmanaged<CFError>?
@@ -155,7 +155,7 @@ final class CredentialStore {
     return item as! Data
   }
 
-  // MARK: A login of a web site, shared with the app's extension
+  // MARK: A web login that the app shares with its extension
 
   func saveLogin(server: String, account: String, password: String, group: String) -> OSStatus {
     let attributes = NSMutableDictionary()

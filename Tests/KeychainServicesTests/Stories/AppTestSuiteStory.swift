@@ -4,7 +4,7 @@ import KeychainServices
 import Testing
 import VirtualDevice
 
-/// What the app's own tests say, on a device in memory.
+/// Unit tests of an app, which run on a temporary device.
 @Suite("Story 8: the app's test suite", .onAPhone)
 struct AppTestSuiteStory {
   let desk: Desk
@@ -19,7 +19,7 @@ struct AppTestSuiteStory {
 
   // MARK: The app's unit tests
 
-  @Test("a saved token is found, a second save replaces it, a removed one is gone")
+  @Test("A saved token is found, a second save replaces it, and a removed token is not found")
   func token() throws {
     #expect(try store.credentials(for: "anna") == nil)
     try store.save(anna)
@@ -31,7 +31,7 @@ struct AppTestSuiteStory {
     #expect(try store.credentials(for: "anna") == nil)
   }
 
-  @Test("all accounts are listed, and all go")
+  @Test("All accounts are listed and removed")
   func accounts() throws {
     #expect(try store.accounts() == [])
     for account in ["carl", "anna", "bert"] { try store.save(.init(account: account, token: account)) }
@@ -40,13 +40,13 @@ struct AppTestSuiteStory {
     #expect(try store.accounts() == [])
   }
 
-  @Test("the device's identifier is made once")
+  @Test("The device identifier is generated only once")
   func deviceIdentifier() throws {
     let identifier = try store.deviceIdentifier()
     #expect(try store.deviceIdentifier() == identifier)
   }
 
-  @Test("the seed comes to whoever the phone knows, and to nobody else")
+  @Test("The seed is readable only if the user authenticates")
   func seed() throws {
     phone.authenticationOutcome = .allow
     try store.saveSeed(Data("seed".utf8))
@@ -67,7 +67,7 @@ struct AppTestSuiteStory {
     }
   }
 
-  @Test("a login in the shared group is found by its persistent reference, and one in a foreign group is refused")
+  @Test("A login in the shared group is found by its persistent reference, and a foreign group is refused")
   func login() throws {
     let login = { store.saveLogin(server: "example.org", account: "anna", password: "s3cret", group: $0) }
     #expect(login("team.shared") == errSecSuccess)
@@ -77,9 +77,9 @@ struct AppTestSuiteStory {
     #expect(store.password(reference: reference) == "s3cret")
   }
 
-  // MARK: The same suite's device goes through a life
+  // MARK: Lock, backup, and restore
 
-  @Test("what is left on a locked phone, on the same phone after a restore, and on another")
+  @Test("The app finds the expected items on a locked phone, on the same phone after a restore, and on another phone")
   func lockBackUpRestore() throws {
     phone.authenticationOutcome = .allow
     try store.save(anna)

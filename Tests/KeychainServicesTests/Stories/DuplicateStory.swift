@@ -14,7 +14,7 @@ struct DuplicateStory {
     return item.merging(attributes) { $1 } as CFDictionary
   }
 
-  @Test("two generic passwords told apart by the generic attribute alone are one: -25299, and the second isn't found")
+  @Test("Generic passwords that differ in the generic attribute only are duplicates (-25299)")
   func genericAttribute() {
     #expect(SecItemAdd(genericPassword([kSecAttrGeneric: Data("first".utf8)]), nil) == errSecSuccess)
     #expect(SecItemAdd(genericPassword([kSecAttrGeneric: Data("second".utf8)]), nil) == -25299)
@@ -23,7 +23,7 @@ struct DuplicateStory {
     #expect(SecItemCopyMatching(genericPassword([kSecAttrGeneric: Data("second".utf8)]), nil) == -25300)
   }
 
-  @Test("with accounts of their own both live")
+  @Test("Generic passwords with different accounts are separate items")
   func accounts() throws {
     for name in ["first", "second"] {
       let item = genericPassword([kSecAttrGeneric: Data(name.utf8), kSecAttrAccount: name])
@@ -35,9 +35,8 @@ struct DuplicateStory {
     #expect(try phone.itemCount() == 2)
   }
 
-  /// What tells generic passwords apart, and what doesn't.
   @Test(
-    "account, service and group tell generic passwords apart; nothing else does",
+    "Only the account, service, and access group distinguish generic passwords",
     arguments: [
       (kSecAttrAccount as String, true), (kSecAttrService as String, true), (kSecAttrGeneric as String, false),
       (kSecAttrLabel as String, false), (kSecAttrDescription as String, false), (kSecAttrComment as String, false),
@@ -58,7 +57,7 @@ struct DuplicateStory {
   }
 
   @Test(
-    "the key of an internet password: server, account, protocol, port, path, security domain, authentication type",
+    "Server, account, protocol, port, path, security domain, and authentication type distinguish internet passwords",
     arguments: [
       (kSecAttrServer as String, "other", true), (kSecAttrAccount as String, "other", true),
       (kSecAttrProtocol as String, kSecAttrProtocolIMAPS as String, true), (kSecAttrPort as String, "993", true),
@@ -80,7 +79,7 @@ struct DuplicateStory {
     #expect(status == (tellsApart ? errSecSuccess : errSecDuplicateItem))
   }
 
-  @Test("the generic attribute is none of an internet password's: -25303")
+  @Test("Internet passwords have no generic attribute (-25303)")
   func foreignAttribute() {
     let login: [CFString: Any] = [kSecClass: kSecClassInternetPassword, kSecAttrGeneric: Data("x".utf8)]
     #expect(SecItemAdd(login as CFDictionary, nil) == errSecNoSuchAttr)

@@ -2,14 +2,14 @@ import Foundation
 import KeychainExamples
 import KeychainServices
 
-/// An app that logs in to an FTP server, with the keychain in front of its dialog.
+/// An app that logs in to an FTP server and stores the credentials in the keychain.
 struct FTPLogin {
   struct Credentials: Equatable {
     var account: String
     var password: String
   }
 
-  /// What the person enters; `save` is the dialog's switch.
+  /// The user's input. `save` is the state of the dialog's switch.
   struct Answer {
     var credentials: Credentials
     var save: Bool
@@ -18,9 +18,9 @@ struct FTPLogin {
   enum Outcome: Equatable { case silently, afterAsking, notAtAll }
 
   let server: String
-  /// Whether the server takes the credentials.
+  /// Returns `true` if the server accepts the credentials.
   let signIn: (Credentials) -> Bool
-  /// The dialog, filled in with what is known; `nil` if the person cancels it.
+  /// Shows the dialog with the stored credentials. Returns `nil` if the user cancels it.
   let ask: (Credentials?) -> Answer?
 
   func logIn() throws(KeychainFailure) -> Outcome {

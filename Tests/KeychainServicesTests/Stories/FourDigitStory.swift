@@ -8,14 +8,14 @@ import VirtualDevice
 
 @Suite("Story 7: the four-digit passcode")
 struct FourDigitStory {
-  /// A device for which guesses are cheap: one round instead of what takes a chip 80 milliseconds.
+  /// Creates a device with a cheap derivation of the passcode. A real chip needs 80 milliseconds for each.
   private func phone(_ passcode: String, eraseAfterFailures: Int? = nil, rounds: UInt32 = 1) throws -> KeychainClient {
     try .onNewDevice(
       passcode: passcode, options: DeviceOptions(eraseAfterFailures: eraseAfterFailures),
       environment: DeviceEnvironment(passcodeRounds: rounds))
   }
 
-  @Test("trying all 10,000, or 1,000 in a quick run, finds the passcode, and the report says what longer ones cost")
+  @Test("Trying all 10,000 passcodes (1,000 in a quick run) finds the passcode, and the report estimates longer ones")
   func everyPasscode() throws {
     let count = Cases.count(10_000, quick: 1_000)
     let passcode = PasscodeGuesser.fourDigits[count - 1]
@@ -37,7 +37,7 @@ struct FourDigitStory {
     #expect(phone.speak { keys.readKey(named: "key") }.key == Data("secret".utf8))
   }
 
-  @Test("the report in words")
+  @Test("The text of the report has the guesses, the rate, and three estimates")
   func words() {
     #expect(
       PasscodeGuesser.Report(found: "0042", guesses: 43, time: 0.0172).text == """
@@ -57,7 +57,7 @@ struct FourDigitStory {
         """)
   }
 
-  @Test("with erase-after-ten the tenth failure takes the keys: the right passcode no longer opens anything")
+  @Test("The tenth wrong passcode erases the keys, and the correct passcode no longer works")
   func erase() throws {
     let phone = try phone("9999", eraseAfterFailures: 10)
     #expect(phone.speak { keys.addKey(Data("secret".utf8), named: "key") } == errSecSuccess)
@@ -72,7 +72,7 @@ struct FourDigitStory {
     #expect(phone.speak { keys.readKey(named: "key") }.status == errSecItemNotFound)
   }
 
-  @Test("a copied device folder without its hardware key, or with another's, opens with no passcode at all")
+  @Test("A copied device directory without its hardware key cannot be unlocked with any passcode")
   func copiedDirectory() throws {
     let phone = try phone("0007")
     let other = try self.phone("1234")

@@ -11,7 +11,7 @@ struct KeychainWrapperStory {
 
   init() throws { phone = try DefaultKeychain.client() }
 
-  @Test("on first use it shows the defaults and has written nothing")
+  @Test("A new wrapper shows its defaults and stores nothing")
   func firstUse() throws {
     let wrapper = try KeychainWrapper(identifier: "Password")
     #expect(wrapper[kSecAttrLabel] == "Item label")
@@ -24,7 +24,7 @@ struct KeychainWrapperStory {
     #expect(try phone.itemCount() == 0)
   }
 
-  @Test("the first value set adds the item with all values, the next one updates it")
+  @Test("The first value adds the item with all values, and the next one updates it")
   func set() throws {
     let wrapper = try KeychainWrapper(identifier: "Password")
     try wrapper.set("anna", for: kSecAttrAccount)
@@ -39,7 +39,7 @@ struct KeychainWrapperStory {
     #expect(again[kSecAttrLabel] == "Item label")
   }
 
-  @Test("a value that is the same is not written")
+  @Test("An unchanged value is not written")
   func unchanged() throws {
     let wrapper = try KeychainWrapper(identifier: "Password")
     try wrapper.set("Account", for: kSecAttrAccount)
@@ -52,7 +52,7 @@ struct KeychainWrapperStory {
     #expect(try revision() != before)
   }
 
-  @Test("reset deletes the item and shows the defaults again, also where there is none")
+  @Test("A reset deletes the item and restores the defaults, even without an item")
   func reset() throws {
     let wrapper = try KeychainWrapper(identifier: "Password")
     try wrapper.set("s3cret", for: kSecValueData)
@@ -65,7 +65,7 @@ struct KeychainWrapperStory {
     #expect(try phone.itemCount() == 1)
   }
 
-  @Test("two wrappers with the default account and service are one item to the keychain: the second is -25299")
+  @Test("Two wrappers with the default account and service are duplicates (-25299)")
   func twoWrappers() throws {
     let password = try KeychainWrapper(identifier: "Password")
     let number = try KeychainWrapper(identifier: "Account Number")
@@ -74,7 +74,7 @@ struct KeychainWrapperStory {
     #expect(number[kSecValueData] == "password", "as before")
   }
 
-  @Test("wrappers of different groups do not see each other")
+  @Test("Wrappers of different access groups do not share values")
   func groups() throws {
     let own = try KeychainWrapper(identifier: "Password", accessGroup: "team.notes")
     let shared = try KeychainWrapper(identifier: "Password", accessGroup: "team.shared")
@@ -87,7 +87,7 @@ struct KeychainWrapperStory {
     }
   }
 
-  @Test("an attribute that is none of the wrapper's is refused, and a locked phone says so")
+  @Test("The wrapper refuses an unknown attribute, and reports the status of a locked phone")
   func refusals() throws {
     let wrapper = try KeychainWrapper(identifier: "Password")
     #expect(wrapper[kSecAttrServer] == nil)
@@ -115,7 +115,7 @@ struct FTPLoginStory {
 
   init() throws { phone = try DefaultKeychain.client() }
 
-  /// Logs in to a server that takes one pair of credentials; counts the questions.
+  /// Logs in to a server that accepts one pair of credentials, and counts the dialogs.
   private func logIn(
     accepting right: FTPLogin.Credentials, answering answer: FTPLogin.Answer?
   ) throws -> (outcome: FTPLogin.Outcome, questions: Int) {
@@ -137,21 +137,21 @@ struct FTPLoginStory {
     #expect(result.questions == questions, sourceLocation: sourceLocation)
   }
 
-  @Test("not found: it asks, logs in and saves; the next time it logs in silently")
+  @Test("Without stored credentials, the app asks, logs in, and saves them for the next login")
   func saved() throws {
     expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
     #expect(try phone.itemCount() == 1)
     expect(try logIn(accepting: anna, answering: nil), .silently, questions: 0)
   }
 
-  @Test("a declined save leaves the keychain untouched")
+  @Test("Credentials are not stored if the user declines to save them")
   func declined() throws {
     expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: false)), .afterAsking, questions: 1)
     #expect(try phone.itemCount() == 0)
     expect(try logIn(accepting: anna, answering: nil), .notAtAll, questions: 1)
   }
 
-  @Test("found but refused by the server: it asks again and updates what is there")
+  @Test("If the server refuses the stored credentials, the app asks again and updates the item")
   func refused() throws {
     expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
     let new = FTPLogin.Credentials(account: "anna", password: "changed")
@@ -160,7 +160,7 @@ struct FTPLoginStory {
     expect(try logIn(accepting: new, answering: nil), .silently, questions: 0)
   }
 
-  @Test("refused and declined: what was saved stays")
+  @Test("The stored credentials stay if the user declines to save the new ones")
   func refusedAndDeclined() throws {
     expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
     let new = FTPLogin.Credentials(account: "bert", password: "changed")
@@ -168,7 +168,7 @@ struct FTPLoginStory {
     expect(try logIn(accepting: anna, answering: nil), .silently, questions: 0)
   }
 
-  @Test("credentials that the server refuses are never saved")
+  @Test("Credentials that the server refuses are never stored")
   func wrong() throws {
     let wrong = FTPLogin.Credentials(account: "anna", password: "wrong")
     expect(try logIn(accepting: anna, answering: .init(credentials: wrong, save: true)), .notAtAll, questions: 1)

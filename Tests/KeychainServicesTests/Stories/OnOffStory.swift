@@ -6,7 +6,7 @@ import KeychainServices
 import KeyhaulKit
 import Testing
 
-@Suite("Story 4: the on/off game (the passcode class)", .onAPhone(passcode: ""))
+@Suite("Story 4: items that require a passcode", .onAPhone(passcode: ""))
 struct OnOffStory {
   let desk: Desk
   let phone: KeychainClient
@@ -17,7 +17,7 @@ struct OnOffStory {
   }
 
   @Test(
-    "passcode on, off and on again",
+    "Setting, removing, and setting the passcode again deletes items of the passcode class",
     arguments: [
       (kSecAttrAccessibleWhenUnlocked as String, [0, 0, 0, -25299, 0]),
       (kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly as String, [0, 0, -25300, -25293, -25300]),
@@ -39,7 +39,7 @@ struct OnOffStory {
     #expect(statuses == expected)
   }
 
-  @Test("keys are added once, updated when there, and all of the service go with a reset")
+  @Test("Keys can be added once and updated, and a reset deletes all keys of the service")
   func wrapper() {
     let keys = ProtectedKeys(service: "game", accessible: kSecAttrAccessibleAfterFirstUnlock)
     #expect(keys.updateKey(Data("1".utf8), named: "key") == errSecItemNotFound)
@@ -58,7 +58,9 @@ struct OnOffStory {
     #expect(keys.resetAll() == errSecItemNotFound)
   }
 
-  @Test("an item of the passcode class is in no backup, not even for its own device", arguments: [nil, Desk.password])
+  @Test(
+    "An item of the passcode class is in no backup, not even in one for its own device",
+    arguments: [nil, Desk.password])
   func neverInABackup(password: String?) throws {
     try phone.setPasscode()
     let keys = ProtectedKeys(service: "game", accessible: kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)

@@ -3,17 +3,17 @@ import Foundation
 import KeychainCrypto
 import VirtualDevice
 
-/// Tries passcodes on a device, one after another, as somebody would who holds it.
+/// Tries passcodes on a device.
 struct PasscodeGuesser {
   struct Report {
     let found: String?
     let guesses: Int
-    /// Seconds.
+    /// The duration in seconds.
     let time: Double
 
     var guessesPerSecond: Double { Double(guesses) / time }
 
-    /// How long all passcodes of this kind take, in seconds.
+    /// The time for all passcodes of this length, in seconds.
     func worstCase(symbols: Int, length: Int) -> Double { pow(Double(symbols), Double(length)) / guessesPerSecond }
 
     var text: String {
@@ -36,15 +36,16 @@ struct PasscodeGuesser {
     }
   }
 
-  /// All texts of four digits, in order.
+  /// All passcodes of four digits, in ascending order.
   static let fourDigits = (0..<10_000).map { number in
     let digits = String(number)
     return String(repeating: "0", count: 4 - digits.count) + digits
   }
 
-  /// Guesses until the device opens.
+  /// Tries the passcodes until one unlocks the device.
   ///
-  /// - Throws: `.erased` where the device had enough; everything else that is not a wrong passcode.
+  /// - Throws: `KeyhaulError`, code `erased` if the device has erased its keys, or any other error except a wrong
+  ///   passcode.
   static func open(_ device: VirtualDevice, with guesses: some Sequence<String>) throws(KeyhaulError) -> Report {
     let start = ContinuousClock.now
     var count = 0

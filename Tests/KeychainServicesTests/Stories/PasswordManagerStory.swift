@@ -14,7 +14,7 @@ struct PasswordManagerStory {
     phone = try DefaultKeychain.client()
   }
 
-  /// A manager that listens to the phone, as an app's would.
+  /// Returns a manager that observes the phone's notifications, as that of an app does.
   private func manager(_ accessMode: PasswordManager.AccessMode = .whenUnlocked, migrate: Bool = true)
     -> PasswordManager
   {
@@ -24,7 +24,7 @@ struct PasswordManagerStory {
     return manager
   }
 
-  @Test("a registered key is valid, another one is not, and without a key the question is whether there is one")
+  @Test("A registered key is valid, another key is not, and a query without a key reports whether one is registered")
   func registerAndAsk() {
     let manager = manager()
     #expect(!manager.validKey(nil, forIdentifier: "mail"))
@@ -39,7 +39,7 @@ struct PasswordManagerStory {
     #expect(manager.lastStatus == errSecParam)
   }
 
-  @Test("registering again puts the new key, and the class of now, in the place of the old")
+  @Test("Registering again replaces the key and its protection class")
   func registerAgain() throws {
     let manager = manager(.whenUnlocked)
     manager.register(key: "old", forIdentifier: "mail")
@@ -53,7 +53,7 @@ struct PasswordManagerStory {
     #expect(try phone.itemCount() == 1)
   }
 
-  @Test("account and generic attribute are the identifier as data, the group is the app's first")
+  @Test("The stored item has the identifier as its account and generic attribute, and the app's first access group")
   func storedForm() throws {
     manager().register(key: "s3cret", forIdentifier: "mail")
     let stored = try attributes(of: "mail")
@@ -63,7 +63,7 @@ struct PasswordManagerStory {
     #expect(stored[kSecAttrAccessGroup as String] as? String == "team.notes")
   }
 
-  @Test("the same identifier in two groups is two keys")
+  @Test("An identifier has one key for each access group")
   func groups() {
     let manager = manager()
     #expect(manager.register(key: "own", forIdentifier: "mail", inGroup: "team.notes"))
@@ -78,7 +78,7 @@ struct PasswordManagerStory {
     #expect(manager.validKey(nil, forIdentifier: "mail", inGroup: "team.shared"))
   }
 
-  @Test("a deleted key is gone, and deleting it again says so")
+  @Test("A deleted key is invalid, and deleting it again is errSecItemNotFound")
   func delete() {
     let manager = manager()
     manager.register(key: "s3cret", forIdentifier: "mail")
@@ -88,7 +88,7 @@ struct PasswordManagerStory {
     #expect(manager.lastStatus == errSecItemNotFound)
   }
 
-  @Test("the last value is served from the cache, until another identifier, another group or a purge drops it")
+  @Test("The last key is cached until another identifier, another access group, or a purge")
   func cache() {
     let manager = manager()
     let eraser = PasswordManager(listeningTo: nil)
@@ -106,7 +106,7 @@ struct PasswordManagerStory {
     }
   }
 
-  @Test("an app has one shared manager until it drops it; another app has its own")
+  @Test("Each app has its own shared manager until it is dropped")
   func shared() throws {
     let other = try desk.phone()
     let (first, again) = (PasswordManager.shared, PasswordManager.shared)
@@ -116,9 +116,9 @@ struct PasswordManagerStory {
     #expect(PasswordManager.shared !== first)
   }
 
-  // MARK: (a) and (b)
+  // MARK: Lock and restart
 
-  @Test("(a) ten seconds after the lock was announced a key for unlocked devices can't be had, one for always can")
+  @Test("Ten seconds after the lock notification, only keys of the class always are readable")
   func lock() throws {
     let manager = manager(.whenUnlocked)
     manager.register(key: "s3cret", forIdentifier: "mail")
@@ -138,7 +138,7 @@ struct PasswordManagerStory {
     #expect(always.validKey("s3cret", forIdentifier: "mail"))
   }
 
-  @Test("(a) what is read while the lock is announced is not kept beyond it, and after an unlock it is kept again")
+  @Test("Keys that are read between the lock notification and the lock are not cached, but they are after an unlock")
   func announced() throws {
     let manager = manager(.whenUnlocked)
     manager.register(key: "s3cret", forIdentifier: "mail")
@@ -158,7 +158,9 @@ struct PasswordManagerStory {
     #expect(isCached())
   }
 
-  @Test("(a) after a restart only always can be read, after the first unlock the second mode too")
+  @Test(
+    "After a restart, only keys of the class always are readable, and after the first unlock also those of the second mode"
+  )
   func restart() throws {
     for (mode, readable) in [
       (PasswordManager.AccessMode.whenUnlocked, [false, true, false]), (.afterFirstUnlock, [false, true, true]),
@@ -183,7 +185,7 @@ struct PasswordManagerStory {
     }
   }
 
-  @Test("(b) a manager that does not listen serves the secret from a locked device")
+  @Test("A manager without notifications returns its cached secret from a locked device")
   func deaf() throws {
     let deaf = PasswordManager(listeningTo: nil)
     deaf.register(key: "s3cret", forIdentifier: "mail")
@@ -195,7 +197,7 @@ struct PasswordManagerStory {
     #expect(deaf.lastStatus == errSecInteractionNotAllowed)
   }
 
-  @Test("going to the background purges too")
+  @Test("Moving to the background purges the cache")
   func background() {
     let manager = manager()
     manager.register(key: "s3cret", forIdentifier: "mail")
@@ -205,9 +207,9 @@ struct PasswordManagerStory {
     #expect(!manager.validKey("s3cret", forIdentifier: "mail"))
   }
 
-  // MARK: (c) and (d)
+  // MARK: Backup and restore
 
-  @Test("(c) a key that must not migrate is gone on a new phone, and back on the old one after erase and restore")
+  @Test("A key that does not migrate is missing on a new phone, and restored to the phone of the backup")
   func stayingKey() throws {
     _ = manager(migrate: false).register(key: "s3cret", forIdentifier: "mail")
     let backup = try desk.backUp(phone, password: Desk.password)
@@ -221,7 +223,7 @@ struct PasswordManagerStory {
     #expect(isValid(on: phone))
   }
 
-  @Test("(c) a key that may migrate is valid on both")
+  @Test("A key that migrates is valid on both phones")
   func movingKey() throws {
     _ = manager(migrate: true).register(key: "s3cret", forIdentifier: "mail")
     let backup = try desk.backUp(phone, password: Desk.password)
@@ -231,12 +233,12 @@ struct PasswordManagerStory {
     #expect(isValid(on: phone))
   }
 
-  /// What the two switches choose, and where a key of that class is valid after each of the four restores.
+  /// The two settings, the protection class they select, and the validity of the key after each of the four restores.
   struct Combination: Sendable, CustomTestStringConvertible {
     let accessMode: PasswordManager.AccessMode
     let migrate: Bool
     let protection: String
-    /// Same phone without and with a password, another phone without and with one.
+    /// The validity on the same phone without and with a password, then on another phone without and with one.
     let restored: [Bool]
 
     var testDescription: String { protection }
@@ -252,7 +254,9 @@ struct PasswordManagerStory {
     Combination(accessMode: .always, migrate: false, protection: "dku", restored: [true, true, false, false]),
   ]
 
-  @Test("(d) six combinations, four restores", arguments: combinations, [0, 1, 2, 3])
+  @Test(
+    "Each of the six combinations has the expected result for each of the four restores", arguments: combinations,
+    [0, 1, 2, 3])
   func table(combination: Combination, restore: Int) throws {
     let password = restore % 2 == 1 ? Desk.password : nil
     let isSamePhone = restore < 2

@@ -4,13 +4,13 @@ import KeychainExamples
 import KeychainServices
 import Testing
 
-@Suite("Story 5: the plain functions", .onAPhone)
+@Suite("Story 5: functions for passwords", .onAPhone)
 struct PlainPasswordsStory {
   let phone: KeychainClient
 
   init() throws { phone = try DefaultKeychain.client() }
 
-  /// The failure of the closure as what an app gets: an error with a domain and a number.
+  /// Returns the code of the error that the closure throws, and checks its domain and description.
   private func failure(_ body: () throws -> Void) throws -> Int? {
     do {
       try body()
@@ -23,7 +23,7 @@ struct PlainPasswordsStory {
     }
   }
 
-  @Test("a password is set, read, set again and deleted")
+  @Test("A password can be set, read, changed, and deleted")
   func life() throws {
     try PlainPasswords.setPassword("first", service: "mail", account: "anna")
     #expect(try PlainPasswords.password(service: "mail", account: "anna") == "first")
@@ -34,7 +34,7 @@ struct PlainPasswordsStory {
     #expect(try failure { try PlainPasswords.deletePassword(service: "mail", account: "anna") } == -25300)
   }
 
-  @Test("an empty service or account is -1001, for all three", arguments: [("", "anna"), ("mail", ""), ("", "")])
+  @Test("An empty service or account is -1001 in every function", arguments: [("", "anna"), ("mail", ""), ("", "")])
   func badArguments(service: String, account: String) throws {
     #expect(try failure { try PlainPasswords.setPassword("x", service: service, account: account) } == -1001)
     #expect(try failure { _ = try PlainPasswords.password(service: service, account: account) } == -1001)
@@ -43,14 +43,14 @@ struct PlainPasswordsStory {
     #expect(try phone.itemCount() == 0)
   }
 
-  @Test("an empty password removes what is there and reports -1001")
+  @Test("An empty password deletes the item and is -1001")
   func emptyPassword() throws {
     try PlainPasswords.setPassword("first", service: "mail", account: "anna")
     #expect(try failure { try PlainPasswords.setPassword("", service: "mail", account: "anna") } == -1001)
     #expect(try failure { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25300)
   }
 
-  @Test("an entry with an empty secret reads as no value, and who needs a password gets -1002")
+  @Test("An item with an empty secret has no password, and a required password is then -1002")
   func emptySecret() throws {
     let entry: [CFString: Any] = [
       kSecClass: kSecClassGenericPassword, kSecAttrService: "mail", kSecAttrAccount: "anna", kSecValueData: Data(),
@@ -61,7 +61,7 @@ struct PlainPasswordsStory {
     #expect(try failure { _ = try PlainPasswords.requiredPassword(service: "mail", account: "bert") } == -1002)
   }
 
-  @Test("everything else is the keychain's own status: -25308 on a locked phone")
+  @Test("Other errors have the status of the keychain, such as -25308 on a locked phone")
   func locked() throws {
     try PlainPasswords.setPassword("first", service: "mail", account: "anna")
     try phone.lock()
@@ -70,7 +70,7 @@ struct PlainPasswordsStory {
     #expect(try failure { try PlainPasswords.setPassword("x", service: "mail", account: "bert") } == -25308)
   }
 
-  @Test("an app without access groups gets -34018")
+  @Test("An app without access groups receives -34018")
   func noEntitlement() throws {
     let unknownIndex = KeychainClient(phone.device, as: "stranger")
     let code = try unknownIndex.speak {

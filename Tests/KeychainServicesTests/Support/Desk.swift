@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import VirtualDevice
 
-/// Phones with one app each, and room for their backups: cheap derivations, a clock that only waiting moves.
+/// Phones with one app each and a directory for their backups, with cheap derivations and a test clock.
 struct Desk {
   static let app = "notes"
   static let passcode = "1234"
@@ -20,12 +20,12 @@ struct Desk {
 
   @TaskLocal fileprivate static var current: Desk?
 
-  /// The desk that the test's phone lies on.
+  /// The environment of the current test.
   static var ofTheTest: Desk {
     get throws { try #require(current) }
   }
 
-  /// An app on a phone of its own.
+  /// Creates a phone with an app.
   func phone(passcode: String = Self.passcode, groups: [String] = ["team.notes", "team.shared"]) throws
     -> KeychainClient
   {
@@ -34,7 +34,7 @@ struct Desk {
       app: Self.app, accessGroups: groups, passcode: passcode, environment: environment)
   }
 
-  /// Backs a phone up and gives the path of the backup.
+  /// Backs up a phone and returns the path of the backup.
   func backUp(_ phone: KeychainClient, password: String?) throws -> String {
     let session = try phone.device.openSession(.writing, verb: "backup")
     defer { session.end() }
@@ -44,7 +44,7 @@ struct Desk {
     return path
   }
 
-  /// Restores a backup onto a phone, in the place of what is there.
+  /// Replaces the items of a phone by those of a backup.
   @discardableResult
   func restore(_ path: String, password: String?, onto phone: KeychainClient) throws -> MigrationPlan {
     let session = try phone.device.openSession(.writing, verb: "restore")
@@ -67,16 +67,16 @@ extension KeychainClient {
   func setPasscode() throws { try setPasscode(Desk.passcode) }
   func removePasscode() throws { try removePasscode(Desk.passcode) }
 
-  /// What the closure does, it does as this client's app.
+  /// Runs the closure with this client.
   func speak<Result>(_ body: () throws -> Result) rethrows -> Result { try DefaultKeychain.using(self, body) }
 
-  /// How many items the device has, whoever's they are.
+  /// Returns the number of items on the device, of all apps.
   func itemCount() throws -> Int {
     try withSession(.reading) { (session) throws(KeyhaulError) in try session.itemCount }
   }
 }
 
-/// Runs each test as an app on a phone of its own.
+/// Runs each test with an app on its own phone.
 struct OnAPhone: SuiteTrait, TestTrait, TestScoping {
   let passcode: String
   var isRecursive: Bool { true }

@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 import VirtualDevice
 
-/// A clock that moves only when somebody waits for it, or is told to.
+/// A clock that only advances during waits and by `advance(by:)`.
 final class TestClock: Sendable {
   private struct State {
     var seconds = 785_412_345.25
@@ -12,10 +12,10 @@ final class TestClock: Sendable {
 
   private let state = Locked(State())
 
-  /// The waits so far.
+  /// The previous waits.
   var slept: [Duration] { state.withLock { $0.slept } }
 
-  /// What happens before the next wait ends.
+  /// Sets an action that runs at the end of the next wait.
   func duringNextSleep(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.whileSleeping = action } }
 
   func advance(by duration: Duration) {

@@ -26,7 +26,7 @@ struct FoundBackup {
     _ = try Backup.make(of: phone.device, password: secret, path: path, rounds: 1)
   }
 
-  /// How many items arrive on a phone.
+  /// Restores the backup to a phone and returns the number of restored items.
   private func restore(password: String?, onto other: KeychainClient) throws -> Int {
     let secret: Secret? = if let password { Secret(utf8: password) } else { nil }
     let plan = try Backup(path: path, password: secret).plan(onto: other.device)
@@ -34,7 +34,7 @@ struct FoundBackup {
     return plan.arriving.count
   }
 
-  @Test("contains no secret in plain text, with or without a password", arguments: [nil, "horse"])
+  @Test("A backup contains no secret in plain text, with or without a password", arguments: [nil, "horse"])
   func nothingInClear(password: String?) throws {
     try backUp(password: password)
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -42,7 +42,7 @@ struct FoundBackup {
     #expect(bytes.range(of: Data("plum-orchard-42".utf8)) == nil)
   }
 
-  @Test("can be restored without a password only to the phone that made it")
+  @Test("A backup without a password can be restored only to its own phone")
   func withoutPassword() throws {
     try backUp(password: nil)
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -51,7 +51,7 @@ struct FoundBackup {
     #expect(try restore(password: nil, onto: phone) == 1)
   }
 
-  @Test("can be restored to any phone with its password, and to none with a wrong one")
+  @Test("A backup with a password can be restored to any phone, but only with that password")
   func withPassword() throws {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -60,7 +60,7 @@ struct FoundBackup {
     #expect(try restore(password: "horse", onto: other) == 1)
   }
 
-  @Test("keeps its files when its password changes, and accepts only the new password")
+  @Test("A changed password leaves the files unchanged, and the old password no longer works")
   func newPassword() throws {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }

@@ -4,7 +4,7 @@ import KeychainServices
 import Testing
 import VirtualDevice
 
-/// How long trying all passcodes takes on a chip that needs 80 milliseconds for one.
+/// The time for all passcodes on a chip that needs 80 milliseconds for each.
 func worstCase(symbols: Int, length: Int) -> Duration {
   .milliseconds(80) * (0..<length).reduce(1) { count, _ in count * symbols }
 }

@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import KeychainServices  // on iOS: import Security
 
-/// An app's own keychain code, as it is written for iOS.
+/// Keychain code of an app, as it is written for iOS.
 enum SignIn {
   static let service = "org.example.app"
 
@@ -40,7 +40,7 @@ enum SignIn {
     return String(bytes: data, encoding: .utf8)
   }
 
-  /// Asks for the person before it gives the item away.
+  /// Adds an item that requires authentication.
   @discardableResult
   static func addGuarded(_ account: String) -> OSStatus {
     let control = SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, .userPresence, nil)

@@ -5,7 +5,7 @@ public import Foundation
 import KeychainFormats
 import VirtualDevice
 
-/// A protection class and what a person has to do before the item opens.
+/// A protection class and the authentication that an item requires.
 public final class SecAccessControl: Sendable {
   let control: AccessControl
 
@@ -13,7 +13,7 @@ public final class SecAccessControl: Sendable {
 }
 
 extension SecAccessControl: Hashable {
-  /// Whether both ask the same for every operation; in which order they say so does not matter.
+  /// Whether both require the same for every operation. The order of their entries does not matter.
   public static func == (left: SecAccessControl, right: SecAccessControl) -> Bool {
     let (left, right) = (left.control, right.control)
     guard left.protection == right.protection, left.isConstrained == right.isConstrained else { return false }
@@ -23,14 +23,14 @@ extension SecAccessControl: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(control.protection) }
 }
 
-/// Makes an access control.
+/// Creates an access control.
 ///
 /// - Parameters:
 ///   - allocator: Not used.
 ///   - protection: One of the values of `kSecAttrAccessible`.
-///   - flags: What a person has to do; none for a class alone.
-///   - error: Receives `errSecParam` where there is no such value, or where the flags contradict each other.
-/// - Returns: `nil` if there is an error.
+///   - flags: The required authentication, or an empty set for a class alone.
+///   - error: Receives `errSecParam` if the protection is not such a value or the flags contradict each other.
+/// - Returns: The access control, or `nil` if there is an error.
 public func SecAccessControlCreateWithFlags(
   _ allocator: CFAllocator?, _ protection: CFTypeRef, _ flags: SecAccessControlCreateFlags,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -48,11 +48,11 @@ public func SecAccessControlCreateWithFlags(
   }
 }
 
-/// Returns the number that `CFGetTypeID` gives for an access control.
+/// Returns the type identifier of access controls, as `CFGetTypeID` does.
 public func SecAccessControlGetTypeID() -> CFTypeID { CoreFoundationType.accessControl.rawValue }
 
 extension NSError {
-  /// A keychain status as Core Foundation's error.
+  /// Creates a Core Foundation error from the error of a keychain call.
   convenience init(_ error: SecItemError) {
     self.init(
       domain: NSOSStatusErrorDomain, code: Int(error.status.rawValue),

@@ -1,16 +1,16 @@
-/// What an item with access control asks of the person. Source: Apple `SecAccessControl.h`.
+/// The authentication that an access control requires. Source: Apple `SecAccessControl.h`.
 public struct SecAccessControlCreateFlags: OptionSet, Sendable, Hashable {
   public let rawValue: CFOptionFlags
 
   public init(rawValue: CFOptionFlags) { self.rawValue = rawValue }
 
-  /// Biometry or the passcode, as the person likes.
+  /// Biometry or the passcode.
   public static let userPresence = Self(rawValue: 1 << 0)
-  /// A biometry that is enrolled, now or later.
+  /// Any enrolled biometry, including later enrollments.
   public static let biometryAny = Self(rawValue: 1 << 1)
   /// The former name of `biometryAny`.
   public static let touchIDAny = biometryAny
-  /// A biometry that was enrolled when the item was made, and no other since.
+  /// The biometry that was enrolled when the item was created.
   public static let biometryCurrentSet = Self(rawValue: 1 << 3)
   /// The former name of `biometryCurrentSet`.
   public static let touchIDCurrentSet = biometryCurrentSet
@@ -20,12 +20,12 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable, Hashable {
   public static let companion = Self(rawValue: 1 << 5)
   /// The former name of `companion`.
   public static let watch = companion
-  /// One of the constraints suffices.
+  /// A single constraint is sufficient.
   public static let or = Self(rawValue: 1 << 14)
-  /// All of the constraints are needed.
+  /// All constraints are required.
   public static let and = Self(rawValue: 1 << 15)
   /// Signing and key agreement with a private key.
   public static let privateKeyUsage = Self(rawValue: 1 << 30)
-  /// A password of the app's own.
+  /// An app-specific password.
   public static let applicationPassword = Self(rawValue: 1 << 31)
 }

@@ -1,22 +1,22 @@
 public import Basics
 public import VirtualDevice
 
-/// Which device, and which of its apps, the keychain calls of this process speak to.
+/// The device and the app that keychain calls of this process use.
 ///
-/// A task that was given a client of its own with `using` speaks to that one, and so do its child tasks; everyone else
-/// speaks to the one of the process. Where nobody chose, that is an app on a new device that is gone with the process: with
-/// the passcode 0000, unlocked, and one access group. `KEYHAUL_DEVICE_APP`, `KEYHAUL_DEVICE_GROUPS` (with commas between
-/// them) and `KEYHAUL_DEVICE_PASSCODE` in the environment say otherwise; so do `CFBundleIdentifier` and
-/// `keychain-access-groups` of an `Info.plist` beside the program.
+/// A task with its own client (`using`) and its child tasks use that one. All others use the client of the process. By
+/// default, this is an app on a new unlocked device with the passcode 0000, which is deleted with the process, and with
+/// one access group. The environment variables `KEYHAUL_DEVICE_APP`, `KEYHAUL_DEVICE_GROUPS` (separated by commas) and
+/// `KEYHAUL_DEVICE_PASSCODE` change these defaults. So do `CFBundleIdentifier` and `keychain-access-groups` in an
+/// `Info.plist` beside the program.
 public enum DefaultKeychain {
   @TaskLocal private static var ownClient: KeychainClient?
   private static let processClient = Locked<KeychainClient?>(nil)
   /// The client of a `run` in the whole process, which comes before the process's own.
   private static let wholeProcessClient = Locked<KeychainClient?>(nil)
 
-  /// Whom keychain calls speak to here and now.
+  /// Returns the client that keychain calls in this task use.
   ///
-  /// - Throws: What making the device of the process reports, where nobody chose one.
+  /// - Throws: An error if the default device of the process cannot be created.
   public static func client() throws(KeyhaulError) -> KeychainClient {
     if let ownClient { return ownClient }
     if let client = wholeProcessClient.withLock({ $0 }) { return client }
@@ -28,33 +28,34 @@ public enum DefaultKeychain {
     }
   }
 
-  /// Lets the whole process speak to a device as one of its apps.
+  /// Sets the device and the app for the whole process.
   public static func use(_ device: VirtualDevice, as app: String) {
     use(KeychainClient(device, as: app))
   }
 
-  /// Lets the whole process speak through this client; `nil` for a new device that is gone with the process.
+  /// Sets the client for the whole process, or a new default device if it is `nil`.
   public static func use(_ client: KeychainClient?) {
     processClient.withLock { $0 = client }
   }
 
-  /// Lets what the closure does speak to a device as one of its apps; tasks and threads beside it are not touched.
+  /// Runs the closure with a device and an app for its keychain calls. Other tasks and threads are not affected.
   ///
-  /// Child tasks of the closure's speak to this device too; a thread or a queue that it starts, to the process's.
+  /// Child tasks of the closure also use this device. A thread or a queue that it starts uses the device of the
+  /// process.
   public static func using<Result>(
     _ device: VirtualDevice, as app: String, _ body: () throws -> Result
   ) rethrows -> Result {
     try using(KeychainClient(device, as: app), body)
   }
 
-  /// Lets what the closure does speak through this client; tasks and threads beside it are not touched.
+  /// Runs the closure with a client for its keychain calls. Other tasks and threads are not affected.
   public static func using<Result>(
     _ client: KeychainClient, _ body: () throws -> Result
   ) rethrows -> Result {
     try $ownClient.withValue(client, operation: body)
   }
 
-  /// Lets what an asynchronous closure and its child tasks do speak to a device as one of its apps.
+  /// Runs an asynchronous closure and its child tasks with a device and an app for their keychain calls.
   public static func using<Result>(
     _ device: VirtualDevice, as app: String, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws -> Result
@@ -62,7 +63,7 @@ public enum DefaultKeychain {
     try await using(KeychainClient(device, as: app), isolation: isolation, body)
   }
 
-  /// Lets what an asynchronous closure and its child tasks do speak through this client.
+  /// Runs an asynchronous closure and its child tasks with a client for their keychain calls.
   public static func using<Result>(
     _ client: KeychainClient, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
   ) async rethrows -> Result {

@@ -3,11 +3,11 @@ import KeychainFormats
 public import VirtualDevice
 
 extension DeviceClock {
-  /// From here on a wait is jumped over.
+  /// The shortest wait that is skipped.
   static let shortestJump = Duration.seconds(1)
 
-  /// The system's clock, which jumps ahead instead of waiting for seconds: a lock's ten seconds are over at once, and
-  /// are over for everything else on the device too. Shorter waits, as for another thread's hold on the device, are real.
+  /// Returns the system's clock, except that it advances instead of waiting for seconds. The ten seconds of a lock pass
+  /// immediately, for everything on the device. Shorter waits, such as for another thread, are real.
   public static func jumping() -> DeviceClock {
     let ahead = JumpedTime()
     return DeviceClock(
@@ -27,7 +27,7 @@ extension DeviceClock {
 }
 
 extension DeviceEnvironment {
-  /// For devices that live as long as a test: nobody waits, and a passcode costs next to nothing.
+  /// An environment for devices of tests, without waits and with a cheap passcode.
   public static var hurried: DeviceEnvironment {
     DeviceEnvironment(clock: .jumping(), passcodeRounds: testPasscodeRounds)
   }

@@ -2,23 +2,23 @@ import Basics
 import Foundation
 import VirtualDevice
 
-/// Lets the threads of this process use a device one after another.
+/// Serializes the access of this process's threads to a device.
 ///
-/// The device's own lock keeps other processes out, but whoever waits for it only looks again from time to time.
+/// The device's own lock excludes other processes, but a process that waits for it only polls.
 final class DeviceGate: Sendable {
   private struct Known {
     weak var gate: DeviceGate?
   }
 
-  /// The system's lock and no `Mutex`: where threads meet, that one waits inside the standard library, where the thread
-  /// sanitizer does not see who follows whom.
+  /// The thread sanitizer does not see how `Mutex` orders threads, because it waits inside the standard library. So
+  /// this is a lock of the system.
   private static let knownLock = NSLock()
-  /// The gates by their devices' directories. Behind `knownLock`.
+  /// The locks by device folder. Protected by `knownLock`.
   private nonisolated(unsafe) static var known: [String: Known] = [:]
-  /// Whoever holds the device and asks for it again is to be told that it is busy, not to wait for itself.
+  /// Recursive, so that a thread that already uses the device gets an error instead of waiting for itself.
   private let lock = NSRecursiveLock()
 
-  /// The one gate of the device's directory.
+  /// Returns the lock of a device's folder.
   static func of(_ device: VirtualDevice) -> DeviceGate {
     knownLock.withLock {
       if let gate = known[device.directory]?.gate { return gate }
@@ -29,19 +29,19 @@ final class DeviceGate: Sendable {
     }
   }
 
-  /// The session of a device that was locked and has its keys for some seconds more. Only for who is inside.
+  /// The session of a device that was locked but still has its keys. Requires the lock.
   private nonisolated(unsafe) var locking: DeviceSession?
 
   func enter() { lock.lock() }
   func leave() { lock.unlock() }
 
-  /// Whether a locked device has its keys still. Asking finishes nothing: whoever uses the device next does, and is told
-  /// where it fails. Only for who is inside.
+  /// Whether a locked device still has its keys. This does not close the session: the next use of the device does, and
+  /// reports errors. Requires the lock.
   var isLocking: Bool { locking?.isLocking == true }
 
-  /// The session to use while the device is locking; `nil` if it isn't. Only for who is inside.
+  /// The session of a device that is being locked, or `nil` if there is none. Requires the lock.
   ///
-  /// - Throws: Where a session whose keys are gone could not be finished.
+  /// - Throws: An error if a session whose keys were removed cannot be closed.
   var lockingSession: DeviceSession? {
     get throws(KeyhaulError) {
       try settle()
@@ -49,9 +49,9 @@ final class DeviceGate: Sendable {
     }
   }
 
-  /// Locks the device through a session that is kept until its keys are gone. Only for who is inside.
+  /// Locks the device through a session that stays open until its keys are removed. Requires the lock.
   func lock(through session: DeviceSession) throws(KeyhaulError) {
-    // Apps that hear of the lock may still read, and do so through this session.
+    // Observers of the lock may still read items, through this session.
     locking = session
     do throws(KeyhaulError) {
       try session.requestLock()
@@ -62,14 +62,14 @@ final class DeviceGate: Sendable {
     try settle()
   }
 
-  /// Finishes a session whose keys are gone, or were never going.
+  /// Closes the session if its keys were removed or the lock failed.
   private func settle() throws(KeyhaulError) {
     guard let session = locking, !session.isLocking else { return }
     locking = nil
     try session.finish()
   }
 
-  /// Waits for the keys to go. Only for who is inside.
+  /// Waits until the keys are removed. Requires the lock.
   func finishLock() throws(KeyhaulError) {
     locking?.finishLock()
     try settle()

@@ -3,40 +3,46 @@ public import Foundation
 import KeychainCrypto
 public import VirtualDevice
 
-/// An app on a virtual device, as keychain calls act for it, and the device in its user's hand.
+/// An app on a virtual device, as keychain calls use it, and the actions of the device's user.
 ///
-/// May be used by several threads; their calls come one after another.
+/// A client may be used from several threads. Calls run one after another.
 public final class KeychainClient: Sendable {
-  /// How long a call waits for another process that holds the device.
+  /// The longest wait for another process that uses the device.
   public static let lockTimeout = Duration.seconds(30)
 
-  /// The device that the app is on.
+  /// The app's device.
   public let device: VirtualDevice
-  /// The app's name on the device, which gives its access groups.
+  /// The app's name on the device, which determines its access groups.
   public let app: String
-  /// Where the device's announcements are posted, on the thread that locks or unlocks it and while that holds the device:
-  /// an observer may make calls, but not wait for another thread's.
+  /// The center for the device's notifications. They are posted on the thread that locks or unlocks the device, during
+  /// that call: an observer may make keychain calls, but must not wait for those of another thread.
   public let notificationCenter: NotificationCenter
-  /// Keeps the directory of a temporary device for as long as somebody speaks to it.
+  /// The folder of a temporary device, which lives as long as the client.
   private let home: TemporaryDeviceHome?
   let gate: DeviceGate
   private let observation: ProtectedDataMonitor.Observation
   private let companions = Locked<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
-  /// Creates a client that speaks for an app of a device.
+  /// Creates a client for an app of a device.
   ///
   /// - Parameters:
-  ///   - device: The device that calls shall reach.
-  ///   - app: One of the device's apps; calls of an app that it does not have end with `errSecMissingEntitlement`.
-  ///   - notificationCenter: A center of its own unless another is given, so that tests side by side do not hear each
-  ///     other's devices.
+  ///   - device: The device for the calls.
+  ///   - app: An app of the device. Calls of other apps end with `errSecMissingEntitlement`.
+  ///   - notificationCenter: The center for notifications. The default is a separate one, so that parallel tests do not
+  ///     receive each other's notifications.
   public convenience init(
     _ device: VirtualDevice, as app: String, notificationCenter: NotificationCenter = NotificationCenter()
   ) {
     self.init(device, as: app, notificationCenter: notificationCenter, home: nil)
   }
 
-  /// - Parameter home: Where a temporary device is, which then lives as long as the client.
+  /// Creates a client for an app of a device.
+  ///
+  /// - Parameters:
+  ///   - device: The device for the calls.
+  ///   - app: An app of the device.
+  ///   - notificationCenter: The center for notifications.
+  ///   - home: The folder of a temporary device, which lives as long as the client.
   package init(
     _ device: VirtualDevice, as app: String, notificationCenter: NotificationCenter, home: TemporaryDeviceHome?
   ) {
@@ -53,34 +59,34 @@ public final class KeychainClient: Sendable {
 
   deinit { device.protectedData.remove(observation) }
 
-  /// What the person at the device does when an app asks for them. Nobody is there unless told otherwise.
+  /// The user's reaction to authentication requests. By default, no user is present.
   public var authenticationOutcome: AuthenticationOutcome {
     get { device.person.answer }
     set { device.person.answer = newValue }
   }
 
-  /// Holds the device for the length of the closure, after the other threads of this process that use it.
+  /// Runs the closure with a session, after other threads of this process that use the device.
   ///
-  /// - Throws: `.busy` where another process holds the device for longer than `lockTimeout`, and what the closure throws.
+  /// - Throws: `.busy` if another process uses the device for longer than `lockTimeout`, and the errors of the closure.
   public func withSession<Result>(
     _ access: DeviceAccess = .writing, _ body: (DeviceSession) throws(KeyhaulError) -> Result
   ) throws(KeyhaulError) -> Result {
     gate.enter()
     defer { gate.leave() }
     if let locking = try gate.lockingSession {
-      // Kept for some seconds more: whoever called does not wait for its end to be safe from a power cut.
+      // This session stays open for some seconds, but the caller's changes must already be on the disk.
       let value = try body(locking)
       try locking.synchronize()
       return value
     }
-    // A device that is gone with its client opens once, not at each call.
+    // A temporary device is not opened for each call.
     guard access == .writing, home != nil else {
       return try device.withSession(access, verb: "keychain call", wait: Self.lockTimeout, body)
     }
     return try device.withKeptSession(verb: "keychain call", wait: Self.lockTimeout, body)
   }
 
-  /// The one object of this type that goes with the client, made where there is none yet.
+  /// Returns the object of this type that belongs to the client, or creates it.
   public func companion<Companion: AnyObject & Sendable>(
     _ type: Companion.Type, _ make: () -> Companion
   ) -> Companion {
@@ -92,13 +98,13 @@ public final class KeychainClient: Sendable {
     }
   }
 
-  /// Lets go of that object; the next call of `companion` makes another one.
+  /// Removes that object. The next call of `companion` creates a new one.
   public func dropCompanion<Companion: AnyObject & Sendable>(_ type: Companion.Type) {
     companions.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(type)) }
   }
 }
 
-/// The four calls as the client's app.
+/// The four keychain calls as the client's app.
 extension KeychainClient {
   func add(_ attributes: SecItemQuery) throws(SecItemError) -> SecItemValue? {
     try call { (session) throws(SecItemError) in try session.secItemAdd(attributes, as: app) }
@@ -116,7 +122,7 @@ extension KeychainClient {
     try call { (session) throws(SecItemError) in try session.secItemDelete(query, as: app) }
   }
 
-  /// Calls hold the device alone: also a search may find a row that will never open, and removes it.
+  /// Runs a call with exclusive access, because even a search may delete a row that can never be decrypted.
   func call<Value>(
     _ body: (DeviceSession) throws(SecItemError) -> Value
   ) throws(SecItemError) -> Value {
@@ -126,7 +132,7 @@ extension KeychainClient {
         Result { () throws(SecItemError) in try body(session) }
       }
     } catch {
-      // To an app there is no device, only a keychain that can't be had.
+      // For an app, an error of the device means that the keychain is not available.
       throw SecItemError(.notAvailable, error.reason)
     }
     return try outcome.get()
@@ -134,18 +140,18 @@ extension KeychainClient {
 }
 
 extension Notification.Name {
-  /// The device is about to lock. UIKit's `UIApplication.protectedDataWillBecomeUnavailableNotification`.
+  /// The device is about to lock: UIKit's `UIApplication.protectedDataWillBecomeUnavailableNotification`.
   public static let protectedDataWillBecomeUnavailable = Notification.Name(
     "UIApplicationProtectedDataWillBecomeUnavailable")
-  /// The device was unlocked. UIKit's `UIApplication.protectedDataDidBecomeAvailableNotification`.
+  /// The device was unlocked: UIKit's `UIApplication.protectedDataDidBecomeAvailableNotification`.
   public static let protectedDataDidBecomeAvailable = Notification.Name(
     "UIApplicationProtectedDataDidBecomeAvailable")
-  /// The app is no longer in front. UIKit's `UIApplication.didEnterBackgroundNotification`.
+  /// The app is no longer in the foreground: UIKit's `UIApplication.didEnterBackgroundNotification`.
   public static let applicationDidEnterBackground = Notification.Name("UIApplicationDidEnterBackgroundNotification")
 }
 
 extension ProtectedDataEvent {
-  /// As UIKit calls it; `nil` for what it has no name for.
+  /// UIKit's name for the event, or `nil` if it has none.
   var notificationName: Notification.Name? {
     switch self {
     case .willBecomeUnavailable: .protectedDataWillBecomeUnavailable
@@ -155,13 +161,14 @@ extension ProtectedDataEvent {
   }
 }
 
-/// What the person who holds the device does, with the announcements that apps hear of it.
+/// The actions of the device's user, with the notifications that apps receive.
 extension KeychainClient {
-  /// Presses the device's side button: apps hear that protected data will become unavailable, and it does ten seconds
-  /// later by the device's clock.
+  /// Presses the device's side button. Apps are notified that protected data will become unavailable, and ten seconds
+  /// later, by the device's clock, it does.
   ///
-  /// Until then this process holds the device for itself.
-  /// - Throws: `.noPasscode` where nothing would keep anyone from unlocking it.
+  /// Until then, this process has exclusive access to the device.
+  ///
+  /// - Throws: `.noPasscode` if the device has no passcode.
   public func pressSideButton() throws(KeyhaulError) {
     gate.enter()
     defer { gate.leave() }
@@ -169,9 +176,9 @@ extension KeychainClient {
     try gate.lock(through: device.openSession(.writing, verb: "lock", wait: Self.lockTimeout))
   }
 
-  /// Presses the side button and waits, by the device's clock, until the keys are gone.
+  /// Presses the side button and waits, by the device's clock, until the keys are removed.
   ///
-  /// - Throws: What `pressSideButton` throws.
+  /// - Throws: The errors of `pressSideButton`.
   public func lock() throws(KeyhaulError) {
     try pressSideButton()
     guard isLocking else {
@@ -179,27 +186,27 @@ extension KeychainClient {
       defer { gate.leave() }
       return try gate.finishLock()
     }
-    // Other threads may use the device meanwhile.
+    // Other threads may use the device during the wait.
     device.environment.clock.sleep(DeviceSession.lockGrace)
     gate.enter()
     defer { gate.leave() }
     try gate.finishLock()
   }
 
-  /// Whether the side button was pressed and the keys are still there.
+  /// Whether the side button was pressed and the keys are still in memory.
   public var isLocking: Bool {
     gate.enter()
     defer { gate.leave() }
     return gate.isLocking
   }
 
-  /// Unlocks the device, which apps hear of.
+  /// Unlocks the device, and notifies apps.
   ///
-  /// - Throws: `.wrongPasscode`; `.erased` where it was the last attempt.
+  /// - Throws: `.wrongPasscode`; `.erased` if it was the last allowed attempt.
   public func unlock(passcode: String) throws(KeyhaulError) {
     let wasLocking = isLocking
     try withSession { (session) throws(KeyhaulError) in try session.unlock(passcode: Secret(utf8: passcode)) }
-    // The device tells of keys that come back. These never went, but the app was told that they would.
+    // The device only announces keys that were removed. These stayed, but their removal was announced.
     if wasLocking, !isLocking { notificationCenter.post(name: .protectedDataDidBecomeAvailable, object: nil) }
   }
 
@@ -210,9 +217,9 @@ extension KeychainClient {
     try withSession { (session) throws(KeyhaulError) in try session.setPasscode(Secret(utf8: passcode)) }
   }
 
-  /// Removes the passcode, and with it the items that need one, for good.
+  /// Removes the passcode and, permanently, the items that require one.
   ///
-  /// - Returns: How many items were destroyed.
+  /// - Returns: The number of deleted items.
   /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`.
   @discardableResult
   public func removePasscode(_ passcode: String) throws(KeyhaulError) -> Int {
@@ -221,37 +228,39 @@ extension KeychainClient {
     }
   }
 
-  /// Erases all content and settings. The hardware stays, so that a backup of the device restores to it as to itself.
+  /// Erases all content and settings. The hardware key stays, so a backup of the device can be restored to it as to the
+  /// same device.
   public func erase() throws(KeyhaulError) {
     try withSession { (session) throws(KeyhaulError) in try session.erase() }
   }
 
-  /// Turns the device off and on again. The app does not live through it, so nobody is told.
+  /// Restarts the device. The app ends, so it is not notified.
   public func restart() throws(KeyhaulError) {
     try withSession { (session) throws(KeyhaulError) in try session.restart() }
   }
 
-  /// Puts another app in front of this one.
+  /// Moves the app to the background.
   public func enterBackground() {
     notificationCenter.post(name: .applicationDidEnterBackground, object: nil)
   }
 }
 
 extension KeychainClient {
-  /// The name of the app on a new device for which none is given.
+  /// The default name of the app on a new device.
   public static let standardApp = "app"
 
-  /// An app on a device made for it, which is gone with the last reference to the client. On systems with a file system
-  /// in memory it never touches the disk.
+  /// Creates a client for an app on a new device, which is deleted with the last reference to the client. If the system
+  /// has a file system in memory, the device is not stored on a disk.
   ///
   /// - Parameters:
   ///   - app: The app's name.
-  ///   - accessGroups: The groups it may use, the first of which its new items get; its name where there are none.
-  ///   - passcode: Empty for a device without one, which can't be locked.
-  ///   - options: The identity and the habits of the device, and other apps on it.
-  ///   - environment: The device's clock, randomness and passcode rounds; without one nobody waits for a lock, and a
-  ///     passcode costs next to nothing.
-  ///   - notificationCenter: Where its announcements are posted; a center of its own unless another is given.
+  ///   - accessGroups: The app's access groups. New items get the first. If there is none, the app's name is used.
+  ///   - passcode: The passcode, or an empty text for a device without one, which cannot be locked.
+  ///   - options: The properties of the device, and other apps.
+  ///   - environment: The device's clock, randomness and passcode iterations. By default, locks need no wait and a
+  ///     passcode is cheap.
+  ///   - notificationCenter: The center for notifications. The default is a separate one.
+  /// - Returns: The client.
   /// - Throws: `.io`.
   public static func onNewDevice(
     app: String = standardApp, accessGroups: [String] = [], passcode: String = "",
@@ -265,7 +274,7 @@ extension KeychainClient {
     return KeychainClient(device, as: app, notificationCenter: notificationCenter, home: home)
   }
 
-  /// The client of a process that chose none. Its announcements reach whoever listens to the default center.
+  /// Creates the default client of the process. Its notifications are posted to the default center.
   static func ofTheProcess() throws(KeyhaulError) -> KeychainClient {
     let device = ProcessDevice.ofThisProcess()
     let client = try onNewDevice(
@@ -274,8 +283,8 @@ extension KeychainClient {
     return client
   }
 
-  /// The directory that Linux keeps in memory, so that file operations do not wait for a disk; `nil` if it does not
-  /// exist or is not writable.
+  /// The folder that Linux keeps in memory, so that file operations do not wait for a disk; `nil` if it does not exist
+  /// or is not writable.
   package static var directoryInMemory: String? {
     let path = "/dev/shm"
     return FileManager.default.isWritableFile(atPath: path) ? path : nil

@@ -3,22 +3,25 @@ import Foundation
 import KeychainCrypto
 import VirtualDevice
 
-/// The device and the app of a process that chose none: what its environment says of them, then the property list beside
-/// the program, then what every test can live on.
+/// The default device and app of a process. The environment takes precedence over the property list beside the program,
+/// and that over the defaults for tests.
 struct ProcessDevice: Equatable {
-  /// The app's name: its bundle identifier where there is one.
+  /// The app's name: its bundle identifier if there is one.
   let app: String
-  /// The groups of the app; the first is the one of its new items. Never empty.
+  /// The app's access groups, at least one. New items are in the first.
   let accessGroups: [String]
-  /// Empty for a device without one.
+  /// The passcode, or an empty text for a device without one.
   let passcode: String
 
   static let standardPasscode = "0000"
 
+  /// Creates a configuration.
+  ///
   /// - Parameters:
-  ///   - environment: `KEYHAUL_DEVICE_APP`; `KEYHAUL_DEVICE_GROUPS`, with commas between the groups;
-  ///     `KEYHAUL_DEVICE_PASSCODE`, empty for none.
-  ///   - propertyList: An `Info.plist`, of which `CFBundleIdentifier` and `keychain-access-groups` count.
+  ///   - environment: The environment variables, such as `KEYHAUL_DEVICE_APP`; `KEYHAUL_DEVICE_GROUPS`, separated by
+  ///     commas; and `KEYHAUL_DEVICE_PASSCODE`, which is empty for none.
+  ///   - propertyList: The content of an `Info.plist`. Only `CFBundleIdentifier` and `keychain-access-groups` are
+  ///     used.
   init(environment: [String: String], propertyList: [String: Any]) {
     app =
       Self.named(environment["KEYHAUL_DEVICE_APP"]) ?? Self.named(propertyList["CFBundleIdentifier"] as? String)
@@ -30,7 +33,7 @@ struct ProcessDevice: Equatable {
     passcode = environment["KEYHAUL_DEVICE_PASSCODE"] ?? Self.standardPasscode
   }
 
-  /// What this process says of itself.
+  /// Returns the configuration of this process.
   static func ofThisProcess() -> ProcessDevice {
     let path = Bundle.main.bundleURL.appending(path: "Info.plist")
     let list = (try? Data(contentsOf: path)).flatMap {
@@ -40,7 +43,7 @@ struct ProcessDevice: Equatable {
       environment: ProcessInfo.processInfo.environment, propertyList: list as? [String: Any] ?? [:])
   }
 
-  /// - Returns: `nil` for nothing but blanks.
+  /// Returns the text without surrounding spaces, or `nil` if nothing remains.
   private static func named(_ text: String?) -> String? {
     guard let text = text?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return nil }
     return text

@@ -1,26 +1,26 @@
-// Values of `kSecAttrAccessible`: when an item may be read, and how far it may travel.
-// Source: Apple `SecItem.h` and `SecItemConstants.c`.
+// Values of `kSecAttrAccessible`, which determine when an item can be read and whether it migrates. Source: Apple
+// `SecItem.h` and `SecItemConstants.c`.
 
 public import Foundation
 
 // MARK: Accessible
 
-/// While the device is unlocked; migrates with a backup's password. What an item gets that asks for no class.
+/// Accessible while the device is unlocked; migrates with a backup's password. The default class.
 nonisolated(unsafe) public let kSecAttrAccessibleWhenUnlocked: CFString = "ak"
-/// From the first unlock after a start on; migrates with a backup's password.
+/// Accessible after the first unlock since a restart; migrates with a backup's password.
 nonisolated(unsafe) public let kSecAttrAccessibleAfterFirstUnlock: CFString = "ck"
-/// At any time; migrates with a backup's password. Deprecated by Apple since iOS 12.
+/// Always accessible; migrates with a backup's password. Deprecated by Apple since iOS 12.
 nonisolated(unsafe) public let kSecAttrAccessibleAlways: CFString = "dk"
 /// Apple's private name of `kSecAttrAccessibleAlways`, with the same value.
 nonisolated(unsafe) public let kSecAttrAccessibleAlwaysPrivate: CFString = "dk"
-/// While the device is unlocked, gone with the passcode; in no backup. An add without a passcode ends with
-/// `errSecAuthFailed`.
+/// Accessible while the device is unlocked; deleted with the passcode, and never in a backup. Adding such an item
+/// without a passcode ends with `errSecAuthFailed`.
 nonisolated(unsafe) public let kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly: CFString = "akpu"
-/// While the device is unlocked; restores to the same device alone.
+/// Accessible while the device is unlocked; restored only to the same device.
 nonisolated(unsafe) public let kSecAttrAccessibleWhenUnlockedThisDeviceOnly: CFString = "aku"
-/// From the first unlock after a start on; restores to the same device alone.
+/// Accessible after the first unlock since a restart; restored only to the same device.
 nonisolated(unsafe) public let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString = "cku"
-/// At any time; restores to the same device alone. Deprecated by Apple since iOS 12.
+/// Always accessible; restored only to the same device. Deprecated by Apple since iOS 12.
 nonisolated(unsafe) public let kSecAttrAccessibleAlwaysThisDeviceOnly: CFString = "dku"
 /// Apple's private name of `kSecAttrAccessibleAlwaysThisDeviceOnly`, with the same value.
 nonisolated(unsafe) public let kSecAttrAccessibleAlwaysThisDeviceOnlyPrivate: CFString = "dku"

@@ -1,5 +1,5 @@
-// Values of `kSecAttrProtocol` and `kSecAttrAuthenticationType`: four characters each, filled up with a space.
-// Source: Apple `SecItem.h` and `SecItemConstants.c`.
+// Values of `kSecAttrProtocol` and `kSecAttrAuthenticationType`: four characters each, padded with a space. Source:
+// Apple `SecItem.h` and `SecItemConstants.c`.
 
 import Basics
 public import Foundation
@@ -8,7 +8,7 @@ public import Foundation
 
 /// FTP.
 nonisolated(unsafe) public let kSecAttrProtocolFTP: CFString = "ftp "
-/// An account of FTP on the client's side.
+/// An FTP client account.
 nonisolated(unsafe) public let kSecAttrProtocolFTPAccount: CFString = "ftpa"
 /// HTTP.
 nonisolated(unsafe) public let kSecAttrProtocolHTTP: CFString = "http"
@@ -36,7 +36,7 @@ nonisolated(unsafe) public let kSecAttrProtocolTelnet: CFString = "teln"
 nonisolated(unsafe) public let kSecAttrProtocolSSH: CFString = "ssh "
 /// FTP over TLS.
 nonisolated(unsafe) public let kSecAttrProtocolFTPS: CFString = "ftps"
-/// HTTP over TLS; most passwords of web sites have it.
+/// HTTP over TLS, which most passwords of web sites use.
 nonisolated(unsafe) public let kSecAttrProtocolHTTPS: CFString = "htps"
 /// A proxy for HTTP.
 nonisolated(unsafe) public let kSecAttrProtocolHTTPProxy: CFString = "htpx"
@@ -83,7 +83,7 @@ nonisolated(unsafe) public let kSecAttrAuthenticationTypeRPA: CFString = "rpaa"
 nonisolated(unsafe) public let kSecAttrAuthenticationTypeHTTPBasic: CFString = "http"
 /// HTTP Digest.
 nonisolated(unsafe) public let kSecAttrAuthenticationTypeHTTPDigest: CFString = "httd"
-/// A form on a web page, as browsers store it.
+/// A form on a web page, which browsers use.
 nonisolated(unsafe) public let kSecAttrAuthenticationTypeHTMLForm: CFString = "form"
-/// The protocol's own way.
+/// The protocol's default.
 nonisolated(unsafe) public let kSecAttrAuthenticationTypeDefault: CFString = "dflt"

@@ -3,10 +3,10 @@
 import Basics
 public import Foundation
 
-// Core Foundation's names for what Foundation on Linux is made of, so that `query as CFDictionary`, `var result: CFTypeRef?`
-// and `result as? Data` mean there what they mean on Apple's systems.
+// Core Foundation's names for the types of Foundation on Linux. `query as CFDictionary`, `var result: CFTypeRef?` and
+// `result as? Data` then have the same meaning as on Apple's systems.
 
-/// Any object; what a keychain call gives back.
+/// Any object, such as the result of a keychain call.
 public typealias CFTypeRef = AnyObject
 /// Foundation's `NSString`.
 public typealias CFString = NSString
@@ -18,7 +18,7 @@ public typealias CFData = NSData
 public typealias CFMutableData = NSMutableData
 /// Foundation's `NSNumber`.
 public typealias CFNumber = NSNumber
-/// Foundation's `NSNumber`; the booleans are the two objects `kCFBooleanTrue` and `kCFBooleanFalse`.
+/// Foundation's `NSNumber`. The booleans are the two objects `kCFBooleanTrue` and `kCFBooleanFalse`.
 public typealias CFBoolean = NSNumber
 /// Foundation's `NSDate`.
 public typealias CFDate = NSDate
@@ -26,7 +26,7 @@ public typealias CFDate = NSDate
 public typealias CFArray = NSArray
 /// Foundation's `NSMutableArray`.
 public typealias CFMutableArray = NSMutableArray
-/// Foundation's `NSDictionary`; keychain calls take their queries as one.
+/// Foundation's `NSDictionary`, the type of keychain queries.
 public typealias CFDictionary = NSDictionary
 /// Foundation's `NSMutableDictionary`.
 public typealias CFMutableDictionary = NSMutableDictionary
@@ -36,7 +36,7 @@ public typealias CFSet = NSSet
 public typealias CFMutableSet = NSMutableSet
 /// Foundation's `NSError`.
 public typealias CFError = NSError
-/// The name of what an error's number counts in.
+/// The domain of an error's code.
 public typealias CFErrorDomain = CFString
 /// Foundation's `NSNull`.
 public typealias CFNull = NSNull
@@ -46,43 +46,43 @@ public typealias CFURL = NSURL
 public typealias CFIndex = Int
 /// A set of bits.
 public typealias CFOptionFlags = UInt
-/// The number of a kind of object, as `CFGetTypeID` gives it.
+/// The identifier of a type, as `CFGetTypeID` returns it.
 public typealias CFTypeID = UInt
 /// A length of time in seconds.
 public typealias CFTimeInterval = Double
 /// Seconds since 2001-01-01T00:00:00Z.
 public typealias CFAbsoluteTime = Double
 
-/// Four characters as one number, the first in its highest byte.
+/// Four characters as a number, the first in the highest byte.
 public typealias FourCharCode = UInt32
-/// Four characters that name a type.
+/// A four-character code of a type.
 public typealias OSType = FourCharCode
 /// The result of a keychain call; 0 is success.
 public typealias OSStatus = Int32
 
-/// The one object for true.
+/// The object for true.
 public let kCFBooleanTrue: CFBoolean! = NSNumber(value: true)
-/// The one object for false.
+/// The object for false.
 public let kCFBooleanFalse: CFBoolean! = NSNumber(value: false)
-/// The one object for no value.
+/// The object for no value.
 public let kCFNull: CFNull! = NSNull()
 
-/// Where Core Foundation takes memory from: here always from Swift, so that it is only ever the default.
+/// A memory allocator of Core Foundation. Swift allocates all memory here, so only the default has an effect.
 public final class CFAllocator: Sendable {
   fileprivate init() {}
 }
 
-/// The allocator that holds where none is given.
+/// The default allocator.
 public let kCFAllocatorDefault: CFAllocator! = nil
-/// The allocator of the system, which is Swift's here.
+/// The system's allocator.
 public let kCFAllocatorSystemDefault: CFAllocator! = CFAllocator()
-/// The allocator that gives nothing and frees nothing: what it is named for stays with the caller.
+/// The allocator that allocates and frees nothing, so that memory stays the caller's.
 public let kCFAllocatorNull: CFAllocator! = CFAllocator()
 
-/// The key of a bundle's identifier in its property list.
+/// The key of the bundle identifier in a property list.
 nonisolated(unsafe) public let kCFBundleIdentifierKey: CFString! = "CFBundleIdentifier"
 
-/// What `CFGetTypeID` tells apart: here the numbers are our own.
+/// The types that `CFGetTypeID` distinguishes, with this project's own identifiers.
 enum CoreFoundationType: CFTypeID {
   case other = 0
   case string
@@ -102,12 +102,12 @@ enum CoreFoundationType: CFTypeID {
   case trust
 }
 
-/// An object of the Security framework that Core Foundation's functions tell apart by its kind.
+/// An object of the Security framework with a type identifier.
 protocol SecurityObject: AnyObject {
   static var coreFoundationType: CoreFoundationType { get }
 }
 
-/// Which kind of object a reference is to. The numbers are only good for comparing.
+/// Returns the type identifier of an object. It can only be compared with others.
 public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
   let type: CoreFoundationType =
     switch object {
@@ -125,51 +125,51 @@ public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
   return type.rawValue
 }
 
-/// Returns the number that `CFGetTypeID` gives for text.
+/// Returns the type identifier of strings.
 public func CFStringGetTypeID() -> CFTypeID { CoreFoundationType.string.rawValue }
-/// Returns the number that `CFGetTypeID` gives for data.
+/// Returns the type identifier of data.
 public func CFDataGetTypeID() -> CFTypeID { CoreFoundationType.data.rawValue }
-/// Returns the number that `CFGetTypeID` gives for a number that is not a boolean.
+/// Returns the type identifier of numbers, except booleans.
 public func CFNumberGetTypeID() -> CFTypeID { CoreFoundationType.number.rawValue }
-/// Returns the number that `CFGetTypeID` gives for one of the two booleans.
+/// Returns the type identifier of booleans.
 public func CFBooleanGetTypeID() -> CFTypeID { CoreFoundationType.boolean.rawValue }
-/// Returns the number that `CFGetTypeID` gives for a date.
+/// Returns the type identifier of dates.
 public func CFDateGetTypeID() -> CFTypeID { CoreFoundationType.date.rawValue }
-/// Returns the number that `CFGetTypeID` gives for an array.
+/// Returns the type identifier of arrays.
 public func CFArrayGetTypeID() -> CFTypeID { CoreFoundationType.array.rawValue }
-/// Returns the number that `CFGetTypeID` gives for a dictionary.
+/// Returns the type identifier of dictionaries.
 public func CFDictionaryGetTypeID() -> CFTypeID { CoreFoundationType.dictionary.rawValue }
 
-/// Returns the number of an error; of a keychain call's error its status.
+/// Returns the code of an error. For a keychain call, it is the status.
 public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
-/// Returns the domain that the error's number counts in.
+/// Returns the domain of an error.
 public func CFErrorGetDomain(_ error: CFError) -> CFErrorDomain! { NSString(string: error.domain) }
-/// Returns a sentence on the error for people.
+/// Returns a description of an error for users.
 public func CFErrorCopyDescription(_ error: CFError) -> CFString { NSString(string: error.localizedDescription) }
-/// Returns what goes with an error: its sentences by their keys.
+/// Returns the user information of an error.
 public func CFErrorCopyUserInfo(_ error: CFError) -> CFDictionary { NSDictionary(dictionary: error.userInfo) }
 
-/// Makes data of bytes, which it copies.
+/// Creates data from a copy of bytes.
 ///
 /// - Parameters:
 ///   - allocator: Not used.
 ///   - bytes: The bytes to copy; may be `nil` if `length` is 0.
 ///   - length: The number of bytes.
-/// - Returns: `nil` for a negative length, or if `bytes` is `nil` and `length` is not 0.
+/// - Returns: The data; `nil` if the length is negative, or if `bytes` is `nil` and `length` is not 0.
 public func CFDataCreate(_ allocator: CFAllocator?, _ bytes: UnsafePointer<UInt8>?, _ length: CFIndex) -> CFData! {
   guard length > 0, let bytes else { return length == 0 ? NSData() : nil }
   return NSData(bytes: bytes, length: length)
 }
 
-/// Makes data of bytes without copying them.
+/// Creates data from bytes without copying them.
 ///
 /// - Parameters:
 ///   - allocator: Not used.
-///   - bytes: Readable for as long as the data lives.
-///   - length: A count of bytes.
-///   - deallocator: `kCFAllocatorNull` where the bytes stay with the caller; any other frees what `malloc` gave when the
-///     data goes.
-/// - Returns: `nil` for a negative length, and where there is a length and no bytes.
+///   - bytes: The bytes, which must stay valid as long as the data.
+///   - length: The number of bytes.
+///   - deallocator: `kCFAllocatorNull` if the bytes stay the caller's. Any other frees memory of `malloc` with the
+///     data.
+/// - Returns: The data; `nil` if the length is negative, or if `bytes` is `nil` and `length` is not 0.
 public func CFDataCreateWithBytesNoCopy(
   _ allocator: CFAllocator?, _ bytes: UnsafePointer<UInt8>?, _ length: CFIndex, _ deallocator: CFAllocator?
 ) -> CFData! {
@@ -179,27 +179,27 @@ public func CFDataCreateWithBytesNoCopy(
     freeWhenDone: deallocator !== kCFAllocatorNull)
 }
 
-/// Returns the bytes of data; good for as long as the data lives.
+/// Returns a pointer to the bytes of data, valid as long as the data.
 public func CFDataGetBytePtr(_ data: CFData) -> UnsafePointer<UInt8>! {
   data.bytes.assumingMemoryBound(to: UInt8.self)
 }
 
-/// Returns how many bytes data has.
+/// Returns the number of bytes in data.
 public func CFDataGetLength(_ data: CFData) -> CFIndex { data.length }
-/// Returns how many elements an array has.
+/// Returns the number of elements in an array.
 public func CFArrayGetCount(_ array: CFArray) -> CFIndex { array.count }
-/// Returns how many pairs a dictionary has.
+/// Returns the number of entries in a dictionary.
 public func CFDictionaryGetCount(_ dictionary: CFDictionary) -> CFIndex { dictionary.count }
-/// Returns how many members a set has.
+/// Returns the number of members of a set.
 public func CFSetGetCount(_ set: CFSet) -> CFIndex { set.count }
 
-/// Text is the same key of a dictionary whether it is Foundation's or Swift's, as on Apple's systems.
+/// Makes Foundation's and Swift's strings equal as dictionary keys, as on Apple's systems.
 // swift-format-ignore: AvoidRetroactiveConformances
 extension NSString: @retroactive _HasCustomAnyHashableRepresentation {
   public func _toCustomAnyHashable() -> AnyHashable? { AnyHashable(String(describing: self)) }
 }
 
 extension NSNumber {
-  /// Whether it is one of the two booleans; the numbers 0 and 1 are not.
+  /// Whether the number is one of the two booleans, which are distinct from 0 and 1.
   var isBoolean: Bool { self === kCFBooleanTrue || self === kCFBooleanFalse }
 }

@@ -1,21 +1,21 @@
 import Basics
 import KeychainCrypto
 
-/// What an algorithm's name asks for, part by part.
+/// The parsed name of an algorithm.
 enum KeyAlgorithmPlan: Hashable {
-  /// What is signed: a message, of which the digest is made here, or a digest.
+  /// The input of a signature: a message, which is hashed first, or a digest.
   enum Input: Hashable {
     case message(KeyDigest)
-    /// As long as the digest, where one is named.
+    /// A digest, of the given algorithm's length if there is one.
     case digest(KeyDigest?)
   }
 
   case signature(SignatureScheme, Input)
   case encryption(KeyEncryption)
-  /// The shared secret itself where no digest derives a key of it.
+  /// A key exchange. Without a digest, the result is the shared secret itself.
   case exchange(KeyDigest?)
 
-  /// - Returns: `nil` for a name of no algorithm of these keys.
+  /// Parses the name of an algorithm; `nil` if it is not one for these keys.
   init?(_ algorithm: SecKeyAlgorithm) {
     let parts = algorithm.name.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
     guard parts.count >= 3, parts[0] == "algid" else { return nil }
@@ -73,9 +73,12 @@ enum KeyAlgorithmPlan: Hashable {
     return KeyDigest(rawValue: parts[2]).map { .exchange($0) }
   }
 
-  /// Whether a key of this type and half does this; RSA keys also have to be large enough for the padding.
+  /// Returns whether a key supports the operation. An RSA key must also be large enough for the padding.
   ///
-  /// - Parameter own: The half that the key is, where its material is that of the other one.
+  /// - Parameters:
+  ///   - key: The key, or the public key of one on a token.
+  ///   - own: The role of the key.
+  ///   - operation: The operation.
   func isSupported(
     by key: KeyMaterial, role own: KeyMaterial.Role, for operation: SecKeyOperationType
   ) -> Bool {
@@ -101,10 +104,10 @@ enum KeyAlgorithmPlan: Hashable {
 }
 
 extension SignatureScheme {
-  /// The smallest RSA modulus that has room for the padding, in bytes; 0 for curves.
+  /// The smallest RSA modulus with room for the padding, in bytes; 0 for elliptic curves.
   fileprivate var minimumBlockSize: Int {
     switch self {
-    // The name of a digest has up to 19 bytes (RFC 8017, 9.2), the padding 11.
+    // A digest's identifier has up to 19 bytes (RFC 8017, 9.2), and the padding 11.
     case .rsaPKCS1v15(let digest?): digest.size + 19 + 11
     case .rsaPSS(let digest): 2 * digest.size + 2
     case .rsaRaw, .rsaPKCS1v15(nil), .ecdsaX962, .ecdsaRFC4754: 0

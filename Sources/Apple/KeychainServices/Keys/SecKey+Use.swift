@@ -4,7 +4,8 @@ import KeychainFormats
 import VirtualDevice
 
 extension SecKey {
-  /// The key for an operation: one in the Secure Enclave is opened by the device's chip, which may ask the person.
+  /// Returns the key for an operation. The device unwraps a key in the Secure Enclave, which may require
+  /// authentication.
   func material(for operation: SecKeyOperationType) throws(SecItemError) -> KeyMaterial {
     guard let shown = tokenValue?.value else { return try material() }
     guard let client = try? DefaultKeychain.client() else {

@@ -9,11 +9,11 @@ import VirtualDevice
 /// Signs a message or a digest with a private key.
 ///
 /// - Parameters:
-///   - key: A private key.
-///   - algorithm: The scheme, and of what a signature is made.
-///   - dataToSign: What the algorithm's name says: a message, or a digest of its length.
-///   - error: Receives `errSecParam` where the key or the data is not for this algorithm.
-/// - Returns: `nil` if there is an error.
+///   - key: The private key.
+///   - algorithm: The algorithm.
+///   - dataToSign: The message, or a digest of the length that the algorithm requires.
+///   - error: Receives `errSecParam` if the key or the data is not valid for the algorithm.
+/// - Returns: The signature, or `nil` if there is an error.
 public func SecKeyCreateSignature(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ dataToSign: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -25,15 +25,16 @@ public func SecKeyCreateSignature(
   }
 }
 
-/// Whether a signature is that of a message or a digest.
+/// Verifies the signature of a message or a digest.
 ///
 /// - Parameters:
-///   - key: The public key of the one that signed.
-///   - algorithm: The scheme, and of what the signature was made.
-///   - signedData: What the algorithm's name says: a message, or a digest of its length.
-///   - signature: As `SecKeyCreateSignature` gives it.
-///   - error: Receives `errSecVerifyFailed` where the signature is another one, `errSecParam` where the key or the data is
-///     not for this algorithm.
+///   - key: The signer's public key.
+///   - algorithm: The algorithm.
+///   - signedData: The message, or a digest of the length that the algorithm requires.
+///   - signature: The signature, in the format of `SecKeyCreateSignature`.
+///   - error: Receives `errSecVerifyFailed` if the signature does not match, or `errSecParam` if the key or the data is
+///     not valid for the algorithm.
+/// - Returns: Whether the signature matches.
 public func SecKeyVerifySignature(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ signedData: CFData, _ signature: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -48,14 +49,14 @@ public func SecKeyVerifySignature(
   } ?? false
 }
 
-/// Encrypts bytes with a public key.
+/// Encrypts data with a public key.
 ///
 /// - Parameters:
-///   - key: A public key.
-///   - algorithm: The scheme.
-///   - plaintext: The bytes.
-///   - error: Receives `errSecParam` where the key is not for this algorithm, or the bytes are more than it takes.
-/// - Returns: `nil` if there is an error.
+///   - key: The public key.
+///   - algorithm: The algorithm.
+///   - plaintext: The data.
+///   - error: Receives `errSecParam` if the key is not valid for the algorithm, or there is too much data.
+/// - Returns: The encrypted data, or `nil` if there is an error.
 public func SecKeyCreateEncryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ plaintext: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -67,15 +68,15 @@ public func SecKeyCreateEncryptedData(
   }
 }
 
-/// Decrypts with a private key what was encrypted for its public one.
+/// Decrypts data with a private key.
 ///
 /// - Parameters:
-///   - key: A private key.
-///   - algorithm: The scheme.
-///   - ciphertext: As `SecKeyCreateEncryptedData` gives it.
-///   - error: Receives `errSecParam` if the key is not for this algorithm or the bytes are not what it encrypts. PKCS#1
-///     v1.5 does not report the latter: other bytes come out, as in Apple's current `SecKeyAdaptors.m`.
-/// - Returns: `nil` if there is an error.
+///   - key: The private key.
+///   - algorithm: The algorithm.
+///   - ciphertext: The encrypted data, in the format of `SecKeyCreateEncryptedData`.
+///   - error: Receives `errSecParam` if the key is not valid for the algorithm or the data was not encrypted for it.
+///     PKCS#1 v1.5 does not report the latter: it results in other data, as in Apple's current `SecKeyAdaptors.m`.
+/// - Returns: The decrypted data, or `nil` if there is an error.
 public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -89,16 +90,16 @@ public func SecKeyCreateDecryptedData(
   }
 }
 
-/// Agrees on a secret with the holder of another key on the same curve.
+/// Derives a shared secret with the owner of another key on the same curve.
 ///
 /// - Parameters:
-///   - privateKey: One's own key.
-///   - algorithm: The agreement, and the digest of the derivation where a key is derived.
-///   - publicKey: The other's key.
-///   - parameters: For the algorithms that derive a key: `SecKeyKeyExchangeParameter.requestedSize`, a number of bytes, and
-///     `.sharedInfo`, data or nothing.
-///   - error: Receives `errSecParam` where the keys are not for this algorithm, or no size is asked for.
-/// - Returns: `nil` if there is an error.
+///   - privateKey: The private key.
+///   - algorithm: The algorithm, with the digest if a key is derived.
+///   - publicKey: The other side's public key.
+///   - parameters: For algorithms that derive a key: `SecKeyKeyExchangeParameter.requestedSize`, the number of bytes,
+///     and optionally `.sharedInfo`, data.
+///   - error: Receives `errSecParam` if the keys are not valid for the algorithm, or no size is given.
+/// - Returns: The shared secret or derived key, or `nil` if there is an error.
 public func SecKeyCopyKeyExchangeResult(
   _ privateKey: SecKey, _ algorithm: SecKeyAlgorithm, _ publicKey: SecKey, _ parameters: CFDictionary,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -121,9 +122,9 @@ public func SecKeyCopyKeyExchangeResult(
   }
 }
 
-/// Whether a key does an operation with an algorithm.
+/// Returns whether a key supports an operation with an algorithm.
 ///
-/// - Returns: `false` also for an algorithm of a name that Apple's constants do not have, and for those with MD5.
+/// - Returns: `false` also for algorithms that are not among Apple's constants, and for those with MD5.
 public func SecKeyIsAlgorithmSupported(
   _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
 ) -> Bool {
@@ -138,7 +139,7 @@ extension SecKey {
     return (try material(for: operation), plan)
   }
 
-  /// What an algorithm asks for, where the key does it; nobody is asked for that.
+  /// Returns the parsed algorithm if the key supports it. This requires no authentication.
   fileprivate func supportedPlan(
     _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
   ) throws(SecItemError) -> KeyAlgorithmPlan {
@@ -155,7 +156,7 @@ private func unsupported(_ algorithm: SecKeyAlgorithm) -> SecItemError {
   SecItemError(.parameter, "the key does not support \(UntrustedText.quoted(algorithm.name)) for this operation")
 }
 
-/// The key, what it does, and the digest that it does it with.
+/// Returns the key, the scheme and the digest for a signature.
 private func signing(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType, _ data: CFData
 ) throws(SecItemError) -> (KeyMaterial, SignatureScheme, [UInt8]) {

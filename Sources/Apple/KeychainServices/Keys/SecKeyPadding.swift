@@ -2,24 +2,24 @@
 
 import Foundation
 
-/// How Apple's older calls pad what a key works on. `[]` is no padding.
+/// A padding of Apple's older calls. `[]` adds none.
 ///
 /// Source: Apple `SecKey.h`.
 public struct SecPadding: OptionSet, Sendable {
   public let rawValue: UInt32
 
-  /// Creates a padding of a number.
+  /// Creates a padding from its number.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// PKCS#1 v1.5; of a signature without the name of a digest.
+  /// PKCS#1 v1.5. In a signature, without the identifier of a digest.
   public static let PKCS1 = SecPadding(rawValue: 1)
-  /// OAEP with SHA-1; for encryption alone.
+  /// OAEP with SHA-1, only for encryption.
   public static let OAEP = SecPadding(rawValue: 2)
-  /// Both numbers of an ECDSA signature one after the other.
+  /// The numbers of an ECDSA signature, concatenated.
   public static let sigRaw = SecPadding(rawValue: 0x4000)
-  /// PKCS#1 v1.5 with MD2; no key does it.
+  /// PKCS#1 v1.5 with MD2, which no key supports.
   public static let PKCS1MD2 = SecPadding(rawValue: 0x8000)
-  /// PKCS#1 v1.5 with MD5; no key does it.
+  /// PKCS#1 v1.5 with MD5, which no key supports.
   public static let PKCS1MD5 = SecPadding(rawValue: 0x8001)
   /// PKCS#1 v1.5 of a SHA-1 digest.
   public static let PKCS1SHA1 = SecPadding(rawValue: 0x8002)
@@ -37,12 +37,13 @@ public struct SecPadding: OptionSet, Sendable {
 ///
 /// - Parameters:
 ///   - key: The private key.
-///   - padding: How the signature is made of the digest.
+///   - padding: The padding.
 ///   - dataToSign: The digest.
-///   - dataToSignLen: A count of bytes.
+///   - dataToSignLen: The number of bytes in the digest.
 ///   - sig: Receives the signature.
-///   - sigLen: The room at `sig`; receives the signature's length.
-/// - Returns: `errSecParam` if the key does not do this, the digest has another length or there is too little room.
+///   - sigLen: The size of `sig`; receives the signature's length.
+/// - Returns: `errSecSuccess`; `errSecParam` if the key does not support the padding, the digest has another length or
+///   `sig` is too small.
 public func SecKeyRawSign(
   _ key: SecKey, _ padding: SecPadding, _ dataToSign: UnsafePointer<UInt8>, _ dataToSignLen: Int,
   _ sig: UnsafeMutablePointer<UInt8>, _ sigLen: UnsafeMutablePointer<Int>
@@ -51,16 +52,17 @@ public func SecKeyRawSign(
   return fill(sig, sigLen) { SecKeyCreateSignature(key, algorithm, data(dataToSign, dataToSignLen), $0) as Data? }
 }
 
-/// Checks a signature of a digest with a public key. Deprecated by Apple since iOS 15.
+/// Verifies a signature of a digest with a public key. Deprecated by Apple since iOS 15.
 ///
 /// - Parameters:
 ///   - key: The public key.
-///   - padding: How the signature was made of the digest.
+///   - padding: The padding.
 ///   - signedData: The digest.
-///   - signedDataLen: A count of bytes.
+///   - signedDataLen: The number of bytes in the digest.
 ///   - sig: The signature.
-///   - sigLen: A count of bytes.
-/// - Returns: `errSSLCrypto` if the signature is not that of the digest, `errSecParam` if the key does not do this.
+///   - sigLen: The number of bytes in the signature.
+/// - Returns: `errSecSuccess`; `errSSLCrypto` if the signature does not match, `errSecParam` if the key does not
+///   support the padding.
 public func SecKeyRawVerify(
   _ key: SecKey, _ padding: SecPadding, _ signedData: UnsafePointer<UInt8>, _ signedDataLen: Int,
   _ sig: UnsafePointer<UInt8>, _ sigLen: Int
@@ -71,16 +73,17 @@ public func SecKeyRawVerify(
   }
 }
 
-/// Encrypts bytes with a public RSA key. Deprecated by Apple since iOS 15.
+/// Encrypts data with a public RSA key. Deprecated by Apple since iOS 15.
 ///
 /// - Parameters:
 ///   - key: The public key.
 ///   - padding: No padding, PKCS#1 or OAEP.
-///   - plainText: The bytes.
-///   - plainTextLen: A count of bytes.
-///   - cipherText: Receives the encrypted bytes.
-///   - cipherTextLen: The room at `cipherText`; receives the length.
-/// - Returns: `errSecParam` if the key does not do this, the bytes are too many or there is too little room.
+///   - plainText: The data.
+///   - plainTextLen: The number of bytes in the data.
+///   - cipherText: Receives the encrypted data.
+///   - cipherTextLen: The size of `cipherText`; receives the length.
+/// - Returns: `errSecSuccess`; `errSecParam` if the key does not support the padding, there is too much data or
+///   `cipherText` is too small.
 public func SecKeyEncrypt(
   _ key: SecKey, _ padding: SecPadding, _ plainText: UnsafePointer<UInt8>, _ plainTextLen: Int,
   _ cipherText: UnsafeMutablePointer<UInt8>, _ cipherTextLen: UnsafeMutablePointer<Int>
@@ -91,16 +94,17 @@ public func SecKeyEncrypt(
   }
 }
 
-/// Decrypts bytes with a private RSA key. Deprecated by Apple since iOS 15.
+/// Decrypts data with a private RSA key. Deprecated by Apple since iOS 15.
 ///
 /// - Parameters:
 ///   - key: The private key.
-///   - padding: No padding, PKCS#1 or OAEP. Without padding, zeros at the beginning are left out.
-///   - cipherText: The encrypted bytes.
-///   - cipherTextLen: A count of bytes.
-///   - plainText: Receives the bytes.
-///   - plainTextLen: The room at `plainText`; receives the length.
-/// - Returns: `errSecParam` if the key does not do this, the bytes were not encrypted so or there is too little room.
+///   - padding: No padding, PKCS#1 or OAEP. Without padding, leading zeros are removed.
+///   - cipherText: The encrypted data.
+///   - cipherTextLen: The number of bytes in the encrypted data.
+///   - plainText: Receives the data.
+///   - plainTextLen: The size of `plainText`; receives the length.
+/// - Returns: `errSecSuccess`; `errSecParam` if the key does not support the padding, the data was not encrypted with
+///   it or `plainText` is too small.
 public func SecKeyDecrypt(
   _ key: SecKey, _ padding: SecPadding, _ cipherText: UnsafePointer<UInt8>, _ cipherTextLen: Int,
   _ plainText: UnsafeMutablePointer<UInt8>, _ plainTextLen: UnsafeMutablePointer<Int>
@@ -128,7 +132,8 @@ extension SecKey {
     }
   }
 
-  /// Any padding but `sigRaw` means DER; PKCS#1 with the length of a digest also names that digest.
+  /// Returns the algorithm for a curve. Any padding except `sigRaw` means DER, and PKCS#1 also determines the digest by
+  /// its length.
   private static func curveAlgorithm(_ padding: SecPadding, _ byteCount: Int) -> SecKeyAlgorithm {
     guard padding != .sigRaw else { return .ecdsaSignatureRFC4754 }
     return switch (padding, byteCount) {
@@ -152,14 +157,14 @@ extension SecKey {
   }
 }
 
-/// The status of Secure Transport for a signature of something else.
+/// The status of Secure Transport for a signature that does not match.
 public let errSSLCrypto: OSStatus = -9809
 
 private func data(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CFData {
   NSData(data: Data(UnsafeBufferPointer(start: bytes, count: max(count, 0))))
 }
 
-/// The status of a call that gives an error instead of a value.
+/// Returns the status of a call that reports an error.
 ///
 /// Source: Apple `SecKey.m` (`SecKeyPerformLegacyOperation`).
 private func status(_ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Bool?) -> OSStatus {
@@ -169,7 +174,7 @@ private func status(_ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Bool?
   return code == errSecVerifyFailed ? errSSLCrypto : code
 }
 
-/// Copies what a call gives to memory of a caller.
+/// Copies the result of a call to the caller's memory, and returns the status.
 private func fill(
   _ target: UnsafeMutablePointer<UInt8>, _ room: UnsafeMutablePointer<Int>,
   _ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Data?

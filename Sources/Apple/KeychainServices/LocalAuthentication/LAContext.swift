@@ -3,9 +3,9 @@ public import Foundation
 import KeychainFormats
 import VirtualDevice
 
-/// A dialog with the person at the device, who answers as `KeychainClient.authenticationOutcome` says.
+/// An authentication dialog of the device's user, who reacts according to `KeychainClient.authenticationOutcome`.
 ///
-/// A person who was authenticated once by a context is not asked again by the keychain calls that it goes along with.
+/// Once the user was authenticated by a context, keychain calls with it do not ask again.
 open class LAContext: @unchecked Sendable {
   private struct State {
     var isInteractionForbidden = false
@@ -21,54 +21,54 @@ open class LAContext: @unchecked Sendable {
   private let state = Locked(State())
   private let client: KeychainClient?
 
-  /// A dialog on the device that `DefaultKeychain` names now.
+  /// Creates a context for the current device of `DefaultKeychain`.
   public init() { client = try? DefaultKeychain.client() }
 
-  /// Whether keychain calls with this context fail instead of asking.
+  /// Whether keychain calls with this context fail if they require authentication.
   open var interactionNotAllowed: Bool {
     get { state.withLock(\.isInteractionForbidden) }
     set { state.withLock { $0.isInteractionForbidden = newValue } }
   }
 
-  /// The sentence that a dialog shows, unless the query has one.
+  /// The text of dialogs, unless the query has one.
   open var localizedReason: String {
     get { state.withLock(\.localizedReason) }
     set { state.withLock { $0.localizedReason = newValue } }
   }
 
-  /// The title of the button for another way than biometry. Kept, but of no effect here.
+  /// The title of the button for an alternative to biometry. Stored without effect.
   open var localizedFallbackTitle: String? {
     get { state.withLock(\.localizedFallbackTitle) }
     set { state.withLock { $0.localizedFallbackTitle = newValue } }
   }
 
-  /// The title of the button that dismisses the dialog. Kept, but of no effect here.
+  /// The title of the button that dismisses the dialog. Stored without effect.
   open var localizedCancelTitle: String? {
     get { state.withLock(\.localizedCancelTitle) }
     set { state.withLock { $0.localizedCancelTitle = newValue } }
   }
 
-  /// Seconds. Kept, but of no effect here: every new context asks.
+  /// A duration in seconds. Stored without effect, because every new context asks.
   open var touchIDAuthenticationAllowableReuseDuration: TimeInterval {
     get { state.withLock(\.reuseDuration) }
     set { state.withLock { $0.reuseDuration = newValue } }
   }
 
-  /// Virtual devices look like a phone with a face sensor.
+  /// The sensor of virtual devices, which is a face sensor.
   open var biometryType: LABiometryType { .faceID }
 
-  /// Whether the person could be asked. Both policies need a passcode, as on a phone.
+  /// Returns whether the user can be asked. Both policies require a passcode, as on an iPhone.
   open func canEvaluatePolicy(_ policy: LAPolicy, error: UnsafeMutablePointer<NSError?>?) -> Bool {
     guard let obstacle else { return true }
     error?.pointee = LAError(obstacle).cocoaError
     return false
   }
 
-  /// Asks the person.
+  /// Authenticates the user.
   ///
   /// - Parameters:
-  ///   - policy: Biometry, or biometry and the passcode; the person answers both alike.
-  ///   - localizedReason: The sentence that the dialog shows.
+  ///   - policy: Biometry with or without the passcode. The user's reaction is the same.
+  ///   - localizedReason: The text of the dialog.
   ///   - reply: Called once, on another thread, or on the caller's if no thread can be started.
   open func evaluatePolicy(
     _ policy: LAPolicy, localizedReason: String, reply: @escaping @Sendable (Bool, (any Error)?) -> Void
@@ -77,22 +77,23 @@ open class LAContext: @unchecked Sendable {
     SecureThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
   }
 
-  /// Asks the person.
+  /// Authenticates the user.
   ///
-  /// - Returns: Always true.
-  /// - Throws: `LAError`.
+  /// - Returns: `true`.
+  /// - Throws: `LAError` if the user was not authenticated.
   @discardableResult
   open func evaluatePolicy(_ policy: LAPolicy, localizedReason: String) async throws -> Bool {
     if let failure = evaluate(localizedReason) { throw LAError(failure) }
     return true
   }
 
-  /// Asks the person for what an access control wants of them before the operation.
+  /// Requests the authentication that an access control requires for an operation.
   ///
   /// - Parameters:
-  ///   - accessControl: Where it leaves the operation free, nobody is asked; where it allows it to nobody, that fails.
-  ///   - operation: What is to be done with the item or key.
-  ///   - localizedReason: The sentence that the dialog shows.
+  ///   - accessControl: The access control. If it requires nothing, the user is not asked. If it forbids the operation,
+  ///     the authentication fails.
+  ///   - operation: The operation.
+  ///   - localizedReason: The text of the dialog.
   ///   - reply: Called once, on another thread, or on the caller's if no thread can be started.
   open func evaluateAccessControl(
     _ accessControl: SecAccessControl, operation: LAAccessControlOperation, localizedReason: String,
@@ -106,7 +107,7 @@ open class LAContext: @unchecked Sendable {
     SecureThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
   }
 
-  /// Brings a password for items made with `.applicationPassword`; `nil` takes it away.
+  /// Sets the password for items with `.applicationPassword`, or removes it if it is `nil`.
   @discardableResult
   open func setCredential(_ credential: Data?, type: LACredentialType) -> Bool {
     state.withLock { state in
@@ -116,12 +117,12 @@ open class LAContext: @unchecked Sendable {
     }
   }
 
-  /// Returns whether a password was brought along.
+  /// Returns whether a password is set.
   open func isCredentialSet(_ type: LACredentialType) -> Bool {
     state.withLock { $0.applicationPassword != nil }
   }
 
-  /// Ends the context: what the person answered no longer counts, and nobody is asked again.
+  /// Invalidates the context. Earlier authentication no longer counts, and the user is not asked again.
   open func invalidate() {
     state.withLock { state in
       state.isInvalid = true
@@ -136,7 +137,9 @@ open class LAContext: @unchecked Sendable {
     return nil
   }
 
-  /// - Returns: How it failed; `nil` if the person was authenticated.
+  /// Asks the user.
+  ///
+  /// - Returns: The failure, or `nil` if the user was authenticated.
   private func evaluate(_ reason: String) -> LAError.Code? {
     if let obstacle { return obstacle }
     if interactionNotAllowed { return .notInteractive }
@@ -151,7 +154,7 @@ open class LAContext: @unchecked Sendable {
     }
   }
 
-  /// What keychain calls take from the context.
+  /// The context in the form of keychain calls.
   var keychainContext: AuthenticationContext {
     state.withLock { state in
       AuthenticationContext(
@@ -162,7 +165,7 @@ open class LAContext: @unchecked Sendable {
   }
 }
 
-/// Two contexts are equal where they are one object.
+/// Contexts are equal if they are the same object.
 extension LAContext: Hashable {
   public static func == (left: LAContext, right: LAContext) -> Bool { left === right }
 

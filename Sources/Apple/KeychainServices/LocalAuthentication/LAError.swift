@@ -5,19 +5,20 @@ public import Foundation
 /// The domain of `LAError`.
 public let LAErrorDomain = "com.apple.LocalAuthentication"
 
-/// How an authentication ended that did not succeed. Source: Apple `LAError.h`.
+/// A failed authentication. Source: Apple `LAError.h`.
 public struct LAError: Error, Hashable, CustomNSError {
-  /// How it ended. Virtual devices give the first two, `passcodeNotSet`, `invalidContext` and `notInteractive`.
+  /// The reason for the failure. Virtual devices report the first two, `passcodeNotSet`, `invalidContext` and
+  /// `notInteractive`.
   public enum Code: Int, Sendable, CaseIterable {
-    /// The person showed a wrong finger, face or passcode.
+    /// The user presented a wrong finger, face or passcode.
     case authenticationFailed = -1
-    /// The person dismissed the dialog.
+    /// The user dismissed the dialog.
     case userCancel = -2
-    /// The person chose another way than biometry.
+    /// The user chose an alternative to biometry.
     case userFallback = -3
     /// The system ended the dialog.
     case systemCancel = -4
-    /// The device has no passcode, which both policies need.
+    /// The device has no passcode, which both policies require.
     case passcodeNotSet = -5
     /// The device has no sensor.
     case biometryNotAvailable = -6
@@ -27,59 +28,57 @@ public struct LAError: Error, Hashable, CustomNSError {
     case biometryLockout = -8
     /// The app ended the dialog.
     case appCancel = -9
-    /// `invalidate()` was called before.
+    /// The context is invalid.
     case invalidContext = -10
-    /// A dialog was needed and not allowed.
+    /// A dialog was required but not allowed.
     case notInteractive = -1004
   }
 
   /// The domain of the error as an `NSError`.
   public static var errorDomain: String { LAErrorDomain }
-  /// The code of a wrong finger, face or passcode.
+  /// The code for a wrong finger, face or passcode.
   public static let authenticationFailed = Code.authenticationFailed
-  /// The code of a person who dismissed the dialog.
+  /// The code for a dialog that the user dismissed.
   public static let userCancel = Code.userCancel
-  /// The code of a person who chose another way.
+  /// The code for an alternative to biometry.
   public static let userFallback = Code.userFallback
-  /// The code of a dialog that the system ended.
+  /// The code for a dialog that the system ended.
   public static let systemCancel = Code.systemCancel
-  /// The code of a device without a passcode.
+  /// The code for a device without a passcode.
   public static let passcodeNotSet = Code.passcodeNotSet
-  /// The code of a device without a sensor.
+  /// The code for a device without a sensor.
   public static let biometryNotAvailable = Code.biometryNotAvailable
-  /// The code of a device on which nothing is enrolled.
+  /// The code for a device without enrolled biometry.
   public static let biometryNotEnrolled = Code.biometryNotEnrolled
-  /// The code of too many wrong attempts.
+  /// The code for too many wrong attempts.
   public static let biometryLockout = Code.biometryLockout
-  /// The code of a dialog that the app ended.
+  /// The code for a dialog that the app ended.
   public static let appCancel = Code.appCancel
-  /// The code of a context that was ended before.
+  /// The code for an invalid context.
   public static let invalidContext = Code.invalidContext
-  /// The code of a dialog that was not allowed.
+  /// The code for a dialog that was not allowed.
   public static let notInteractive = Code.notInteractive
 
-  /// How the authentication ended.
+  /// The reason for the failure.
   public let code: Code
 
-  /// Creates an error of a code.
+  /// Creates an error.
   public init(_ code: Code) { self.code = code }
 
-  /// Reads an error that the Objective-C calls give.
-  ///
-  /// - Returns: `nil` for an error of another domain, and for a code that is not one of `Code`.
+  /// Creates an error from that of an Objective-C call; `nil` if it has another domain or an unknown code.
   public init?(_nsError error: NSError) {
     guard error.domain == LAErrorDomain, let code = Code(rawValue: error.code) else { return nil }
     self.init(code)
   }
 
-  /// The number of the code, as an `NSError` has it.
+  /// The code as a number.
   public var errorCode: Int { code.rawValue }
 
-  /// As the Objective-C calls give it.
+  /// The error in the form of Objective-C calls.
   var cocoaError: NSError { NSError(domain: LAErrorDomain, code: code.rawValue) }
 }
 
-/// Makes `error as? LAError` read an `NSError`, as on Apple's systems.
+/// Allows `error as? LAError` for an `NSError`, as on Apple's systems.
 extension LAError: _ObjectiveCBridgeable {
   public func _bridgeToObjectiveC() -> NSError { cocoaError }
 

@@ -1,6 +1,6 @@
 import VirtualDevice
 
-/// What a person is asked for. Source: Apple `LAContext.h`.
+/// An authentication policy. Source: Apple `LAContext.h`.
 public enum LAPolicy: Int, Sendable, CaseIterable {
   /// Biometry alone.
   case deviceOwnerAuthenticationWithBiometrics = 1
@@ -8,7 +8,7 @@ public enum LAPolicy: Int, Sendable, CaseIterable {
   case deviceOwnerAuthentication = 2
 }
 
-/// The sensor of a device; a virtual one says `faceID`.
+/// The sensor of a device. Virtual devices have `faceID`.
 public enum LABiometryType: Int, Sendable {
   /// There is none.
   case none
@@ -18,28 +18,28 @@ public enum LABiometryType: Int, Sendable {
   case faceID
 }
 
-/// What an app can bring along in the place of a dialog.
+/// A credential that an app can provide instead of a dialog.
 public enum LACredentialType: Int, Sendable {
-  /// The password of items made with `.applicationPassword`.
+  /// The password for items with `.applicationPassword`.
   case applicationPassword = 0
 }
 
-/// What is to be done with an item or a key that an access control guards. Source: Apple `LAContext.h`.
+/// An operation with an item or key that has an access control. Source: Apple `LAContext.h`.
 public enum LAAccessControlOperation: Int, Sendable, CaseIterable {
-  /// An item is made.
+  /// Creating an item.
   case createItem = 0
-  /// An item is read.
+  /// Reading an item.
   case useItem
-  /// A key is made.
+  /// Creating a key.
   case createKey
-  /// A key signs.
+  /// Signing with a key.
   case useKeySign
-  /// A key decrypts.
+  /// Decrypting with a key.
   case useKeyDecrypt
-  /// A key agrees on a secret.
+  /// Exchanging a secret with a key.
   case useKeyKeyExchange
 
-  /// The entry of an access control that decides.
+  /// The operation whose constraints apply.
   var accessOperation: AccessOperation {
     switch self {
     case .createItem, .createKey: .encrypt

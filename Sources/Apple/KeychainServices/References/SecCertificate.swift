@@ -21,29 +21,30 @@ extension SecCertificate: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(der) }
 }
 
-/// Reads a certificate.
+/// Creates a certificate.
 ///
 /// - Parameters:
 ///   - allocator: Not used.
-///   - data: DER.
-/// - Returns: `nil` if the data is not a certificate.
+///   - data: The certificate in DER.
+/// - Returns: The certificate, or `nil` if the data is not one.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
   guard let facts = try? CertificateAttributes(der: Array(Data(referencing: data))) else { return nil }
   return SecCertificate(KeychainItem(facts))
 }
 
-/// The certificate in DER.
+/// Returns the certificate in DER.
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(data: Data(certificate.der)) }
 
-/// What a person knows the certificate by: its common name, or what else comes first in its subject.
+/// Returns a short name of the certificate for users: its common name, or the first other part of its subject.
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
   guard let facts = try? CertificateAttributes(der: certificate.der) else { return nil }
   return facts.subjectSummary.map { NSString(string: $0) }
 }
 
-/// Gives the certificate's common name.
+/// Copies the certificate's common name.
 ///
-/// - Returns: `errSecSuccess`, also where it has none and `commonName` receives `nil`.
+/// - Returns: `errSecSuccess`, even if there is none and `commonName` receives `nil`; `errSecDecode` if the certificate
+///   cannot be read.
 @discardableResult
 public func SecCertificateCopyCommonName(
   _ certificate: SecCertificate, _ commonName: UnsafeMutablePointer<CFString?>
@@ -53,9 +54,10 @@ public func SecCertificateCopyCommonName(
   return errSecSuccess
 }
 
-/// Gives the e-mail addresses of the certificate's subject and of its alternative names.
+/// Copies the e-mail addresses of the certificate's subject and alternative names.
 ///
-/// - Returns: `errSecSuccess`, also where it has none and `emailAddresses` receives an empty array.
+/// - Returns: `errSecSuccess`, even if there is none and `emailAddresses` receives an empty array; `errSecDecode` if
+///   the certificate cannot be read.
 @discardableResult
 public func SecCertificateCopyEmailAddresses(
   _ certificate: SecCertificate, _ emailAddresses: UnsafeMutablePointer<CFArray?>
@@ -65,30 +67,32 @@ public func SecCertificateCopyEmailAddresses(
   return errSecSuccess
 }
 
-/// Returns the issuer's name in DER, normalized as keychains compare it.
+/// Returns the issuer's name in DER, normalized for comparisons.
 ///
 /// Source: Apple `SecCertificate.c` (`SecCertificateCopyNormalizedIssuerSequence`).
+///
 /// - Returns: `nil` if the certificate cannot be read.
 public func SecCertificateCopyNormalizedIssuerSequence(_ certificate: SecCertificate) -> CFData? {
   (try? CertificateAttributes(der: certificate.der)).map { NSData(data: Data($0.issuerSequence)) }
 }
 
-/// Returns the subject's name in DER, normalized as keychains compare it.
+/// Returns the subject's name in DER, normalized for comparisons.
 ///
 /// Source: Apple `SecCertificate.c` (`SecCertificateCopyNormalizedSubjectSequence`).
+///
 /// - Returns: `nil` if the certificate cannot be read.
 public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertificate) -> CFData? {
   (try? CertificateAttributes(der: certificate.der)).map { NSData(data: Data($0.subjectSequence)) }
 }
 
-/// The serial number's bytes, as in the certificate.
+/// Returns the bytes of the serial number.
 public func SecCertificateCopySerialNumberData(
   _ certificate: SecCertificate, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
   certificate.item[.serialNumber]?.dataValue.map { NSData(data: Data($0)) }
 }
 
-/// The certificate's public key; `nil` for one that keychains don't store, such as Ed25519.
+/// Returns the certificate's public key; `nil` if keychains do not support its type, such as Ed25519.
 public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
   guard let facts = try? CertificateAttributes(der: certificate.der), let key = try? facts.publicKeyMaterial else {
     return nil
@@ -96,7 +100,7 @@ public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
   return SecKey(KeychainItem(key))
 }
 
-/// Returns the number that `CFGetTypeID` gives for a certificate.
+/// Returns the type identifier of certificates, as `CFGetTypeID` does.
 public func SecCertificateGetTypeID() -> CFTypeID { CoreFoundationType.certificate.rawValue }
 
 extension SecCertificate: SecurityObject {

@@ -25,21 +25,23 @@ extension SecIdentity: Hashable {
   public func hash(into hasher: inout Hasher) { SecCertificate(certificate).hash(into: &hasher) }
 }
 
-/// Joins a certificate and a private key.
+/// Creates an identity.
 ///
 /// - Parameters:
 ///   - allocator: Not used.
 ///   - certificate: The certificate.
-///   - privateKey: The key of the certificate's public key; whether it is that is not checked, as on Apple's systems.
+///   - privateKey: The key of the certificate. Whether it belongs to the certificate is not checked, as on Apple's
+///     systems.
+/// - Returns: The identity.
 public func SecIdentityCreate(
   _ allocator: CFAllocator?, _ certificate: SecCertificate, _ privateKey: SecKey
 ) -> SecIdentity? {
   SecIdentity(certificate: certificate.item, key: privateKey.item)
 }
 
-/// Gives the certificate of an identity.
+/// Copies the certificate of an identity.
 ///
-/// - Returns: Always `errSecSuccess`.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecIdentityCopyCertificate(
   _ identity: SecIdentity, _ certificate: UnsafeMutablePointer<SecCertificate?>
@@ -48,9 +50,9 @@ public func SecIdentityCopyCertificate(
   return errSecSuccess
 }
 
-/// Gives the private key of an identity.
+/// Copies the private key of an identity.
 ///
-/// - Returns: Always `errSecSuccess`.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecIdentityCopyPrivateKey(
   _ identity: SecIdentity, _ privateKey: UnsafeMutablePointer<SecKey?>
@@ -59,7 +61,7 @@ public func SecIdentityCopyPrivateKey(
   return errSecSuccess
 }
 
-/// Returns the number that `CFGetTypeID` gives for an identity.
+/// Returns the type identifier of identities, as `CFGetTypeID` does.
 public func SecIdentityGetTypeID() -> CFTypeID { CoreFoundationType.identity.rawValue }
 
 extension SecIdentity: SecurityObject {

@@ -3,7 +3,7 @@ import KeychainFormats
 import VirtualDevice
 
 extension SecItemReference {
-  /// What a caller holds in its hand.
+  /// The object of the Security framework.
   var object: AnyObject {
     switch self {
     case .certificate(let item): SecCertificate(item)

@@ -24,10 +24,10 @@ public final class SecKey: Sendable {
     item[.keyClass]?.integerValue.flatMap(KeyMaterial.Role.init(rawValue:))
   }
 
-  /// The key as its bytes tell it.
+  /// Returns the key's material.
   ///
-  /// - Throws: `.parameter` for a key without bytes, or of a kind that has no external form; `.unimplemented` for one that
-  ///   its chip keeps.
+  /// - Throws: `.parameter` for a key without bytes, or of a type without an external representation; `.unimplemented`
+  ///   for a key in the Secure Enclave.
   func material() throws(SecItemError) -> KeyMaterial {
     guard tokenValue == nil else { throw SecItemError(.unimplemented, "the key cannot leave its chip") }
     guard let secret = item.secret, let keyType, let role else {
@@ -46,13 +46,13 @@ extension SecKey: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(item[.applicationLabel]) }
 }
 
-/// Reads a key.
+/// Creates a key from its external representation.
 ///
 /// - Parameters:
-///   - keyData: PKCS#1 of an RSA key; 04‖X‖Y of a public key on a curve, followed by K for a private one.
-///   - attributes: At least `kSecAttrKeyType` and `kSecAttrKeyClass`.
-///   - error: Receives `errSecParam` where the data is no such key.
-/// - Returns: `nil` if there is an error.
+///   - keyData: PKCS#1 for RSA; 04‖X‖Y for a public key on a curve, followed by K for a private one.
+///   - attributes: The attributes, at least `kSecAttrKeyType` and `kSecAttrKeyClass`.
+///   - error: Receives `errSecParam` if the data is not such a key.
+/// - Returns: The key, or `nil` if there is an error.
 public func SecKeyCreateWithData(
   _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
@@ -69,8 +69,9 @@ public func SecKeyCreateWithData(
   }
 }
 
-/// The key's bytes, in the form that `SecKeyCreateWithData` reads; `errSecUnimplemented` for a private key in the Secure
-/// Enclave.
+/// Returns the key's external representation, as for `SecKeyCreateWithData`.
+///
+/// - Returns: `nil` with the error `errSecUnimplemented` for a private key in the Secure Enclave.
 public func SecKeyCopyExternalRepresentation(
   _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
@@ -79,9 +80,9 @@ public func SecKeyCopyExternalRepresentation(
   }
 }
 
-/// Returns what the key is and what it may be used for, and its bytes unless a chip keeps them.
+/// Returns the key's attributes, and its bytes unless it is in the Secure Enclave.
 ///
-/// Key class and type are text, as the constants for them are.
+/// Key class and type are text, like their constants.
 ///
 /// Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`), `SecCTKKey.m` (`SecCTKKeyCopyAttributes`).
 public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
@@ -96,7 +97,7 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
   return SecItemValue.dictionary(attributes).object as? NSDictionary
 }
 
-/// The public key of a private one; a public key itself.
+/// Returns the public key of a private key, or a public key itself.
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
   guard key.role == .privateKey else { return key }
   if let shown = try? key.publicOnToken { return SecKey(KeychainItem(shown)) }
@@ -104,16 +105,16 @@ public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
   return SecKey(KeychainItem(role))
 }
 
-/// The key's size in bytes.
+/// Returns the key's size in bytes.
 public func SecKeyGetBlockSize(_ key: SecKey) -> Int {
   let bits = key.item[.keySizeInBits]?.integerValue.flatMap { Int(exactly: $0) } ?? 0
   return bits / 8 + (bits % 8 == 0 ? 0 : 1)
 }
 
-/// Returns the number that `CFGetTypeID` gives for a key.
+/// Returns the type identifier of keys, as `CFGetTypeID` does.
 public func SecKeyGetTypeID() -> CFTypeID { CoreFoundationType.key.rawValue }
 
-/// Gives an error to whoever asks for it.
+/// Runs the closure and stores its error, if the caller wants it.
 func reporting<Value>(
   to target: UnsafeMutablePointer<Unmanaged<CFError>?>?, _ body: () throws(SecItemError) -> Value
 ) -> Value? {
@@ -138,10 +139,10 @@ extension KeyMaterial {
 }
 
 extension SecItemValue {
-  /// A number, also where it comes as text, as the constants of key types and classes do.
+  /// The number, which may be given as text, as in the constants of key types and classes.
   var cssmNumber: Int64? { numberValue ?? stringValue.flatMap { Int64($0) } }
 
-  /// - Returns: `nil` for a value that a caller is not shown.
+  /// Creates a value for callers; `nil` if they never receive the value.
   fileprivate init?(attribute value: PropertyValue) {
     switch value {
     case .string(let text): self = .string(text)
@@ -161,10 +162,10 @@ extension SecKey: SecurityObject {
 
 /// Private keys in the Secure Enclave of the virtual device.
 extension SecKey {
-  /// What the token keeps of the key; `nil` for a key whose bytes are its own.
+  /// The value on the token, or `nil` if the key is not on a token.
   var tokenValue: TokenValue? { role == .privateKey ? TokenValue(of: item) : nil }
 
-  /// The public key that the token shows; `nil` for a key whose bytes are its own.
+  /// The public key from the token, or `nil` if the key is not on a token.
   var publicOnToken: KeyMaterial? {
     get throws(SecItemError) {
       guard let tokenValue else { return nil }
@@ -175,11 +176,11 @@ extension SecKey {
     }
   }
 
-  /// A new key in the chip of the device that calls go to.
+  /// Creates a key in the Secure Enclave of the current device.
   ///
   /// - Parameters:
-  ///   - protection: The class whose key has to be in memory where it is used.
-  ///   - accessControl: What the person is asked for before; `nil` for nothing.
+  ///   - protection: The class whose key must be in memory to use the private key.
+  ///   - accessControl: The required authentication, or `nil` if there is none.
   static func inSecureEnclave(
     protection: ProtectionClass, accessControl: AccessControl?
   ) throws(SecItemError) -> SecKey {

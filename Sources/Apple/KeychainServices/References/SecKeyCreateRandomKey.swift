@@ -6,17 +6,17 @@ import KeychainCrypto
 import KeychainFormats
 import VirtualDevice
 
-/// Makes a key pair, and stores its halves where they are to be permanent.
+/// Creates a key pair, and stores its keys if they are permanent.
 ///
 /// - Parameters:
-///   - parameters: `kSecAttrKeyType` (RSA or EC) and `kSecAttrKeySizeInBits`; attributes of both halves beside them, of
-///     one half under `kSecPrivateKeyAttrs` and `kSecPublicKeyAttrs`. A half with `kSecAttrIsPermanent` is added to the
-///     keychain with its attributes, such as `kSecAttrApplicationTag` and `kSecAttrAccessControl`.
-///     With `kSecAttrTokenID` of the Secure Enclave, on P-256 alone, the private key is wrapped by the virtual device's chip:
-///     it signs, agrees and decrypts there and on no other device, and is not given out.
-///   - error: Receives `errSecParam` for a type or size that is not made, `errSecUnimplemented` for another token, and what
-///     `SecItemAdd` ends with.
-/// - Returns: The private key, `nil` if there is an error.
+///   - parameters: `kSecAttrKeyType` (RSA or EC), `kSecAttrKeySizeInBits`, attributes of both keys, and attributes of
+///     one key in `kSecPrivateKeyAttrs` and `kSecPublicKeyAttrs`. A key with `kSecAttrIsPermanent` is added to the
+///     keychain with its attributes, such as `kSecAttrApplicationTag` and `kSecAttrAccessControl`. With
+///     `kSecAttrTokenID` of the Secure Enclave, only for P-256, the private key is wrapped by the virtual device. It
+///     can be used only on this device and cannot be exported.
+///   - error: Receives `errSecParam` for an unsupported type or size, `errSecUnimplemented` for another token, and the
+///     statuses of `SecItemAdd`.
+/// - Returns: The private key, or `nil` if there is an error.
 public func SecKeyCreateRandomKey(
   _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
@@ -30,13 +30,13 @@ public func SecKeyCreateRandomKey(
   }
 }
 
-/// Makes a key pair and gives both halves, stored where they are to be permanent. Deprecated by Apple since iOS 15.
+/// Creates a key pair and stores its keys if they are permanent. Deprecated by Apple since iOS 15.
 ///
 /// - Parameters:
-///   - parameters: As for `SecKeyCreateRandomKey`.
+///   - parameters: The parameters, as for `SecKeyCreateRandomKey`.
 ///   - publicKey: Receives the public key.
 ///   - privateKey: Receives the private key.
-/// - Returns: `errSecSuccess`, or what the error of `SecKeyCreateRandomKey` would be; then neither is touched.
+/// - Returns: `errSecSuccess`, or the error code of `SecKeyCreateRandomKey`. Neither key is set then.
 public func SecKeyGeneratePair(
   _ parameters: CFDictionary, _ publicKey: UnsafeMutablePointer<SecKey?>?,
   _ privateKey: UnsafeMutablePointer<SecKey?>?
@@ -51,11 +51,11 @@ public func SecKeyGeneratePair(
   return errSecSuccess
 }
 
-/// What a caller asks of a new pair of keys.
+/// The parameters of a new key pair.
 private struct KeyRequest {
   let query: SecItemQuery
 
-  /// The private key.
+  /// Creates the private key.
   func makeKey() throws(SecItemError) -> KeyMaterial {
     guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
       let size = query[kSecAttrKeySizeInBits as String]?.cssmNumber.flatMap({ Int(exactly: $0) })
@@ -76,7 +76,7 @@ private struct KeyRequest {
     }
   }
 
-  /// The private key in the Secure Enclave, stored where it is to be permanent, as is its public half.
+  /// Creates the private key in the Secure Enclave, and stores both keys if they are permanent.
   func makeEnclaveKey() throws(SecItemError) -> SecKey {
     guard query[kSecAttrTokenID as String] == .string(kSecAttrTokenIDSecureEnclave as String) else {
       throw SecItemError(.unimplemented, "a virtual device has no token other than its Secure Enclave")
@@ -100,7 +100,7 @@ private struct KeyRequest {
     return key
   }
 
-  /// What is said of a half: of both, and of itself.
+  /// Returns the attributes of a key: the common ones and its own.
   private func attributes(_ ownAttributes: CFString) -> SecItemQuery {
     var attributes = query
     for half in [kSecPrivateKeyAttrs, kSecPublicKeyAttrs] { attributes[half as String] = nil }
@@ -108,7 +108,7 @@ private struct KeyRequest {
     return attributes
   }
 
-  /// Adds a half where it is to be permanent.
+  /// Stores a key if it is permanent.
   func store(_ key: KeyMaterial, with ownAttributes: CFString) throws(SecItemError) {
     try store(KeychainItem(key), with: ownAttributes) { _ in }
   }

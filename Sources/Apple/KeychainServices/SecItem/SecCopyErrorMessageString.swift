@@ -4,12 +4,12 @@ import Basics
 public import Foundation
 import VirtualDevice
 
-/// What a status means, as a sentence.
+/// Returns the meaning of a status as a sentence.
 ///
 /// - Parameters:
-///   - status: What a call gave back.
+///   - status: The result of a call.
 ///   - reserved: `nil`, as on Apple's systems.
-/// - Returns: This project's sentence for each status of Apple's `SecBase.h`; the number where it is none of them.
+/// - Returns: This project's sentence for each status of Apple's `SecBase.h`, or a sentence with the number for others.
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
   let sentence = SecItemStatus(rawValue: status)?.sentence ?? StatusSentences.sentence(of: status)
   return NSString(string: sentence ?? "The status \(status) is not a keychain status.")

@@ -3,30 +3,32 @@
 public import Foundation
 import VirtualDevice
 
-// Apple's four calls. Each acts as the app, and on the device, that `DefaultKeychain` names at the moment of the call.
+// Apple's four keychain calls. Each uses the app and the device that `DefaultKeychain` has at the time of the call.
 // Source of the signatures: Apple `SecItem.h`.
 
-/// Adds an item, or several.
+/// Adds one or several items.
 ///
 /// - Parameters:
-///   - attributes: The class, the attributes, the secret, and what is wanted back.
-///   - result: Receives what is wanted back; may be `nil`.
+///   - attributes: The class, the attributes, the secret, and the return keys.
+///   - result: Receives the requested values; may be `nil`.
+/// - Returns: The status.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   answer(result) { (client) throws(SecItemError) in try client.add(SecItemQuery(attributes)) }
 }
 
-/// Finds items.
+/// Searches for items.
 ///
 /// - Parameters:
-///   - query: Apple's keys with their values.
-///   - result: Receives the item, or an array where `kSecMatchLimit` allows several.
+///   - query: The query.
+///   - result: Receives the item, or an array if `kSecMatchLimit` allows several.
+/// - Returns: The status.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   answer(result) { (client) throws(SecItemError) in try client.copyMatching(SecItemQuery(query)) }
 }
 
-/// Changes all items that match.
+/// Updates all matching items.
 @discardableResult
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
   answer(nil) { (client) throws(SecItemError) in
@@ -44,7 +46,7 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
   }
 }
 
-/// Runs a call for the current client, and turns its end into a status.
+/// Runs a call for the current client and returns its status.
 private func answer(
   _ result: UnsafeMutablePointer<CFTypeRef?>?, _ call: (KeychainClient) throws(SecItemError) -> SecItemValue?
 ) -> OSStatus {

@@ -4,12 +4,12 @@ import KeychainFormats
 import VirtualDevice
 
 extension SecItemValue {
-  /// The most levels of arrays and dictionaries in a query; the calls themselves take one.
+  /// The largest depth of arrays and dictionaries in a query. The calls themselves need one level.
   static let maximumQueryDepth = 8
 
-  /// What a value of a query dictionary is to the keychain.
+  /// Converts a value in a query dictionary.
   ///
-  /// - Throws: `.parameter` for an object that no key takes.
+  /// - Throws: `.parameter` for an object that cannot be a value.
   init(_ object: AnyObject, depth: Int = maximumQueryDepth) throws(SecItemError) {
     switch object {
     case let string as NSString: self = .string(String(describing: string))
@@ -45,7 +45,7 @@ extension SecItemValue {
     }
   }
 
-  /// The value as a caller receives it.
+  /// The value as an object for callers.
   var object: AnyObject {
     switch self {
     case .null: NSNull()
@@ -67,15 +67,15 @@ extension SecItemValue {
 }
 
 extension SecItemQuery {
-  /// A query dictionary with Apple's keys.
+  /// Converts a query dictionary with Apple's keys.
   ///
-  /// - Throws: `.parameter` for a key that is not text and for a value that no key takes.
+  /// - Throws: `.parameter` for a key that is not text, and for an object that cannot be a value.
   init(_ dictionary: NSDictionary, depth: Int = SecItemValue.maximumQueryDepth) throws(SecItemError) {
     self.init()
     for key in dictionary.allKeys {
       guard let name = key as? String else { throw SecItemError(.parameter, "a key in the query is not a string") }
       guard let value = dictionary.object(forKey: key) else { continue }
-      // Foundation has bridged data already; back to an object and bytes again, it would go byte by byte.
+      // Foundation has already bridged the data. Converting it to an object and back would copy it byte by byte.
       if type(of: value) == Data.self, let data = value as? Data {
         self[name] = .data(Array(data))
       } else {
@@ -102,7 +102,7 @@ extension NSUUID {
     return bytes
   }
 
-  /// - Returns: `nil` for other than sixteen bytes.
+  /// Creates a UUID; `nil` unless there are 16 bytes.
   fileprivate convenience init?(byteArray: [UInt8]) {
     guard byteArray.count == 16 else { return nil }
     self.init(uuidBytes: byteArray)

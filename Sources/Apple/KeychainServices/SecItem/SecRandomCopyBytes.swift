@@ -2,7 +2,7 @@
 
 import KeychainCrypto
 
-/// A source of random bytes; there is one, the system's.
+/// A source of random bytes. The system's is the only one.
 public final class SecRandomRef: Sendable {
   fileprivate init() {}
 }
@@ -10,14 +10,14 @@ public final class SecRandomRef: Sendable {
 /// The system's source of random bytes.
 public let kSecRandomDefault: SecRandomRef! = SecRandomRef()
 
-/// Fills memory with random bytes of OpenSSL's generator.
+/// Fills memory with random bytes from OpenSSL's generator.
 ///
 /// - Parameters:
-///   - source: Not used: there is one source.
-///   - count: How many bytes.
-///   - bytes: Writable for that many.
-/// - Returns: `errSecSuccess`; `errSecParam` for a negative count, `errSecAllocate` where the generator gives nothing, and
-///   then nothing of the memory is random.
+///   - source: Not used, because there is only one source.
+///   - count: The number of bytes.
+///   - bytes: The memory to fill.
+/// - Returns: `errSecSuccess`; `errSecParam` for a negative count; `errSecAllocate` if the generator fails, and the
+///   memory is not random then.
 public func SecRandomCopyBytes(_ source: SecRandomRef?, _ count: Int, _ bytes: UnsafeMutableRawPointer) -> Int32 {
   guard count >= 0 else { return errSecParam }
   do throws(DataProtectionError) {

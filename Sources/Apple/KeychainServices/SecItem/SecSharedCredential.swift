@@ -5,12 +5,12 @@ public import Foundation
 import KeychainCrypto
 import VirtualDevice
 
-/// Hands back an error: apps on a virtual device have no associated websites, and nothing is saved.
+/// Reports an error, because apps on a virtual device have no associated websites. Nothing is stored.
 ///
 /// - Parameters:
-///   - fqdn: The web site's name.
-///   - account: The name of the account.
-///   - password: The password; `nil` deletes it.
+///   - fqdn: The website's name.
+///   - account: The account.
+///   - password: The password, or `nil` to delete it.
 ///   - completionHandler: Receives `errSecMissingEntitlement`, on another thread, or on the caller's if no thread can
 ///     be started.
 public func SecAddSharedWebCredential(
@@ -23,9 +23,10 @@ public func SecAddSharedWebCredential(
 private let noAssociatedDomain = SecItemError(
   .missingEntitlement, "apps on a virtual device have no associated websites")
 
-/// Returns a random password of the form `xxx-xxx-xxx-xxx`, with small letters, capital letters and digits.
+/// Returns a random password such as `xxx-xxx-xxx-xxx`, with lowercase letters, uppercase letters and digits.
 ///
 /// Source: Apple `SecSharedCredential.h`.
+///
 /// - Returns: `nil` if there are no random bytes.
 public func SecCreateSharedWebCredentialPassword() -> CFString? {
   let sets = ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"].map { Array($0.utf8) }
@@ -33,7 +34,7 @@ public func SecCreateSharedWebCredentialPassword() -> CFString? {
   let limit = 256 - 256 % letters.count
   while true {
     guard let bytes = try? SystemRandomSource().bytes(64) else { return nil }
-    // Bytes beyond the last whole round would make some letters more frequent.
+    // Larger values would make some letters more frequent.
     let chosen = bytes.filter { $0 < limit }.prefix(12).map { letters[Int($0) % letters.count] }
     guard chosen.count == 12, sets.allSatisfy({ !Set($0).isDisjoint(with: chosen) }) else { continue }
     let groups = stride(from: 0, to: 12, by: 3).map { String(decoding: chosen[$0..<$0 + 3], as: UTF8.self) }

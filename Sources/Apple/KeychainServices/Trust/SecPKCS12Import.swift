@@ -8,28 +8,28 @@ import VirtualDevice
 
 // MARK: Keys of the dictionaries. Source: Apple `SecImportExport.h` and `SecImportExport.c`.
 
-/// Of the options: the password of the file.
+/// The password of the file, in the options.
 nonisolated(unsafe) public let kSecImportExportPassphrase: CFString = "passphrase"
-/// Of an item: its friendly name, where it has one.
+/// The friendly name of an item, if it has one.
 nonisolated(unsafe) public let kSecImportItemLabel: CFString = "label"
-/// Of an item: what links its key and its certificate in the file, where there is such a thing.
+/// The identifier that links a key and its certificate in the file, if there is one.
 nonisolated(unsafe) public let kSecImportItemKeyID: CFString = "keyid"
-/// Of an item: a `SecTrust` with the basic policy over its certificate and all others of the file.
+/// A `SecTrust` of an item, with the basic policy, its certificate and all others in the file.
 nonisolated(unsafe) public let kSecImportItemTrust: CFString = "trust"
-/// Of an item: its certificate and those that lead from it, as far as the file has them.
+/// The certificate chain of an item, with the certificates in the file.
 nonisolated(unsafe) public let kSecImportItemCertChain: CFString = "chain"
-/// Of an item: its certificate with its private key.
+/// The certificate of an item with its private key.
 nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 
-/// Opens a PKCS#12 file. Nothing is added to the keychain: that is `SecItemAdd` with the identity.
+/// Decrypts a PKCS#12 file. Nothing is added to the keychain: call `SecItemAdd` with the identity.
 ///
 /// - Parameters:
 ///   - pkcs12_data: The file, at most 1 MiB.
-///   - options: `kSecImportExportPassphrase` with the password; without it the empty one is tried.
-///   - items: Receives a dictionary for each private key that has its certificate in the file.
-/// - Returns: `errSecSuccess`; `errSecAuthFailed` where the password is wrong, which a file that was changed looks like
-///   too; `errSecDecode` for something else than such a file, and for one that takes more work to open than is taken or
-///   holds keys that keychains don't store; `errSecParam` for a password that is not text. Then `items` is not touched.
+///   - options: A dictionary with the password as `kSecImportExportPassphrase`. The default is an empty one.
+///   - items: Receives a dictionary for each private key whose certificate is in the file. Not changed after an error.
+/// - Returns: `errSecSuccess`; `errSecAuthFailed` if the password is wrong or the file was changed; `errSecDecode` if
+///   it is not such a file, needs too much work to decrypt, or contains keys that keychains do not support;
+///   `errSecParam` if the password is not text.
 @discardableResult
 public func SecPKCS12Import(
   _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
@@ -50,7 +50,7 @@ public func SecPKCS12Import(
   }
 }
 
-/// - Returns: `nil` for a key without its certificate.
+/// Returns the dictionary for a key, or `nil` if its certificate is not in the file.
 private func item(_ key: PKCS12File.Key, of file: PKCS12File) -> NSDictionary? {
   guard let certificate = file.certificate(of: key) else { return nil }
   let own = SecCertificate(KeychainItem(certificate))

@@ -3,10 +3,10 @@
 public import Foundation
 import KeychainCrypto
 
-/// What a certificate is to be good for.
+/// A policy for the evaluation of certificates.
 public final class SecPolicy: Sendable {
   let purpose: TrustEvaluation.Purpose
-  /// How revocation is to be looked at; `nil` for a policy that does not ask for it.
+  /// The flags for checking revocation; `nil` if the policy does not check it.
   let revocationFlags: CFOptionFlags?
 
   init(_ purpose: TrustEvaluation.Purpose, revocationFlags: CFOptionFlags? = nil) {
@@ -14,7 +14,7 @@ public final class SecPolicy: Sendable {
     self.revocationFlags = revocationFlags
   }
 
-  /// A virtual device asks nobody, so there is never an answer.
+  /// Whether a positive revocation response is required. A virtual device never gets one.
   var requiresRevocationAnswer: Bool {
     revocationFlags.map { $0 & kSecRevocationRequirePositiveResponse != 0 } ?? false
   }
@@ -24,32 +24,34 @@ extension SecPolicy: SecurityObject {
   static var coreFoundationType: CoreFoundationType { .policy }
 }
 
-/// The policy of a chain that is whole, whatever its certificates may be used for.
+/// Returns the policy for a complete chain, regardless of the certificates' purposes.
 public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(.basic) }
 
-/// The policy of TLS.
+/// Returns the policy for TLS.
 ///
 /// - Parameters:
-///   - server: True for the certificate of a server, false for that of a client.
-///   - hostname: The name or the address by which the server is spoken to; `nil` for any. Not looked at for a client.
+///   - server: Whether the certificate is a server's, not a client's.
+///   - hostname: The server's name or address, or `nil` to accept any. Ignored for a client.
+/// - Returns: The policy.
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
   SecPolicy(server ? .server(host: hostname.map { String(describing: $0) }) : .client)
 }
 
-/// Returns the policy of certificates that are not revoked.
+/// Returns the policy for certificates that are not revoked.
 ///
-/// Nothing is fetched on a virtual device: the chain has to be whole, and if a positive response is required the evaluation
+/// A virtual device fetches nothing. The chain must be complete, and if a positive response is required, the evaluation
 /// ends with `errSecIncompleteCertRevocationCheck`.
 ///
 /// Source: Apple `SecPolicy.c` (`SecPolicyCreateRevocation`).
-/// - Parameter revocationFlags: The constants of which the names begin with `kSecRevocation`.
-/// - Returns: `nil` for bits that no constant has.
+///
+/// - Parameter revocationFlags: A combination of the constants that begin with `kSecRevocation`.
+/// - Returns: The policy, or `nil` if there are unknown flags.
 public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPolicy? {
   guard revocationFlags >> 5 == 0 else { return nil }
   return SecPolicy(.basic, revocationFlags: revocationFlags)
 }
 
-/// What a policy is: its identifier, and the name of the host or the side of the connection where it has one.
+/// Returns a policy's properties: its identifier, and the host name or the side of the connection if it has one.
 public func SecPolicyCopyProperties(_ policyRef: SecPolicy) -> CFDictionary? {
   let properties: [CFString: Any] =
     switch policyRef.purpose {
@@ -62,32 +64,32 @@ public func SecPolicyCopyProperties(_ policyRef: SecPolicy) -> CFDictionary? {
   return NSDictionary(dictionary: properties)
 }
 
-/// Returns the number that `CFGetTypeID` gives for a policy.
+/// Returns the type identifier of policies, as `CFGetTypeID` does.
 public func SecPolicyGetTypeID() -> CFTypeID { CoreFoundationType.policy.rawValue }
 
 // MARK: Constants. Source: Apple `SecPolicy.h` and `SecPolicy.c`.
 
-/// The identifier of a chain that is whole.
+/// The identifier of the basic policy.
 nonisolated(unsafe) public let kSecPolicyAppleX509Basic: CFString = "1.2.840.113635.100.1.2"
-/// The identifier of TLS.
+/// The identifier of the TLS policy.
 nonisolated(unsafe) public let kSecPolicyAppleSSL: CFString = "1.2.840.113635.100.1.3"
-/// The identifier of certificates that are not revoked.
+/// The identifier of the revocation policy.
 nonisolated(unsafe) public let kSecPolicyAppleRevocation: CFString = "1.2.840.113635.100.1.21"
-/// Ask by OCSP.
+/// Check revocation by OCSP.
 public let kSecRevocationOCSPMethod: CFOptionFlags = 1 << 0
-/// Look into a CRL.
+/// Check revocation in a CRL.
 public let kSecRevocationCRLMethod: CFOptionFlags = 1 << 1
-/// Look into a CRL before asking by OCSP.
+/// Check a CRL before OCSP.
 public let kSecRevocationPreferCRL: CFOptionFlags = 1 << 2
-/// Trust only what somebody says is not revoked; on a virtual device, nothing.
+/// Require a positive response. A virtual device never gets one, so nothing is trusted.
 public let kSecRevocationRequirePositiveResponse: CFOptionFlags = 1 << 3
-/// Look only at what was fetched before.
+/// Use only responses that were fetched before.
 public let kSecRevocationNetworkAccessDisabled: CFOptionFlags = 1 << 4
-/// Both methods.
+/// Use both methods.
 public let kSecRevocationUseAnyAvailableMethod: CFOptionFlags = kSecRevocationOCSPMethod | kSecRevocationCRLMethod
-/// A policy's property: its identifier.
+/// The property with a policy's identifier.
 nonisolated(unsafe) public let kSecPolicyOid: CFString = "SecPolicyOid"
-/// A policy's property: the name of the host.
+/// The property with a policy's host name.
 nonisolated(unsafe) public let kSecPolicyName: CFString = "SecPolicyName"
-/// A policy's property: true for a client's certificate.
+/// The property that is true for a client's certificate.
 nonisolated(unsafe) public let kSecPolicyClient: CFString = "SecPolicyClient"

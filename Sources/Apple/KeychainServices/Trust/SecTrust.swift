@@ -5,19 +5,19 @@ public import Foundation
 import KeychainCrypto
 import VirtualDevice
 
-/// Certificates with the policies and anchors by which they are looked at.
+/// Certificates with the policies and anchors for their evaluation.
 ///
-/// A virtual device trusts no authority of its own: where no anchors are set, nothing is trusted.
+/// A virtual device trusts no authority by default. Without anchors, nothing is trusted.
 public final class SecTrust: Sendable {
   struct State {
-    /// First the one that is asked about.
+    /// The certificates. The first is evaluated.
     let certificates: [SecCertificate]
     var policies: [SecPolicy]
     var anchors: [SecCertificate] = []
-    /// Seconds since the reference date; `nil` for the moment of the evaluation.
+    /// The date of the evaluation in seconds since the reference date, or `nil` to use the current date.
     var moment: Double?
     var isNetworkFetchAllowed = true
-    /// `nil` before an evaluation, and after a change of what it goes by.
+    /// The last outcome; `nil` before an evaluation and after a change.
     var outcome: TrustOutcome?
 
     mutating func change(_ change: (inout State) -> Void) {
@@ -37,14 +37,14 @@ extension SecTrust: SecurityObject {
   static var coreFoundationType: CoreFoundationType { .trust }
 }
 
-/// Puts certificates together for an evaluation.
+/// Creates a trust object for an evaluation.
 ///
 /// - Parameters:
-///   - certificates: A `SecCertificate`, or an array of them: first the one asked about, then any that may lie between it
-///     and an anchor. At most 100.
-///   - policies: A `SecPolicy`, an array of them, all of which have to be satisfied, or `nil` for the basic one.
+///   - certificates: A `SecCertificate`, or an array of at most 100: first the one to evaluate, then possible
+///     certificates between it and an anchor.
+///   - policies: A `SecPolicy`, or an array of policies that must all be met. The default is the basic policy.
 ///   - trust: Receives the object.
-/// - Returns: `errSecParam` for anything else, and then `trust` is not touched.
+/// - Returns: `errSecSuccess`; `errSecParam` for other objects, and `trust` is not changed then.
 @discardableResult
 public func SecTrustCreateWithCertificates(
   _ certificates: CFTypeRef, _ policies: CFTypeRef?, _ trust: UnsafeMutablePointer<SecTrust?>
@@ -56,11 +56,12 @@ public func SecTrustCreateWithCertificates(
   return errSecSuccess
 }
 
-/// Sets the policies, all of which have to be satisfied.
+/// Sets the policies, which must all be met.
 ///
 /// - Parameters:
-///   - trust: What is changed; an earlier result is forgotten.
+///   - trust: The trust object, whose last result is discarded.
 ///   - policies: A `SecPolicy` or an array of them.
+/// - Returns: `errSecSuccess`; `errSecParam` for other objects.
 @discardableResult
 public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSStatus {
   guard let policies = policyList(policies) else { return errSecParam }
@@ -68,18 +69,19 @@ public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSS
   return errSecSuccess
 }
 
-/// Gives the policies.
+/// Copies the policies.
 @discardableResult
 public func SecTrustCopyPolicies(_ trust: SecTrust, _ policies: UnsafeMutablePointer<CFArray?>) -> OSStatus {
   policies.pointee = NSArray(array: trust.state.withLock { $0.policies })
   return errSecSuccess
 }
 
-/// Sets the certificates that are trusted for themselves.
+/// Sets the trusted anchor certificates.
 ///
 /// - Parameters:
-///   - trust: What is changed; an earlier result is forgotten.
-///   - anchorCertificates: `SecCertificate`s, at most 100; `nil` for none.
+///   - trust: The trust object, whose last result is discarded.
+///   - anchorCertificates: An array of at most 100 `SecCertificate` objects, or `nil` to remove all.
+/// - Returns: `errSecSuccess`; `errSecParam` for other objects.
 @discardableResult
 public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificates: CFArray?) -> OSStatus {
   guard let anchors = objects(anchorCertificates ?? NSArray(), of: SecCertificate.self),
@@ -89,14 +91,14 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
   return errSecSuccess
 }
 
-/// Whether the anchors that were set are the only ones. A virtual device has no others, so nothing changes.
+/// Sets whether only the set anchors are trusted. This has no effect, because a virtual device has no others.
 @discardableResult
 public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertificatesOnly: Bool) -> OSStatus {
   trust.state.withLock { $0.change { _ in } }
   return errSecSuccess
 }
 
-/// Gives the anchors that were set, `nil` if none are.
+/// Copies the set anchors, or `nil` if there are none.
 @discardableResult
 public func SecTrustCopyCustomAnchorCertificates(
   _ trust: SecTrust, _ anchors: UnsafeMutablePointer<CFArray?>
@@ -106,33 +108,33 @@ public func SecTrustCopyCustomAnchorCertificates(
   return errSecSuccess
 }
 
-/// Sets the moment at which the chain has to be valid; without it the one of the evaluation by this computer's clock.
+/// Sets the date at which the chain must be valid. The default is the time of the evaluation, by this computer's clock.
 @discardableResult
 public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OSStatus {
   trust.state.withLock { $0.change { $0.moment = verifyDate.timeIntervalSinceReferenceDate } }
   return errSecSuccess
 }
 
-/// The moment at which the chain has to be valid, in seconds since 2001-01-01 00:00 UTC; now where none was set.
+/// Returns the date at which the chain must be valid, in seconds since 2001-01-01 00:00 UTC. The default is now.
 public func SecTrustGetVerifyTime(_ trust: SecTrust) -> CFAbsoluteTime {
   trust.state.withLock { $0.moment } ?? Date().timeIntervalSinceReferenceDate
 }
 
-/// Whether certificates might be fetched. Nothing here fetches any: the value is kept and has no effect.
+/// Sets whether certificates may be fetched. The value is stored without effect, because nothing is ever fetched.
 @discardableResult
 public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: Bool) -> OSStatus {
   trust.state.withLock { $0.isNetworkFetchAllowed = allowFetch }
   return errSecSuccess
 }
 
-/// Gives the value that was set, true where none was.
+/// Returns whether certificates may be fetched. The default is true.
 @discardableResult
 public func SecTrustGetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: UnsafeMutablePointer<Bool>) -> OSStatus {
   allowFetch.pointee = trust.state.withLock { $0.isNetworkFetchAllowed }
   return errSecSuccess
 }
 
-/// The public key of the certificate that is asked about; `nil` for one that keychains don't store.
+/// Returns the public key of the evaluated certificate; `nil` if keychains do not support its type.
 public func SecTrustCopyKey(_ trust: SecTrust) -> SecKey? {
   trust.state.withLock { $0.certificates.first }.flatMap { SecCertificateCopyKey($0) }
 }
@@ -140,19 +142,17 @@ public func SecTrustCopyKey(_ trust: SecTrust) -> SecKey? {
 /// Apple's former name of `SecTrustCopyKey`.
 public func SecTrustCopyPublicKey(_ trust: SecTrust) -> SecKey? { SecTrustCopyKey(trust) }
 
-/// Returns the number that `CFGetTypeID` gives for a trust object.
+/// Returns the type identifier of trust objects, as `CFGetTypeID` does.
 public func SecTrustGetTypeID() -> CFTypeID { CoreFoundationType.trust.rawValue }
 
-/// - Returns: `nil` for objects of another kind, and for an empty list.
+/// Returns the policies, or `nil` if there are other objects or the list is empty.
 private func policyList(_ value: CFTypeRef?) -> [SecPolicy]? {
   guard let value else { return [SecPolicy(.basic)] }
   guard let policies = objects(value, of: SecPolicy.self), !policies.isEmpty else { return nil }
   return policies
 }
 
-/// One object, or an array of them.
-///
-/// - Returns: `nil` if there is one of another kind.
+/// Returns one object or the elements of an array, or `nil` if any has another type.
 private func objects<Object: AnyObject>(_ value: CFTypeRef, of type: Object.Type) -> [Object]? {
   if let object = value as? Object { return [object] }
   guard let array = value as? NSArray else { return nil }

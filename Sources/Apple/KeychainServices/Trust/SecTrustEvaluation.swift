@@ -7,60 +7,61 @@ import KeychainCrypto
 import KeychainFormats
 import VirtualDevice
 
-/// What an evaluation ends with. Source: Apple `SecTrust.h`.
+/// The result of an evaluation. Source: Apple `SecTrust.h`.
 public enum SecTrustResultType: UInt32, Sendable {
-  /// There was no evaluation, or what it goes by was changed since.
+  /// There was no evaluation since the last change.
   case invalid = 0
-  /// A person said that it is trusted; nothing here gives it.
+  /// The user trusts the certificate. Never used here.
   case proceed = 1
-  /// A person said that it is not; nothing here gives it.
+  /// The user does not trust the certificate. Never used here.
   case deny = 3
-  /// It is trusted, and nobody had to be asked.
+  /// The certificate is trusted.
   case unspecified = 4
-  /// It is not trusted.
+  /// The certificate is not trusted.
   case recoverableTrustFailure = 5
-  /// It is not trusted, and nobody could change that; nothing here gives it.
+  /// The certificate is not trusted, and this cannot be changed. Never used here.
   case fatalTrustFailure = 6
-  /// It could not be evaluated.
+  /// The certificate could not be evaluated.
   case otherError = 7
 }
 
-/// What an evaluation found.
+/// The outcome of an evaluation.
 struct TrustOutcome: Sendable {
   let chain: [SecCertificate]
   let result: SecTrustResultType
-  /// `errSecSuccess` where it is trusted.
+  /// `errSecSuccess` if the certificate is trusted.
   let status: OSStatus
   let reason: String
 }
 
-/// Whether the certificate is trusted: it leads to an anchor that was set, and satisfies each policy.
+/// Evaluates whether the certificate is trusted: its chain ends in a set anchor and meets each policy.
 ///
 /// - Parameters:
-///   - trust: What is evaluated, and keeps the result.
-///   - error: Receives the first thing that is wrong, such as `errSecCertificateExpired`, `errSecHostNameMismatch`,
-///     `errSecNotTrusted` for a chain that ends in no anchor, or `errSecCreateChainFailed` where a certificate is missing.
-///     `errSecUnsupportedKeySize` and `errSecInvalidDigestAlgorithm` mean that the policy does not allow the key or
-///     signature. `errSecCertificateValidityPeriodTooLong` means that a server certificate is valid for more than 825
-///     days.
+///   - trust: The trust object, which stores the result.
+///   - error: Receives the first fault, such as `errSecCertificateExpired`, `errSecHostNameMismatch`,
+///     `errSecNotTrusted` if the chain does not end in an anchor, or `errSecCreateChainFailed` if a certificate is
+///     missing. `errSecUnsupportedKeySize` and `errSecInvalidDigestAlgorithm` mean that the policy does not allow the
+///     key or signature. `errSecCertificateValidityPeriodTooLong` means that a server certificate is valid for more
+///     than 825 days.
+/// - Returns: Whether the certificate is trusted.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
   let outcome = trust.evaluated()
   error?.pointee = outcome.error
   return outcome.error == nil
 }
 
-/// Evaluates, and gives the result. Deprecated by Apple since iOS 13.
+/// Evaluates whether the certificate is trusted. Deprecated by Apple since iOS 13.
 ///
-/// - Returns: Always `errSecSuccess`: that the certificate is not trusted is a result.
+/// - Returns: `errSecSuccess`, even if the certificate is not trusted.
 @discardableResult
 public func SecTrustEvaluate(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>) -> OSStatus {
   result.pointee = trust.evaluated().result
   return errSecSuccess
 }
 
-/// Evaluates, and hands what comes out to the queue.
+/// Evaluates whether the certificate is trusted, on a queue.
 ///
-/// - Returns: Always `errSecSuccess`.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustEvaluateAsyncWithError(
   _ trust: SecTrust, _ queue: DispatchQueue, _ result: @escaping @Sendable (SecTrust, Bool, CFError?) -> Void
@@ -72,23 +73,23 @@ public func SecTrustEvaluateAsyncWithError(
   return errSecSuccess
 }
 
-/// Gives the result of the last evaluation, `.invalid` where there is none.
+/// Copies the result of the last evaluation, or `.invalid` if there is none.
 @discardableResult
 public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>) -> OSStatus {
   result.pointee = trust.state.withLock { $0.outcome?.result } ?? .invalid
   return errSecSuccess
 }
 
-/// The chain from the certificate to its anchor, as far as it leads; evaluates where that was not done.
+/// Returns the known part of the chain from the certificate to its anchor. Evaluates the certificate if necessary.
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? {
   let chain = trust.latest().chain
   return chain.isEmpty ? nil : NSArray(array: chain)
 }
 
-/// How long that chain is; evaluates where that was not done.
+/// Returns the length of the chain. Evaluates the certificate if necessary.
 public func SecTrustGetCertificateCount(_ trust: SecTrust) -> CFIndex { trust.latest().chain.count }
 
-/// A certificate of that chain, the one asked about first; `nil` beyond its end. Deprecated by Apple since iOS 15.
+/// Returns a certificate of the chain, the evaluated one first; `nil` beyond its end. Deprecated by Apple since iOS 15.
 public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ index: CFIndex) -> SecCertificate? {
   let chain = trust.latest().chain
   return chain.indices.contains(index) ? chain[index] : nil
@@ -105,10 +106,10 @@ extension TrustOutcome {
 }
 
 extension SecTrust {
-  /// The result that is there, or that of an evaluation.
+  /// Returns the last outcome, or evaluates the certificate.
   fileprivate func latest() -> TrustOutcome { state.withLock { $0.outcome } ?? evaluated() }
 
-  /// Evaluates each policy, until one is not satisfied.
+  /// Evaluates each policy until one is not met.
   fileprivate func evaluated() -> TrustOutcome {
     state.withLock { state in
       let moment = KeychainDate(

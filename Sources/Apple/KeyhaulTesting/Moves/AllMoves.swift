@@ -1,18 +1,18 @@
-/// The four moves that there are of one phone.
+/// The four possible moves of a phone.
 public struct AllMoves: Sendable {
-  /// To a new phone from an encrypted backup.
+  /// The move to a new phone from an encrypted backup.
   public let newPhone: Move
-  /// To a new phone from an unencrypted backup.
+  /// The move to a new phone from an unencrypted backup.
   public let newPhoneUnencrypted: Move
-  /// To the same phone from an encrypted backup.
+  /// The move to the same phone from an encrypted backup.
   public let samePhone: Move
-  /// To the same phone from an unencrypted backup.
+  /// The move to the same phone from an unencrypted backup.
   public let samePhoneUnencrypted: Move
 
-  /// The moves themselves, those to a new phone first.
+  /// All moves, those to a new phone first.
   public var all: [Move] { [newPhone, newPhoneUnencrypted, samePhone, samePhoneUnencrypted] }
 
-  /// What becomes of the item with this name in each of the four.
+  /// The outcomes for the item with a name in each of the four moves.
   public subscript(name: String) -> Fates {
     Fates(
       newPhone: newPhone[name], newPhoneUnencrypted: newPhoneUnencrypted[name], samePhone: samePhone[name],
@@ -20,18 +20,18 @@ public struct AllMoves: Sendable {
   }
 }
 
-/// What becomes of an item in each of the four moves, for a test to compare with.
+/// The outcomes for an item in each of the four moves, for comparisons in tests.
 public struct Fates: Sendable, Equatable {
-  /// On a new phone, from an encrypted backup.
+  /// The outcome on a new phone, from an encrypted backup.
   public let newPhone: Fate
-  /// On a new phone, from an unencrypted backup.
+  /// The outcome on a new phone, from an unencrypted backup.
   public let newPhoneUnencrypted: Fate
-  /// On the same phone, from an encrypted backup.
+  /// The outcome on the same phone, from an encrypted backup.
   public let samePhone: Fate
-  /// On the same phone, from an unencrypted backup.
+  /// The outcome on the same phone, from an unencrypted backup.
   public let samePhoneUnencrypted: Fate
 
-  /// Creates the four fates that a test expects.
+  /// Creates the four outcomes that a test expects.
   public init(newPhone: Fate, newPhoneUnencrypted: Fate, samePhone: Fate, samePhoneUnencrypted: Fate) {
     self.newPhone = newPhone
     self.newPhoneUnencrypted = newPhoneUnencrypted
@@ -39,7 +39,7 @@ public struct Fates: Sendable, Equatable {
     self.samePhoneUnencrypted = samePhoneUnencrypted
   }
 
-  /// Whether one of the four is unequal, as `Fate` says it: a mistyped name is unequal to nothing.
+  /// Returns whether one of the four outcomes differs according to `Fate`. A mistyped name differs from nothing.
   public static func != (left: Fates, right: Fates) -> Bool {
     left.newPhone != right.newPhone || left.newPhoneUnencrypted != right.newPhoneUnencrypted
       || left.samePhone != right.samePhone || left.samePhoneUnencrypted != right.samePhoneUnencrypted
@@ -47,7 +47,7 @@ public struct Fates: Sendable, Equatable {
 }
 
 extension Fates: CustomStringConvertible {
-  /// The four fates, each as it is printed alone, in the order of the initializer's arguments.
+  /// The four outcomes with their descriptions, in the order of the initializer's parameters.
   public var description: String {
     let named = [
       ("newPhone", newPhone), ("newPhoneUnencrypted", newPhoneUnencrypted), ("samePhone", samePhone),

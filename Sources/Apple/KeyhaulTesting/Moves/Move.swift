@@ -6,20 +6,20 @@ import KeychainFormats
 import KeyhaulKit
 import VirtualDevice
 
-/// A move of a phone's keychain, decided and not carried out: what becomes of every item.
+/// A planned move of a phone's keychain, with the outcome for each item.
 ///
-/// It is what a backup made now and restored there would do, found with real keys in memory: what opens on the other
-/// phone was opened there. `restore()` carries it out.
+/// It predicts the restore of a backup that would be made now. The prediction uses the real keys, in memory: every item
+/// that moves was actually decrypted. `restore()` performs the move.
 public struct Move: Sendable {
-  /// Where the keychain goes.
+  /// The target of a move.
   public enum Target: String, Sendable, Hashable, CaseIterable {
-    /// Another phone of the same model with the same apps, and nothing in its keychain.
+    /// Another phone of the same model with the same apps and an empty keychain.
     case newPhone = "to a new phone"
-    /// The phone that made the backup, erased before.
+    /// The phone that made the backup, erased before the restore.
     case samePhone = "to the same phone"
   }
 
-  /// What the keychain goes with.
+  /// The kind of backup that a move uses.
   public enum Backup: String, Sendable, Hashable, CaseIterable {
     /// A backup with a password.
     case encrypted = "from an encrypted backup"
@@ -32,19 +32,19 @@ public struct Move: Sendable {
     case phone(Phone)
   }
 
-  /// What the keychain goes with.
+  /// The kind of backup.
   public let backup: Backup
-  /// All items of the phone, each with its fate: those that the backup would hold, then those that no backup holds.
-  /// Marks of deleted items are none.
+  /// All items of the phone with their outcomes: first those in the backup, then those that are never in a backup.
+  /// Tombstones are excluded.
   public let items: [MovedItem]
   let destination: Destination
   let source: Phone
-  /// The source's revision when the move was decided.
+  /// The source's revision when the move was planned.
   let revision: String
-  /// The number of items that the backup would hold.
+  /// The number of items in the backup.
   let backedUpCount: Int
 
-  /// The move in words: "to a new phone from an encrypted backup".
+  /// Returns the move in words, such as "to a new phone from an encrypted backup".
   static func way(_ destination: Destination, _ backup: Backup) -> String {
     switch destination {
     case .made(let target): "\(target.rawValue) \(backup.rawValue)"
@@ -52,15 +52,15 @@ public struct Move: Sendable {
     }
   }
 
-  /// The items that arrive.
+  /// The items that move.
   public var migrating: [MovedItem] { items.filter { $0.fate.kind == .migrates } }
 
-  /// The items that are in the backup and do not arrive.
+  /// The items that are in the backup but do not move.
   public var stayingBehind: [MovedItem] {
     items.filter { if case .staysBehind = $0.fate.kind { true } else { false } }
   }
 
-  /// The items that no backup of the phone holds.
+  /// The items that are never in a backup.
   public var neverInBackup: [MovedItem] {
     items.filter { if case .neverInBackup = $0.fate.kind { true } else { false } }
   }
@@ -72,7 +72,7 @@ public struct Move: Sendable {
 }
 
 extension Move: CustomStringConvertible {
-  /// The counts, then each item that does not arrive with its reason.
+  /// The number of items with each outcome, then each item that does not move, with the reason.
   public var description: String {
     guard !items.isEmpty else { return Self.nothingStored }
     let counts = [
@@ -89,7 +89,7 @@ extension Move: CustomStringConvertible {
 }
 
 extension Move {
-  /// The most items that a story lists.
+  /// The largest number of items in a description.
   private static let listed = 8
 
   static let nothingStored =
@@ -97,29 +97,32 @@ extension Move {
     + "run inside phone.run. If the app makes them on a queue or in a detached task, write "
     + "phone.run(inWholeProcess: true)"
 
-  /// What becomes of the item with this name: `move["session token"] == .migrates`.
+  /// The outcome for the item with a name: `move["session token"] == .migrates`.
   ///
-  /// An item is meant where its label, account, service or server is the name, or `service/account` or
-  /// `server/account`, to the letter. Where several are, the answer is the fate that all of them share, for the same
-  /// reason; where they share none it is equal to nothing. Printed, the answer tells of each item that is meant; or,
-  /// where none is, which names there are.
+  /// The name must equal the item's label, account, service or server, or `service/account` or `server/account`. If
+  /// several items match, the result is their common outcome with the same reason, or equal to nothing if they differ.
+  /// Its description covers each matching item or, if there is none, the existing names.
   public subscript(name: String) -> Fate {
     fate(of: items(named: name), called: "\"\(UntrustedText.escaped(name))\"", name: name)
   }
 
-  /// What becomes of the item with this name in one access group.
+  /// The outcome for the item with a name in an access group.
   public subscript(name: String, inGroup accessGroup: String) -> Fate {
     let named = items(named: name)
     let called = "\"\(UntrustedText.escaped(name))\" in the access group \"\(UntrustedText.escaped(accessGroup))\""
     return fate(of: named.filter { $0.accessGroup == accessGroup }, called: called, elsewhere: named)
   }
 
-  /// The items that a name means.
+  /// Returns the items with a name.
   public func items(named name: String) -> [MovedItem] { items.filter { $0.allNames.contains(name) } }
 
+  /// Returns the common outcome of items.
+  ///
   /// - Parameters:
-  ///   - name: What was asked for, to look for names that are near.
-  ///   - elsewhere: Items of the name that were not meant, because they are in other access groups.
+  ///   - found: The matching items.
+  ///   - called: The requested name and group, for descriptions.
+  ///   - name: The requested name, to find similar ones.
+  ///   - elsewhere: Items with the name in other access groups.
   private func fate(
     of found: [MovedItem], called: String, name: String? = nil, elsewhere: [MovedItem] = []
   ) -> Fate {
@@ -143,7 +146,7 @@ extension Move {
       story: (["\(found.count) items are called \(called)\(remark)"] + Self.short(lines)).joined(separator: "\n"))
   }
 
-  /// The name that is near, and which names there are.
+  /// Returns a hint with a similar name and the existing names.
   private func names(near name: String?) -> String {
     let known = Set(items.flatMap(\.allNames))
     let near = name.flatMap { EditDistance.nearest(to: $0, among: known.sorted()) }
@@ -165,19 +168,18 @@ extension Move {
 extension Move {
   /// The password of the backup that `restore` makes.
   private static let password = "correct horse battery staple"
-  /// Of the backup password's derivation. Real phones ask for ten million; nobody attacks a backup that is gone in a
+  /// The key derivation iterations of the backup. Real phones use ten million, but this backup exists only for a
   /// moment.
   private static let rounds = 1
 
-  /// Carries the move out: a real backup, written to a file, and a real restore of it. What came of each item is held
-  /// against what the move had said.
+  /// Performs the move with a real backup file and a real restore, and compares the result with the prediction.
   ///
-  /// The same phone is erased first, and is given its passcode again. A new phone has the apps and the passcode of the
-  /// old one.
+  /// A move to the same phone erases it first and gets its passcode again. A new phone has the apps and the passcode of
+  /// the old one.
   ///
-  /// - Returns: The phone that the keychain is on afterwards.
-  /// - Throws: `.outdatedMove` where the phone has changed since the move was decided; `.locked` where one of the two
-  ///   is.
+  /// - Returns: The phone that has the keychain afterwards.
+  /// - Throws: `.outdatedMove` if the phone has changed since the move was planned; `.locked` if either phone is
+  ///   locked; `.otherOutcome` if the result differs from the prediction.
   @discardableResult
   public func restore() throws(PhoneError) -> Phone {
     let path = "\(source.home.home.path)/\(UUID().uuidString).tar"
@@ -224,7 +226,7 @@ extension Move {
     }
   }
 
-  /// Holds what the restore did against what was said of it.
+  /// Compares the restore with the prediction.
   private func check(_ plan: MigrationPlan) throws(PhoneError) {
     let done = plan.decisions.map { MovedItem($0, isInBackup: true, way: "").fate.kind }
     guard done == items.prefix(backedUpCount).map(\.fate.kind) else {

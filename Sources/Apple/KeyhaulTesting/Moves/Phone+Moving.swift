@@ -4,23 +4,24 @@ import KeyhaulKit
 import VirtualDevice
 
 extension Phone {
-  /// What moving the phone's keychain would do. Changes nothing and writes no file.
+  /// Plans a move of the phone's keychain. Nothing is changed, and no file is written.
   ///
-  /// - Throws: `.locked` where items cannot be read: a backup needs the phone unlocked, and so does a test of one.
+  /// - Throws: `.locked` if items cannot be read, because a backup requires an unlocked phone.
   public func move(to target: Move.Target, backup: Move.Backup) throws(PhoneError) -> Move {
     try decideMove(to: .made(target), backup)
   }
 
-  /// What moving the phone's keychain to another phone would do, in the place of what is there. Changes neither.
+  /// Plans a move of the phone's keychain to another phone, which replaces that phone's items. Neither phone is
+  /// changed.
   ///
-  /// - Throws: `.locked` where items of this phone cannot be read.
+  /// - Throws: `.locked` if items of this phone cannot be read.
   public func move(to other: Phone, backup: Move.Backup) throws(PhoneError) -> Move {
     try decideMove(to: .phone(other), backup)
   }
 
-  /// All four moves that there are: to a new phone and to the same one, from a backup with a password and without.
+  /// Plans all four moves: to a new phone and to the same one, with an encrypted and an unencrypted backup.
   ///
-  /// - Throws: `.locked` where items cannot be read.
+  /// - Throws: `.locked` if items cannot be read.
   public func moves() throws(PhoneError) -> AllMoves {
     AllMoves(
       newPhone: try move(to: .newPhone, backup: .encrypted),
@@ -29,7 +30,8 @@ extension Phone {
       samePhoneUnencrypted: try move(to: .samePhone, backup: .unencrypted))
   }
 
-  /// No two phones are held at a time, so that tests which move to and fro do not wait for each other.
+  /// Plans a move. Only one phone is in use at a time, so that tests which move in both directions do not wait for each
+  /// other.
   private func decideMove(
     to destination: Move.Destination, _ backup: Move.Backup
   ) throws(PhoneError) -> Move {
@@ -57,7 +59,7 @@ extension Phone {
   }
 }
 
-/// What a move begins with: all that is asked of the phone itself.
+/// The source's part of a move.
 private final class Outset {
   let forecast: BackupForecast
   let deviceKey: DeviceKey

@@ -5,14 +5,14 @@ import KeychainFormats
 public import KeychainServices
 package import VirtualDevice
 
-/// A virtual iPhone for the length of a test: made unlocked, gone with its last reference.
+/// A virtual iPhone for a test: unlocked at first, and deleted with its last reference.
 ///
-/// Phones know nothing of each other, so that tests may run side by side. On systems with a file system in memory no
-/// phone touches the disk; nobody waits for a lock, and a passcode costs next to nothing.
+/// Phones are independent, so tests can run in parallel. If the system has a file system in memory, a phone is not
+/// stored on a disk. Locks need no wait, and a passcode is cheap.
 public final class Phone: Sendable {
-  /// The passcode of a phone that was given no other.
+  /// The default passcode.
   public static let standardPasscode = "2468"
-  /// The app of a phone that was given no other.
+  /// The default app.
   public static let standardApp = "app"
 
   let home: TemporaryDeviceHome
@@ -30,18 +30,18 @@ public final class Phone: Sendable {
     knownPasscode = Locked(passcode)
   }
 
-  /// The names of the phone's apps, as `run(as:)` takes them.
+  /// The names of the phone's apps, for `run(as:)`.
   public var apps: [String] { installedApps.map(\.name) }
 
-  /// The phone's passcode; `nil` if none is set.
+  /// The phone's passcode, or `nil` if none is set.
   public internal(set) var passcode: String? {
     get { knownPasscode.withLock { $0 } }
     set { knownPasscode.withLock { $0 = newValue } }
   }
 
-  /// The number of items in the phone's keychain, whoever's they are; marks of deleted ones apart.
+  /// The number of items in the phone's keychain, of all apps and without tombstones.
   ///
-  /// - Throws: `.underlying` where the keychain cannot be read.
+  /// - Throws: `.underlying` if the keychain cannot be read.
   public var itemCount: Int {
     get throws(PhoneError) {
       try withSession { (session) throws(PhoneError) in
@@ -50,14 +50,14 @@ public final class Phone: Sendable {
     }
   }
 
-  /// An app of the phone as keychain calls act for it: for `DefaultKeychain.using` and what else it offers. The phone
-  /// is there as long as the client is.
+  /// Returns a client for an app of the phone, for `DefaultKeychain.using` and other uses. The phone exists as long as
+  /// the client.
   ///
-  /// - Parameter app: One of `apps`; may be left out where there is one alone.
+  /// - Parameter app: One of `apps`. May be omitted if there is only one.
   /// - Throws: `.noSuchApp`, `.appNotNamed`.
   public func client(as app: String? = nil) throws(PhoneError) -> KeychainClient { knownClient(try chosen(app)) }
 
-  /// The phone without regard to its apps.
+  /// A client for actions that do not depend on an app.
   var owner: KeychainClient { knownClient(installedApps.first?.name ?? Self.standardApp) }
 
   private func knownClient(_ app: String) -> KeychainClient {
@@ -69,7 +69,7 @@ public final class Phone: Sendable {
     }
   }
 
-  /// Holds the phone for the length of the closure, after the other threads that use it.
+  /// Runs the closure with a session, after other threads that use the phone.
   func withSession<Value>(
     _ access: DeviceAccess = .reading, _ body: (DeviceSession) throws(PhoneError) -> Value
   ) throws(PhoneError) -> Value {
@@ -80,39 +80,39 @@ public final class Phone: Sendable {
   }
 }
 
-/// What the person who holds the phone does with it.
+/// The actions of the phone's user.
 extension Phone {
-  /// Locks the phone and lets ten seconds pass, after which the keys of items "when unlocked" are gone.
+  /// Locks the phone and lets ten seconds pass, after which items "when unlocked" are not accessible.
   ///
-  /// - Throws: `.noPasscode` where nothing would keep anyone from unlocking it.
+  /// - Throws: `.noPasscode` if the phone has no passcode.
   public func lock() throws(PhoneError) {
     try telling { () throws(KeyhaulError) in try owner.lock() }
   }
 
-  /// Unlocks the phone with its passcode; the first time after a restart too.
+  /// Unlocks the phone with its passcode, also after a restart.
   public func unlock() throws(PhoneError) { try unlock(passcode: passcode ?? "") }
 
-  /// Unlocks the phone.
+  /// Unlocks the phone with a passcode.
   ///
   /// - Throws: `.wrongPasscode`, `.noPasscode`.
   public func unlock(passcode: String) throws(PhoneError) {
     try telling { () throws(KeyhaulError) in try owner.unlock(passcode: passcode) }
   }
 
-  /// Turns the phone off and on again. Until its first unlock, keychain calls reach items "always" alone.
+  /// Restarts the phone. Until its first unlock, keychain calls can access only items "always".
   public func restart() throws(PhoneError) {
     try telling { () throws(KeyhaulError) in try owner.restart() }
   }
 
   /// Sets the phone's first passcode.
   ///
-  /// - Throws: `.underlying` where it has one, or for an empty one.
+  /// - Throws: `.underlying` if it already has one or the passcode is empty.
   public func setPasscode(_ new: String) throws(PhoneError) {
     try telling { () throws(KeyhaulError) in try owner.setPasscode(new) }
     passcode = new
   }
 
-  /// Removes the phone's passcode, and with it the items that need one, for good.
+  /// Removes the phone's passcode and, permanently, the items that require one.
   ///
   /// - Throws: `.noPasscode`, `.locked`.
   public func removePasscode() throws(PhoneError) {
@@ -120,8 +120,8 @@ extension Phone {
     passcode = nil
   }
 
-  /// Erases all content and settings; the passcode is among them. The hardware stays, so that the phone remains the
-  /// same one to a backup of it.
+  /// Erases all content and settings, including the passcode. The hardware key stays, so the phone is still the same
+  /// for its backups.
   public func erase() throws(PhoneError) {
     try telling { () throws(KeyhaulError) in try owner.erase() }
     passcode = nil
@@ -131,14 +131,14 @@ extension Phone {
 extension Phone {
   private static let name = "phone"
 
-  /// A new phone, unlocked and with nothing in its keychain.
+  /// Creates an unlocked phone with an empty keychain.
   ///
   /// - Parameters:
-  ///   - passcode: `nil` for a phone without one, which cannot be locked.
-  ///   - apps: Each app's access groups by its name, the first of them the one that its new items get; its name where
-  ///     it has none. One app, `app`, where none is named.
-  ///   - ios: The version of its system, such as `"17.0"`; iOS 18.1 without one.
-  /// - Throws: `.badApps`; `.underlying` for a version that is none, and where the file system refuses.
+  ///   - passcode: The passcode, or `nil` if the phone has none and cannot be locked.
+  ///   - apps: The names of the apps with their access groups. New items are in the first group. If an app has none,
+  ///     its name is used. By default, there is one app named `app`.
+  ///   - ios: The iOS version, such as `"17.0"`. The default is 18.1.
+  /// - Throws: `.badApps`; `.underlying` for an invalid version, or if a file operation fails.
   public convenience init(
     passcode: String? = Phone.standardPasscode, apps: KeyValuePairs<String, [String]> = [:], ios: String? = nil
   ) throws(PhoneError) {
@@ -158,7 +158,7 @@ extension Phone {
         apps: apps.map { DeviceApp(name: $0.key, accessGroups: $0.value.isEmpty ? [$0.key] : $0.value) }))
   }
 
-  /// A new phone with what another one has of apps and passcode, and the same model and system.
+  /// Creates a phone with the apps, the passcode, the model and the iOS version of another one.
   convenience init(like other: Phone) throws(PhoneError) {
     let identity = try other.withSession { (session) throws(PhoneError) in
       DeviceIdentity(
@@ -176,9 +176,9 @@ extension Phone {
     self.init(home, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: options.apps)
   }
 
-  /// The phone that a bundled description gives, unlocked, with all its items: `old-phone` and others.
+  /// Creates an unlocked phone from a bundled description with all its items, such as `old-phone`.
   ///
-  /// - Throws: `.noSuchFixture` with a near name or all there are.
+  /// - Throws: `.noSuchFixture` with a similar name or all names.
   public convenience init(fixture name: String) throws(PhoneError) {
     guard let bytes = BundledFixtures.bytes(named: name) else {
       let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
@@ -190,16 +190,16 @@ extension Phone {
     try self.init(decoding: bytes, from: name)
   }
 
-  /// The phone that a description in a file gives (format `device-fixture/1`), unlocked, with all its items.
+  /// Creates an unlocked phone from a description in a file (format `device-fixture/1`) with all its items.
   ///
-  /// - Parameter path: From the directory that the tests run in, unless it is absolute.
-  /// - Throws: `.noSuchFixture` where it cannot be read; `.badFixture` with the place of what is wrong.
+  /// - Parameter path: The path of the file. A relative path starts at the working directory of the tests.
+  /// - Throws: `.noSuchFixture` if it cannot be read; `.badFixture` with the path of the error.
   public convenience init(fixtureFile path: String) throws(PhoneError) {
     let bytes: Data
     do {
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }
-      // One byte more than is accepted, so that the decoder sees that there is more.
+      // One byte more than the limit, so that the decoder detects a file that is too large.
       bytes = try file.read(upToCount: DeviceFixture.maximumByteCount + 1) ?? Data()
     } catch {
       throw PhoneError(
@@ -225,19 +225,19 @@ extension Phone {
 }
 
 extension Phone {
-  /// What the person at the phone does when an item asks for them.
+  /// The reaction of the phone's user to an authentication request.
   public enum Person: Sendable, Hashable, CaseIterable {
-    /// Nobody is there, or the dialog cannot be shown.
+    /// No user is present, or the dialog cannot be shown.
     case isAway
-    /// Gives what is asked for.
+    /// Authenticates.
     case allows
-    /// Gives a wrong finger, face or passcode until the system gives up.
+    /// Presents a wrong finger, face or passcode until the system gives up.
     case fails
     /// Dismisses the dialog.
     case cancels
   }
 
-  /// The person at the phone, who is away unless a test says otherwise.
+  /// The reaction of the phone's user, who is away by default.
   public var person: Person {
     get {
       switch device.person.answer {
@@ -314,7 +314,7 @@ extension Phone {
     }
   }
 
-  /// The app that a test means.
+  /// Returns the name of the selected app.
   func chosen(_ app: String?) throws(PhoneError) -> String {
     let list = apps.map { "\"\(UntrustedText.escaped($0))\"" }.joined(separator: ", ")
     guard let app else {

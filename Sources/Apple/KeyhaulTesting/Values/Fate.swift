@@ -1,13 +1,13 @@
-// Exported to tests, which write `.staysBehind(.deviceBound)`. No other file imports this name alone: of two such
-// imports the compiler keeps the first, exported or not.
+// Exported for tests, which write `.staysBehind(.deviceBound)`. No other file may import this name alone, because the
+// compiler keeps only the first of two such imports, exported or not.
 import Basics
 
 @_exported public import enum KeychainRules.Reason
 
-/// What becomes of an item in a move, for a test to compare with: `move["session token"] == .migrates`.
+/// The outcome for an item in a move, for comparisons in tests: `move["session token"] == .migrates`.
 ///
-/// A fate that a move gives also tells its story: printed, as a failed expectation prints it, it names the item, the
-/// reason and what to do. The story takes no part in comparisons.
+/// The description of an outcome from a move, which a failed expectation prints, contains the item, the reason and what
+/// to do. Comparisons ignore it.
 public struct Fate: Sendable, Equatable {
   enum Kind: Sendable, Hashable {
     case migrates
@@ -15,14 +15,14 @@ public struct Fate: Sendable, Equatable {
     case neverInBackup(Reason)
     case unreadable(Reason)
     case absent
-    /// Several items have the name and not all share a fate, or an item may have it whose names nobody can read.
+    /// Several items have the name and different outcomes, or an item whose names cannot be read may have it.
     case unclear
-    /// The phone holds no item at all.
+    /// The phone has no items.
     case nothingStored
   }
 
   let kind: Kind
-  /// `nil` for a fate that a test expects.
+  /// The description, or `nil` if the outcome is a test's expectation.
   let story: String?
 
   init(_ kind: Kind, story: String? = nil) {
@@ -30,19 +30,20 @@ public struct Fate: Sendable, Equatable {
     self.story = story
   }
 
-  /// The item is on the other phone afterwards.
+  /// The item moves to the other phone.
   public static let migrates = Fate(.migrates)
 
-  /// The item is in the backup and does not arrive.
+  /// The item is in the backup but does not move.
   public static func staysBehind(_ reason: Reason) -> Fate { Fate(.staysBehind(reason)) }
 
-  /// The item is in no backup of the phone: passcode-only items, keys that a token holds, items that ask for a person.
+  /// The item is never in a backup: items that require a passcode, keys on a token, or items that require
+  /// authentication.
   public static func neverInBackup(_ reason: Reason) -> Fate { Fate(.neverInBackup(reason)) }
 
   /// The item is damaged.
   public static func unreadable(_ reason: Reason) -> Fate { Fate(.unreadable(reason)) }
 
-  /// The phone holds items, and none has the name.
+  /// The phone has items, but none with the name.
   public static let absent = Fate(.absent)
 
   /// The reason why the item does not arrive; `nil` if it arrives, or if the fate covers several items.
@@ -55,14 +56,14 @@ public struct Fate: Sendable, Equatable {
 
   var isDamage: Bool { if case .unreadable = kind { true } else { false } }
 
-  /// Whether the two are the same outcome for the same reason.
+  /// Returns whether both are the same outcome for the same reason.
   ///
-  /// What several items with different fates share is no fate, and neither is one on a phone that holds nothing: these
-  /// are equal to nothing, not even to each other.
+  /// Different outcomes of several items, and that for a phone without items, are equal to nothing, not even to
+  /// themselves.
   public static func == (left: Fate, right: Fate) -> Bool { left.isFate && left.kind == right.kind }
 
-  /// Whether the two are different outcomes of items that there are. A name that no item has is neither equal nor
-  /// unequal to what becomes of one, so that a mistyped name fails a test that uses `!=` as well.
+  /// Returns whether both are different outcomes of existing items. A name without an item is neither equal nor unequal
+  /// to an outcome, so that a mistyped name also fails a test that uses `!=`.
   public static func != (left: Fate, right: Fate) -> Bool {
     left.isFate && right.isFate && left.kind != right.kind && (left.kind == .absent) == (right.kind == .absent)
   }
@@ -76,10 +77,11 @@ public struct Fate: Sendable, Equatable {
 }
 
 extension Fate: CustomStringConvertible {
-  /// The story where there is one; else the outcome with its reason, such as `stays behind (device-bound)`.
+  /// The description with item and reason if there is one, else the outcome with its reason, such as `stays behind
+  /// (device-bound)`.
   public var description: String { story ?? reason.map { "\(verb) (\($0.rawValue))" } ?? verb }
 
-  /// The outcome alone, such as `stays behind`.
+  /// The outcome without its reason, such as `stays behind`.
   var verb: String {
     switch kind {
     case .migrates: "migrates"

@@ -4,9 +4,9 @@ import KeychainFormats
 import KeyhaulKit
 import Reports
 
-/// One item of a phone and what becomes of it in a move. Never its secret.
+/// An item of a phone with its outcome in a move. It never contains the secret.
 public struct MovedItem: Sendable {
-  /// `kSecAttrLabel`; `nil` if the item has none or does not open, like the other names.
+  /// `kSecAttrLabel`; `nil` if the item has none or cannot be decrypted. The same applies to the other names.
   public let label: String?
   /// `kSecAttrAccount`.
   public let account: String?
@@ -16,18 +16,21 @@ public struct MovedItem: Sendable {
   public let server: String?
   /// `kSecAttrAccessGroup`.
   public let accessGroup: String?
-  /// What becomes of it.
+  /// The outcome.
   public let fate: Fate
-  /// Its kind, its name and its protection class: `generic password "mail/anna" (when unlocked)`.
+  /// The kind, the name and the protection class, such as `generic password "mail/anna" (when unlocked)`.
   let title: String
 
-  /// What a person knows it by: `service/account`, `server/account`, or one of the two where it has no other; else its
-  /// label. Empty where it has no names.
+  /// The item's name for users: `service/account`, `server/account`, or a part of them if there is no more; else its
+  /// label. Empty if the item has no names.
   public let name: String
 
+  /// Creates an item from the decision of a plan.
+  ///
   /// - Parameters:
-  ///   - isInBackup: Whether the backup would hold it.
-  ///   - way: The move in words, for the story: "to a new phone from an encrypted backup".
+  ///   - decision: The decision.
+  ///   - isInBackup: Whether the item is in the backup.
+  ///   - way: The move in words, such as "to a new phone from an encrypted backup".
   init(_ decision: MigrationPlan.Decision, isInBackup: Bool, way: String) {
     let identity = decision.identity
     label = identity.label
@@ -59,7 +62,7 @@ public struct MovedItem: Sendable {
     return lines.joined(separator: "\n")
   }
 
-  /// Every text by which a test may ask for it.
+  /// All names that a test may use for the item.
   var allNames: Set<String> {
     let plain = [label, account, service, server].compactMap(\.self)
     let pairs = [service, server].compactMap { place in
@@ -70,6 +73,6 @@ public struct MovedItem: Sendable {
 }
 
 extension MovedItem: CustomStringConvertible {
-  /// What `fate` prints: the item, its outcome, the reason and what to do.
+  /// The description of the outcome: the item, the outcome, the reason and what to do.
   public var description: String { fate.description }
 }

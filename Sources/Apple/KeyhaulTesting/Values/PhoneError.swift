@@ -2,33 +2,33 @@ public import Basics
 import KeychainFormats
 import VirtualDevice
 
-/// Why a phone cannot do what a test asks of it. What becomes of a single item is a `Fate` instead.
+/// An error of a phone. For single items there is `Fate`.
 public struct PhoneError: ExplainedError {
-  /// The kinds of such errors, for a test to compare with.
+  /// The kinds of errors, for comparisons in tests.
   public enum Code: String, Sendable {
     /// Items cannot be read until the phone is unlocked.
     case locked
-    /// The passcode is another one.
+    /// The passcode is wrong.
     case wrongPasscode
-    /// The phone has no passcode, and what was asked needs one.
+    /// The operation requires a passcode, and the phone has none.
     case noPasscode
-    /// No bundled description has the name, or no file is there.
+    /// There is no bundled description with the name, or no file at the path.
     case noSuchFixture
-    /// The description of a phone is not one, or the phone does not take it.
+    /// The description is not valid, or the phone cannot be created from it.
     case badFixture
-    /// The apps that a new phone was to have.
+    /// The apps of a new phone are not valid.
     case badApps
-    /// The phone has no app of the name.
+    /// The phone has no app with the name.
     case noSuchApp
-    /// The phone has several apps, or none, and the test says of none that it runs.
+    /// The phone has several apps or none, and the test does not name one.
     case appNotNamed
     /// Another phone's `run` has the whole process.
     case processInUse
-    /// The phone has changed since the move was decided.
+    /// The phone has changed since the move was planned.
     case outdatedMove
-    /// The restore did not do what the move had said.
+    /// The result of the restore differs from the prediction.
     case otherOutcome
-    /// A part below failed; its own words are carried on.
+    /// A lower layer failed, whose texts are kept.
     case underlying
   }
 
@@ -36,7 +36,7 @@ public struct PhoneError: ExplainedError {
   public let code: Code
   /// The category, the summary and the advice.
   public let meaning: ErrorMeaning
-  /// The fact found, with its place.
+  /// The details.
   public let reason: String
 
   init(_ code: Code, _ category: ErrorCategory, _ summary: String, _ reason: String, advice: String) {
@@ -45,7 +45,7 @@ public struct PhoneError: ExplainedError {
     self.reason = reason
   }
 
-  /// Carries on what a part below says, with advice for a test where that part's is for the program.
+  /// Creates the error for one of a lower layer, with advice for tests instead of for the program.
   init(_ error: some ExplainedError) {
     reason = error.reason
     var advice = error.advice
@@ -62,16 +62,16 @@ public struct PhoneError: ExplainedError {
     meaning = ErrorMeaning(error.category, error.summary, advice: .words(advice))
   }
 
-  /// What happened, without a subject: "the device is locked".
+  /// A summary without a subject, such as "the device is locked".
   public var summary: String { meaning.summary }
-  /// One thing to do next: "unlock() before it".
+  /// The advice, such as "unlock() before it".
   public var advice: String { meaning.advice }
 
-  /// All three sentences: a failed test prints nothing else of an error.
+  /// The summary, the reason and the advice, because a failed test prints nothing else of an error.
   public var description: String { "\(summary): \(reason); try: \(advice)" }
 }
 
-/// Turns an error of a part below into one of this module.
+/// Runs the closure and converts its error.
 func telling<Value: ~Copyable, Failure: ExplainedError>(
   _ body: () throws(Failure) -> Value
 ) throws(PhoneError) -> Value {

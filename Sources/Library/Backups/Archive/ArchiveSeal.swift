@@ -3,26 +3,28 @@ package import KeychainCrypto
 import KeychainFormats
 
 extension BackupArchive {
-  /// Whether a seal of it is made with its password: the key of an encrypted list of files leads to the seal's.
+  /// Whether a seal of the backup is keyed with its password. The seal's key derives from that of the encrypted list of
+  /// files.
   package var takesKeyedSeal: Bool { areFilesEncrypted && manifest.manifestKey != nil }
 
-  /// Checks whether the code of a keyed seal matches.
+  /// Checks the code of a keyed seal.
   ///
-  /// - Parameter keys: The backup's keybag, unlocked.
-  /// - Returns: The break; `nil` if the code matches, or if there is no keyed seal to check.
-  /// - Throws: The errors of `fileList(with:)` if the key of the file list is not available.
+  /// - Parameter keys: The backup's unlocked keybag.
+  /// - Returns: The break, or `nil` if the code matches or the backup has no keyed seal.
+  /// - Throws: The errors of `fileList(with:)` if the key of the list of files is not available.
   package func sealBreak(with keys: ClassKeys) throws(KeyhaulError) -> SealBreak? {
     guard takesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
     return try SealMaker(of: self, with: keys).fits(list) ? nil : SealBreak(StoredPart.seal.path, .forged)
   }
 
-  /// A meter for a payload that is read, to hold it against the seal; `nil` if nothing of a seal can be read.
+  /// Creates a meter that compares a payload with the seal while it is read, or returns `nil` if the backup has no
+  /// readable seal.
   package func sealMeter() throws(KeyhaulError) -> SealMeter? { seal?.list == nil ? nil : try SealMeter() }
 
-  /// Whether a payload that was read is what was sealed.
+  /// Compares a payload with the seal.
   ///
-  /// - Parameter meter: What has watched it.
-  /// - Returns: `nil` if nothing is stored and nothing was sealed.
+  /// - Parameter meter: The meter of the completed read.
+  /// - Returns: Whether they match, or `nil` if the payload is empty and the seal does not list it.
   package func isSealed(_ payload: StoredPayload, by meter: SealMeter) throws(KeyhaulError) -> Bool? {
     let path = layout.storedPath(of: payload.fileIdentifier)
     let found = try meter.entry(of: payload, at: path)
@@ -30,9 +32,9 @@ extension BackupArchive {
     return list.fact(of: found, at: path) == nil
   }
 
-  /// What a seal lists of the files that are read when the backup is opened; the keychain's is among the payloads.
+  /// The seal entries of the files that are read when the backup is opened, except the keychain, which is a payload.
   ///
-  /// - Throws: Why `Status.plist` or `Info.plist` was not read.
+  /// - Throws: The error of reading `Status.plist` or `Info.plist`.
   package func partSealEntries() throws(KeyhaulError) -> [SealList.Entry] {
     let unread = unreadablePropertyLists.first { $0.error.code == .overLimit }
     if let unread { throw unread.error }
@@ -45,16 +47,16 @@ extension BackupArchive {
 }
 
 extension BackupArchive {
-  /// Creates the seal of the backup after some files are replaced or removed. Keeps the old seal's entries for all
-  /// other files.
+  /// Creates the seal of the backup after some files are replaced or removed. Keeps the old seal's entries of all other
+  /// files.
   ///
   /// - Parameters:
-  ///   - files: The new bytes of the replaced files, by path in the backup.
+  ///   - files: The new content of the replaced files, by path in the backup.
   ///   - removed: The paths of the removed files in the backup.
   ///   - maker: The seal maker of this backup.
-  ///   - keepsOld: Whether to also keep the old entries of the replaced files; allowed only for the manifest.
-  /// - Returns: The new seal; `nil` if the backup has no seal.
-  /// - Throws: `.damaged` if the seal cannot be read, or its code does not match.
+  ///   - keepsOld: Whether to also keep the old entries of the replaced files. Allowed only for the manifest.
+  /// - Returns: The new seal, or `nil` if the backup has no seal.
+  /// - Throws: `.damaged` if the seal cannot be read or its code does not match.
   package func renewedSeal(
     for files: [String: [UInt8]], without removed: [String] = [], by maker: SealMaker, keepsOld: Bool = false
   ) throws(KeyhaulError) -> SealList? {
@@ -75,7 +77,9 @@ extension BackupArchive {
 }
 
 extension SealMaker {
-  /// - Parameter keys: The backup's keybag, unlocked; not used for a list of digests.
+  /// Creates a seal maker.
+  ///
+  /// - Parameter keys: The backup's unlocked keybag. Not used for an unkeyed seal.
   package convenience init(of archive: BackupArchive, with keys: ClassKeys) throws(KeyhaulError) {
     guard archive.takesKeyedSeal, let field = archive.manifest.manifestKey else {
       try self.init(manifestKey: nil)
@@ -84,9 +88,9 @@ extension SealMaker {
     try self.init(manifestKey: try archive.fileKey(field, of: "the manifest database", keys: keys))
   }
 
-  /// The same where there may be no keys.
+  /// Creates a seal maker, possibly without keys.
   ///
-  /// - Throws: `.keyUnavailable` without the keys that it needs.
+  /// - Throws: `.keyUnavailable` if the seal requires keys.
   package convenience init(of archive: BackupArchive, keys: ClassKeys?) throws(KeyhaulError) {
     switch keys {
     case .none:
@@ -99,18 +103,18 @@ extension SealMaker {
   }
 }
 
-/// Holds every file of a backup against its seal: the payloads as they come by, in whatever order.
+/// Compares all files of a backup with its seal. The payloads can come in any order.
 package final class SealCheck {
   private let archive: BackupArchive
   private let list: SealList
-  /// By the lines of the list.
+  /// Whether each line of the seal had a file.
   private var isSeen: [Bool]
-  /// What of the payloads is not what was sealed.
+  /// The payloads that do not match the seal.
   package private(set) var breaks: [SealBreak] = []
-  /// How many files, the parts among them, are what was sealed.
+  /// The number of files that match the seal, including the metadata files.
   package private(set) var rightCount = 0
 
-  /// - Returns: `nil` if nothing of a seal can be read.
+  /// Creates a check, or returns `nil` if the backup has no readable seal.
   package init?(_ archive: BackupArchive) throws(KeyhaulError) {
     guard let list = archive.seal?.list else { return nil }
     self.archive = archive
@@ -121,7 +125,9 @@ package final class SealCheck {
     }
   }
 
-  /// - Parameter isEntered: Whether what is wrong with it was said when the backup was opened.
+  /// Compares a file with the seal.
+  ///
+  /// - Parameter isEntered: Whether a break of this file was already reported when the backup was opened.
   private func take(_ found: SealList.Entry?, at path: String, isEntered: Bool) {
     for line in list.lines(of: path) { isSeen[line] = true }
     if let fact = list.fact(of: found, at: path) {
@@ -131,21 +137,21 @@ package final class SealCheck {
     }
   }
 
-  /// Takes in a payload that was read.
+  /// Compares a payload with the seal.
   ///
-  /// - Parameter entry: What a `SealMeter` found.
-  /// - Returns: How it is not what was sealed; `nil` if it is.
+  /// - Parameter entry: The result of a `SealMeter`.
+  /// - Returns: The break, or `nil` if the payload matches.
   @discardableResult
   package func take(_ entry: SealList.Entry) -> SealBreak? {
     take(entry, at: entry.path, isEntered: entry.path == archive.layout.keychainPart.path)
     return list.fact(of: entry, at: entry.path).map { SealBreak(entry.path, $0) }
   }
 
-  /// Adds the files that were sealed and did not come by, in the order of their paths.
+  /// Adds a break for each missing file of the seal, sorted by path.
   package func finish() {
     for line in 0..<list.count where !isSeen[line] {
       let path = list[line].path
-      // That it is not there was said when the backup was opened.
+      // A missing keychain was already reported when the backup was opened.
       guard path != archive.layout.keychainPart.path else { continue }
       breaks.append(SealBreak(path, .missing))
     }
@@ -153,16 +159,18 @@ package final class SealCheck {
   }
 }
 
-/// One reading of a sealed file that is to be written in another form: what it becomes is sealed again, so that it has to
-/// be what was sealed.
+/// Compares a file with its seal while it is converted. The converted file is sealed again, so it must be the original
+/// one.
 package final class SealedReading {
   private let path: String
   private let list: SealList
   private let digest: DigestStream
   private var byteCount: Int64 = 0
 
-  /// - Parameter path: In the backup.
-  /// - Returns: `nil` for a backup without a seal.
+  /// Creates a check of one file.
+  ///
+  /// - Parameter path: The path in the backup.
+  /// - Returns: `nil` if the backup has no seal.
   package init?(of path: String, in archive: BackupArchive) throws(KeyhaulError) {
     guard let list = archive.seal?.list else { return nil }
     self.path = path
@@ -175,7 +183,9 @@ package final class SealedReading {
     try explained(path) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
-  /// - Throws: `.damaged` where it is not what was sealed.
+  /// Ends the check.
+  ///
+  /// - Throws: `.damaged` if the file does not match the seal.
   package func finish() throws(KeyhaulError) {
     let sha256 = try explained(path) { () throws(DataProtectionError) in try digest.finish() }
     let found = SealList.Entry(path: path, byteCount: byteCount, sha256: sha256)
@@ -185,9 +195,9 @@ package final class SealedReading {
 }
 
 extension BackupArchive {
-  /// Refuses a backup of which payloads that were sealed are not stored.
+  /// Checks that all sealed payloads are stored.
   ///
-  /// - Throws: `.payloadMissing` with the first of them.
+  /// - Throws: `.payloadMissing` with the first missing payload.
   package func requireSealed(_ stored: StoredPayloads) throws(KeyhaulError) {
     guard let list = seal?.list else { return }
     for index in 0..<list.count {

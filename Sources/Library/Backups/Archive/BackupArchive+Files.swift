@@ -5,19 +5,19 @@ import KeychainFormats
 extension BackupArchive {
   /// Opens the list of files.
   ///
-  /// - Parameter keys: The backup's keybag, unlocked with its password; not needed where the list is not encrypted.
-  /// - Throws: `.keyUnavailable` where the list's class key is not available, `.damaged` and `.truncated` for a list whose
-  ///   bytes are not what was written, `.hostile` for one that no device makes.
+  /// - Parameter keys: The backup's keybag, unlocked with its password. Not used if the list is not encrypted.
+  /// - Throws: `.keyUnavailable` if the list's class key is not available, `.damaged` or `.truncated` if the list is
+  ///   damaged, `.hostile` if no device creates such a list.
   public func fileList(with keys: ClassKeys) throws(KeyhaulError) -> FileList {
     if hasSealedRecords { return try sealedList(with: keys) }
     guard isListEncrypted else { return try plainList() }
     return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
   }
 
-  /// The key of the records in a list of iOS 10.0, for `ClassKeys.recordKey`; `nil` for every other backup, and where
-  /// the list has no salt that could be used.
+  /// Derives the key of the records in an iOS 10.0 list for `ClassKeys.recordKey`.
   ///
-  /// - Parameter password: In the Unicode form that opens the keybag.
+  /// - Parameter password: The password in the Unicode form that unlocks the keybag.
+  /// - Returns: The key, or `nil` if the backup is not from iOS 10.0 or its list has no usable salt.
   package func recordKey(password: borrowing Secret) throws(DataProtectionError) -> ManifestRecordKey? {
     guard case .bytes(let salt) = recordSalt else { return nil }
     return try ManifestRecordKey(password: password, salt: salt)
@@ -31,7 +31,7 @@ extension BackupArchive {
     return FileList(try ManifestDatabase(try parts.clearDatabase(), recordKey: key))
   }
 
-  /// The manifest database's plain bytes, read from the private copy.
+  /// Returns the plaintext of the manifest database, from the private copy.
   package func databaseBytes(with keys: ClassKeys) throws(KeyhaulError) -> DatabaseBytes {
     guard isListFileEncrypted, let field = manifest.manifestKey else { return try parts.clearDatabase() }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
@@ -39,13 +39,12 @@ extension BackupArchive {
     return try DatabaseBytes(stored, key: key)
   }
 
-  /// The log or the journal with which the list is read, by its path; `nil` if it is read alone.
+  /// The path of the log or journal that belongs to the list, or `nil` if the list has neither.
   package var readJournal: String? { parts.replacedPages?.from.path }
 
-  /// The list of files of a backup whose list is in clear: of every one without a password, and of iOS 4 to 9 and
-  /// 10.1 also of one with a password.
+  /// Opens the unencrypted list of files, which backups without a password have, and backups of iOS 4 to 9 and 10.1.
   ///
-  /// - Throws: `.keyUnavailable` for a list that is encrypted, otherwise as `fileList(with:)`.
+  /// - Throws: `.keyUnavailable` if the list is encrypted, otherwise as `fileList(with:)`.
   public func fileList() throws(KeyhaulError) -> FileList {
     guard !isListEncrypted else {
       throw KeyhaulError(.keyUnavailable, "the backup has a password")
@@ -63,7 +62,9 @@ extension BackupArchive {
     }
   }
 
-  /// - Parameter field: The class as 4 bytes, little-endian, then the wrapped key.
+  /// Returns the key of a metadata file.
+  ///
+  /// - Parameter field: The class in 4 little-endian bytes, then the wrapped key.
   package func fileKey(
     _ field: [UInt8], of part: String, keys: ClassKeys
   ) throws(KeyhaulError) -> Secret {
@@ -72,13 +73,13 @@ extension BackupArchive {
       return try keys.unwrapFileKey(field)
     } catch {
       guard error.code == .keyUnavailable else { throw KeyhaulError(error, in: "the key of \(part)") }
-      // A class key that is there and doesn't unwrap, though others do, is no question of the password.
+      // If only this class key cannot be unwrapped, the password is not the reason.
       let isDamaged = keys.availability(of: wrapped.keyClass) == .damaged
       throw KeyhaulError(isDamaged ? .damaged : .keyUnavailable, "\(part): \(error.reason)")
     }
   }
 
-  /// Where a large list or keychain is kept, as the archive was opened; for copies of it that are opened too.
+  /// The storage for a large list or keychain, also for copies that are opened.
   package var storage: ManifestStorage {
     switch source {
     case .directory(_, let source): source.storage
@@ -89,18 +90,18 @@ extension BackupArchive {
 }
 
 extension BackupArchive {
-  /// Reads a stored file to its end and lends its plain bytes in portions, whatever its size.
+  /// Reads a stored file of any size and passes its plaintext in portions.
   ///
-  /// A directory is read now, relative to the handle that was opened; of one file the entry is looked for from its
-  /// start: for more than a few files `forEachPayload` is the way. Bytes have been lent before damage at the end can be
-  /// seen.
+  /// In a directory, the file is opened directly. In a container, its entry is searched from the start, so use
+  /// `forEachPayload` for more than a few files. Damage at the end is found only after the bytes were passed.
+  ///
   /// - Parameters:
   ///   - file: A file of the backup's list.
-  ///   - keys: The backup's keybag, unlocked; not used for a backup without a password.
-  ///   - portion: Takes the plain bytes in their order; the pointer must not leave it.
-  /// - Throws: `.payloadMissing` where nothing is stored, though an empty file is read as such; `.keyUnavailable`,
-  ///   `.damaged` for a file without a key in an encrypted backup; `.unsupported` for what is not a file, and where the
-  ///   backup came as a stream, which is gone; and what `portion` throws.
+  ///   - keys: The backup's unlocked keybag. Not used if the backup has no password.
+  ///   - portion: Receives the plaintext in order. The pointer is valid only during the call.
+  /// - Throws: `.payloadMissing` if a file that is not empty is not stored; `.keyUnavailable`; `.damaged` if a file in
+  ///   an encrypted backup has no key; `.unsupported` if it is not a file, or if the backup came from a stream; the
+  ///   errors of `portion`.
   public func readPayload(
     of file: ListedFile, with keys: ClassKeys,
     portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
@@ -108,7 +109,7 @@ extension BackupArchive {
     try PayloadPass(of: file, in: self, with: keys).run(try payload(of: file), portion)
   }
 
-  /// Whether it is one file, in which payloads are read in the order in which they lie.
+  /// Whether the backup is a container, whose payloads are read in their stored order.
   package var isContainer: Bool {
     switch source {
     case .container: true
@@ -116,7 +117,7 @@ extension BackupArchive {
     }
   }
 
-  /// Whether every payload is a file of its own, which can be read at any time, and several at once.
+  /// Whether each payload is a separate file, so that several can be read at once.
   package var hasPayloadsApart: Bool {
     switch source {
     case .directory: true
@@ -124,14 +125,14 @@ extension BackupArchive {
     }
   }
 
-  /// Where a file's payload is stored.
+  /// Returns the stored payload of a file.
   ///
-  /// - Throws: `.notStreamable` where the backup came as a stream.
+  /// - Throws: `.notStreamable` if the backup came from a stream.
   package func payload(of file: ListedFile) throws(KeyhaulError) -> StoredPayload {
     try payload(named: file.fileIdentifier)
   }
 
-  /// The same by the name under which it is stored.
+  /// Returns the payload with the given stored name.
   package func payload(named identifier: String) throws(KeyhaulError) -> StoredPayload {
     switch source {
     case .directory(let handle, let source):
@@ -143,16 +144,15 @@ extension BackupArchive {
     }
   }
 
-  /// Goes through every payload that is stored, each once: one file is read from its start to its end, however many
-  /// there are.
+  /// Passes each stored payload to a closure, once. A container is read in a single pass.
   ///
-  /// A payload that cannot be read stops no other. While the closure runs the backup is held: only the payload that it
-  /// is given may be read in it.
+  /// Payloads that cannot be read do not stop the iteration. During the closure, only the passed payload may be read.
+  ///
   /// - Parameters:
-  ///   - stored: What `storedFiles()` said: a directory is not listed again.
-  ///   - body: Takes one payload.
-  /// - Throws: `.notStreamable` where the backup came as a stream; `.damaged` where more payloads than
-  ///   `ArchiveLimits.resumptionCount` of one file break off; and what `body` throws.
+  ///   - stored: The result of `storedFiles()`, so that a directory is not listed again.
+  ///   - body: Receives a payload.
+  /// - Throws: `.notStreamable` if the backup came from a stream; `.damaged` if more than
+  ///   `ArchiveLimits.resumptionCount` payloads of a container are cut off; the errors of `body`.
   package func forEachPayload(
     of stored: StoredPayloads, _ body: (StoredPayload) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -173,15 +173,15 @@ extension BackupArchive {
     }
   }
 
-  /// Reads a payload as the file that the list says it is.
+  /// Reads a payload as a file of the list.
   ///
   /// - Parameters:
-  ///   - payload: The stored bytes, which can be read once.
+  ///   - payload: The payload, which can be read once.
   ///   - file: A file of the backup's list.
-  ///   - keys: `nil` for what the stored bytes alone say: then the plain size is the stored one, and the padding counts
-  ///     as valid.
-  ///   - portion: Takes the plain bytes in their order; the pointer must not leave it.
-  /// - Throws: As `readPayload(of:with:portion:)`.
+  ///   - keys: The unlocked keybag, or `nil` to read only the stored bytes. Then the plaintext size is the stored size,
+  ///     and the padding is considered valid.
+  ///   - portion: Receives the plaintext in order. The pointer is valid only during the call.
+  /// - Throws: The errors of `readPayload(of:with:portion:)`.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void

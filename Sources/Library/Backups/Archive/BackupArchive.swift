@@ -3,80 +3,80 @@ package import KeychainCrypto
 package import KeychainFormats
 import SystemPackage
 
-/// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, of iOS 4 and later: a directory, or
-/// one file made from such a directory.
+/// A backup of iOS 4 or later, created by Finder, iTunes, idevicebackup2, or Keyhaul: a directory, or a container file
+/// of one.
 ///
-/// Opening reads the parts that matter, once and under limits, and keeps copies of its own. All later questions but for
-/// payloads are answered from there, so that a backup which is swapped meanwhile cannot answer one of them differently.
+/// Opening a backup reads its metadata files once, within limits, and keeps private copies. Except for payloads, all
+/// later results come from these copies, so they stay consistent if the backup is replaced.
 public struct BackupArchive: Sendable {
-  /// What `Manifest.plist` says.
+  /// The content of `Manifest.plist`.
   package let manifest: BackupManifest
-  /// `nil` if there is no `Status.plist`, or none that can be read.
+  /// The content of `Status.plist`, or `nil` if it is missing or unreadable.
   package let status: BackupStatus?
-  /// What the list of files is, and where payloads lie.
+  /// The format of the list of files and the paths of payloads.
   package let layout: BackupLayout
-  /// What was unusual, and tolerated.
+  /// Anomalies that were tolerated.
   package let notes: [ArchiveNote]
-  /// What is there beside the list of files and cannot be read; also among the notes.
+  /// The optional property lists that cannot be read. They are also in the notes.
   package let unreadablePropertyLists: [UnreadablePropertyList]
-  /// The same for the same backup as a directory, a tar or a zip: `sha256:` and 64 hexadecimal digits.
+  /// The digest of the content: `sha256:` and 64 hexadecimal digits. It is the same for a directory, a tar, and a zip.
   package let digest: String
 
-  /// What its seal says; `nil` if it has none, so that changes can go unseen.
+  /// The seal, or `nil` if the backup has none, so that changes cannot be detected.
   package let seal: BackupSeal?
 
   package let parts: StoredParts
   package let source: PayloadSource
-  /// The lock for reading; `nil` if the caller has locked the backup, or if its file system has no locks.
+  /// The lock for reading, or `nil` if the caller has locked the backup or its file system does not support locks.
   let lock: BackupLock?
-  /// Of the records in its list of files, where each of them is sealed.
+  /// The salt of the records in the list of files, if each record is encrypted.
   let recordSalt: RecordSalt?
-  /// Whether the list of files is a database in clear though there is a password, or is said to be one.
+  /// Whether the list of files is unencrypted although the backup has a password, or claims to be encrypted.
   private let isListClear: Bool
 
-  /// The keybag, with every key wrapped.
+  /// The keybag with wrapped keys.
   package var keybag: Keybag { manifest.keybag }
-  /// The device that it was made from: what the device itself says, completed by what the computer wrote beside it.
+  /// The source device, from its own data and the computer's.
   public let device: BackupDevice
-  /// When the backup was made.
+  /// The date of the backup.
   package var date: KeychainDate? { manifest.date ?? status?.date }
-  /// Whether it has a password. Without that password nothing of the keychain can be seen.
+  /// Whether the backup has a password, without which no part of the keychain can be read.
   ///
-  /// What its manifest says, but for one that claims a password while everything in it is in clear: see
+  /// This is the manifest's claim, unless all of the backup's content is unencrypted: see
   /// `ArchiveNote.encryptionClaimed`.
   public let isEncrypted: Bool
-  /// Whether its files are encrypted: where it has a password, but for a decrypted copy, whose keychain's items it protects
-  /// all the same.
+  /// Whether the files are encrypted. A decrypted copy has a password that protects only its keychain items.
   package var areFilesEncrypted: Bool { isEncrypted && !manifest.isDecryptedCopy }
-  /// Whether the list of files needs the password: where there is one, since iOS 10.2 as a whole, and of iOS 10.0 each
-  /// record in it.
+  /// Whether the list of files requires the password: encrypted as a whole since iOS 10.2, or by record in iOS 10.0.
   package var isListEncrypted: Bool { isListFileEncrypted || hasSealedRecords }
-  /// Whether the list of files is encrypted as a file.
+  /// Whether the list of files is encrypted as a whole.
   package var isListFileEncrypted: Bool {
     areFilesEncrypted && layout == .manifestDB && manifest.manifestKey != nil && !isListClear
   }
-  /// Whether each record in the list of files is sealed with a key of the password, as iOS 10.0 alone wrote it.
+  /// Whether each record in the list of files is encrypted, as in iOS 10.0 only.
   package var hasSealedRecords: Bool { recordSalt != nil }
-  /// Whether the device had a passcode when the backup was made; `nil` if the manifest doesn't say.
+  /// Whether the device had a passcode when the backup was created, or `nil` if the manifest does not contain this.
   package var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
-  /// Whether the keychain's file is stored. Known without a password, because its stored name is the same everywhere.
+  /// Whether the backup stores a keychain file. No password is required, because its stored name is the same in all
+  /// backups.
   public var hasKeychain: Bool { parts.contains(layout.keychainPart) }
-  /// What `Info.plist` says; the computer writes it, and nothing depends on it. `nil` if it is not there, or cannot be
-  /// read.
+  /// The content of `Info.plist`, or `nil` if it is missing or unreadable. The computer writes it, and no result
+  /// depends on it.
   package let computerProperties: ComputerProperties?
 
-  /// Opens a backup and checks everything that needs no password. This is the first of three steps: `unlock` derives the
-  /// password's key, and `open(with:)` decrypts the items.
+  /// Opens a backup and checks everything that does not require a password.
   ///
-  /// The backup at a path is locked for reading until the last copy of the archive is gone, so that no other process
-  /// that uses `BackupLock` changes it. Where the file system has no locks, it is opened without one.
+  /// This is the first of three steps: `unlock` derives the password's key, and `open(with:)` decrypts the items.
+  ///
+  /// The backup at a path stays locked for reading until the last copy of the archive is released, so that no other
+  /// process with `BackupLock` changes it. If the file system does not support locks, the backup is opened without one.
   ///
   /// - Parameters:
-  ///   - location: A directory, one file, or a stream; content decides, never a name.
-  ///   - limits: The most that is accepted, checked before memory is taken.
-  ///   - storage: The place for a large manifest or keychain while the archive is open.
-  /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was
-  ///   written; `.hostile` and `.overLimit` for one that no device makes; `.busy` if another process is changing it.
+  ///   - location: A directory, a container file, or a stream. The content determines the format, not the name.
+  ///   - limits: The limits, which are checked before memory is allocated.
+  ///   - storage: The storage for a large manifest or keychain while the archive is open.
+  /// - Throws: `.notABackup`; `.truncated` or `.damaged` if the backup is damaged; `.hostile` or `.overLimit` if no
+  ///   device creates such a backup; `.busy` if another process is changing it.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(KeyhaulError) -> BackupArchive {
@@ -85,11 +85,11 @@ public struct BackupArchive: Sendable {
     return try open(location, limits: limits, storage: storage, system: .real, lock: lock)
   }
 
-  /// Opens a backup for a caller that has locked it, or that only looks at it for a moment.
+  /// Opens a backup for a caller that has locked it or needs it only briefly.
   ///
   /// - Parameters:
-  ///   - takesRemains: Whether to also open what is left of a backup without its manifest or its list of files, to show
-  ///     it. Each loss is a finding.
+  ///   - takesRemains: Whether to also open the remainder of a backup without a manifest or a list of files, for
+  ///     inspection. Each missing part is a finding.
   ///   - lock: The lock that the archive keeps.
   package static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile,
@@ -148,7 +148,7 @@ public struct BackupArchive: Sendable {
     let found = try FoundEncryption(of: parts, manifest, layout) { () throws(KeyhaulError) in
       try Self.storedFiles(of: source, layout)
     }
-    // The keychain's items of a decrypted copy are under the password all the same.
+    // The keychain items of a decrypted copy still require the password.
     (isEncrypted, isListClear, recordSalt) = (
       found.isEncrypted || manifest.isDecryptedCopy, found.isListClear, found.recordSalt
     )
@@ -167,7 +167,7 @@ public struct BackupArchive: Sendable {
     switch source {
     case .stream(let payloads): notes += payloads.notes
     case .container(let container): notes += container.payloads.notes
-    // What else has another name is seen when the directory is listed.
+    // Other renamed payloads are found when the directory is listed.
     case .directory: if parts.isKeychainRenamed { notes += try Self.storedFiles(of: source, layout).notes }
     }
     if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
@@ -183,7 +183,7 @@ public struct BackupArchive: Sendable {
     notes += unreadable.map(\.note)
     unreadablePropertyLists = unreadable
     let takesKey = isEncrypted && !manifest.isDecryptedCopy && manifest.manifestKey != nil
-    // Whether there is a password, an unreadable manifest does not say.
+    // An unreadable manifest does not say whether the backup has a password.
     seal = try BackupSeal(of: parts, layout: layout, takesKey: manifestFault == nil ? takesKey : nil)
     notes += (seal?.breaks ?? []).map { .finding(.sealBroken($0)) }
     digest = try ArchiveDigest.digest(of: parts, layout: layout)
@@ -196,8 +196,10 @@ public struct BackupArchive: Sendable {
     self.lock = lock
   }
 
-  /// What the manifest says, and why nothing of it can be read if that is asked for, or if only an unencrypted list of
-  /// files is there.
+  /// Reads the manifest.
+  ///
+  /// - Returns: The manifest, and the error if it is unreadable and the caller accepts this, or if only an unencrypted
+  ///   list of files exists.
   private static func manifest(
     of parts: StoredParts, takesRemains: Bool
   ) throws(KeyhaulError) -> (BackupManifest, fault: KeyhaulError?) {
@@ -216,7 +218,7 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// What a property list says that nothing depends on; `nil` if it is not there or cannot be read, which is entered.
+  /// Reads an optional property list, or returns `nil` if it is missing or unreadable, which is recorded.
   private static func propertyList<Value>(
     _ part: StoredPart, of parts: StoredParts, _ unreadable: inout [UnreadablePropertyList],
     _ parse: ([UInt8]) throws(KeyhaulError) -> Value
@@ -230,7 +232,7 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// The size of the list of files as it is stored, in bytes.
+  /// The stored size of the list of files in bytes.
   package var listByteCount: Int? {
     switch layout {
     case .manifestDB: parts.database?.byteCount
@@ -238,7 +240,7 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// Whether payloads can still be read: of a stream only what was kept of it is there.
+  /// Whether payloads can still be read. Only a few parts of a stream are kept.
   package var canReadPayloads: Bool {
     switch source {
     case .directory, .container: true
@@ -246,9 +248,9 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// The payloads that the backup stores, of all apps and domains.
+  /// Returns the stored payloads of all apps and domains.
   ///
-  /// Known at once for one file; a directory's payloads are listed now, which takes a moment for hundreds of thousands.
+  /// For a directory, this lists the files, which takes a moment if there are hundreds of thousands.
   public func storedFiles() throws(KeyhaulError) -> StoredPayloads {
     try Self.storedFiles(of: source, layout)
   }
@@ -265,26 +267,26 @@ public struct BackupArchive: Sendable {
 }
 
 extension BackupArchive {
-  /// What of it is not as a device leaves it and was gone around: what shows itself without a password.
+  /// The anomalies that are visible without a password.
   package var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
 
-  /// Whether nothing of its manifest can be read, so that nothing says whether it has a password.
+  /// Whether the manifest is unreadable, so that the password status is unknown.
   package var isManifestUnreadable: Bool { findings.contains { $0.kind == .manifestUnreadable } }
 
-  /// Whether it has no `Manifest.plist`, and is what an unencrypted `Manifest.db` lists.
+  /// Whether `Manifest.plist` is missing, and the content is that of an unencrypted `Manifest.db`.
   package var isManifestMissing: Bool { findings.contains(.manifestMissing) }
 
-  /// Whether it is what is left of a backup: without its manifest or its list of files nothing in it can be opened.
+  /// Whether the manifest or the list of files is missing, so that nothing in the backup can be opened.
   package var isRemainder: Bool {
     isManifestUnreadable || (findings.contains { $0.kind == .listUnreadable } && listByteCount == nil)
   }
 
-  /// Whether its manifest says that it has a password, and what it stores is in clear. The class keys may need that
-  /// password all the same.
+  /// Whether the manifest claims a password although the stored content is unencrypted. The class keys may still
+  /// require that password.
   package var hasFalseClaim: Bool { findings.contains { $0.kind == .falseClaim } }
 
-  /// Whether the backup's folder has a keychain file under its own name, as in a folder that a downloader of iCloud backups
-  /// or an unpacker of backups wrote. Keyhaul does not read such a folder.
+  /// Whether the backup's folder has a keychain file under its own name, as in a folder that a downloader of iCloud
+  /// backups or an unpacker of backups wrote. Keyhaul does not read such a folder.
   package var hasFilesByDomain: Bool {
     guard case .directory(let handle, let source) = source else { return false }
     return source.hasFile("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)", in: handle.descriptor)
@@ -304,13 +306,13 @@ extension BackupArchive {
     return computerProperties.iTunesVersion == nil
   }
 
-  /// Whether its keybag is one of a backup with a password, as its manifest says.
+  /// Whether the manifest claims that the keybag has a password.
   package var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
 
-  /// Refuses what a use does not take: what its device never finished, of all but a look at it, and what a finding
-  /// forbids.
+  /// Checks that the backup can be used for a purpose. An unfinished backup can only be inspected, and findings can
+  /// forbid further uses.
   ///
-  /// - Throws: `.unfinished`, with how far it had come; the refusal of the first finding.
+  /// - Throws: `.unfinished` with the progress, or the error of the first finding.
   package func require(_ use: ArchiveUse) throws(KeyhaulError) {
     switch use {
     case .reading, .exporting, .rewriting, .copying: break
@@ -319,10 +321,9 @@ extension BackupArchive {
     if let finding = findings.first(where: { $0.forbids(use) }) { throw finding.refusal }
   }
 
-  /// Refuses a backup that its device never finished, as a restore on a device does, and one whose `Status.plist` is
-  /// such as no device makes.
+  /// Checks that the device finished the backup, as a restore on a device does, and that `Status.plist` is plausible.
   ///
-  /// - Throws: `.unfinished`, with how far it had come; what reading `Status.plist` gave.
+  /// - Throws: `.unfinished` with the progress, or the error of `Status.plist`.
   package func requireFinished() throws(KeyhaulError) {
     if let status = unreadablePropertyLists.first(where: { $0.name == StoredPart.status.path }),
       status.error.category == .refused
@@ -335,16 +336,16 @@ extension BackupArchive {
 }
 
 extension BackupArchive {
-  /// Opens the keychain's file.
+  /// Opens the keychain file.
   ///
-  /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty one where it has none.
-  /// - Throws: `.noKeychain` where none was stored, `.damaged` where one is and the list does not name it, whose key is lost
-  ///   with its row, `.payloadMissing` where the list names it but it isn't there, and as `fileList(with:)`.
+  /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty password if it has none.
+  /// - Throws: `.noKeychain` if none is stored, `.damaged` if one is stored but not listed, so that its key is lost,
+  ///   `.payloadMissing` if one is listed but not stored; the errors of `fileList(with:)`.
   package func keychainFile(with keys: ClassKeys) throws(KeyhaulError) -> KeychainPayload {
     try keychainFile(in: try fileList(with: keys), with: keys)
   }
 
-  /// The same with the list of files, where it was opened before.
+  /// Opens the keychain file with a list that is already open.
   package func keychainFile(
     in list: FileList, with keys: ClassKeys
   ) throws(KeyhaulError) -> KeychainPayload {
@@ -364,17 +365,17 @@ extension BackupArchive {
     return try fileKey(field, of: "the keychain file", keys: keys)
   }
 
-  /// The key that the keychain's file is encrypted with; `nil` if files are not encrypted.
+  /// Returns the encryption key of the keychain file, or `nil` if files are not encrypted.
   package func keychainKey(in list: FileList, with keys: ClassKeys) throws(KeyhaulError) -> Secret? {
     areFilesEncrypted ? try keychainKey(try keychainRecord(in: list), with: keys) : nil
   }
 
-  /// The keychain's file as the backup has it, where it is too large to be held.
+  /// The stored keychain file, if it is too large for memory.
   package var storedLargeKeychain: StoredBytes? { parts[large: layout.keychainPart].flatMap { $0.isInFile ? $0 : nil } }
 
-  /// Opens the keychain's file of a backup without a password: which items there are can be seen without any key.
+  /// Opens the keychain file of a backup without a password. The items' kinds and classes are visible without a key.
   ///
-  /// - Throws: `.keyUnavailable` for a backup with a password, otherwise as `keychainFile(with:)`.
+  /// - Throws: `.keyUnavailable` if the backup has a password, otherwise as `keychainFile(with:)`.
   package func keychainFile() throws(KeyhaulError) -> KeychainPayload {
     guard !areFilesEncrypted else { throw KeyhaulError(.keyUnavailable, "the backup has a password") }
     let list = try fileList()
@@ -431,13 +432,15 @@ extension BackupArchive {
     return bytes
   }
 
-  /// - Parameter stored: The bytes as the backup has them, encrypted or not.
+  /// Creates the payload.
+  ///
+  /// - Parameter stored: The stored bytes, encrypted or not.
   private func payload(
     _ bytes: [UInt8], storedAs stored: StoredBytes, record: FileRecord, list: FileList
   ) throws(KeyhaulError) -> KeychainPayload {
     var notes = self.notes + list.notes
     if let digest = record.digest, try stored.sha1() != digest {
-      // Some lists of encrypted backups have the digest of the plain content.
+      // Some lists of encrypted backups contain the digest of the plaintext.
       let plainDigest =
         areFilesEncrypted
         ? try explained("the keychain file", { () throws(DataProtectionError) in try Digest.sha1(bytes) }) : []
@@ -453,31 +456,32 @@ extension BackupArchive {
   }
 }
 
-/// The keychain file of a backup, decrypted as a file; its items are still sealed, each for itself.
+/// The decrypted keychain file of a backup. Each item in it is still encrypted.
 public struct KeychainPayload: Sendable {
-  /// The property list as it is stored in the backup's domain.
+  /// The property list of the keychain.
   package let bytes: [UInt8]
-  /// The sealed items, with the keybag that they are for.
+  /// The encrypted items and their keybag.
   package let file: KeychainBackupFile
-  /// The backup's list of files, in which it was found.
+  /// The list of files that contains the keychain file.
   package let fileList: FileList
-  /// What was unusual, and tolerated.
+  /// Anomalies that were tolerated.
   package let notes: [ArchiveNote]
 
-  /// The domain that the file stands in.
+  /// The domain of the file.
   public static let domain = "KeychainDomain"
-  /// The file's path inside of its domain.
+  /// The path of the file in its domain.
   public static let relativePath = "keychain-backup.plist"
-  /// The name under which it is stored: SHA-1 of `KeychainDomain-keychain-backup.plist`, the same in every backup.
+  /// The stored name, the SHA-1 digest of `KeychainDomain-keychain-backup.plist`. It is the same in all backups.
   package static let fileIdentifier = StoredPart.keychainFileIdentifier
 }
 
-/// What identifies a backup's content, whatever it is packed in.
+/// The digest of a backup's content, independent of its packing.
 ///
-/// SHA-256 over one line for each of the stored manifest, list of files, keychain file, and log and journal of the list where
-/// they are not empty, sorted by path: path, NUL, size in decimal, NUL, the file's SHA-256 in hexadecimal, line feed.
+/// The digest is SHA-256 over a line for each of the stored manifest, list of files, and keychain file, and for the
+/// list's log and journal if they are not empty, sorted by path. A line contains the path, NUL, the decimal size, NUL,
+/// the file's SHA-256 digest in hexadecimal, and a line feed.
 enum ArchiveDigest {
-  /// - Returns: `sha256:` and 64 hexadecimal digits.
+  /// Returns `sha256:` and 64 hexadecimal digits.
   static func digest(of parts: StoredParts, layout: BackupLayout) throws(KeyhaulError) -> String {
     var lines: [(path: String, line: String)] = []
     for part in [.manifest, layout.listPart, layout.keychainPart] + layout.journals {
@@ -487,7 +491,7 @@ enum ArchiveDigest {
         lines.append((part.path, line(part, bytes.count, try sha256(bytes))))
       }
     }
-    // By bytes, so that no locale decides.
+    // The order of bytes does not depend on the locale.
     lines.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
     return "sha256:" + (try sha256(lines.flatMap { Array($0.line.utf8) }))
   }

@@ -4,38 +4,37 @@ import SystemPackage
 
 /// A directory with the backups of several devices, such as `MobileSync/Backup`.
 package enum BackupDirectory {
-  /// One backup in it, as far as can be told without opening it.
+  /// The properties of a backup that are known without opening it.
   package struct Entry: Sendable, Hashable {
-    /// Of the directory, which is what chooses it.
+    /// The name of its directory, which identifies it.
     package let name: String
-    /// The identifier of the device, from its own manifest or else from the directory's name.
+    /// The device identifier, from the manifest or the directory's name.
     package let identifier: String?
-    /// The name that its owner gave the device; hostile. `nil` if `Info.plist` and the manifest don't say.
+    /// The device name that the owner chose, or `nil` if neither `Info.plist` nor the manifest contains it. Untrusted.
     package let deviceName: String?
-    /// When the backup was made; `nil` if nothing says it.
+    /// The date of the backup, or `nil` if it is unknown.
     package let date: KeychainDate?
-    /// `nil` if the manifest cannot be read.
+    /// Whether the backup is encrypted, or `nil` if the manifest is unreadable.
     package let isEncrypted: Bool?
-    /// `nil` if nothing says whether it was finished.
+    /// Whether the backup was finished, or `nil` if it is unknown.
     package let state: State?
-    /// Whether it is a copy that was put aside; the directory's name then ends in a date and a time.
+    /// Whether the backup is an archived copy, whose directory name ends with a date and a time.
     package let isArchivedCopy: Bool
-    /// Whether it is a link to a backup that stands elsewhere.
+    /// Whether the entry is a link to a backup elsewhere.
     package let isLink: Bool
 
-    /// How far it was written, as its own property lists say.
+    /// The completeness of a backup, according to its property lists.
     package enum State: String, Sendable, CaseIterable {
-      /// The device came to its end.
+      /// The device completed the backup.
       case finished
-      /// Its device never came to the end.
+      /// The device did not complete the backup.
       case unfinished
-      /// Its manifest or its status cannot be read, or there is no list of files.
+      /// The manifest or the status is unreadable, or the list of files is missing.
       case damaged
     }
   }
 
-  /// The name of the directory around a backup's files: the device's identifier, as backups are named, where that can be
-  /// one.
+  /// Returns the name for the directory of a backup: the device identifier, if it is a valid name.
   package static func name(for identifier: String?) -> String {
     guard let identifier, (1...64).contains(identifier.utf8.count), identifier.utf8.allSatisfy(isPlain) else {
       return "backup"
@@ -43,7 +42,7 @@ package enum BackupDirectory {
     return identifier
   }
 
-  /// Letters, digits and hyphens.
+  /// Whether a byte is a letter, a digit, or a hyphen.
   private static func isPlain(_ byte: UInt8) -> Bool {
     (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45
   }
@@ -51,12 +50,13 @@ package enum BackupDirectory {
   /// Whether a folder's name is a device's identifier, as the name of a backup's folder is; a date may follow it.
   package static func isDeviceIdentifier(_ name: String) -> Bool { parts(of: name).identifier != nil }
 
-  /// Directories that are looked into, at most.
+  /// The maximum number of directories that are read.
   package static let maximumDirectoryCount = 10_000
 
-  /// The backups right inside of a directory, by name. A link to a backup is one too; what has no manifest is none.
+  /// Returns the backups directly in a directory, sorted by name. Links to backups count, and directories without a
+  /// manifest do not.
   ///
-  /// - Throws: `.notFound` and `.unreadable`; `.overLimit` for more directories than `maximumDirectoryCount`.
+  /// - Throws: `.notFound`, `.unreadable`, or `.overLimit` if there are more than `maximumDirectoryCount` directories.
   package static func backups(
     in path: String, limits: ArchiveLimits = .standard
   ) throws(KeyhaulError) -> [Entry] {
@@ -74,7 +74,7 @@ package enum BackupDirectory {
         count += 1
         guard count <= maximumDirectoryCount else { break }
         let isLink = kind != .directory
-        // What is not a directory, or leads nowhere, is passed over.
+        // Files and dangling links are skipped.
         let inner: OwnedFileDescriptor?
         if isLink {
           inner = try? system.openLinkedDirectory(name, in: directory)
@@ -95,7 +95,7 @@ package enum BackupDirectory {
     return entries.sorted { $0.name < $1.name }
   }
 
-  /// What the property lists of one directory say; `nil` if it has no manifest or cannot be read.
+  /// Reads the property lists of a directory. Returns `nil` if it has no manifest or cannot be read.
   package static func entry(of path: String, limits: ArchiveLimits = .standard) -> Entry? {
     let system = FileSystem.real
     guard let directory = try? system.openDirectory(path) else { return nil }
@@ -104,15 +104,14 @@ package enum BackupDirectory {
       named: name, isLink: false, in: directory)
   }
 
-  /// The one backup of a device or a directory's name, compared as a whole.
+  /// Finds the backup of a device or with a directory name. A link to another backup in the directory is not a second
+  /// match.
   ///
   /// - Parameters:
-  ///   - choice: A directory's name, or a device's identifier in any case.
-  ///   - entries: The backups of the directory, as `entries` lists them.
-  /// A link to a backup that is beside it is no second one.
-  ///
-  /// - Returns: `nil` if none has it.
-  /// - Throws: `.unsupported` where several backups are of that device: then only a directory's name chooses.
+  ///   - choice: A directory name, or a device identifier in any case.
+  ///   - entries: The backups of the directory, from `backups(in:limits:)`.
+  /// - Returns: The backup, or `nil` if there is none.
+  /// - Throws: `.unsupported` if several backups have the device identifier, so that a directory name is required.
   package static func backup(
     _ choice: String, among entries: [Entry]
   ) throws(KeyhaulError) -> Entry? {
@@ -126,8 +125,8 @@ package enum BackupDirectory {
     return own.first
   }
 
-  /// Splits a directory's name into a device's identifier and whether a date follows: forty hexadecimal digits or
-  /// eight, a hyphen and sixteen, then in a copy that was put aside `-20240101-101112`.
+  /// Splits a directory name into a device identifier and an optional date. An identifier has 40 hexadecimal digits, or
+  /// 8, a hyphen, and 16. An archived copy has a suffix such as `-20240101-101112`.
   static func parts(of name: String) -> (identifier: String?, isArchivedCopy: Bool) {
     let bytes = Array(name.utf8)
     func isHexadecimal(_ range: Range<Int>) -> Bool {
@@ -153,7 +152,7 @@ package enum BackupDirectory {
 }
 
 extension DirectorySource {
-  /// What a directory's own property lists say; `nil` if it has no manifest.
+  /// Reads the property lists of a directory, or returns `nil` if it has no manifest.
   fileprivate func entry(
     named name: String, isLink: Bool, in directory: borrowing OwnedFileDescriptor
   ) -> BackupDirectory.Entry? {

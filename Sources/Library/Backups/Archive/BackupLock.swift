@@ -9,7 +9,7 @@ import SystemPackage
 package final class BackupLock: Sendable {
   /// The use of the backup that a lock protects.
   package enum Access: Sendable, Hashable {
-    /// Reading, possibly at the same time as other readers.
+    /// Reading, possibly together with other readers.
     case reading
     /// Changing or replacing the backup.
     case writing
@@ -33,8 +33,8 @@ package final class BackupLock: Sendable {
   ///   - path: The path of a folder or a file. Links are followed.
   ///   - access: The caller's use of the backup.
   ///   - limit: The longest time to wait for other processes.
-  ///   - shouldContinue: Whether to keep waiting; called at least every 20 ms.
-  /// - Returns: The lock; `nil` if there is no file or folder at the path, or its file system has no locks.
+  ///   - shouldContinue: Returns whether to keep waiting. Called at least every 20 ms.
+  /// - Returns: The lock, or `nil` if nothing exists at the path or its file system does not support locks.
   /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses.
   package static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true }
@@ -70,6 +70,6 @@ package final class BackupLock: Sendable {
     }
   }
 
-  /// Releases the lock before its last reference is gone.
+  /// Releases the lock early.
   package func release() { lock.release() }
 }

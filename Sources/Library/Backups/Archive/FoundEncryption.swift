@@ -2,24 +2,26 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Whether what a backup stores is encrypted: what its manifest says, held against what is stored.
+/// The encryption of a backup's content, from its manifest and from the stored files.
 struct FoundEncryption {
   /// Whether payloads are encrypted.
   let isEncrypted: Bool
-  /// Whether the list of files is a database in clear, though there is a key for it or a password.
+  /// Whether the list of files is an unencrypted database, although the backup has a key for it or a password.
   var isListClear = false
-  /// Of the records in the list, where each of them is sealed.
+  /// The salt of the records in the list, if each record is encrypted.
   var recordSalt: RecordSalt?
-  /// What the manifest's word that there is a password is held against, where it is not true.
+  /// The evidence against the manifest's claim of a password, if the claim is false.
   var falseClaim: ArchiveNote?
 
-  /// - Throws: `.damaged` where the list is encrypted and its key is missing; what a list that no device makes gives.
+  /// Determines the encryption.
+  ///
+  /// - Throws: `.damaged` if the list is encrypted and its key is missing, or the error of an invalid list.
   init(
     of parts: StoredParts, _ manifest: BackupManifest, _ layout: BackupLayout,
     stored: () throws(KeyhaulError) -> StoredPayloads
   ) throws(KeyhaulError) {
-    // Without a manifest there is no claim, and what is stored decides. Where a manifest does not say, the key decides that
-    // only an encrypted list has.
+    // Without a manifest, the stored content decides. If the manifest makes no claim, the key of an encrypted list
+    // decides.
     let isManifestMissing = !parts.contains(.manifest)
     let claim = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
     guard claim, layout == .manifestDB, let list = try Self.clearList(parts) else {
@@ -43,8 +45,8 @@ struct FoundEncryption {
     }
   }
 
-  /// - Returns: `nil` if the stored file list is not an unencrypted database, or cannot be read. The later reader of
-  ///   the list reports the reason.
+  /// Returns the unencrypted list of files, or `nil` if the list is encrypted or unreadable, which its later reader
+  /// reports.
   private static func clearList(_ parts: StoredParts) throws(KeyhaulError) -> ClearList? {
     guard let database = parts.database else { return nil }
     do throws(KeyhaulError) {
@@ -57,10 +59,10 @@ struct FoundEncryption {
 }
 
 extension ManifestDatabase {
-  /// Rows that are looked at.
+  /// The maximum number of rows that are sampled.
   private static let maximumRowCount = 1_000
 
-  /// How many payloads are as long as what they hold, and how many are longer by the padding of an encrypted one.
+  /// Returns the number of payloads whose size equals that of the file, and of those that are longer by the padding.
   fileprivate func payloadCounts(
     _ stored: StoredPayloads
   ) throws(KeyhaulError) -> (plain: Int, encrypted: Int) {
@@ -78,11 +80,13 @@ extension ManifestDatabase {
   }
 }
 
-/// In what a manifest claims less protection than its own parts show.
+/// Claims in a manifest of less protection than its own content shows.
 struct FoundContradictions {
   let findings: [ArchiveFinding]
 
-  /// - Parameter isEncrypted: Whether what is stored is encrypted, or the manifest says so.
+  /// Compares the manifest with its own content.
+  ///
+  /// - Parameter isEncrypted: Whether the content is encrypted, or the manifest claims so.
   init(in manifest: BackupManifest, isEncrypted: Bool) {
     guard !isEncrypted else {
       findings = Self.unusualWraps(of: manifest.keybag).map { [.wrapsUnusual(reason: $0)] } ?? []
@@ -97,8 +101,8 @@ struct FoundContradictions {
       : [.passwordDenied(reason: "it says that it is not encrypted, but contains \(HumanReadable.list(facts))")]
   }
 
-  /// What of the wraps of class keys in a backup with a password is as no device makes it, but for the hardware's layer
-  /// where that is missing: such keys are told of by what they open.
+  /// Describes unexpected wrapping of class keys in a backup with a password. A missing device layer is reported by the
+  /// items it affects.
   private static func unusualWraps(of keybag: Keybag) -> String? {
     let bound = BackupKeybag.classesWithUnexpectedDeviceWrap(in: keybag)
     let bare = BackupKeybag.classesWithoutPassword(of: keybag)

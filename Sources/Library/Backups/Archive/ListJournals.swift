@@ -2,10 +2,10 @@ import Basics
 import KeychainFormats
 
 extension StoredParts {
-  /// Combines the manifest with the log or the journal next to it, as SQLite would: up to the log's last commit, or as it
-  /// was before an unfinished change. If there is a log, the journal is ignored.
+  /// Applies the log or the journal next to the manifest database, as SQLite would: committed pages of the log, or the
+  /// original pages of an unfinished change. If there is a log, the journal is ignored.
   ///
-  /// - Returns: A note for the file that was read, and a finding for each file that was not read in full.
+  /// - Returns: A note for the file that was used, and a finding for each file that was not fully used.
   mutating func readJournals() throws(KeyhaulError) -> [ArchiveNote] {
     guard let database else { return [] }
     var notes: [ArchiveNote] = []
@@ -45,7 +45,7 @@ extension StoredParts {
     return [.listJournalRead(name: use.part.path)] + notes
   }
 
-  /// The manifest, if it is an unencrypted database, with the changes of its log or journal.
+  /// Returns the manifest with the changes of its log or journal, if it is an unencrypted database.
   func clearDatabase() throws(KeyhaulError) -> DatabaseBytes {
     guard let database else {
       throw KeyhaulError(.payloadMissing, "it has no \(StoredPart.database.path)")
@@ -53,9 +53,9 @@ extension StoredParts {
     return try DatabaseBytes(database, replacing: replacedPages?.pages)
   }
 
-  /// Whether the manifest is an unencrypted database whose rows can be read without a password.
+  /// Returns whether the manifest is an unencrypted database whose rows can be read without a password.
   ///
-  /// - Throws: An error of the system, such as an unreadable file.
+  /// - Throws: A system error, such as of an unreadable file.
   func hasPlaintextList() throws(KeyhaulError) -> Bool {
     var parts = self
     do throws(KeyhaulError) {
@@ -72,9 +72,11 @@ extension StoredParts {
   }
 
   private enum Reading {
-    /// There is nothing in it.
+    /// The file is empty.
     case none
     case unfit(String)
+    /// The pages of the file.
+    ///
     /// - Parameter restByteCount: The number of bytes after the last commit.
     case pages(ReplacedPages, restByteCount: Int)
   }
@@ -110,7 +112,7 @@ extension StoredParts {
     return .pages(pages, restByteCount: rest)
   }
 
-  /// - Returns: `nil` if the stored bytes do not begin like an unencrypted database.
+  /// Returns the page size, or `nil` if the stored bytes are not an unencrypted database.
   private static func pageByteCount(of database: StoredBytes) throws(KeyhaulError) -> Int? {
     guard database.byteCount >= 18 else { return nil }
     let start = try [UInt8](count: 18) { (buffer) throws(KeyhaulError) in try database.read(at: 0, into: buffer) }
@@ -119,7 +121,7 @@ extension StoredParts {
     return size == 1 ? 65_536 : size
   }
 
-  /// Whether the database has a manifest's tables, and SQLite finds no error in its pages.
+  /// Returns whether the database has the tables of a manifest, and SQLite finds no error in its pages.
   private static func isSound(_ bytes: DatabaseBytes) throws(KeyhaulError) -> Bool {
     do throws(KeyhaulError) {
       return try ManifestDatabase(bytes).isSound()

@@ -2,48 +2,51 @@ package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
-/// What came of reading one stored file to its end.
+/// The result of reading a stored file completely.
 public struct PayloadReading: Sendable, Hashable {
-  /// As it lies in the backup.
+  /// The stored size in bytes.
   package var storedByteCount: Int64
-  /// Without its padding where it is encrypted: the padding decides, never the recorded size.
+  /// The plaintext size in bytes. For an encrypted file, the padding determines it, not the recorded size.
   package var plainByteCount: Int64
-  /// The SHA-1 of the stored bytes, 20 bytes; `nil` if it was not computed.
+  /// The SHA-1 digest of the stored bytes, 20 bytes, or `nil` if it was not computed.
   package var storedSHA1: [UInt8]?
-  /// Of what it decrypts to, where that was read and the record has a digest; `nil` for what is stored in clear.
+  /// The SHA-1 digest of the plaintext, or `nil` if the file is not encrypted, was not decrypted, or has no recorded
+  /// digest.
   package var plainSHA1: [UInt8]?
-  /// `false` for an encrypted file that ends in no padding: it is damaged or another one. True where none is needed.
+  /// Whether the padding of an encrypted file is valid. If not, the file is damaged or a different one. `true` for an
+  /// unencrypted file.
   package var hasValidPadding: Bool
 
-  /// Whether a record's digest is of these bytes: of the stored ones, as most lists of encrypted backups have it, or of
-  /// the plain ones.
+  /// Compares a recorded digest with those of the stored bytes, which most lists of encrypted backups contain, and of
+  /// the plaintext.
   ///
-  /// - Returns: `nil` if the record has none: then a changed byte cannot be seen.
+  /// - Returns: Whether one of them matches, or `nil` if there is no recorded digest, so that changes cannot be
+  ///   detected.
   package func fits(_ digest: [UInt8]?) -> Bool? {
     digest.map { $0 == storedSHA1 || $0 == plainSHA1 }
   }
 }
 
-/// One reading of a payload: what is measured of its stored bytes, and its decryption where it is to be decrypted.
+/// A single read of a payload, with digests of its stored bytes and, optionally, decryption.
 package struct PayloadPass {
-  /// Which digests a reading is to make.
+  /// The digests that a read computes.
   package enum Digests {
-    /// That of the stored bytes, and that of the plain ones where the record has one to hold it against.
+    /// The digests of the stored bytes and, if the record has a digest, of the plaintext.
     case all
-    /// That of the stored bytes, where the record has one to hold it against.
+    /// The digest of the stored bytes, if the record has a digest.
     case stored
   }
 
-  /// What the list records of the file.
+  /// The list's record of the file.
   package let record: FileRecord?
   private let file: ListedFile
   private let part: String
   private let isEncrypted: Bool
   private let decryptor: FileDecryptor?
-  /// Whether it has the file's key; otherwise it takes the bytes as they are stored.
+  /// Whether the pass has the file's key. Without it, the stored bytes are read.
   package var decrypts: Bool { decryptor != nil }
 
-  /// Reads the bytes as they are stored.
+  /// Creates a pass that reads the stored bytes.
   package init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(KeyhaulError) {
     self.init(file, try Self.record(of: file, in: archive), in: archive, decryptor: nil)
   }
@@ -74,7 +77,7 @@ package struct PayloadPass {
     self.decryptor = decryptor
   }
 
-  /// Decoded once: it takes as long as the digest of a small file.
+  /// Decodes the record once, because this takes as long as the digest of a small file.
   private static func record(
     of file: ListedFile, in archive: BackupArchive
   ) throws(KeyhaulError) -> FileRecord? {
@@ -85,7 +88,7 @@ package struct PayloadPass {
     return try file.record()
   }
 
-  /// Reads it to its end and lends the plain bytes.
+  /// Reads the payload completely and passes its plaintext to a closure.
   package func run(
     _ payload: StoredPayload, digests: Digests = .all,
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
@@ -117,10 +120,10 @@ package struct PayloadPass {
       storedSHA1: try finished(stored), plainSHA1: try finished(plain), hasValidPadding: isValid)
   }
 
-  /// Reads it to its end for what is known of it then. Of an encrypted file its last blocks alone are decrypted, unless the
-  /// digest of the plain bytes is asked for: nothing else of them could be wrong.
+  /// Reads the payload completely to measure it. Unless the digest of the plaintext is required, only the last blocks
+  /// of an encrypted file are decrypted, because only the padding can be invalid.
   ///
-  /// - Parameter whileReading: Called for every portion, and ends the reading with an error.
+  /// - Parameter whileReading: Called for each portion. Its errors end the read.
   package func measure(
     _ payload: StoredPayload, digests: Digests, whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> PayloadReading {
@@ -143,13 +146,14 @@ package struct PayloadPass {
       hasValidPadding: storedCount > 0 ? end.hasValidPadding : isRightWhereEmpty)
   }
 
-  /// As the list calls it, and where it is stored.
+  /// The listed path and the stored path, for errors.
   private var place: String {
     file.relativePath.map { quoted("\(file.domain ?? "")/\($0)") + ", stored as \(part)" } ?? part
   }
 
   private var isEmpty: Bool { record?.size == 0 }
-  /// A padding alone would be sixteen bytes, so that nothing at all is right only where nothing is listed.
+  /// Whether a payload without bytes is valid. An encrypted file has at least 16 bytes of padding, unless the listed
+  /// file is empty.
   private var isRightWhereEmpty: Bool { !isEncrypted || isEmpty }
 
   private func forEachPortion(
@@ -183,7 +187,8 @@ package struct PayloadPass {
     try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
   }
 
-  /// - Returns: `nil` for a length that is no whole blocks, which cannot end in padding.
+  /// Finishes the decryption. Returns `nil` if the length is not a multiple of the block size, so that there is no
+  /// padding.
   private func finish(_ decryptor: FileDecryptor) throws(KeyhaulError) -> FileCipher.Decrypted? {
     do throws(DataProtectionError) {
       return try decryptor.finish()

@@ -3,15 +3,15 @@ import CArchive
 import KeychainFormats
 package import SystemPackage
 
-/// Bytes on their way into a libarchive reader.
+/// A source of bytes for a libarchive reader.
 package protocol ByteFeed: AnyObject {
-  /// The next bytes, valid until the next call; empty at the end.
+  /// Returns the next bytes, which are valid until the next call, or an empty buffer at the end.
   func next() throws(KeyhaulError) -> UnsafeRawBufferPointer
-  /// Passes over up to `count` bytes where that is cheaper than reading them; returns how many.
+  /// Skips up to `count` bytes if that is cheaper than reading them. Returns the number of skipped bytes.
   func skip(_ count: Int64) throws(KeyhaulError) -> Int64
-  /// Moves to an offset and returns it, or `nil` if that can't be done.
+  /// Moves to an offset and returns it, or `nil` if the source cannot seek.
   func seek(_ offset: Int64, _ origin: SeekOrigin) throws(KeyhaulError) -> Int64?
-  /// Whether `next` has come to the end.
+  /// Whether `next` has reached the end.
   var hasEnded: Bool { get }
 }
 
@@ -23,17 +23,17 @@ package enum SeekOrigin {
 package final class DescriptorFeed: ByteFeed {
   private let system: FileSystem
   private let descriptor: FileDescriptor
-  /// The size of a regular file, in which one can move about; `nil` for a stream.
+  /// The size of a regular file, which supports seeking, or `nil` if the source is a stream.
   package let fileByteCount: Int64?
   private let buffer: UnsafeMutableRawBufferPointer
-  /// Bytes at the buffer's start that were read to look at them and are still to be delivered.
+  /// The number of bytes at the start of the buffer that were peeked but not delivered.
   private var peekedCount = 0
   private(set) var position: Int64 = 0
   package private(set) var hasEnded = false
 
   package static let chunkByteCount = 256 << 10
 
-  /// Reads from `descriptor`, which the caller keeps open for as long as this lives.
+  /// Creates a source. The caller keeps the descriptor open during the source's lifetime.
   package init(descriptor: FileDescriptor, system: FileSystem) throws(KeyhaulError) {
     self.system = system
     self.descriptor = descriptor
@@ -50,7 +50,7 @@ package final class DescriptorFeed: ByteFeed {
 
   deinit { buffer.deallocate() }
 
-  /// The first bytes, up to `count`, without taking them away from `next`.
+  /// Returns up to `count` bytes at the start without consuming them.
   package func peek(_ count: Int) throws(KeyhaulError) -> UnsafeRawBufferPointer {
     while peekedCount < count {
       let read = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer[peekedCount...]))
@@ -69,7 +69,7 @@ package final class DescriptorFeed: ByteFeed {
   }
 
   package func skip(_ count: Int64) throws(KeyhaulError) -> Int64 {
-    // The count comes from a header and may be anything.
+    // The count comes from a header and is untrusted.
     guard let fileByteCount, count > 0, position < fileByteCount else { return 0 }
     let target = position + min(count, fileByteCount - position)
     let start = position
@@ -98,7 +98,7 @@ package final class DescriptorFeed: ByteFeed {
     return target
   }
 
-  /// Reads up to `count` bytes at a file offset without moving the position; fewer at the file's end.
+  /// Reads up to `count` bytes at a file offset without moving the position. Returns fewer at the end of the file.
   func read(at offset: Int64, upTo count: Int) throws(KeyhaulError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var filled = 0
@@ -128,12 +128,12 @@ package final class DescriptorFeed: ByteFeed {
   }
 }
 
-/// What another feed's bytes decompress to.
+/// The decompressed bytes of another source.
 ///
-/// Holds the decompressed count against the compressed one, so that a small file cannot ask for endless work.
+/// Limits the ratio of decompressed to compressed bytes, so that a small file cannot cause unlimited work.
 package final class DecompressedFeed: ByteFeed {
   private let reader: LibArchiveReader
-  /// Zstandard's own decoder looks at its checksums.
+  /// Checks gzip checksums. The Zstandard decoder checks its own.
   private let check: GzipCheck?
   private let source: DescriptorFeed
   private let limits: ArchiveLimits
@@ -149,7 +149,7 @@ package final class DecompressedFeed: ByteFeed {
     self.limits = limits
     check = format == .gzippedTar ? GzipCheck(source) : nil
     reader = try LibArchiveReader(check ?? source, reading: .compressedBytes)
-    // What is inside of it would be held against no checksum.
+    // No checksum would cover the inner data.
     guard reader.filterCount <= 1 else { throw KeyhaulError(.unsupported, "it is compressed more than once") }
     buffer = .allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
   }
@@ -184,28 +184,28 @@ package final class DecompressedFeed: ByteFeed {
   package func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
 }
 
-/// How libarchive is made to hand names on as they are.
+/// The locale in which libarchive handles names, so that it does not change them.
 ///
-/// It converts a name that a container marks as UTF-8 to the character set of the locale, and composes accents on the
-/// way. Where that set has no such character the name is lost, or it is `NULL` and libarchive itself reads from there. A
-/// locale of the calling thread decides instead of whatever the process has set.
+/// libarchive converts names that a container marks as UTF-8 to the locale's character set, and composes accents. If
+/// the set does not contain a character, the name is lost, or libarchive reads from `NULL`. A locale of the calling
+/// thread prevents this, independent of the process's locale.
 ///
 /// Source: libarchive 3.6, `archive_string.c`.
 enum NameEncoding {
-  /// ASCII: what cannot be converted is handed on byte for byte.
+  /// ASCII. Names that cannot be converted are passed unchanged.
   case bytes
-  /// UTF-8: what is marked as such is, too. As `bytes` where the system has no such locale.
+  /// UTF-8. Names that are marked as UTF-8 are also passed unchanged. Equals `bytes` if the system has no such locale.
   case utf8
 
   private struct Locale: @unchecked Sendable {
-    /// Made once, and never changed or freed.
+    /// The locale, which is created once and never changed or freed.
     let handle: UnsafeMutableRawPointer?
 
     init(_ names: String...) { handle = names.lazy.compactMap { keyhaul_names_locale($0) }.first }
   }
 
   private static let ascii = Locale("C")
-  /// As it is called on Linux, and on macOS.
+  /// The names of the locale on Linux and macOS.
   private static let unicode = Locale("C.UTF-8", "C.utf8", "UTF-8", "en_US.UTF-8")
 
   private var locale: Locale {

@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
 
-/// Reads a backup that was packed into one file, or comes as a stream, in one pass.
+/// Reads a backup from a container file or a stream in one pass.
 struct ContainerSource {
   let limits: ArchiveLimits
   let storage: ManifestStorage
@@ -18,9 +18,11 @@ struct ContainerSource {
       try DecompressedFeed(feed, as: format, limits: limits), of: feed.fileByteCount, fileByteCount: nil)
   }
 
+  /// Reads a tar.
+  ///
   /// - Parameters:
-  ///   - storedByteCount: Of the file, compressed or not.
-  ///   - fileByteCount: Of the tar, where that is known before its end.
+  ///   - storedByteCount: The size of the file, compressed or not.
+  ///   - fileByteCount: The size of the tar, if it is known in advance.
   private func readTar(
     _ feed: any ByteFeed, of storedByteCount: Int64?, fileByteCount: Int64?
   ) throws(KeyhaulError) -> EntryLedger.Found {
@@ -36,14 +38,14 @@ struct ContainerSource {
     return try ledger.finish()
   }
 
-  /// A tar ends with two blocks of zeros. Where they aren't, more entries may have been lost with them.
+  /// Checks the two zero blocks at the end of a tar. Without them, entries may be missing as well.
   private func checkEnd(
     of feed: CountingFeed, entriesEnd: Int64, fileByteCount: Int64?
   ) throws(KeyhaulError) {
     let block = Int64(Self.blockByteCount)
     let needed = (entriesEnd + block - 1) / block * block + 2 * block
     var remaining = Self.trailerByteCount
-    // A compressed stream is read to its own end, which has a mark too; a pipe's writer is let finish its last record.
+    // A compressed stream is read to its end, which has a checksum. The writer of a pipe can finish its last record.
     while fileByteCount == nil, !feed.hasEnded, feed.isBounded || remaining > 0 {
       remaining -= Int64(try feed.next().count)
     }
@@ -61,7 +63,7 @@ struct ContainerSource {
     }
     let directory = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
     var ledger = EntryLedger(limits: limits, containerByteCount: fileByteCount)
-    // A zip without entries is one that libarchive does not recognize.
+    // libarchive does not recognize a zip without entries.
     guard directory.entryCount > 0 else { return try ledger.finish() }
     _ = try feed.seek(0, .start)
     let reader = try LibArchiveReader(ZipNameFeed(feed, markedHeaders: directory.markedHeaders), reading: .zip)
@@ -72,7 +74,9 @@ struct ContainerSource {
     return try ledger.finish()
   }
 
-  /// - Parameter decompressed: How many bytes the container may still decompress to, where the feed doesn't watch that.
+  /// Reads an entry.
+  ///
+  /// - Parameter decompressed: The remaining number of decompressed bytes, if the source does not limit them.
   private func readEntry(
     _ reader: LibArchiveReader, into ledger: inout EntryLedger, decompressed budget: UnsafeMutablePointer<Int64>?
   ) throws(KeyhaulError) {
@@ -83,7 +87,7 @@ struct ContainerSource {
     guard let wanted = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
       return try reader.skipData()
     }
-    // Grown as bytes arrive: what the header claims is not memory yet.
+    // The size in the header is untrusted, so the array grows with the actual data.
     var bytes: [UInt8] = []
     var collector = try StoredBytesCollector(
       storage, system: system, expecting: wanted.part.isLarge ? entry.byteCount : 0)
@@ -113,11 +117,11 @@ struct ContainerSource {
   }
 
   static let blockByteCount = 512
-  /// The largest record that tar programs pad to, which is what they still write after the end mark.
+  /// The maximum record size of tar programs, which pad the end of the file to it.
   private static let trailerByteCount: Int64 = 1 << 20
 }
 
-/// A feed that knows how many bytes it has delivered or passed over.
+/// A source that counts the delivered and skipped bytes.
 private final class CountingFeed: ByteFeed {
   private let feed: any ByteFeed
   private(set) var byteCount: Int64 = 0
@@ -125,7 +129,7 @@ private final class CountingFeed: ByteFeed {
   init(_ feed: any ByteFeed) { self.feed = feed }
 
   var hasEnded: Bool { feed.hasEnded }
-  /// Whether reading to the end costs no more than the limits allow.
+  /// Whether the limits bound the cost of reading to the end.
   var isBounded: Bool { feed is DecompressedFeed }
 
   func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {

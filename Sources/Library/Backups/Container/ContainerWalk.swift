@@ -3,27 +3,29 @@ import CArchive
 import KeychainFormats
 import SystemPackage
 
-/// Goes through the files of one container once more, in their order.
+/// Iterates over the files of a container in their order.
 package final class ContainerWalk {
   package struct File {
-    /// The entry's whole name.
+    /// The full name of the entry.
     package let name: EntryName
     package let path: EntryPath
     package let byteCount: Int64
-    /// In seconds since 1970.
+    /// The modification time in seconds since 1970.
     package let modificationTime: Int64
   }
 
-  /// Whether a file broke off in such a way that what follows it can only be found by going through all again.
+  /// Whether a file was cut off, so that the following files can only be found by starting again.
   package var isBroken: Bool { reader.isBroken }
   private let reader: LibArchiveReader
   private let limits: ArchiveLimits
-  /// How many bytes a zip's files may still become; its entries can lie on top of each other. What packs a whole tar
-  /// watches that itself.
+  /// The remaining number of decompressed bytes of a zip, whose entries can overlap. For a tar, the decompressing
+  /// source limits them.
   private var remainingBytes: Int64 = .max
   private var ledger: EntryLedger
 
-  /// - Parameter feed: Stands at its start.
+  /// Creates a walk.
+  ///
+  /// - Parameter feed: The source, at its start.
   package init(_ feed: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits) throws(KeyhaulError) {
     if format == .zip {
       remainingBytes = limits.decompressedByteCount(of: feed.fileByteCount ?? 0)
@@ -37,7 +39,7 @@ package final class ContainerWalk {
     ledger = EntryLedger(limits: limits, containerByteCount: feed.fileByteCount)
   }
 
-  /// The next regular file; `nil` at the end. What was not read of the last one is passed over.
+  /// Returns the next regular file, or `nil` at the end. Unread bytes of the previous file are skipped.
   package func next() throws(KeyhaulError) -> File? {
     guard remainingBytes >= 0 else { throw limits.expansionError }
     while try reader.nextHeader() {
@@ -58,9 +60,9 @@ package final class ContainerWalk {
     return nil
   }
 
-  /// Lends the bytes of the file that `next` gave last.
+  /// Passes the content of the current file to a closure in portions.
   ///
-  /// - Throws: `.damaged` and `.truncated` where it is not as long as its entry claims, and what `body` throws.
+  /// - Throws: `.damaged` or `.truncated` if the size differs from the entry's, or the errors of `body`.
   package func forEachPortion(
     of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -80,22 +82,22 @@ package final class ContainerWalk {
   }
 }
 
-/// libarchive, which is there or is not: on Linux it is opened when the first container is read or written.
+/// The optional libarchive library. On Linux, it is loaded when the first container is read or written.
 package enum ContainerLibrary {
-  /// The version that this process has; `nil` if the library is not there.
+  /// The version of the library, or `nil` if it is not installed.
   package static var version: String? {
     let number = archive_version_number()
     return number == 0 ? nil : "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
   }
 
-  /// Why it gave nothing to read with.
+  /// The error if no reader can be created.
   static var readFailure: KeyhaulError { missing ?? KeyhaulError(.unreadable, noMemory, errno: .noMemory) }
-  /// Why it gave nothing to write with.
+  /// The error if no writer can be created.
   static var writeFailure: KeyhaulError { missing ?? .writing(noMemory, .noMemory) }
 
   private static let noMemory = "out of memory"
 
-  /// `nil` if it is there.
+  /// The error if the library is missing, otherwise `nil`.
   private static var missing: KeyhaulError? {
     keyhaul_archive_absence().map { text in
       let text = String(cString: text)
@@ -105,9 +107,9 @@ package enum ContainerLibrary {
 }
 
 extension ContainerFormat {
-  /// What the first bytes of a feed say that it is. They are not taken away from it.
+  /// Detects the format of a container from its first bytes, without consuming them.
   ///
-  /// - Throws: `.notABackup` for what is no container, `.truncated` for the beginning of one.
+  /// - Throws: `.notABackup` if it is not a container, `.truncated` if it ends too early.
   package init(_ feed: DescriptorFeed) throws(KeyhaulError) {
     let start = try feed.peek(ContainerSource.blockByteCount)
     if start.isEmpty { throw KeyhaulError(.notABackup, "it is empty") }
@@ -118,14 +120,14 @@ extension ContainerFormat {
     if FileKeychain.begins(with: start) {
       throw KeyhaulError(.notABackup, "it is \(FileKeychain.phrase), which Keyhaul cannot read")
     }
-    // The first header of a tar has a name and then zeros. A text has none, however short it is.
+    // A tar header contains zero bytes after the name, and a text file does not.
     guard start.count >= ContainerSource.blockByteCount || !start.contains(0) else {
       throw KeyhaulError(.truncated, "it ends after \(start.count) bytes")
     }
     throw KeyhaulError(.notABackup, "it is not a folder, a tar file or a zip file")
   }
 
-  /// Source: POSIX pax ("ustar" at 257; older tars have only a checksum).
+  /// Source: POSIX pax (`ustar` at offset 257; older tars only have a checksum).
   private init?(_ bytes: UnsafeRawBufferPointer) {
     if let format = Self.allCases.first(where: { $0.signatures.contains { bytes.starts(with: $0) } }) {
       self = format
@@ -137,7 +139,7 @@ extension ContainerFormat {
     }
   }
 
-  /// The header's bytes added up, its own checksum field taken as spaces, equal the octal number in that field.
+  /// Whether the sum of the header's bytes, with spaces instead of the checksum, equals the checksum.
   private static func checksumFits(_ block: Slice<UnsafeRawBufferPointer>) -> Bool {
     let field = 148..<156
     var sum = 0

@@ -1,15 +1,15 @@
 import Basics
 import KeychainFormats
 
-/// Keeps count of a container's entries, finds the backup's directory among them, and refuses what no backup has.
+/// Counts the entries of a container, finds the backup's directory among them, and rejects entries that no backup has.
 struct EntryLedger {
-  /// What stands at a name of a container.
+  /// The type of an entry.
   enum Kind: Equatable {
     case file, directory
-    /// Anything else, by its name: "a symbolic link".
+    /// Any other type, as text: "a symbolic link".
     case odd(String)
 
-    /// From the type bits of an `st_mode`; the values are those of stat(2), whatever the system.
+    /// Creates the kind from the type bits of an `st_mode`, as in stat(2) on every system.
     init(mode: UInt32) {
       self =
         switch mode & 0o170000 {
@@ -38,26 +38,28 @@ struct EntryLedger {
   private var wantedByteCount: Int64 = 0
   private var parts: [EntryName: StoredParts] = [:]
   private var payloads: [BackupLayout: [EntryName: StoredPayloads]] = [:]
-  /// Files with a payload's name in capitals.
+  /// Files whose names are payload names with capital letters.
   private var renamed: [EntryName: [RenamedPayload]] = [:]
 
-  /// A file with another name of a payload.
+  /// A payload file with an unusual name.
   struct RenamedPayload {
-    /// In the backup's directory.
+    /// The path in the backup's directory.
     let path: String
     let identifier: String
     let byteCount: Int64
   }
 
-  /// - Parameter containerByteCount: Of the file; `nil` for a stream, whose end nobody knows.
+  /// Creates a ledger.
+  ///
+  /// - Parameter containerByteCount: The size of the container file, or `nil` if it is a stream.
   init(limits: ArchiveLimits, containerByteCount: Int64?) {
     self.limits = limits
     keychainLimit = limits.keychainByteCount(inContainerOf: containerByteCount)
   }
 
-  /// Enters one entry.
+  /// Records an entry.
   ///
-  /// - Returns: What to keep of it, or `nil` if its bytes can be passed over.
+  /// - Returns: The metadata file to keep, or `nil` if the entry's content can be skipped.
   mutating func admit(name: EntryName, kind: Kind, byteCount: Int64) throws(KeyhaulError) -> Wanted? {
     entryCount += 1
     guard entryCount <= limits.entryCount else {
@@ -69,7 +71,7 @@ struct EntryLedger {
     do {
       path = try EntryPath(name, limit: limits.pathByteCount)
     } catch {
-      // The name itself says why in the most frequent case.
+      // The error text already contains the name in the most frequent case.
       throw hostile(name, error.text)
     }
     guard kind == .directory || name.bytes.last != UInt8(ascii: "/") else {
@@ -109,7 +111,7 @@ struct EntryLedger {
     }
     guard let wanted = path.wanted else { return nil }
     if wanted.part.isJournal {
-      // SQLite leaves empty ones, in which there is nothing.
+      // SQLite leaves empty journals.
       guard byteCount > 0 else { return nil }
       guard byteCount <= wanted.part.limit(limits) else {
         parts[wanted.directory, default: StoredParts()].unreadJournals[wanted.part] = (
@@ -160,7 +162,7 @@ struct EntryLedger {
     KeyhaulError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
   }
 
-  /// The one backup among the entries.
+  /// Returns the only backup among the entries.
   func finish() throws(KeyhaulError) -> Found {
     let candidates = parts.keys.filter { $0.lastComponent != Self.snapshotDirectory }
       .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
@@ -179,7 +181,7 @@ struct EntryLedger {
     }
     let layout = found.layout ?? .manifestDB
     let stored = storedPayloads(in: directory, layout, hasBothLists: found.contains(layout.other.listPart))
-    // The keychain's file was kept under either name, and with capitals.
+    // The keychain file may have either name, also in capitals.
     let keychain = StoredPart.keychainFileIdentifier
     if let path = stored.otherPath(of: keychain) {
       found[large: layout.keychainPart] = found[large: path.contains("/") ? .keychain : .oldKeychain]
@@ -200,7 +202,7 @@ struct EntryLedger {
         advice: "unpack it and name the folder with the backups in it, or leave only one backup in it"))
   }
 
-  /// The payloads of one backup, those with other names among them.
+  /// Returns the payloads of a backup, including those with unusual names.
   private func storedPayloads(
     in directory: EntryName, _ layout: BackupLayout, hasBothLists: Bool
   ) -> StoredPayloads {
@@ -218,7 +220,7 @@ struct EntryLedger {
     return stored
   }
 
-  /// A backup's directory has this one while the device writes to it, with a manifest of its own in it.
+  /// The directory that a device creates while it writes a backup, with its own manifest.
   private static let snapshotDirectory = EntryName("Snapshot")
 
   struct Found {
@@ -235,7 +237,7 @@ extension EntryPath {
     guard let last = components.last else { return nil }
     for (part, own) in wantedPaths where own.last.map({ Self.isSame(last, $0) }) == true {
       guard components.suffix(own.count).elementsEqual(own, by: Self.isSame) else { continue }
-      // Of the parts the keychain's file alone is found with capitals too.
+      // Only the keychain file is also recognized in capitals.
       let isKeychain = part == .keychain || part == .oldKeychain
       guard isKeychain || components.suffix(own.count).elementsEqual(own) else { continue }
       return .init(directory: directory(around: own.count), part: part)
@@ -243,12 +245,12 @@ extension EntryPath {
     return nil
   }
 
-  /// Whether a name is another one, which has no capitals, or that in capitals.
+  /// Whether a name equals a lower-case name, possibly in capitals.
   private static func isSame(_ name: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
     name.elementsEqual(other) { $0 == $1 || ((65...90).contains($0) && $0 | 0x20 == $1) }
   }
 
-  /// The payloads that this may be with a name in capitals: each with the directory around it, and its path in that.
+  /// The payloads that this path in capitals may name, each with its leading directory and the path in it.
   fileprivate var renamedPayloads: [(directory: EntryName, path: String, identifier: String)] {
     guard components.last?.count == 40,
       components.suffix(2).contains(where: { $0.contains { (65...90).contains($0) } })

@@ -9,25 +9,25 @@ import KeychainFormats
   import func Darwin.memchr
 #endif
 
-/// Holds what a gzip becomes against the checksum and the length behind it, which libarchive (3.6) passes over.
+/// Verifies the checksums and lengths of a gzip file, which libarchive 3.6 ignores.
 ///
-/// A gzip may have several members, each with a checksum of its own. Where one ends is not asked of libarchive, which
-/// does not say: each place that looks like the next member's beginning is tried when as many bytes have come as the
-/// length before it says. A place that is none has the right checksum once in four thousand million times.
+/// A gzip file can have several members with their own checksums. libarchive does not report where a member ends. So
+/// each position that looks like the start of a member is tested after as many bytes as the length before it says. A
+/// false match has the correct checksum only once in four billion times.
 ///
 /// Source: RFC 1952, sections 2.2 and 2.3.1.
 final class GzipCheck: ByteFeed {
   private let source: DescriptorFeed
-  /// What was delivered last, with a few bytes from before it.
+  /// The last delivered bytes, with a few bytes before them.
   private var window: [UInt8] = []
-  /// Where the window begins in the stream.
+  /// The offset of the window in the stream.
   private var windowOffset: Int64 = 0
   private var pending: [Boundary] = []
   private var checksum = CRC32()
-  /// Of the member that is being read.
+  /// The size of the current member so far.
   private var byteCount: Int64 = 0
 
-  /// A place in the stream where another member may begin, and what the eight bytes before it say of the one that ends.
+  /// A position where a member may begin, with the trailer of the preceding member.
   private struct Boundary {
     let offset: Int64
     let checksum: UInt32
@@ -35,9 +35,10 @@ final class GzipCheck: ByteFeed {
   }
 
   private static let trailerByteCount = 8
-  /// Bytes of the window that are kept when the next ones come: the last trailer and what libarchive looks at behind it.
+  /// The number of bytes that are kept in the window: the last trailer, and the bytes after it that libarchive reads.
   private static let keptByteCount = 64
-  /// Boundaries that are tried at a time, the first ones. Of an honest gzip the first one is the next.
+  /// The maximum number of boundaries that are tested at a time. In a valid gzip file, the first boundary is the next
+  /// one.
   private static let triedCount = 256
 
   init(_ source: DescriptorFeed) { self.source = source }
@@ -57,10 +58,10 @@ final class GzipCheck: ByteFeed {
     return bytes
   }
 
-  /// Takes what came out.
+  /// Adds decompressed bytes.
   ///
-  /// - Parameter consumed: Where in the stream libarchive stood before it was asked for these bytes: what was packed
-  ///   before that has come out with them.
+  /// - Parameter consumed: The position of libarchive in the stream before it returned these bytes. All compressed
+  ///   bytes before it are included.
   func take(_ bytes: UnsafeRawBufferPointer, consumed: Int64) {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -75,9 +76,9 @@ final class GzipCheck: ByteFeed {
     if let index = pending.firstIndex(where: { $0.offset > consumed }), index > 0 { pending.removeFirst(index) }
   }
 
-  /// Asks whether the last member was what its own end says.
+  /// Verifies the last member.
   ///
-  /// - Parameter consumed: Where in the stream the last member ends.
+  /// - Parameter consumed: The end of the last member in the stream.
   func finish(consumed: Int64) throws(KeyhaulError) {
     endMembers()
     let start = consumed - Int64(Self.trailerByteCount) - windowOffset
@@ -88,7 +89,7 @@ final class GzipCheck: ByteFeed {
     }
   }
 
-  /// Mark, method and flags of a member's header.
+  /// The size of the magic number, method, and flags of a member's header.
   private static let headerByteCount = 4
 
   private func findBoundaries(from start: Int) {
@@ -96,17 +97,17 @@ final class GzipCheck: ByteFeed {
     while let place = firstMark(from: index) {
       index = place + 1
       guard place + Self.headerByteCount <= window.count else { return }
-      // Method 8 is the only one there is; three flags are not taken. Source: RFC 1952, section 2.3.1.
+      // Method 8 is the only one, and three flags are reserved. Source: RFC 1952, section 2.3.1.
       guard window[place + 1] == 0x8B, window[place + 2] == 8, window[place + 3] & 0xE0 == 0,
         place >= Self.trailerByteCount
       else { continue }
       let found = boundary(at: place)
-      // Behind an empty member all is as it was before it.
+      // An empty member does not change the state.
       if found.byteCount != 0 || found.checksum != 0 { pending.append(found) }
     }
   }
 
-  /// The place in the window of the next byte that a header could begin with.
+  /// Returns the next position in the window at which a header may begin.
   private func firstMark(from start: Int) -> Int? {
     window.withUnsafeBytes { window in
       guard start < window.count, let base = window.baseAddress else { return nil }
@@ -114,14 +115,16 @@ final class GzipCheck: ByteFeed {
     }
   }
 
-  /// - Parameter place: In the window, with at least eight bytes before it.
+  /// Creates a boundary.
+  ///
+  /// - Parameter place: The position in the window, after at least eight bytes.
   private func boundary(at place: Int) -> Boundary {
     func number(_ start: Int) -> UInt32 { window[start..<start + 4].reversed().reduce(0) { $0 << 8 | UInt32($1) } }
     return Boundary(
       offset: windowOffset + Int64(place), checksum: number(place - 8), byteCount: number(place - 4))
   }
 
-  /// Whether what came of the member is all that a boundary says of it. Lengths count modulo 2^32.
+  /// Returns whether the current member matches a boundary's checksum and length. Lengths are modulo 2^32.
   private func isEnd(_ boundary: Boundary) -> Bool {
     boundary.byteCount == UInt32(truncatingIfNeeded: byteCount) && boundary.checksum == checksum.value
   }
@@ -134,29 +137,29 @@ final class GzipCheck: ByteFeed {
     }
   }
 
-  /// How many bytes are missing of the shortest member that ends at one of the boundaries.
+  /// The number of bytes until the next boundary can be tested.
   private var distanceToBoundary: Int64? {
     let current = UInt32(truncatingIfNeeded: byteCount)
     return pending.prefix(Self.triedCount).lazy.map { Int64($0.byteCount &- current) }.filter { $0 > 0 }.min()
   }
 }
 
-/// The checksum of gzip and zip, of bytes that come in portions.
+/// The CRC-32 checksum of gzip and zip, for data in portions.
 ///
-/// Source: RFC 1952, section 8. Sixteen bytes at a time, with sixteen tables, and two stretches of bytes side by side.
+/// Processes 16 bytes at a time with 16 tables, and two ranges in parallel. Source: RFC 1952, section 8.
 struct CRC32 {
   private var register: UInt32 = .max
 
   init() {}
 
-  /// Of all bytes so far.
+  /// The checksum of all bytes so far.
   var value: UInt32 { ~register }
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) {
     let wholeCount = bytes.count & ~15
     var (first, place) = (register, 0)
     Self.tables.withUnsafeBufferPointer { tables in
-      // Two stretches side by side: neither waits for the look-ups of the other.
+      // Two ranges in parallel, so that their table look-ups do not wait for each other.
       while place + 2 * Self.stretch <= bytes.count {
         var second: UInt32 = 0
         for start in stride(from: place, to: place + Self.stretch, by: 16) {
@@ -172,20 +175,20 @@ struct CRC32 {
     register = first
   }
 
-  /// What a register becomes by the sixteen bytes at a place.
+  /// Returns the register after 16 more bytes.
   @inline(__always)
   private static func after(
     _ register: UInt32, _ bytes: UnsafeRawBufferPointer, _ place: Int, _ tables: UnsafeBufferPointer<UInt32>
   ) -> UInt32 {
     let first = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) ^ UInt64(register)
     let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self))
-    // What was read before goes into the first word alone: the second one's look-ups wait for nothing.
+    // The previous register affects the first word only, so the look-ups of the second word do not wait.
     return remainder(of: second, 0x700, tables) ^ remainder(of: first, 0xF00, tables)
   }
 
-  /// What eight bytes come to.
+  /// Returns the contribution of eight bytes.
   ///
-  /// - Parameter start: Where the table of the first of them begins; those of the others stand before it.
+  /// - Parameter start: The offset of the first byte's table. The tables of the other bytes precede it.
   @inline(__always)
   private static func remainder(of word: UInt64, _ start: Int, _ tables: UnsafeBufferPointer<UInt32>) -> UInt32 {
     let low = tables[start | Int(word & 0xFF)] ^ tables[start - 0x100 | Int(word >> 8 & 0xFF)]
@@ -195,15 +198,16 @@ struct CRC32 {
     return low ^ second ^ third ^ high
   }
 
-  /// How many bytes are read beside as many others.
+  /// The size of the ranges that are processed in parallel, in bytes.
   private static let stretch = 1024
 
-  /// What a register becomes by a stretch of zeros. What follows it adds to that alone: the checksum is linear.
+  /// Returns the register after a range of zero bytes. The checksum is linear, so the actual bytes can be added
+  /// afterwards.
   private static func afterStretchOfZeros(_ register: UInt32) -> UInt32 {
     (0..<4).reduce(0) { $0 ^ zeros[$1 << 8 | Int(register >> (8 * UInt32($1)) & 0xFF)] }
   }
 
-  /// The same of a register with one byte alone, for each byte of the lowest, the next one and so on.
+  /// The register after a range of zero bytes, for each value of each of its four bytes.
   private static let zeros: [UInt32] = {
     let bits = (0..<32).map { bit in
       (0..<stretch).reduce(UInt32(1) << UInt32(bit)) { value, _ in value >> 8 ^ tables[Int(value & 0xFF)] }
@@ -215,7 +219,7 @@ struct CRC32 {
 
   private static let polynomial: UInt32 = 0xEDB8_8320
 
-  /// The table of a byte with so many zero bytes behind it, for 0 to 15 of them, one behind the other.
+  /// The tables for a byte with 0 to 15 zero bytes after it.
   private static let tables: [UInt32] = {
     var tables = (0..<256).map { byte in
       (0..<8).reduce(UInt32(byte)) { value, _ in value & 1 == 1 ? value >> 1 ^ polynomial : value >> 1 }

@@ -10,19 +10,19 @@ import SystemPackage
   import Darwin
 #endif
 
-/// Owns a libarchive reader and the feed it reads from. Nothing is ever extracted to disk.
+/// A libarchive reader with its source. It never extracts files to disk.
 final class LibArchiveReader {
   enum Format {
     case tar
-    /// By the directory at its end; the feed must be able to move about.
+    /// A zip with its central directory. The source must support seeking.
     case zip
-    /// No container: the bytes inside of gzip or Zstandard.
+    /// The decompressed content of a gzip or Zstandard file.
     case compressedBytes
   }
 
-  /// One entry's header.
+  /// The header of an entry.
   struct Entry {
-    /// `nil` if libarchive cannot give it.
+    /// The name, or `nil` if libarchive cannot provide it.
     let name: EntryName?
     let kind: EntryLedger.Kind
     let byteCount: Int64
@@ -32,14 +32,14 @@ final class LibArchiveReader {
   private var header: OpaquePointer?
   private let state: FeedState
   private let names: NameEncoding
-  /// Whether libarchive has given up: nothing more comes then.
+  /// Whether libarchive has failed, so that no more data follows.
   private(set) var isBroken = false
 
   init(_ feed: any ByteFeed, reading format: Format) throws(KeyhaulError) {
     guard let handle = archive_read_new() else { throw ContainerLibrary.readFailure }
     self.handle = handle
     state = FeedState(feed)
-    // In a zip a name may stand in an extra field too, always in UTF-8.
+    // A zip can contain a UTF-8 name in an extra field.
     names = format == .zip ? .utf8 : .bytes
     let supported =
       switch format {
@@ -69,13 +69,13 @@ final class LibArchiveReader {
 
   deinit { archive_read_free(handle) }
 
-  /// Moves to the next entry; `false` at the container's end.
+  /// Moves to the next entry. Returns `false` at the end of the container.
   func nextHeader() throws(KeyhaulError) -> Bool {
     var entry: OpaquePointer?
     switch names.run({ archive_read_next_header(handle, &entry) }) {
-    // A warning is about owner names or other fields that aren't used here, or leaves the entry without a name.
+    // Warnings concern unused fields, or an entry without a name.
     case ARCHIVE_OK, ARCHIVE_WARN:
-      // What a zip's directory and the header before the file do not agree in: one of them was changed.
+      // The central directory and the local header of a zip differ, so one of them was changed.
       if isContradictory { throw failure() }
       header = entry
       return true
@@ -103,7 +103,7 @@ final class LibArchiveReader {
     }
   }
 
-  /// Of the current entry, in seconds since 1970.
+  /// The modification time of the current entry in seconds since 1970.
   var modificationTime: Int64 { header.map { Int64(archive_entry_mtime($0)) } ?? 0 }
 
   private func kind(of header: OpaquePointer) -> EntryLedger.Kind {
@@ -114,7 +114,7 @@ final class LibArchiveReader {
     return EntryLedger.Kind(mode: UInt32(archive_entry_filetype(header)))
   }
 
-  /// Bytes of the current entry; 0 at its end.
+  /// Reads bytes of the current entry. Returns 0 at its end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) -> Int {
     let count = archive_read_data(handle, buffer.baseAddress, buffer.count)
     guard count >= 0 else {
@@ -124,7 +124,7 @@ final class LibArchiveReader {
     return count
   }
 
-  /// Lends the bytes of the current entry in portions.
+  /// Passes the content of the current entry to a closure in portions.
   func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -137,18 +137,18 @@ final class LibArchiveReader {
     }
   }
 
-  /// Passes over what is left of the current entry.
+  /// Skips the rest of the current entry.
   func skipData() throws(KeyhaulError) {
     guard archive_read_data_skip(handle) >= ARCHIVE_WARN else { throw failure() }
   }
 
-  /// Bytes of the container, decompressed, that the entries so far have taken.
+  /// The number of decompressed container bytes that were read.
   var consumedByteCount: Int64 { archive_filter_bytes(handle, 0) }
 
-  /// Bytes of the container, as they are stored, that were needed so far.
+  /// The number of stored container bytes that were read.
   var consumedCompressedByteCount: Int64 { archive_filter_bytes(handle, -1) }
 
-  /// How many compressions lie around what is read.
+  /// The number of nested compressions.
   var filterCount: Int { max(0, Int(archive_filter_count(handle)) - 1) }
 
   private func failure() -> KeyhaulError {
@@ -163,7 +163,7 @@ final class LibArchiveReader {
     return KeyhaulError(state.feed.hasEnded ? .truncated : .damaged, shown(text))
   }
 
-  /// libarchive's sentence in our style; it may quote a name from the archive.
+  /// Returns libarchive's message in the style of other errors. It may contain a name from the archive.
   private func shown(_ text: String) -> String {
     let plain = text.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 32 }
     let isName = text.dropFirst().first?.isUppercase == true
@@ -171,10 +171,10 @@ final class LibArchiveReader {
   }
 }
 
-/// What libarchive's callbacks reach through their context pointer.
+/// The state that libarchive's callbacks access through their context pointer.
 private final class FeedState {
   let feed: any ByteFeed
-  /// Why a callback gave up; libarchive itself only learns that it did.
+  /// The error of a callback. libarchive only receives a failure code.
   private(set) var failure: KeyhaulError?
 
   init(_ feed: any ByteFeed) { self.feed = feed }

@@ -1,11 +1,11 @@
 import Basics
 import KeychainFormats
 
-/// Pages that replace pages of a stored database: committed by its log, or restored from its journal.
+/// Pages that replace those of a stored database: committed pages of its log, or original pages from its journal.
 struct ReplacedPages: Sendable {
-  /// Of the log or the journal.
+  /// The content of the log or journal.
   private let bytes: [UInt8]
-  /// Where each page begins in it, by its number from 1.
+  /// The offset of each page, by page number from 1.
   private let starts: [Int: Int]
   private let pageCount: Int
   let pageByteCount: Int
@@ -20,17 +20,17 @@ struct ReplacedPages: Sendable {
     (starts, pageCount, pageByteCount) = (journal.pageStarts, journal.pageCount, journal.pageByteCount)
   }
 
-  /// The size of the database with these pages. Pages that neither file contains are missing, not zeros. Otherwise a log
-  /// of a few bytes that names a page far behind would claim all pages before it.
+  /// Returns the size of the database with these pages. Pages that neither file contains are missing instead of zeros.
+  /// Otherwise, a small log could claim a large database.
   func databaseByteCount(over storedByteCount: Int) -> Int {
     min(pageCount, storedByteCount / pageByteCount + starts.count) * pageByteCount
   }
 
-  /// Copies the pages over the ones that were read.
+  /// Copies the pages over those that were read.
   ///
   /// - Parameters:
-  ///   - buffer: A part of the database.
-  ///   - offset: Where that part begins in it.
+  ///   - buffer: A section of the database.
+  ///   - offset: The offset of the section.
   func copy(into buffer: UnsafeMutableRawBufferPointer, from offset: Int) {
     var place = offset
     while place < offset + buffer.count {
@@ -44,7 +44,7 @@ struct ReplacedPages: Sendable {
     }
   }
 
-  /// Whether the stored database already contains all of these pages, as it does after a checkpoint of its log.
+  /// Returns whether the stored database already contains all of these pages, as after a checkpoint.
   func areStored(in stored: StoredBytes) throws(KeyhaulError) -> Bool {
     guard pageCount * pageByteCount == stored.byteCount else { return false }
     for (page, start) in starts where page <= pageCount {

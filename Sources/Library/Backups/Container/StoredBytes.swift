@@ -3,11 +3,10 @@ import KeychainCrypto
 import KeychainFormats
 import SystemPackage
 
-/// A stored part of a backup that may be too large for memory: a private copy, taken once, so that what was measured is
-/// what is read later.
+/// A private copy of a stored metadata file, possibly on disk, so that later reads return the bytes that were checked.
 package final class StoredBytes: Sendable {
   package let byteCount: Int
-  /// 32 bytes, of the whole.
+  /// The SHA-256 digest of the content, 32 bytes.
   package let sha256: [UInt8]
   private let place: Place
 
@@ -27,12 +26,12 @@ package final class StoredBytes: Sendable {
     self.init(.memory(bytes), byteCount: bytes.count, sha256: digest)
   }
 
-  /// Whether it is in a file and not in memory.
+  /// Whether the copy is on disk.
   package var isInFile: Bool { if case .file = place { true } else { false } }
 
-  /// Fills the whole buffer with the bytes from `offset` on.
+  /// Fills the buffer with the bytes from an offset.
   ///
-  /// - Throws: `.truncated` where the buffer reaches beyond the end.
+  /// - Throws: `.truncated` if the buffer extends past the end.
   package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
     guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
       throw KeyhaulError(.truncated, "byte \(HumanReadable.grouped(Int64(offset))) is beyond the end of a stored part")
@@ -44,7 +43,7 @@ package final class StoredBytes: Sendable {
     }
   }
 
-  /// Lends all of it, some hundred kilobytes at a time.
+  /// Passes the content to a closure in portions of some hundred kilobytes.
   package func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -57,7 +56,7 @@ package final class StoredBytes: Sendable {
     }
   }
 
-  /// 20 bytes, of the whole.
+  /// Returns the SHA-1 digest of the content, 20 bytes.
   package func sha1() throws(KeyhaulError) -> [UInt8] {
     let part = "the digest"
     let digest = try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
@@ -67,7 +66,7 @@ package final class StoredBytes: Sendable {
     return try explained(part) { () throws(DataProtectionError) in try digest.finish() }
   }
 
-  /// All of it, in memory.
+  /// Returns the content in memory.
   package func bytes() throws(KeyhaulError) -> [UInt8] {
     switch place {
     case .memory(let bytes): return bytes
@@ -77,7 +76,7 @@ package final class StoredBytes: Sendable {
   }
 }
 
-/// Takes the bytes of a stored part as they arrive.
+/// Collects the bytes of a stored metadata file.
 package struct StoredBytesCollector: ~Copyable {
   private let storage: ManifestStorage
   private let system: FileSystem
@@ -86,7 +85,9 @@ package struct StoredBytesCollector: ~Copyable {
   private var file: NamelessFile?
   private(set) var byteCount = 0
 
-  /// - Parameter expected: How many bytes are said to come; no memory is taken for more than a portion of them.
+  /// Creates a collector.
+  ///
+  /// - Parameter expected: The claimed size. No more than a portion of it is allocated in advance.
   package init(
     _ storage: ManifestStorage, system: FileSystem, expecting expected: Int64 = 0
   ) throws(KeyhaulError) {
@@ -125,8 +126,8 @@ package struct StoredBytesCollector: ~Copyable {
   }
 }
 
-/// A file for its owner alone whose name was taken away before the first byte came in: the system gives its space back
-/// when the process ends, whatever ends it.
+/// An unlinked temporary file that only its owner can read. The system frees its space when the process ends for any
+/// reason.
 final class NamelessFile: Sendable {
   private let system: FileSystem
   private let descriptor: OwnedFileDescriptor
@@ -140,7 +141,7 @@ final class NamelessFile: Sendable {
     self.system = system
   }
 
-  /// Writes after what was written before.
+  /// Appends bytes.
   func append(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     do throws(Errno) {
       try system.writeAll(bytes, to: descriptor.raw)
@@ -149,7 +150,7 @@ final class NamelessFile: Sendable {
     }
   }
 
-  /// Fills the whole buffer with the bytes from `offset` on.
+  /// Fills the buffer with the bytes from an offset.
   func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
     var done = 0
     while done < buffer.count {
@@ -171,16 +172,16 @@ final class NamelessFile: Sendable {
   }
 }
 
-/// Where a large list of files and a large keychain file are kept while they are read.
+/// The storage for a large list of files and keychain file while they are read.
 ///
-/// They stay there as the backup has them: encrypted ones are decrypted a part at a time.
+/// The storage contains the bytes of the backup. Encrypted files are decrypted in sections.
 public enum ManifestStorage: Sendable, Hashable {
-  /// A file of its own that has no name, so that nothing of it is left however the process ends. It lies in the
-  /// directory that `TMPDIR` names, or in `/tmp`. Files below `minimumFileByteCount` are kept in memory all the same.
+  /// An unlinked temporary file in the directory `TMPDIR`, or in `/tmp`, which disappears with the process. Files
+  /// smaller than `minimumFileByteCount` are kept in memory.
   case temporaryFile
-  /// Memory, of any size up to the limit.
+  /// Memory, for any size up to the limit.
   case memory
 
-  /// Below this many bytes neither is worth a file.
+  /// The minimum size for a temporary file in bytes.
   package static let minimumFileByteCount = 8 << 20
 }

@@ -1,22 +1,22 @@
 package import Basics
 import KeychainFormats
 
-/// The payloads that a backup stores, by the names under which they are stored, with their sizes as stored.
+/// The stored payloads of a backup, by stored name, with their stored sizes.
 public struct StoredPayloads: Sendable, Equatable {
-  /// Twenty bytes of SHA-1 without a heap allocation: a large backup has half a million of them.
+  /// A payload name of 20 bytes without a heap allocation, because a large backup has half a million names.
   package struct Name: Hashable, Sendable {
     let first: UInt64
     let second: UInt64
     let third: UInt32
 
-    /// - Returns: `nil` unless there are forty lower-case hexadecimal digits.
+    /// Creates a name from 40 lower-case hexadecimal digits, otherwise returns `nil`.
     package init?(_ text: some StringProtocol) {
       var copy = String(text)
       guard let name = copy.withUTF8({ Name(bytes: UnsafeRawBufferPointer($0)) }) else { return nil }
       self = name
     }
 
-    /// The same of a text's bytes.
+    /// Creates a name from the digits' bytes.
     init?(bytes: UnsafeRawBufferPointer) {
       guard bytes.count == 40, let third = Self.number(bytes[..<8]), let second = Self.number(bytes[8..<24]),
         let first = Self.number(bytes[24...])
@@ -24,7 +24,7 @@ public struct StoredPayloads: Sendable, Equatable {
       self.init((third, second, first))
     }
 
-    /// Up to sixteen digits, the first one highest.
+    /// Returns the number with up to 16 digits, in big-endian order.
     private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
       var number: UInt64 = 0
       for digit in digits {
@@ -37,7 +37,7 @@ public struct StoredPayloads: Sendable, Equatable {
       return number
     }
 
-    /// The name that a SHA-1 stands for.
+    /// Creates the name of a SHA-1 digest.
     init?(hash: UnsafeRawBufferPointer) {
       guard hash.count == 20 else { return nil }
       var values: (UInt64, UInt64, UInt64) = (0, 0, 0)
@@ -49,7 +49,7 @@ public struct StoredPayloads: Sendable, Equatable {
       self.init(values)
     }
 
-    /// Forty digits.
+    /// The 40 digits.
     package var text: String {
       String(
         hexadecimal:
@@ -63,54 +63,54 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   private var byteCounts: [Name: Int64] = [:]
-  /// Where a payload's name is that of a link, a pipe, a directory: what no device stores, and nobody opens.
+  /// The payload names of links, pipes, and directories, which no device stores and which are not opened.
   private var irregular: Set<Name> = []
-  /// Of all payloads together.
+  /// The total size of all payloads.
   package private(set) var byteCount: Int64 = 0
-  /// The paths of payloads with other names than a device gives them, relative to the backup's directory.
+  /// The paths of payloads with unusual names, relative to the backup's directory.
   private(set) var otherPaths: [Name: String] = [:]
-  /// Files with other names of payloads, until all files are known.
+  /// The candidates for payloads with unusual names, until all files are known.
   private var candidates: [Name: [(path: String, byteCount: Int64)]] = [:]
-  /// Files with another name of a payload that are not read.
+  /// The paths of candidates that are not used.
   private var unread: Set<String> = []
 
-  /// Creates a list of no payload.
+  /// Creates an empty list.
   package init() {}
 
-  /// How many payloads are stored.
+  /// The number of stored payloads.
   public var count: Int { byteCounts.count }
 
-  /// The stored size of a payload; `nil` if it isn't there.
+  /// Returns the stored size of a payload, or `nil` if it is missing.
   package func byteCount(of fileIdentifier: some StringProtocol) -> Int64? {
     Name(fileIdentifier).flatMap { byteCounts[$0] }
   }
 
-  /// The names of payloads that are stored with such a size, in order.
+  /// Returns the sorted names of payloads with a matching stored size.
   package func fileIdentifiers(whereByteCount matches: (Int64) -> Bool = { _ in true }) -> [String] {
     byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
   }
 
-  /// Whether something that is not a regular file has a payload's name.
+  /// Returns whether the payload's name is that of something other than a regular file.
   package func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
     Name(fileIdentifier).map(irregular.contains) ?? false
   }
 
   func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
 
-  /// The path of a payload with another name than a device gives it; `nil` for every other payload.
+  /// Returns the path of a payload with an unusual name, otherwise `nil`.
   package func otherPath(of fileIdentifier: some StringProtocol) -> String? {
     otherPaths.isEmpty ? nil : Name(fileIdentifier).flatMap { otherPaths[$0] }
   }
 
-  /// Whether a file has another name of a payload and is not read.
+  /// Returns whether a file is an unused candidate for a payload.
   package func isUnread(_ path: String) -> Bool { unread.contains(path) }
 
-  /// The path at which a payload is stored, or would be.
+  /// Returns the path of a payload, stored or not.
   func path(of fileIdentifier: String, in layout: BackupLayout) -> String {
     otherPath(of: fileIdentifier) ?? layout.storedPath(of: fileIdentifier)
   }
 
-  /// The finding about other names; `nil` if every payload has its own.
+  /// The finding about unusual names, or `nil` if there are none.
   package var finding: ArchiveFinding? {
     guard let first = otherPaths.values.min() ?? unread.min() else { return nil }
     return .payloadsRenamed(count: otherPaths.count, unread: unread.count, first: first)
@@ -118,14 +118,14 @@ public struct StoredPayloads: Sendable, Equatable {
 
   var notes: [ArchiveNote] { finding.map { [.finding($0)] } ?? [] }
 
-  /// Adds a regular file with another name of a payload.
+  /// Adds a regular file as a candidate for a payload.
   mutating func addCandidate(_ path: String, for fileIdentifier: String, byteCount: Int64) {
     guard let name = Name(fileIdentifier) else { return }
     candidates[name, default: []].append((path, byteCount))
   }
 
-  /// Chooses the file of each payload after all files are known. A payload's own name wins, even if it is not a file. If
-  /// several files have other names of a payload, none is read, because nothing shows which one is right.
+  /// Chooses the file of each payload when all files are known. The payload's usual name has precedence, even if it is
+  /// not a file. If there are several candidates, none is used, because nothing shows which one is correct.
   mutating func settle() {
     for (name, files) in candidates {
       if files.count == 1, byteCounts[name] == nil, !irregular.contains(name) {
@@ -139,7 +139,7 @@ public struct StoredPayloads: Sendable, Equatable {
     candidates = [:]
   }
 
-  /// Whether both store the same payloads with the same sizes, under whatever names.
+  /// Returns whether both contain the same payloads with the same sizes, under any names.
   public static func == (left: Self, right: Self) -> Bool {
     left.byteCounts == right.byteCounts && left.irregular == right.irregular
   }
@@ -154,26 +154,26 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 }
 
-/// The files of a backup that this module reads, as they are stored: encrypted ones still encrypted.
+/// The stored metadata files of a backup, encrypted or not.
 package struct StoredParts: Sendable {
   private var small: [StoredPart: [UInt8]] = [:]
   private var large: [StoredPart: StoredBytes] = [:]
-  /// What is there and was not read.
+  /// The property lists that exist but were not read.
   package var unreadable: [UnreadablePropertyList] = []
-  /// Why there is a seal that was not read.
+  /// The reason why an existing seal was not read.
   package var sealFault: KeyhaulError?
-  /// The log and the journal beside `Manifest.db` that were not read, each with the reason.
+  /// The log and the journal of `Manifest.db` that were not read, with the reasons.
   package var unreadJournals: [StoredPart: (byteCount: Int64, reason: String)] = [:]
-  /// The pages of a log or a journal that stand for those of `Manifest.db`, and the file that has them.
+  /// The pages of a log or journal that replace those of `Manifest.db`, and their file.
   var replacedPages: (pages: ReplacedPages, from: StoredPart)?
-  /// Whether the keychain's file lies under another name than a device gives it.
+  /// Whether the keychain file has an unusual name.
   package var isKeychainRenamed = false
 
   package subscript(part: StoredPart) -> [UInt8]? {
     get { small[part] }
     set { small[part] = newValue }
   }
-  /// A part that may be larger than memory.
+  /// A metadata file that may be larger than memory.
   package subscript(large part: StoredPart) -> StoredBytes? {
     get { large[part] }
     set { large[part] = newValue }
@@ -183,10 +183,10 @@ package struct StoredParts: Sendable {
 
   package func contains(_ part: StoredPart) -> Bool { small[part] != nil || large[part] != nil }
 
-  /// What the list of files says that the backup is; `nil` if it has none.
+  /// The layout of the backup according to its list of files, or `nil` if it has none.
   package var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
 
-  /// Forgets what belongs to another layout: a device that was updated may have left its old list behind.
+  /// Returns only the files of a layout. An updated device may leave its old list in the backup.
   package func only(_ layout: BackupLayout) -> StoredParts {
     var parts = self
     for other in BackupLayout.allCases where other != layout {

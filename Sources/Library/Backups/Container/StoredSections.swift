@@ -2,19 +2,21 @@ package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
-/// Any section of a stored part in plain: as it is stored, or decrypted where it is read.
+/// The plaintext of any section of a stored file, decrypted when it is read.
 package final class StoredSections: Sendable {
   private let stored: StoredBytes
   private let key: SecretBox?
-  /// What errors call it.
+  /// The name of the file in errors.
   private let part: String
 
-  /// Sections begin and end at multiples of this where nothing is to be read twice.
+  /// The alignment of sections for efficient reads.
   package static let blockByteCount = FileSectionDecryptor.blockSize
 
+  /// Creates the sections of a file.
+  ///
   /// - Parameters:
-  ///   - key: 32 bytes; `nil` for a part that is stored in clear.
-  ///   - part: "the keychain file".
+  ///   - key: The key of 32 bytes, or `nil` if the file is not encrypted.
+  ///   - part: The name of the file in errors, such as "the keychain file".
   package init(of stored: StoredBytes, key: consuming Secret?, called part: String) {
     self.stored = stored
     self.part = part
@@ -24,7 +26,7 @@ package final class StoredSections: Sendable {
     }
   }
 
-  /// Reads for one thread.
+  /// Creates a reader for one thread.
   package func reader() throws(KeyhaulError) -> Reader {
     let decryptor = try key.map { (key) throws(KeyhaulError) in
       try explained(part) { () throws(DataProtectionError) in try FileSectionDecryptor(key: key.secret) }
@@ -32,16 +34,16 @@ package final class StoredSections: Sendable {
     return Reader(stored: stored, decryptor: decryptor, part: part)
   }
 
-  /// Reads sections, for one thread.
+  /// A reader of sections for one thread.
   package struct Reader {
     package let stored: StoredBytes
     fileprivate let decryptor: FileSectionDecryptor?
     fileprivate let part: String
 
-    /// Whether what is stored is encrypted.
+    /// Whether the stored file is encrypted.
     package var isEncrypted: Bool { decryptor != nil }
 
-    /// Fills the whole buffer with the plain bytes from `offset` on, all of which are there.
+    /// Fills the buffer with the plaintext from an offset. The section must exist.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
       guard !buffer.isEmpty else { return }
       let (size, end) = (StoredSections.blockByteCount, offset + buffer.count)
@@ -54,14 +56,14 @@ package final class StoredSections: Sendable {
       plain.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[(offset - start)...].prefix(buffer.count))) }
     }
 
-    /// The plain bytes of a range.
+    /// Returns the plaintext of a range.
     package func bytes(_ range: Range<Int>) throws(KeyhaulError) -> [UInt8] {
       try [UInt8](count: range.count) { (buffer) throws(KeyhaulError) in
         try read(at: range.lowerBound, into: buffer)
       }
     }
 
-    /// Returns the byte count of the padding at the end of a run of whole blocks; `nil` if the padding is not valid.
+    /// Returns the size of the padding at the end of a range of blocks, or `nil` if the padding is invalid.
     package func paddingByteCount(endingAt end: Int) throws(KeyhaulError) -> Int? {
       let last = try bytes(end - StoredSections.blockByteCount..<end)
       let padding = Int(last.last ?? 0)

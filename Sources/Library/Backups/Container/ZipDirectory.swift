@@ -1,12 +1,12 @@
 import Basics
 import KeychainFormats
 
-/// Reads a zip's own directory for what libarchive hides: names with a NUL, which it cuts there, or a backslash, which it
-/// replaces; pipes and devices, which it shows as files; and a directory that isn't whole. And for which names are marked
-/// as UTF-8, which it would convert.
+/// Checks the central directory of a zip for entries that libarchive changes or hides: names with NUL, where it ends
+/// them, or a backslash, which it replaces; pipes and devices, which it reports as files; and an incomplete directory.
+/// Also finds names that are marked as UTF-8, which it would convert.
 ///
-/// Also compares the directory with the header before each file. libarchive and stream readers take the name from that
-/// header; Python and Info-ZIP take it from the directory. If the two differ, different readers see different backups.
+/// Also compares the central directory with the header before each file. libarchive and stream readers use the name in
+/// that header. Python and Info-ZIP use that in the directory. If they differ, readers see different backups.
 ///
 /// Source: PKWARE APPNOTE 4.3.7 (local header), 4.3.12 (central directory), 4.3.14-4.3.16 (end records), 4.4.4 (bits 3
 /// and 11), 4.5.3 (extra field of large zips), 4.6.9 (Unicode path).
@@ -24,20 +24,19 @@ struct ZipDirectory {
   private let byteCount: Int64
   private let start: Int64
 
-  /// What was found in one that is whole.
+  /// The findings in a complete directory.
   struct Findings {
     let entryCount: Int64
-    /// Where the local headers stand whose names are marked as UTF-8, in order.
+    /// The offsets of the local headers with UTF-8 names, in ascending order.
     let markedHeaders: [Int64]
   }
 
-  /// Checks both headers of every entry, in one pass over the directory. Keeps eight bytes for each entry whose name is
-  /// marked.
+  /// Checks both headers of each entry in one pass over the directory. Uses eight bytes of memory for each marked name.
   static func check(
     _ feed: DescriptorFeed, fileByteCount: Int64, entryLimit: Int
   ) throws(KeyhaulError) -> Findings {
     let directory = try ZipDirectory(feed, fileByteCount: fileByteCount)
-    // libarchive keeps a record of every entry before it shows the first.
+    // libarchive creates a record of each entry before it returns the first.
     guard directory.entryCount <= entryLimit else {
       throw KeyhaulError(.overLimit, "it has more than \(HumanReadable.grouped(Int64(entryLimit))) entries")
     }
@@ -85,7 +84,7 @@ struct ZipDirectory {
     KeyhaulError(.damaged, "the zip's directory lies outside the file")
   }
 
-  /// - Returns: Where the marked local headers stand.
+  /// Checks the entries and returns the offsets of the marked local headers.
   private func checkEntries() throws(KeyhaulError) -> [Int64] {
     var marked: [Int64] = []
     var cursor = try Cursor(feed, at: start)
@@ -116,7 +115,7 @@ struct ZipDirectory {
         throw KeyhaulError(.hostile, "entries of the zip share the headers before their bytes")
       }
       try Self.check(local, against: entry, number: number + 1)
-      // libarchive looks at the mark of the header before the file.
+      // libarchive uses the mark in the local header.
       if local.isMarked, let offset { marked.append(offset) }
     }
     guard remaining == 0 else {
@@ -158,7 +157,7 @@ struct ZipDirectory {
         "entry \(number) is named \(quoted(EntryName(bytes: entry.name))), and "
           + "\(quoted(EntryName(bytes: other))) in its Unicode path")
     }
-    // A program that writes a stream knows these numbers only after the bytes, so the header before them has zeros.
+    // A program that writes a stream knows these numbers only after the content, so the local header has zeros.
     let areLater = local.hasNumbersAfterBytes
     let pairs = [
       ("compressed sizes", local.compressedByteCount, entry.compressedByteCount),
@@ -230,7 +229,7 @@ struct ZipDirectory {
       largeNumbers = Array(numbers)
     }
 
-    /// The offset of the entry's local header; `nil` if the entry needs a 64-bit offset but does not contain one.
+    /// Returns the offset of the entry's local header, or `nil` if a 64-bit offset is required but missing.
     func localOffset(_ stored: UInt64) -> Int64? {
       if stored != 0xFFFF_FFFF { return Int64(stored) }
       return largeNumbers.first.flatMap { Int64(exactly: $0) }
@@ -241,7 +240,10 @@ struct ZipDirectory {
     }
   }
 
-  /// - Parameter system: Which system's attributes the entry has; 3 is Unix and 19 macOS, whose upper half is `st_mode`.
+  /// Returns the problem of an entry, if there is one.
+  ///
+  /// - Parameter system: The system of the entry's attributes. For Unix (3) and macOS (19), the upper half is
+  ///   `st_mode`.
   private static func fault(name: [UInt8], system: UInt8, mode: UInt32) -> String? {
     if name.contains(0) { return "its name has a NUL" }
     if name.contains(UInt8(ascii: "\\")) { return "its name has a backslash" }
@@ -250,8 +252,8 @@ struct ZipDirectory {
     return nil
   }
 
-  /// Returns the start of the last end record, which libarchive reads; `nil` if its comment does not end exactly at the
-  /// end of the file.
+  /// Returns the start of the last end record, which libarchive reads, or `nil` if its comment does not end at the end
+  /// of the file.
   private static func lastEndRecord(in tail: [UInt8]) -> Int? {
     var offset = tail.count - endRecordByteCount
     while offset >= 0 {
@@ -281,7 +283,7 @@ struct ZipDirectory {
   }
 }
 
-/// Takes bytes in order from a place of a file on.
+/// Reads bytes in order, starting at a position of a file.
 private struct Cursor {
   private let feed: DescriptorFeed
   private var pending: ArraySlice<UInt8> = []
@@ -311,25 +313,27 @@ extension [UInt8] {
   }
 }
 
-/// A zip whose names libarchive takes as they are: it does not see the mark that they are UTF-8.
+/// A zip source that removes the UTF-8 marks of names, so that libarchive returns the names unchanged.
 ///
-/// Of a name with that mark it would give the composed form, or nothing where it cannot convert it. In both cases a copy
-/// of the zip would have another name than the zip has.
+/// libarchive would return a marked name in composed form, or nothing if it cannot convert it. In both cases, the name
+/// in a copy of the zip would differ.
 final class ZipNameFeed: ByteFeed {
   private let feed: DescriptorFeed
-  /// Where the bytes with the mark stand, in order.
+  /// The offsets of the bytes with the mark, in ascending order.
   private let places: [Int64]
   private let copy: UnsafeMutableRawBufferPointer
 
-  /// - Parameter marked: Where the local headers stand whose names have the mark.
+  /// Creates a source.
+  ///
+  /// - Parameter marked: The offsets of the local headers with marked names.
   init(_ feed: DescriptorFeed, markedHeaders marked: [Int64]) {
     self.feed = feed
-    // The flags are two bytes after the signature and the version; the mark is in the second.
+    // The flags follow the signature and the version. The mark is in their second byte.
     places = marked.map { $0.addingReportingOverflow(7).partialValue }
     copy = .allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
   }
 
-  /// Looks for the marks itself, and leaves the feed at its start.
+  /// Finds the marks, and leaves the source at its start.
   convenience init(_ feed: DescriptorFeed, limits: ArchiveLimits) throws(KeyhaulError) {
     guard let fileByteCount = feed.fileByteCount else {
       throw KeyhaulError(
@@ -364,7 +368,7 @@ final class ZipNameFeed: ByteFeed {
     try feed.seek(offset, origin)
   }
 
-  /// The first of the places that is not before an offset.
+  /// Returns the index of the first offset that is not before the given one.
   private func firstPlace(from offset: Int64) -> Int {
     var (low, high) = (0, places.count)
     while low < high {

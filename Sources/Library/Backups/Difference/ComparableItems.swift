@@ -2,21 +2,20 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// Two keychains without what is sealed in either, and what is known of that.
+/// Two lists of items, split into items that can be compared and items that are encrypted on either side.
 struct ComparableItems {
-  /// The open items of either list that are not known to be sealed ones of the other.
+  /// The decrypted items that do not correspond to an encrypted item of the other list.
   private(set) var first: [KeychainEntry] = []
   private(set) var second: [KeychainEntry] = []
-  /// The sealed items of either list to which nothing in the other is known to belong.
+  /// The encrypted items without a known counterpart in the other list.
   private(set) var sealedInFirst: [KeychainEntry] = []
   private(set) var sealedInSecond: [KeychainEntry] = []
   private(set) var counts = KeychainDifference.SealedCounts()
-  /// Whether both lists call some item by one reference, as two backups of a device do: then an item that has another
-  /// reference is another item.
+  /// Whether both lists share a persistent reference, as two backups of a device do. Then items with different
+  /// references are different items.
   private let sharesReferences: Bool
 
-  /// Takes out what is sealed: items that both lists have byte for byte, those of one reference, of which nothing more is
-  /// known, and the rest.
+  /// Removes encrypted items: those with identical bytes in both lists, those with the same reference, and the rest.
   init(_ all: [KeychainEntry], _ others: [KeychainEntry]) {
     guard all.contains(where: \.isSealed) || others.contains(where: \.isSealed) else {
       (first, second, sharesReferences) = (all, others, false)
@@ -50,7 +49,8 @@ struct ComparableItems {
     counts.possiblePairs = possiblePairs(sealedInFirst, sealedInSecond)
   }
 
-  /// The positions of items of which something is sealed and whose bytes both lists have, paired in their order.
+  /// Returns the positions of items that are encrypted at least in one list and have identical bytes in both, paired in
+  /// their order.
   private static func storedAlike(
     _ one: [KeychainEntry], _ other: [KeychainEntry]
   ) -> (first: Set<Int>, second: Set<Int>) {
@@ -90,7 +90,7 @@ struct ComparableItems {
     return (left.filter { !$0.isSealed }, left.filter(\.isSealed))
   }
 
-  /// The places of items by the UUID of the reference beside them, where only one item has it.
+  /// Returns the positions of items by the UUID of their reference, if only one item has it.
   private static func byReference(_ items: [KeychainEntry]) -> [PersistentReference: Int] {
     var result: [PersistentReference: Int] = [:]
     var ambiguous: Set<PersistentReference> = []
@@ -102,9 +102,9 @@ struct ComparableItems {
     return result
   }
 
-  // MARK: What may be sealed on the other side
+  // MARK: Possible counterparts among encrypted items
 
-  /// As much as a sealed item says of itself. Its class may be unknown.
+  /// The visible properties of an encrypted item. Its class may be unknown.
   private struct Likeness: Hashable {
     let kind: ItemKind
     let protection: ProtectionClass?
@@ -117,8 +117,8 @@ struct ComparableItems {
     init(_ item: KeychainEntry) { self.init(kind: item.kind, protection: item.protection) }
   }
 
-  /// How many items of which nothing can be said may be one item of both lists, at most: each is of one kind and class with
-  /// its partner, only one of the two opens, and no reference tells them apart.
+  /// Returns the maximum number of undecided items that may be pairs. The items of a pair have the same kind and class,
+  /// only one of them is decrypted, and their references do not differ.
   func possiblePairs(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
     let inSecond = Dictionary(grouping: other, by: Likeness.init)
     return Dictionary(grouping: one, by: Likeness.init).reduce(0) { sum, group in
@@ -126,9 +126,9 @@ struct ComparableItems {
     }
   }
 
-  /// An item is of one of four sorts: whether it opens, and whether a reference names it, decides which of the other side
-  /// it may be. The most pairs are as many as the fewest items without which there is no pair (König's theorem): some sorts
-  /// of one side, and of the other those that the rest may be.
+  /// Returns the maximum number of pairs. There are four groups of items, by whether an item is decrypted and whether
+  /// it has a reference, which determine the possible partners. By König's theorem, the maximum number of pairs equals
+  /// the minimum number of items that cover all pairs.
   private func mostPairs(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
     let sorts = [(false, false), (false, true), (true, false), (true, true)]
     func counts(_ items: [KeychainEntry]) -> [Int] {
@@ -146,8 +146,8 @@ struct ComparableItems {
     }.min() ?? 0
   }
 
-  /// Parts open items that one list alone has from those that may be among the other's sealed ones: of the same kind and
-  /// class, and with nothing that says they are not.
+  /// Splits the decrypted items of one list into those that are certainly missing in the other and those that may be
+  /// among its encrypted items, which have the same kind and class.
   func split(
     _ alone: [KeychainEntry], bySealed sealed: [KeychainEntry]
   ) -> (certain: [KeychainEntry], doubtful: [KeychainEntry]) {
@@ -169,13 +169,13 @@ struct ComparableItems {
 extension KeychainEntry {
   fileprivate var isDamaged: Bool { reason?.isDamage == true }
 
-  /// Whether two items of the same bytes are one as far as anybody can tell: something of them is sealed, and neither is
-  /// damaged to the eye of its own keybag alone.
+  /// Returns whether two items with identical bytes count as the same: at least one is encrypted, and not only one of
+  /// them is damaged.
   fileprivate func isSealedAlike(_ other: KeychainEntry) -> Bool {
     (isSealed || other.isSealed) && (reason == other.reason || !isDamaged && !other.isDamaged)
   }
 
-  /// The reference beside it where it is a UUID. Two devices number their rows alike, so that a row's number says nothing.
+  /// The reference of the item, if it is a UUID. Row numbers are not unique across devices.
   fileprivate var lastingReference: PersistentReference? {
     guard let bytes = persistentReference, let reference = try? PersistentReference(parsing: bytes),
       case .uuid(self.kind, _) = reference

@@ -2,31 +2,31 @@ package import Basics
 package import KeychainFormats
 import KeychainRules
 
-/// What is different about an item that two keychains have. Values are never part of it, nor are their lengths.
+/// The differences of an item between two keychains, without values and their lengths.
 package struct ItemChange: Sendable, Equatable {
-  /// The names in the first list.
+  /// The item's names in the first list.
   package let before: ItemIdentity
-  /// The names in the second list, which differ where a name was changed that is in no primary key.
+  /// The item's names in the second list. Names outside the primary key can differ.
   package let after: ItemIdentity
-  /// The class that it has in the second list.
+  /// The item's class in the second list.
   package let protection: ProtectionClass?
-  /// Its position in either list.
+  /// The item's position in the first list.
   package let indexBefore: Int
-  /// Its position in the second list.
+  /// The item's position in the second list.
   package let indexAfter: Int
-  /// The attributes that differ, dates among them, in the order of Apple's schema and then those that it does not know.
+  /// The attributes that differ, including dates, in the order of Apple's schema, then unknown ones.
   package let attributes: [AttributeCode]
-  /// Whether the secret differs: `v_Data`, or what an internet password holds besides.
+  /// Whether the secret differs: `v_Data`, or the additional secret of an internet password.
   package let isSecretChanged: Bool
-  /// The date of the last change in the first list; `nil` if it has none.
+  /// The modification date in the first list, or `nil` if the item has none.
   package let modifiedBefore: KeychainDate?
-  /// The date of the last change in the second list; `nil` if it has none.
+  /// The modification date in the second list, or `nil` if the item has none.
   package let modifiedAfter: KeychainDate?
 
-  /// Only the date of the last change differs.
+  /// Whether only the modification date differs.
   package var isOnlyModificationDate: Bool { !isSecretChanged && attributes == [.modificationDate] }
 
-  /// "secret and label changed", "only its date changed"
+  /// The description, such as "secret and label changed" or "only its date changed".
   package var words: String {
     guard !isOnlyModificationDate else { return "only its date changed" }
     let names = attributes.filter { $0 != .modificationDate }.map { code in
@@ -35,7 +35,7 @@ package struct ItemChange: Sendable, Equatable {
     return HumanReadable.list((isSecretChanged ? ["secret"] : []) + names) + " changed"
   }
 
-  /// - Returns: `nil` if the two are the same.
+  /// Compares two items, or returns `nil` if they are equal.
   init?(_ before: KeychainEntry, _ old: KeychainItem, _ after: KeychainEntry, _ new: KeychainItem) {
     let attributes = Self.differingAttributes(old, before.scope, new, after.scope)
     let isSecretChanged = !before.leavesSecretOpen(beside: after) && !Self.haveSameSecrets(old, new)
@@ -51,8 +51,8 @@ package struct ItemChange: Sendable, Equatable {
     modifiedAfter = new.modificationDate
   }
 
-  /// What follows from the others, or only says which row of a database an item is in. A restore sets all but the digest
-  /// again, and an export drops the access control, so that they say nothing about the item.
+  /// Attributes that derive from others or identify a row. A restore sets all of them again except the digest, and an
+  /// export omits the access control.
   ///
   /// Source: Apple `SecItemDb.c` (`SecServerImportItem`, `s3dl_export_row`).
   private static let bookkeeping: Set<AttributeCode> = [
@@ -73,8 +73,8 @@ package struct ItemChange: Sendable, Equatable {
     }
   }
 
-  /// Whether two items have the same attributes in the same order, each with the same value: most pairs do, and nothing
-  /// has to be converted then. Those of bookkeeping may differ.
+  /// Returns whether two items have equal attributes in the same order. This fast path covers most pairs without a
+  /// conversion. Bookkeeping attributes may differ.
   private static func areAlike(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
     if old.hasSamePackedContent(as: new) { return true }
     return old.kind == new.kind && old.attributes.keys == new.attributes.keys
@@ -84,28 +84,28 @@ package struct ItemChange: Sendable, Equatable {
       }
   }
 
-  /// Whether two values are the same in whatever an attribute makes of them.
+  /// Returns whether two values are equal for any attribute.
   private static func isIdentical(_ old: PropertyValue, _ new: PropertyValue) -> Bool {
     if case (.string(let old), .string(let new)) = (old, new) { return old.hasSameBytes(as: new) }
     return old == new
   }
 
-  /// Whether two dates differ in no more than what one of them was cut or rounded by.
+  /// Returns whether two dates are equal, apart from truncation or rounding.
   private static func isSameSecond(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
     guard let old = old?.dateValue, let new = new?.dateValue else { return false }
     return abs(old.secondsSinceReferenceDate - new.secondsSinceReferenceDate) < 1
   }
 
-  /// As a database would take it in: an attribute that may not be absent counts with its default where it is, and a part
-  /// of the primary key that may be counts as empty.
+  /// Returns the value of an attribute as a database stores it. A missing mandatory attribute has its default, and a
+  /// missing part of the primary key is empty.
   static func value(of code: AttributeCode, in item: KeychainItem) -> PropertyValue? {
     guard let definition = AttributeTable.definition(of: code, in: item.kind) else { return item[code] }
     if let value = item[code] { return AttributeConversion.convert(value, for: definition.kind) ?? value }
     return definition.defaultValue ?? (definition.flags.contains(.primaryKey) ? .string("") : nil)
   }
 
-  /// Text and data are the same where their bytes are, as in a hashed column; dates count by their moment, not by their
-  /// digits.
+  /// Returns whether two values are equal. Text and data are equal if their bytes are, as in a hashed column. Dates are
+  /// equal if they are the same moment.
   static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
     switch (old, new) {
     case (.date(let old)?, .date(let new)?): old.secondsSinceReferenceDate == new.secondsSinceReferenceDate
@@ -122,7 +122,7 @@ package struct ItemChange: Sendable, Equatable {
     return Set(old.secrets.keys).union(new.secrets.keys).allSatisfy { code in
       switch (old.secrets[code], new.secrets[code]) {
       case (let old?, let new?): old.constantTimeEquals(new)
-      // An item that was stored with nothing and one that was stored without anything read alike.
+      // An item with empty data is read like one without data.
       case (let only?, nil), (nil, let only?): only.isEmpty
       case (nil, nil): true
       }

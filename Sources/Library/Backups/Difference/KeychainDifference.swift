@@ -3,39 +3,39 @@ import KeychainCrypto
 package import KeychainFormats
 import KeychainRules
 
-/// What a second keychain has that a first one has not, and the other way round. Made of two lists of items without any
-/// file or key at hand; holds names and dates, never a secret.
+/// The difference between two lists of keychain items. Contains names and dates, but no secrets.
 public struct KeychainDifference: Sendable {
-  /// Items of the second list alone, in its order.
+  /// The items of the second list only, in its order.
   package let added: [Side]
-  /// Items of both that differ, in the second list's order.
+  /// The items of both lists that differ, in the second list's order.
   package let changed: [ItemChange]
-  /// Items of the first list alone, in its order.
+  /// The items of the first list only, in its order.
   package let removed: [Side]
-  /// How many items are equal in both: open ones by their content, sealed ones by their bytes (`SealedCounts.alike`).
+  /// The number of items that are equal in both lists: decrypted items by their content, encrypted ones by their bytes
+  /// (`SealedCounts.alike`).
   package let sameCount: Int
-  /// How many items that both lists have were compared without their secrets: one of the lists does not tell it.
+  /// The number of items that were compared without their secrets, because at least one list does not contain them.
   package let openSecretCount: Int
-  /// What could not be compared, because it is sealed in one list or in both.
+  /// The items that could not be compared, because they are encrypted in at least one list.
   package let sealed: SealedCounts
-  /// Open items of the first list that the second one may have among its sealed ones, in the first list's order: they are
-  /// neither gone nor the same, as far as anybody can tell.
+  /// Decrypted items of the first list that may be among the encrypted items of the second, in the first list's order.
+  /// It is unknown whether they are missing or equal.
   package let doubtfulInFirst: [Side]
-  /// The same of the second list: they are not called new.
+  /// Decrypted items of the second list that may be among the encrypted items of the first.
   package let doubtfulInSecond: [Side]
 
-  /// An item that one list alone has, or seems to have.
+  /// An item that is, or seems to be, only in one list.
   package struct Side: Sendable, Equatable {
-    /// Its position in its own list, counted from 0.
+    /// The item's position in its list.
     package let index: Int
-    /// The names that it is known by.
+    /// The item's names.
     package let identity: ItemIdentity
-    /// The class that protects it; `nil` if nothing says it.
+    /// The item's protection class, or `nil` if it is unknown.
     package let protection: ProtectionClass?
-    /// The date of the last change; `nil` if it is sealed or has none.
+    /// The modification date, or `nil` if the item is encrypted or has none.
     package let modified: KeychainDate?
-    /// What tells it from others that are new or gone under the same names: "port 8443", "not synced". Hostile; values of
-    /// its primary key, never of a secret.
+    /// Differences from other items with the same names: "port 8443", "not synced". Values of the primary key, never of
+    /// a secret. Untrusted.
     package let distinctions: [String]
 
     init(_ compared: KeychainEntry, distinctions: [String] = []) {
@@ -47,57 +47,55 @@ public struct KeychainDifference: Sendable {
     }
   }
 
-  /// Items of which something is sealed. The contents of those that are not stored alike are unknown, so that they count
-  /// neither as equal nor as changed.
+  /// The counts of encrypted items. The contents of those with different bytes are unknown, so they count neither as
+  /// equal nor as changed.
   package struct SealedCounts: Sendable, Equatable {
-    /// Both lists have it byte for byte, as two copies of one backup do, whatever their passwords; it does not open in one
-    /// of them or in both. These are equal, and in none of the counts that follow but the next.
+    /// Items with identical bytes in both lists that are encrypted in at least one, as in two copies of a backup. They
+    /// are equal. Only the next count includes them as well.
     package var alike = 0
-    /// Of those that are stored alike, the ones that are damaged in both.
+    /// Items with identical bytes that are damaged in both lists.
     package var damagedAlike = 0
-    /// Both lists name it by the same reference; at least one of the two does not open.
+    /// Items with the same reference in both lists, at least one of them encrypted.
     package var inBoth = 0
-    /// Of those in both, the ones that open in the first list. What opens in the second is counted beside them; no item
-    /// is in both counts.
+    /// Items in both lists that are decrypted in the first one only.
     package var openInFirst = 0
-    /// Of those in both, the ones that open in the second list.
+    /// Items in both lists that are decrypted in the second one only.
     package var openInSecond = 0
-    /// Sealed items of the first list to which nothing in the second is known to belong.
+    /// Encrypted items of the first list without a known counterpart in the second.
     package var onlyInFirst = 0
-    /// Sealed items of the second list to which nothing in the first is known to belong.
+    /// Encrypted items of the second list without a known counterpart in the first.
     package var onlyInSecond = 0
-    /// How many sealed items of the first list may be ones of the second, at most: they are of one kind and class.
+    /// The maximum number of encrypted items of both lists that may be the same, by kind and class.
     package var possiblePairs = 0
-    /// Of all that are not stored alike, those that are damaged, rather than bound to a device.
+    /// Damaged items with different bytes, which are not merely bound to a device.
     package var damaged = 0
 
-    /// The items of all three places, each once; where some may be in two of them, as few as there can be.
+    /// The minimum number of distinct encrypted items.
     package var total: Int { placeCount - possiblePairs }
-    /// The same with an item of either list twice, though the two may be one.
+    /// The number of encrypted items, with possible pairs counted twice.
     package var placeCount: Int { inBoth + onlyInFirst + onlyInSecond }
   }
 
-  /// How many items are not known to be new, changed, gone or the same, as few as there can be: sealed ones, and those that
-  /// may be sealed in the other list. An item that both lists may have counts once.
+  /// The minimum number of items for which it is unknown whether they were added, changed, removed, or are equal. An
+  /// item that may be in both lists counts once.
   package let unknownCount: Int
 
-  /// Whether nothing is known to differ. More doubtful items than there are sealed ones to be them are a difference, though
-  /// which of them it is stays open.
+  /// Whether no difference is known. More undecided items than possible encrypted counterparts are a difference,
+  /// although it is unknown in which items.
   public var isEmpty: Bool {
     added.isEmpty && changed.isEmpty && removed.isEmpty && doubtfulInFirst.count <= sealed.onlyInSecond
       && doubtfulInSecond.count <= sealed.onlyInFirst
   }
 
-  /// Whether it is known of every item what it differs in: nothing is sealed but what is stored alike, and every secret
-  /// is told.
+  /// Whether all differences are known: all items are decrypted or have identical bytes, and all secrets were compared.
   package var isComplete: Bool { sealed.total == 0 && openSecretCount == 0 }
 
-  /// Compares two keychains item by item. Equal items are those with the same primary key: kind, names, access group,
-  /// whether it syncs (the attributes flagged P in Apple's schema).
+  /// Compares two keychains by item. Items correspond if they have the same primary key: kind, names, access group, and
+  /// synchronization (attributes with the flag P in Apple's schema).
   ///
-  /// Where a list holds one primary key twice, as only a damaged archive does, they are paired in their order.
+  /// If a damaged list contains a primary key twice, the items are paired in their order.
   ///
-  /// - Throws: `KeyhaulError` where the cryptography itself fails.
+  /// - Throws: `KeyhaulError` if the cryptography fails.
   package init(from first: [KeychainEntry], to second: [KeychainEntry]) throws(KeyhaulError) {
     let comparable = ComparableItems(first, second)
     var unmatched = try ItemsByKey(comparable.first)
@@ -132,11 +130,11 @@ public struct KeychainDifference: Sendable {
     unknownCount = sealed.inBoth + one.count + other.count - comparable.possiblePairs(one, other)
   }
 
-  /// The places of open items by the key by which a restore would meet them, so that both agree about which items are one.
+  /// The positions of decrypted items by the key that a restore uses, so that both agree on which items correspond.
   private struct ItemsByKey {
-    /// By key, those of one key in the items' order. There is one for every item, so that keys are held by their digests.
+    /// The positions sorted by key, then in the items' order. Keys are digests, because there is one for each item.
     private var places: [(key: ItemFingerprint, place: Int)] = []
-    /// How many of a key were taken, at where its first one stands.
+    /// The number of matched items of a key, at the position of its first item.
     private var takenCounts: [Int]
 
     init(_ items: [KeychainEntry]) throws(KeyhaulError) {
@@ -149,7 +147,7 @@ public struct KeychainDifference: Sendable {
       takenCounts = Array(repeating: 0, count: places.count)
     }
 
-    /// The place of the first item with the key of this one that was not taken yet.
+    /// Returns the position of the first unmatched item with the same key.
     mutating func take(_ item: KeychainItem) throws(KeyhaulError) -> Int? {
       guard let key = try Self.key(of: item) else { return nil }
       var (first, end) = (0, places.count)
@@ -164,7 +162,7 @@ public struct KeychainDifference: Sendable {
       return places[next].place
     }
 
-    /// - Returns: `nil` for an item with a value that no database takes; it is equal to none.
+    /// Returns the key of an item, or `nil` if a value is not valid in a database, so that the item matches none.
     private static func key(of item: KeychainItem) throws(KeyhaulError) -> ItemFingerprint? {
       let key: PrimaryKey
       do throws(KeychainRuleError) {
@@ -183,22 +181,22 @@ public struct KeychainDifference: Sendable {
 }
 
 extension KeychainDifference {
-  /// What a reader sees of an item.
+  /// The visible names of an item.
   private struct Reading: Hashable {
     let kind: ItemKind
     let names: [String]
   }
 
-  /// What tells items apart that read the same: those parts of their primary keys in which they differ.
+  /// Returns the differences of items with the same visible names: the parts of their primary keys that differ.
   ///
-  /// - Returns: For each item, in order; nothing for one whose names no other has.
+  /// - Returns: The differences for each item in order, empty if its names are unique.
   static func distinctions(among items: [KeychainEntry]) -> [[String]] {
     distinctions(among: items.lazy.map { ($0.identity, $0.item) })
   }
 
-  /// The same of items in any table; those of which nothing but a name is known are told apart from no other.
+  /// Returns the differences of items in any collection. Items without known attributes have none.
   ///
-  /// - Parameter items: From 0 on. Each is asked for some times, so that not all have to be there at once.
+  /// - Parameter items: The items, with indices from 0. Each is read several times, so not all have to be in memory.
   package static func distinctions<Items: RandomAccessCollection>(
     among items: Items
   ) -> [[String]] where Items.Element == (identity: ItemIdentity, item: KeychainItem?), Items.Index == Int {
@@ -215,7 +213,7 @@ extension KeychainDifference {
     return result
   }
 
-  /// The positions of items that read the same, by what a reader sees. Most read like no other, and no name of them is kept.
+  /// Returns the positions of items with the same visible names, by these names. Unique names are not kept.
   private static func readAlike<Items: RandomAccessCollection>(
     _ items: Items
   ) -> [Reading: [Int]] where Items.Element == (identity: ItemIdentity, item: KeychainItem?), Items.Index == Int {
@@ -239,7 +237,7 @@ extension KeychainDifference {
       if case .date(let date) = value { return Timestamp.text(of: date) }
       return ItemIdentity.text(value) ?? ""
     }
-    // Two spellings that Unicode has for one text look the same, and are compared by their bytes.
+    // Two Unicode spellings of a text look the same, so they are compared by their bytes.
     let looksTheSame = Set(texts).count == 1
     return texts.map { text in
       if text.isEmpty || text == "0" { return "no \(definition.words)" }

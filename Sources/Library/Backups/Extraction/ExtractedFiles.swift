@@ -2,52 +2,53 @@ package import Basics
 import KeychainFormats
 import SystemPackage
 
-/// What was written out of a backup into a folder, and what was not.
+/// The result of an extraction.
 package struct ExtractedFiles: Sendable {
-  /// How a file's digests, in the list and in the seal, stand to what was read. The raw value is the word of the manifest.
+  /// The result of comparing a file with its digests in the list and the seal. The raw value is that of the manifest.
   package enum DigestStanding: String, Sendable, CaseIterable {
-    /// That of the list is that of the stored bytes, or of the plain ones; that of the seal is that of the stored ones.
+    /// The digest in the list equals that of the stored bytes or the plaintext, and the digest in the seal that of the
+    /// stored bytes.
     case right
-    /// One of them is not: the file is not what was backed up.
+    /// A digest differs, so the file is not the one that was backed up.
     case differs
-    /// There is none: a change in the file cannot be seen.
+    /// There is no digest, so changes cannot be detected.
     case none
   }
 
-  /// Why something that could be read was not written. The raw value is the word of the manifest.
+  /// The reason why a readable entry was not written. The raw value is that of the manifest.
   package enum LeftOut: String, Sendable, CaseIterable {
-    /// A link whose target may lie outside of the folder.
+    /// A link whose target may be outside the folder.
     case leadsOut = "leads-out"
-    /// Neither a file nor a directory nor a link: what the device had not finished.
+    /// An entry other than a file, directory, or link, which the device did not complete.
     case unfinished
   }
 
-  /// What has another name than in the backup.
+  /// An entry with a different name than in the backup.
   package struct Renamed: Sendable, Equatable {
     package let from: String
     package let to: String
   }
 
-  /// What could not be read, and so was not written.
+  /// An entry that could not be read.
   package struct Fault: Sendable, Equatable {
-    /// Domain and path.
+    /// The domain and the path.
     package let path: String
     package let error: KeyhaulError
   }
 
-  /// How many of what is named one by one; the manifest has all.
+  /// The maximum number of entries that are listed. The manifest contains all.
   package static let maximumNamedCount = 100
 
-  /// What a table of the manifest is called beside it.
+  /// The file name of the manifest as a table.
   package static let tableName = ExtractionFolder.tableName
 
-  /// Files of this run and of an earlier one.
+  /// The number of files from this run and earlier runs.
   package internal(set) var fileCount = 0
-  /// Of these, the files that an earlier run had written and that were right.
+  /// The number of valid files from earlier runs.
   package internal(set) var keptCount = 0
   package internal(set) var linkCount = 0
   package internal(set) var directoryCount = 0
-  /// Plain bytes of all files.
+  /// The total plaintext size.
   package internal(set) var byteCount: Int64 = 0
   package internal(set) var digests: [DigestStanding: Int] = [:]
   package internal(set) var leftOut: [LeftOut: Int] = [:]
@@ -55,14 +56,14 @@ package struct ExtractedFiles: Sendable {
   package internal(set) var renamed: [Renamed] = []
   package internal(set) var faults: [KeyhaulError.Code: Int] = [:]
   package internal(set) var namedFaults: [Fault] = []
-  /// Files whose digest differs, the first of them by domain and path.
+  /// The first files with different digests, by domain and path.
   package internal(set) var differing: [String] = []
-  /// Where the manifest is.
+  /// The path of the manifest.
   package internal(set) var manifestPath = ""
 
   package var faultCount: Int { faults.values.reduce(0, +) }
 
-  /// Whether all that was chosen is there as it was backed up, as far as digests tell.
+  /// Whether all selected entries were written and match their digests.
   package var isComplete: Bool { faults.isEmpty && digests[.differs, default: 0] == 0 }
 
   mutating func add(_ record: ExtractedRecord, wasKept: Bool) {
@@ -89,9 +90,9 @@ package struct ExtractedFiles: Sendable {
   }
 }
 
-/// The manifest of files that were written, as a table (RFC 4180).
+/// The manifest as a CSV table (RFC 4180).
 package enum ExtractedFilesTable {
-  /// What it is called beside the manifest.
+  /// The file name of the table.
   package static let name = ExtractedFiles.tableName
 
   private static let columns = [
@@ -99,7 +100,7 @@ package enum ExtractedFilesTable {
     "left_out", "fault", "reason",
   ]
 
-  /// Lends the table in portions, made of a finished manifest.
+  /// Passes the table of a finished manifest to a closure in portions.
   package static func forEachPortion(
     ofManifest path: String, _ body: ([UInt8]) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -118,20 +119,19 @@ package enum ExtractedFilesTable {
   }
 }
 
-/// The directories of a tree once everything is in them: they get the times and permissions that the list has, and the
-/// disk keeps both.
+/// Finishes the directories of a tree after their content: sets their times and permissions, and syncs them.
 struct ExtractedDirectories {
   private let job: ExtractionJob
 
   init(_ job: ExtractionJob) { self.job = job }
 
-  /// Children come first: what is changed in a directory changes its time.
+  /// Finishes the directories, children first, because a change in a directory changes its time.
   func finish() throws(KeyhaulError) {
     let reader = try job.list.reader()
     for number in job.plan.directories.indices.dropFirst().reversed() {
       let directory = job.plan.directories[number]
       let file = try directory.place.flatMap { (place) throws(KeyhaulError) in try reader.file(at: place) }
-      // A directory whose record cannot be read has files all the same.
+      // A directory with an unreadable record still contains files.
       let record = (try? file?.record()).flatMap(\.self)
       do throws(Errno) {
         try finish(number, record)
@@ -150,7 +150,7 @@ struct ExtractedDirectories {
     let (folder, system) = (job.folder, job.folder.system)
     let handle = try folder.openDirectory(TreeNames.names(of: number, in: job.plan.directories))
     if let record {
-      // A domain's own directory stays its owner's alone, and so does what is below it, whatever permissions that has.
+      // Only the owner can access a domain's directory, and thus its content with any permissions.
       let isDomain = job.plan.directories[number].parent == 0
       try system.setPermissions(isDomain ? 0o700 : record.mode & 0o777 | 0o700, of: handle.descriptor)
       try system.setModificationTime(record.lastModified, of: handle.descriptor)

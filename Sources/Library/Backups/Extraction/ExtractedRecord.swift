@@ -2,38 +2,38 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A line of the manifest that lies beside the files: what became of one of the chosen.
+/// A line of the manifest: the result for a selected entry.
 struct ExtractedRecord {
-  /// What became of it.
+  /// The result for an entry.
   enum Outcome {
     /// Written in this run or an earlier one.
     case written(ExtractedContent)
     case linked(target: String)
-    /// Not written, by a rule.
+    /// Deliberately not written.
     case leftOut(ExtractedFiles.LeftOut)
-    /// Not written, because it cannot be read.
+    /// Unreadable.
     case failed(KeyhaulError)
   }
 
   let file: ListedFile
   let record: FileRecord?
-  /// The path of the written file, relative to the folder; `nil` if no file was written.
+  /// The path of the written file, relative to the folder, or `nil` if no file was written.
   let path: String?
   let outcome: Outcome
 
-  /// Whether it has another name than the backup gave it.
+  /// Whether the file has a different name than in the backup.
   var isRenamed: Bool {
     guard let path else { return false }
     return file.undecodedDomain != nil || file.undecodedPath != nil || !path.utf8.elementsEqual(originalPath.utf8)
   }
 
-  /// What the backup calls it.
+  /// The domain and path in the backup.
   var originalPath: String { "\(domain ?? "")/\(relativePath ?? "")" }
 
   private var domain: String? { file.domain.map(Self.limited) }
   private var relativePath: String? { file.relativePath.map(Self.limited) }
 
-  /// A name that is longer than any device's is cut: it was refused, and nothing has it.
+  /// Truncates a name that is longer than any valid one.
   private static func limited(_ name: String) -> String {
     let most = TreeNames.maximumPathByteCount
     return name.utf8.count <= most ? name : String(decoding: name.utf8.prefix(most), as: UTF8.self) + "..."
@@ -55,7 +55,7 @@ struct ExtractedRecord {
       ("domain_bytes", file.undecodedDomain), ("relative_path_bytes", file.undecodedPath),
       ("target_bytes", record?.undecodedTarget),
     ]
-    // A name that is too long for any device is cut here too.
+    // Names that are longer than any valid one are truncated here as well.
     fields += undecoded.compactMap { name, bytes in
       bytes.map { (name, .string(String(hexadecimal: Array($0.prefix(TreeNames.maximumPathByteCount))))) }
     }
@@ -72,11 +72,11 @@ struct ExtractedRecord {
   }
 }
 
-/// What a file that was written has in it.
+/// The content of a written file.
 struct ExtractedContent: Equatable, Sendable {
-  /// Of the plain content.
+  /// The plaintext size in bytes.
   let byteCount: Int64
-  /// Of the plain content.
+  /// The SHA-256 digest of the plaintext.
   let sha256: [UInt8]
   let standing: ExtractedFiles.DigestStanding
 
@@ -93,7 +93,7 @@ struct ExtractedContent: Equatable, Sendable {
     ]
   }
 
-  /// - Returns: `nil` for a line of something that was not written.
+  /// Creates the content from a line, or returns `nil` if the entry was not written.
   init?(_ line: JSONValue) {
     guard let size = line["size"]?.integerValue, let digits = line["sha256"]?.stringValue,
       let sha256 = Self.bytes(digits),
@@ -102,7 +102,7 @@ struct ExtractedContent: Equatable, Sendable {
     self.init(byteCount: size, sha256: sha256, standing: standing)
   }
 
-  /// Of 64 digits.
+  /// Decodes 64 hexadecimal digits.
   private static func bytes(_ digits: String) -> [UInt8]? {
     let digits = Array(digits.utf8)
     guard digits.count == 64 else { return nil }

@@ -2,26 +2,26 @@ import Basics
 import KeychainFormats
 import SystemPackage
 
-/// The folder that files are written into: ours alone, or not touched.
+/// The target folder, which must be empty, new, or of an earlier run.
 ///
-/// While a run is under way it holds `.keyhaul-part`: the file that is being written, and what is known of those that are
-/// done. The manifest gets its name when everything else has.
+/// During a run, it contains `.keyhaul-part` with the current files and a journal of the finished ones. The manifest is
+/// renamed last.
 final class ExtractionFolder: Sendable {
-  /// The manifest: a line of JSON for each file, after one that says of what backup they are.
+  /// The name of the manifest, which has a JSON header for the backup, then a line of JSON for each entry.
   package static let manifestName = "keyhaul-files.jsonl"
   static let tableName = "keyhaul-files.csv"
   static let stagingName = ".keyhaul-part"
   static let ownNames = [manifestName, tableName, stagingName]
-  /// In the staging directory: what earlier runs have written.
+  /// The name of the journal of earlier runs, in the staging directory.
   static let knownName = "known.jsonl"
-  /// In the staging directory: the manifest as it grows.
+  /// The name of the incomplete manifest, in the staging directory.
   static let journalName = "files.jsonl"
   static let format = "exported-files/1"
 
-  /// What stands at the path of a folder.
+  /// The state of a folder's path.
   package enum Standing: Sendable {
     case nothing, empty
-    /// Begun or finished by an earlier run of the same.
+    /// A folder of an earlier run with the same backup and selection.
     case ours
   }
 
@@ -29,13 +29,13 @@ final class ExtractionFolder: Sendable {
   let staging: DirectoryHandle
   let system: FileSystem
   private let path: String
-  /// Keeps other runs out; `nil` on a file system that knows no locks.
+  /// The lock against other runs, or `nil` if the file system does not support locks.
   private let hold: FileLock?
 
-  /// Looks without changing anything.
+  /// Returns the state of a path without changing anything.
   ///
   /// - Parameter header: The first line of the manifest.
-  /// - Throws: `.occupied` for what is not ours, and for the files of another backup or of another choice.
+  /// - Throws: `.occupied` if the folder contains other files, or those of another backup or selection.
   static func standing(
     at path: String, header: JSONValue, system: FileSystem
   ) throws(KeyhaulError) -> Standing {
@@ -47,7 +47,7 @@ final class ExtractionFolder: Sendable {
       if names.isEmpty { return .empty }
       let lines = try headers(in: directory, system)
       guard let first = lines.first else {
-        // A run that was ended before it had written a line.
+        // A run that ended before it wrote a line.
         if names.allSatisfy({ $0.text == stagingName }) { return .empty }
         throw .directoryNotEmpty
       }
@@ -71,7 +71,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// The first lines of what a run leaves, as far as there are any.
+  /// Returns the first lines of the manifest and the journals, if they exist.
   private static func headers(
     in directory: borrowing OwnedFileDescriptor, _ system: FileSystem
   ) throws(Errno) -> [JSONValue] {
@@ -98,9 +98,9 @@ final class ExtractionFolder: Sendable {
     return header?["format"]?.stringValue == format ? header : nil
   }
 
-  /// Opens the folder for writing, made where it is not there, with the folders above it that are missing.
+  /// Opens the folder for writing, and creates it and its parent folders if necessary.
   ///
-  /// - Throws: As `standing`, and where another run holds it.
+  /// - Throws: The errors of `standing`, or an error if another run uses the folder.
   init(at path: String, header: JSONValue, system: FileSystem) throws(KeyhaulError) {
     let standing = try Self.standing(at: path, header: header, system: system)
     do throws(Errno) {
@@ -132,7 +132,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Lets other runs in. Worker threads that are done may still hold a reference to this folder.
+  /// Releases the lock. Finished worker threads may still hold a reference to the folder.
   func release() {
     switch hold {
     case .some(let lock): lock.release()
@@ -142,7 +142,7 @@ final class ExtractionFolder: Sendable {
 
   func explain(_ error: Errno) -> KeyhaulError { Self.failure(error, path) }
 
-  /// Opens a directory of the tree; no link is followed on the way.
+  /// Opens a directory of the tree without following links.
   func openDirectory(_ names: [String]) throws(Errno) -> DirectoryHandle {
     guard let first = names.first else { return root }
     var handle = DirectoryHandle(try system.openDirectory(first.systemName, in: root.descriptor))
@@ -152,7 +152,7 @@ final class ExtractionFolder: Sendable {
     return handle
   }
 
-  /// Gives the finished manifest its name and removes what a run under way needs.
+  /// Renames the finished manifest and removes the staging directory.
   func finish() throws(Errno) {
     try system.rename(Self.journalName, in: staging.descriptor, to: Self.manifestName, in: root.descriptor)
     try system.syncDirectory(root.descriptor)

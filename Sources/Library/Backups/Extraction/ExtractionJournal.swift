@@ -4,14 +4,13 @@ import KeychainFormats
 import Synchronization
 import SystemPackage
 
-/// Hands out the entries of a plan to workers, and puts what became of them into the manifest in the plan's order,
-/// whichever of them is done first.
+/// Distributes the entries of a plan to workers, and writes the results to the manifest in the plan's order.
 ///
-/// What is in the manifest is on the disk: the disk is asked to keep many files at once, and those are entered then.
-/// No more than a few thousand entries are ahead of the first that is not done, so that little is kept in memory.
+/// An entry is written to the manifest after its file is synced, in batches. At most a few thousand entries are ahead
+/// of the first unfinished one, which limits the memory.
 final class ExtractionJournal: Sendable {
   private static let maximumAheadCount = 2_048
-  /// So many the disk is asked to keep together, and fewer where they take long.
+  /// The maximum number of files that are synced together. Slow files reduce it.
   private static let batchCount = 512
   private static let batchPatience = Duration.milliseconds(500)
   private static let reportInterval = DispatchTimeInterval.milliseconds(50)
@@ -23,9 +22,9 @@ final class ExtractionJournal: Sendable {
     var byteCount: Int64
     var handedOut = 0
     var written = 0
-    /// Done, but perhaps in the system's memory alone.
+    /// Finished entries whose files may not be synced.
     var unsettled: [Int: Done] = [:]
-    /// On the disk, and waiting for those before them.
+    /// Entries with synced files that wait for earlier entries.
     var waiting: [Int: Done] = [:]
     var result = ExtractedFiles()
     var failure: KeyhaulError?
@@ -41,18 +40,20 @@ final class ExtractionJournal: Sendable {
   private let state: Locked<State>
   private let isStopped = Atomic<Bool>(false)
   private let done = Atomic<Int64>(0)
-  /// How many entries may still be handed out. It starts at none: libdispatch ends the process where a semaphore goes
-  /// with less than it started with, as it does when the work is stopped.
+  /// The number of entries that may still be distributed. Starts at zero, because libdispatch ends the process if a
+  /// semaphore is released with a smaller value than at its creation, as when the work is stopped.
   private let room = DispatchSemaphore(value: 0)
-  /// Signaled where a batch is full.
+  /// Signaled when a batch is full.
   private let batches = DispatchSemaphore(value: 0)
   private let folder: ExtractionFolder
 
+  /// Creates a journal.
+  ///
   /// - Parameters:
-  ///   - file: New and empty; the manifest goes there.
-  ///   - folder: What is entered lies in it.
-  ///   - header: Its first line.
-  ///   - count: How many entries there are.
+  ///   - file: The new and empty file of the manifest.
+  ///   - folder: The folder of the entries.
+  ///   - header: The first line.
+  ///   - count: The number of entries.
   init(
     _ file: consuming OwnedFileDescriptor, in folder: ExtractionFolder, header: JSONValue, count: Int
   ) throws(Errno) {
@@ -65,7 +66,7 @@ final class ExtractionJournal: Sendable {
     for _ in 0..<Self.maximumAheadCount { room.signal() }
   }
 
-  /// Returns the number of the next entry to extract; `nil` if no entry is left, or the extraction was stopped.
+  /// Returns the number of the next entry to extract, or `nil` if no entry is left or the extraction was stopped.
   func next() -> Int? {
     room.wait()
     let number = state.withLock { state -> Int? in
@@ -77,7 +78,7 @@ final class ExtractionJournal: Sendable {
     return number
   }
 
-  /// Enters what became of an entry that was handed out.
+  /// Records the result of an entry.
   func enter(_ record: ExtractedRecord, wasKept: Bool, at number: Int) {
     let isFull = state.withLock { state in
       state.unsettled[number] = (record, wasKept)
@@ -86,13 +87,13 @@ final class ExtractionJournal: Sendable {
     if isFull { batches.signal() }
   }
 
-  /// Settles what is entered, batch by batch, until `isLast` says that nothing more comes. One thread's work.
+  /// Syncs the entries in batches on the current thread, until `isLast` returns `true`.
   ///
   /// - Parameter report: Called several times a second, except while a batch is being synced to disk.
   func settle(until isLast: () -> Bool, reporting report: () -> Void) {
     var lastBatch = ContinuousClock.now
     while true {
-      // Asked first: what is entered before the answer is in the last batch.
+      // Entries that are recorded before the answer are in the last batch.
       let ends = isLast()
       let isFull = !ends && batches.wait(timeout: .now() + Self.reportInterval) == .success
       report()
@@ -104,15 +105,15 @@ final class ExtractionJournal: Sendable {
     }
   }
 
-  /// Settles a batch if one is full, on the thread that enters it.
+  /// Syncs a full batch on the thread that records its last entry.
   func settleFullBatch() {
     if batches.wait(timeout: .now()) == .success { settleBatch() }
   }
 
-  /// Tells whoever settles that it may be the last time.
+  /// Wakes the thread that syncs batches, possibly for the last time.
   func wake() { batches.signal() }
 
-  /// Has the disk keep what was entered by now, and puts it into the manifest.
+  /// Syncs the recorded entries, and writes them to the manifest.
   private func settleBatch() {
     let batch = state.withLock { state in
       let batch = state.unsettled
@@ -129,7 +130,7 @@ final class ExtractionJournal: Sendable {
     for _ in 0..<ended { room.signal() }
   }
 
-  /// - Returns: How many entries have ended.
+  /// Writes a batch and returns the number of entries that have been completed.
   private func write(_ batch: [Int: Done], _ state: inout State) -> Int {
     state.waiting.merge(batch) { $1 }
     var lines: [UInt8] = []
@@ -153,17 +154,17 @@ final class ExtractionJournal: Sendable {
     return state.written - first
   }
 
-  /// Tells of bytes that were read.
+  /// Adds to the number of bytes that were read.
   func add(_ byteCount: Int64) { done.wrappingAdd(byteCount, ordering: .relaxed) }
 
   var doneByteCount: Int64 { done.load(ordering: .relaxed) }
 
   var hasStopped: Bool { isStopped.load(ordering: .acquiring) }
 
-  /// Ends the work at what cannot be gone on with; the first reason counts.
+  /// Stops the work with an error. Only the first error counts.
   func stop(_ failure: KeyhaulError) {
     state.withLock { fail(failure, &$0) }
-    // Whoever waits for room gets to see it.
+    // Wakes a waiting thread, which then sees the failure.
     room.signal()
   }
 
@@ -172,9 +173,9 @@ final class ExtractionJournal: Sendable {
     isStopped.store(true, ordering: .releasing)
   }
 
-  /// Closes the manifest, which is on the disk then.
+  /// Closes and syncs the manifest.
   ///
-  /// - Throws: What the work was stopped with.
+  /// - Throws: The error that stopped the work.
   func finish() throws(KeyhaulError) -> ExtractedFiles {
     try state.withLock { (state) throws(KeyhaulError) in
       if let failure = state.failure { throw failure }

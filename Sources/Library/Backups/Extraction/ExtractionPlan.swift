@@ -2,44 +2,44 @@ package import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Which files of a backup go where in a folder, worked out before any is written.
+/// The plan of an extraction: the selected files and their paths in the folder.
 package struct ExtractionPlan: Sendable {
   /// A file or a link.
   struct Entry: Sendable {
     let place: FilePlace
-    /// The number of its directory.
+    /// The index of its directory.
     let directory: Int
     let name: String
-    /// Whether something is stored for it.
+    /// Whether the entry has a stored payload.
     let isStored: Bool
-    /// Why nothing is written of it, known from the list alone.
+    /// The reason not to write the entry, if the list alone shows one.
     let refusal: KeyhaulError?
   }
 
-  /// Files, links and what is neither, in the list's order; directories are apart.
+  /// The entries except directories, in the list's order.
   private(set) var entries: [Entry] = []
   private(set) var directories: [TreeNames.Directory] = []
-  /// Files with contents.
+  /// The number of files.
   package private(set) var fileCount = 0
-  /// Symbolic links.
+  /// The number of symbolic links.
   package private(set) var linkCount = 0
-  /// Of the files as they are stored: what is written is no more than that.
+  /// The total stored size of the files, which is an upper limit of the written size.
   package private(set) var byteCount: Int64 = 0
-  /// Rows of the list that were chosen, directories among them.
+  /// The number of selected rows, including directories.
   package private(set) var rowCount = 0
-  /// Rows of the list, of whatever domain, whose identifier is none: what they stand for cannot be found.
+  /// The number of rows in any domain without a valid identifier, whose payload cannot be found.
   package private(set) var rowWithoutIdentifierCount = 0
 
-  /// How many directories the tree has, without the folder itself.
+  /// The number of directories in the tree, without the folder itself.
   package var directoryCount: Int { directories.count - 1 }
 
-  /// Goes through the list twice: directories first, so that no file or link has the name of one.
+  /// Creates a plan. Reads the list twice, directories first, so that no file or link has the name of a directory.
   ///
   /// - Parameters:
   ///   - list: The backup's list of files.
-  ///   - stored: The payloads that are stored, for their sizes: what the list says of a size is no reason to refuse.
-  ///   - choosing: Whether a file is wanted.
-  /// - Throws: As reading the list does; `.overLimit` for more directories than any device has.
+  ///   - stored: The stored payloads with their sizes, because recorded sizes can be wrong.
+  ///   - choosing: Returns whether a file is selected.
+  /// - Throws: The errors of the list, or `.overLimit` if there are more directories than on any device.
   package init(
     of list: FileList, stored: StoredPayloads, choosing isChosen: (ListedFile) -> Bool
   ) throws(KeyhaulError) {
@@ -99,7 +99,7 @@ package struct ExtractionPlan: Sendable {
     if file.kind == .file { byteCount += storedByteCount ?? 0 }
   }
 
-  /// Where an entry goes, relative to the folder.
+  /// Returns the path of an entry, relative to the folder.
   func path(of entry: Entry) -> String {
     (TreeNames.names(of: entry.directory, in: directories) + [entry.name]).joined(separator: "/")
   }

@@ -3,13 +3,13 @@ import KeychainCrypto
 import KeychainFormats
 import SystemPackage
 
-/// Writes one file after the other, as long as there are any.
+/// A worker that writes files until none are left.
 final class ExtractionWorker {
   let job: ExtractionJob
-  /// In the staging directory, what this worker is writing.
+  /// The name of the worker's temporary file in the staging directory.
   let temporaryName: String
   var system: FileSystem { job.folder.system }
-  /// The directory that was opened last: files of one directory stand together.
+  /// The last opened directory, because files of a directory are usually adjacent.
   private var parent: (number: Int, handle: DirectoryHandle)?
   /// Called before each file, and before each portion of a file.
   private let beforeStep: () -> Void
@@ -20,13 +20,13 @@ final class ExtractionWorker {
     temporaryName = "\(number).tmp"
   }
 
-  /// Returns the number of the next entry to extract; `nil` if no entry is left, or the extraction was stopped.
+  /// Returns the number of the next entry to extract, or `nil` if no entry is left or the extraction was stopped.
   private func next() -> Int? {
     beforeStep()
     return job.journal.next()
   }
 
-  /// Why the work as a whole cannot go on, as against a file that cannot be read.
+  /// The failure of the whole extraction or of a single file.
   enum Failure: Error {
     case stop(KeyhaulError)
     case file(KeyhaulError)
@@ -45,7 +45,7 @@ final class ExtractionWorker {
     }
   }
 
-  /// Reads one file's payloads as they come, then what is left: links, empty files, and what is not stored.
+  /// Writes the files in the order of the stored payloads, then links, empty files, and missing payloads.
   private func runInStoredOrder(_ reader: FileList.Reader) throws(KeyhaulError) {
     var numbers: [StoredPayloads.Name: Int] = [:]
     for (number, entry) in job.plan.entries.enumerated() where entry.refusal == nil {
@@ -69,9 +69,11 @@ final class ExtractionWorker {
     }
   }
 
+  /// Extracts an entry and records its result.
+  ///
   /// - Parameters:
-  ///   - place: Where it stands in the manifest.
-  ///   - payload: What a reader has come to; `nil` to look for it.
+  ///   - place: The position in the manifest.
+  ///   - payload: The current payload of a container, or `nil` to search for it.
   private func enter(
     _ number: Int, of reader: FileList.Reader, at place: Int, payload: StoredPayload?
   ) throws(KeyhaulError) {
@@ -127,7 +129,7 @@ final class ExtractionWorker {
       return .linked(target: target)
     case .file:
       let directory = try writing { () throws(Errno) -> DirectoryHandle in try self.directory(of: entry) }
-      // What the source has not any more is not certified again.
+      // A file whose payload is no longer in the backup is not verified again.
       let isThere = entry.isStored || record?.needsPayload == false
       if isThere, let known = try kept(file, entry, in: directory) {
         wasKept = true
@@ -138,7 +140,7 @@ final class ExtractionWorker {
     }
   }
 
-  /// What an earlier run wrote of a file, where that is there as it was written.
+  /// Returns the recorded content of a file from an earlier run, if the file is unchanged.
   private func kept(
     _ file: ListedFile, _ entry: ExtractionPlan.Entry, in directory: DirectoryHandle
   ) throws(Failure) -> ExtractedContent? {
@@ -160,7 +162,7 @@ final class ExtractionWorker {
 }
 
 extension ExtractionWorker {
-  /// Writes a file beside its place, and gives it its name when all of it is written; the journal has the disk keep it.
+  /// Writes a file under a temporary name, then renames it. The journal syncs it.
   func write(
     _ entry: ExtractionPlan.Entry, _ file: ListedFile, _ record: FileRecord?, _ payload: StoredPayload?,
     into directory: DirectoryHandle
@@ -172,7 +174,7 @@ extension ExtractionWorker {
       throw .file(KeyhaulError(.damaged, "its stored form does not end with valid padding"))
     }
     try writing { () throws(Errno) in
-      // Read by its owner alone where the list has no permissions, and by its owner at least where it has.
+      // Only the owner can read a file without permissions in the list, and every file is readable by its owner.
       let mode = (record?.mode ?? 0) & 0o777
       try system.setPermissions(mode == 0 ? 0o600 : mode | 0o400, of: target.descriptor)
       if let record { try system.setModificationTime(record.lastModified, of: target.descriptor) }
@@ -181,7 +183,7 @@ extension ExtractionWorker {
       }
       try system.startWriteback(target.descriptor)
     }
-    // Of an empty file that is not stored there is nothing that a digest could be of.
+    // An empty file without a payload has no digest.
     let standing = entry.isStored || record?.needsPayload != false ? standing(of: reading) : .none
     try writing { () throws(Errno) in
       try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
@@ -190,9 +192,9 @@ extension ExtractionWorker {
       ExtractedContent(byteCount: reading.payload.plainByteCount, sha256: sha256, standing: standing))
   }
 
-  /// Reads a payload to its end into a file.
+  /// Reads a payload into a file.
   ///
-  /// - Returns: What came of it, and SHA-256 of the plain bytes.
+  /// - Returns: The result of the read and the SHA-256 digest of the plaintext.
   private func read(
     _ file: ListedFile, _ payload: StoredPayload?, into target: DirectoryHandle
   ) throws(Failure) -> (PayloadReader.Reading, sha256: [UInt8]) {
@@ -223,7 +225,7 @@ extension ExtractionWorker {
     }
   }
 
-  /// What the digests of the list and of the seal say of what was read, as in a verification.
+  /// Compares the digests of the list and the seal with those that were read, as a verification does.
   private func standing(of reading: PayloadReader.Reading) -> ExtractedFiles.DigestStanding {
     switch reading.isRight {
     case true?: .right
@@ -232,7 +234,7 @@ extension ExtractionWorker {
     }
   }
 
-  /// Makes a link, or leaves the one that is there and leads to the same.
+  /// Creates a link, or keeps an existing one with the same target.
   func link(_ entry: ExtractionPlan.Entry, to target: String, modified: Int64?) throws(Errno) {
     let (directory, staging) = (try directory(of: entry), job.folder.staging)
     let standing = try system.status(of: entry.name.systemName, in: directory.descriptor)
@@ -243,7 +245,7 @@ extension ExtractionWorker {
     try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
   }
 
-  /// Whether a file is there with this content.
+  /// Returns whether a file exists with the given content.
   func holds(_ known: ExtractedContent, _ name: String, in directory: DirectoryHandle) throws(Errno) -> Bool {
     guard let status = try system.status(of: name.systemName, in: directory.descriptor), status.kind == .file,
       status.byteCount == known.byteCount
@@ -274,7 +276,7 @@ extension ExtractionWorker {
     do throws(Errno) {
       return try system.createFile(temporaryName, in: job.folder.staging.descriptor)
     } catch {
-      // Left of a file that could not be read to its end.
+      // The remainder of a file that could not be read completely.
       guard error == .fileExists else { throw error }
     }
     try discardTemporary()

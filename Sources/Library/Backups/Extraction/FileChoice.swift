@@ -1,16 +1,18 @@
 import Basics
 import KeychainFormats
 
-/// Which files of a backup are wanted: of domains, of an app, by their paths.
+/// A selection of files by domain, app, and path.
 package struct FileChoice: Sendable {
   private let domains: [ItemPattern]
   private let app: AppDomains?
   private let path: ItemPattern?
 
+  /// Creates a selection.
+  ///
   /// - Parameters:
-  ///   - domains: Patterns, of which one has to fit; with an app and without any, the app's alone.
+  ///   - domains: Patterns. At least one must match. Without any, an app selects its own domains.
   ///   - app: The identifier of an app.
-  ///   - path: A pattern that the path in the domain has to fit as well.
+  ///   - path: A pattern for the path in the domain.
   package init(domains: [String], app: String?, path: String?, in archive: BackupArchive) {
     self.domains = domains.map(ItemPattern.init)
     self.app = app.map { AppDomains(of: $0, in: archive) }
@@ -24,7 +26,7 @@ package struct FileChoice: Sendable {
     return isOfDomain && path?.matches(name: file.relativePath) != false
   }
 
-  /// The choice as a text: the same one is the same text.
+  /// The selection as text. Equal selections have equal texts.
   package var text: String {
     let fields: [(String, JSONValue)] = [
       ("domains", .array(domains.map(\.source).sorted().map { .string($0) })), ("app", .text(app?.identifier)),
@@ -34,11 +36,10 @@ package struct FileChoice: Sendable {
   }
 }
 
-/// The domains of an app: its own, those of its plugins, and those of its groups.
+/// The domains of an app, its plugins, and its groups.
 ///
-/// A plugin's identifier begins with its app's. Which groups an app has the entries of `Applications` say, where they
-/// name any; otherwise a group is an app's whose identifier follows the group's prefix. A group with a name of its own
-/// is nobody's.
+/// A plugin's identifier begins with that of its app. The entries of `Applications` list the groups of an app. Without
+/// them, a group belongs to the app whose identifier follows the group's prefix. Other groups belong to no app.
 package struct AppDomains: Sendable {
   package let identifier: String
   private let groups: Set<String>
@@ -62,7 +63,7 @@ package struct AppDomains: Sendable {
     domain.hasPrefix(prefix) ? domain.dropFirst(prefix.count) : nil
   }
 
-  /// A group's name without `group.` or the team's ten letters and digits.
+  /// Returns a group name without `group.` or the team identifier of ten characters.
   private static func withoutPrefix(_ group: Substring) -> Substring {
     guard let dot = group.firstIndex(of: ".") else { return group }
     let prefix = group[..<dot]

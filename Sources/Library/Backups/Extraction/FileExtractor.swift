@@ -4,15 +4,15 @@ package import KeychainCrypto
 import KeychainFormats
 import SystemPackage
 
-/// Writes files of a backup into a folder, in the tree that their domains and paths make.
+/// Writes files of a backup to a folder tree by domain and path.
 ///
-/// Each file is written beside its place and renamed; it gets the time and the permissions that the list has. The manifest
-/// names it when the disk keeps it. No link is followed and none that could lead out of the folder is written. A run that
-/// was ended is taken up by the next one: what is there with the right size and SHA-256 is not written again. What cannot
-/// be read stops nothing else.
+/// Each file is written under a temporary name, gets the recorded time and permissions, and is renamed. The manifest
+/// lists it after it is synced. Links are not followed, and links that may lead out of the folder are not written. An
+/// interrupted run can be resumed: files with the correct size and SHA-256 digest are not written again. Unreadable
+/// files do not stop the extraction.
 package struct FileExtractor: Sendable {
   private let system: FileSystem
-  /// How many files are worked on at once: more than there are processors, as each waits for the disk to read it.
+  /// The number of concurrent workers. More than the number of processors, because workers wait for the disk.
   private let workerCount: Int
   private let startThread: SecureThread.Starter
 
@@ -27,13 +27,13 @@ package struct FileExtractor: Sendable {
 
   package static let standardWorkerCount = 4
 
-  /// What is asked of a run, and what a later one is held against.
+  /// The parameters of an extraction, which a resumed run must repeat.
   package struct Request: Sendable {
-    /// The files of the backup that are wanted, and where each goes.
+    /// The selected files and their paths.
     package let plan: ExtractionPlan
-    /// The choice in words of its own: the same choice is the same text.
+    /// The selection as text. Equal selections have equal texts.
     package let choice: String
-    /// The folder.
+    /// The path of the folder.
     package let path: String
 
     package init(_ plan: ExtractionPlan, choice: String, into path: String) {
@@ -47,25 +47,28 @@ package struct FileExtractor: Sendable {
     }
   }
 
-  /// What would be written, and whether it can be, without writing anything.
+  /// Checks whether an extraction is possible, without writing anything.
   ///
-  /// - Throws: `.occupied` for a folder that is not ours, `.noSpace` where there is no room for what is not there yet.
+  /// - Throws: `.occupied` if the folder contains other files, `.noSpace` if there is not enough space for a new
+  ///   folder.
   package func check(_ request: Request, of archive: BackupArchive) throws(KeyhaulError) {
     let standing = try ExtractionFolder.standing(
       at: request.path, header: request.header(of: archive), system: system)
     if standing != .ours { try requireRoom(for: request.plan.byteCount, at: request.path) }
   }
 
-  /// Told how many bytes of how many are done; ends the work where it answers `false`.
+  /// Receives the number of completed and of all bytes. Returns `false` to stop.
   package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 
+  /// Extracts the files.
+  ///
   /// - Parameters:
-  ///   - keys: The class keys; `nil` for a backup without a password.
-  ///   - list: The backup's list of files, of which the plan was made.
-  ///   - progress: Told on the caller's thread how many of the stored bytes are done; where it answers `false` the work
-  ///     ends with `.interrupted`, and can be taken up.
-  /// - Throws: `.occupied` for a folder that is not ours, `.noSpace`, `.unwritable`, `.interrupted`; what is wrong with
-  ///   single files is in the result.
+  ///   - keys: The class keys, or `nil` if the backup has no password.
+  ///   - list: The backup's list of files, from which the plan was created.
+  ///   - progress: Receives the number of completed stored bytes on the caller's thread. If it returns `false`, the
+  ///     extraction ends with `.interrupted` and can be resumed.
+  /// - Returns: The result, including the errors of single files.
+  /// - Throws: `.occupied` if the folder contains other files, `.noSpace`, `.unwritable`, `.interrupted`.
   package func extract(
     _ request: Request, from archive: BackupArchive, list: FileList, keys: ClassKeys?,
     progress: Progress
@@ -105,7 +108,7 @@ package struct FileExtractor: Sendable {
     let isDone = { @Sendable in working.wait(timeout: .now()) == .success }
     let isContainer = job.archive.isContainer
     let workers = 0..<(isContainer ? 1 : workerCount)
-    // Before the first of them begins: none may seem to be the last one.
+    // All workers are counted before the first one starts, so that none appears to be the last.
     for _ in workers { working.enter() }
     var runningCount = 0
     for number in workers {
@@ -129,7 +132,7 @@ package struct FileExtractor: Sendable {
   }
 
   private func makeDirectories(of plan: ExtractionPlan, in folder: ExtractionFolder) throws(Errno) {
-    // A directory stands behind its parent.
+    // A directory follows its parent.
     for number in plan.directories.indices.dropFirst() {
       let directory = plan.directories[number]
       let parent = try folder.openDirectory(TreeNames.names(of: directory.parent, in: plan.directories))
@@ -161,7 +164,7 @@ package struct FileExtractor: Sendable {
     }
   }
 
-  /// The path itself, or the first one above it at which something stands.
+  /// Returns the path, or its closest existing parent.
   private func nearestStanding(_ path: String) -> String {
     var path = path
     while (try? system.status(of: path, followsLink: true)) == nil, let parent = DestinationPath(path)?.parent {
@@ -177,7 +180,7 @@ package struct FileExtractor: Sendable {
   }
 }
 
-/// All that the workers of a run share.
+/// The shared state of an extraction's workers.
 struct ExtractionJob: Sendable {
   let archive: BackupArchive
   let reader: PayloadReader

@@ -2,14 +2,14 @@ package import Basics
 import KeychainFormats
 import SystemPackage
 
-/// A file with one JSON document on each line.
+/// A file with a JSON document in each line.
 enum JSONLines {
-  /// Bytes of a line; ours have some hundreds.
+  /// The maximum size of a line in bytes. Valid lines have some hundred bytes.
   private static let maximumLineByteCount = 1 << 20
   private static let portionByteCount = 64 << 10
 
-  /// Lends each line that is a document, until `body` answers `false`. What is none, such as a last line that was cut off,
-  /// is passed over.
+  /// Passes each line with a valid document to a closure until it returns `false`. Other lines, such as an incomplete
+  /// last one, are skipped.
   static func forEach(
     in file: borrowing OwnedFileDescriptor, _ system: FileSystem, _ body: (JSONValue) throws(Errno) -> Bool
   ) throws(Errno) {
@@ -28,14 +28,14 @@ enum JSONLines {
         start = end + 1
       }
       rest.append(contentsOf: buffer[start..<count])
-      // No line of ours: what is kept of it is not a document.
+      // The line is too long to be valid, so an invalid document replaces it.
       if rest.count > maximumLineByteCount { rest = [0] }
     }
   }
 }
 
 extension ExtractedFiles {
-  /// Lends each line of a finished manifest but the first, which says of what backup the files are.
+  /// Passes the lines of a finished manifest to a closure, without the header.
   package static func forEachLine(
     ofManifest path: String, _ body: (JSONValue) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {

@@ -2,14 +2,14 @@ import Basics
 import KeychainFormats
 import SystemPackage
 
-/// What earlier runs have written into a folder, by the files' identifiers: size and SHA-256 of each.
+/// The content of files from earlier runs, by file identifier.
 ///
-/// What it says is held against the file that is there before that counts as done.
+/// A file counts as done only if it still has this content.
 struct KnownFiles: Sendable {
   private var contents: [StoredPayloads.Name: ExtractedContent] = [:]
 
-  /// Reads what is left of earlier runs, and puts it into one file before anything else is written: from then on the folder
-  /// is known as ours, whenever a run ends.
+  /// Reads the journals of earlier runs, and combines them in one file first, so that the folder is recognized whenever
+  /// this run ends.
   init(in folder: ExtractionFolder, header: JSONValue) throws(Errno) {
     let system = folder.system
     try read(ExtractionFolder.manifestName, in: folder.root, header, system)

@@ -2,24 +2,24 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// What a list of unencrypted files shows of a backup that says it has a password.
+/// The content of an unencrypted list of files in a backup that claims a password.
 ///
-/// The rows decide, never a version's text. iOS 10.0 sealed each row and kept `salt` and `passwordHash` in the table
-/// `Properties`; iOS 10.1 wrote rows in clear, each with its file's key. A row in clear is a binary property list.
+/// The rows decide, not a version. iOS 10.0 encrypted each row and stored `salt` and `passwordHash` in the table
+/// `Properties`. iOS 10.1 wrote unencrypted rows with the files' keys. An unencrypted row is a binary property list.
 ///
-/// Source: dinosec/iphone-dataprotection, `backup10.py`; the published readers that open backups of iOS 10.1.
+/// Sources: dinosec/iphone-dataprotection, `backup10.py`; published readers of iOS 10.1 backups.
 enum ClearList {
-  /// Files have keys, as every encrypted one has since.
+  /// Files have keys, as in all later encrypted backups.
   case filesHaveKeys
-  /// No row can be read without the password.
+  /// The rows are encrypted.
   case rowsAreSealed(RecordSalt)
-  /// Rows can be read, and none that was looked at has a key: nothing is encrypted.
+  /// The rows are unencrypted and have no keys, so nothing is encrypted.
   case nothingIsEncrypted
 
-  /// Rows of files that are looked at. In an encrypted backup each has a key.
+  /// The maximum number of file rows that are sampled. In an encrypted backup, each has a key.
   static let maximumRowCount = 100
 
-  /// - Returns: `nil` if the stored list is not a database: then it is encrypted itself, or damaged.
+  /// Examines a list, or returns `nil` if the stored list is not a database, but encrypted or damaged.
   init?(_ stored: StoredBytes, replacing pages: ReplacedPages?) throws(KeyhaulError) {
     let magic = DatabaseBytes.magic
     guard stored.byteCount >= magic.count else { return nil }
@@ -35,7 +35,7 @@ extension ManifestDatabase {
   fileprivate func clearList() throws(KeyhaulError) -> ClearList {
     let records = RecordReader(key: nil)
     var (hasKey, hasSealedRow) = (false, false)
-    // The flags leave files, and what leaves its kind to the record.
+    // Files, and rows whose type is only in the record.
     try forEachRow(
       "file", where: "file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1)", atMost: ClearList.maximumRowCount
     ) { row in
@@ -51,7 +51,7 @@ extension ManifestDatabase {
     return .rowsAreSealed(RecordSalt(properties.salts))
   }
 
-  /// What iOS 10.0 keeps of the password beside its rows.
+  /// Returns the password properties of iOS 10.0.
   private func passwordProperties(
     _ connection: ManifestConnection
   ) throws(KeyhaulError) -> (salts: [[UInt8]?], hasHash: Bool) {

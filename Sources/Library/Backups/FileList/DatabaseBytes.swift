@@ -2,27 +2,27 @@ package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
-/// The bytes of a manifest database as SQLite gets to see them: out of the private copy, decrypted where they are read.
+/// The plaintext of a manifest database for SQLite, decrypted from the private copy when it is read.
 package final class DatabaseBytes: Sendable {
-  /// Of the plain database, in whole pages: as many as its header says that it has, where the header says it.
+  /// The size of the plaintext in whole pages, according to the header if it has a page count.
   package let byteCount: Int
-  /// Of these, the bytes that are there. What is behind them was cut off, and reads as zeros, which are no page, unless it
-  /// is among the replaced pages.
+  /// The size of the available part. Missing pages are read as zeros, which is not a valid page, unless they are among
+  /// the replaced pages.
   package let presentByteCount: Int
-  /// What was unusual, and tolerated.
+  /// Anomalies that were tolerated.
   package let notes: [ArchiveNote]
   private let sections: StoredSections
-  /// The pages of a log or a journal that are read instead.
+  /// The pages of a log or journal that replace stored ones.
   private let replaced: ReplacedPages?
 
   package static let magic = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
   private static let blockSize = StoredSections.blockByteCount
 
-  /// A database that is stored in clear.
+  /// Creates the bytes of an unencrypted database.
   package convenience init(_ stored: StoredBytes) throws(KeyhaulError) { try self.init(stored, replacing: nil) }
 
-  /// An unencrypted database in which other pages replace some of its own.
+  /// Creates the bytes of an unencrypted database with replaced pages.
   init(_ stored: StoredBytes, replacing replaced: ReplacedPages?) throws(KeyhaulError) {
     sections = StoredSections(of: stored, key: nil, called: StoredPart.database.path)
     self.replaced = replaced
@@ -37,22 +37,23 @@ package final class DatabaseBytes: Sendable {
     notes = header.notes
   }
 
-  /// A database that is stored encrypted.
+  /// Creates the bytes of an encrypted database.
   ///
-  /// - Throws: `.damaged` for less than a block of bytes, and for ones whose plain form is no SQLite database.
+  /// - Throws: `.damaged` if there is less than a block, or if the plaintext is not an SQLite database.
   package init(_ stored: StoredBytes, key: borrowing Secret) throws(KeyhaulError) {
     guard stored.byteCount >= Self.blockSize else {
       throw KeyhaulError(
         .damaged, "\(StoredPart.database.path) has \(stored.byteCount) bytes, less than one block of its cipher")
     }
-    // What is no whole block behind the last one is not part of what was encrypted.
+    // An incomplete block at the end is not part of the ciphertext.
     let rest = stored.byteCount % Self.blockSize
     let whole = stored.byteCount - rest
     sections = StoredSections(of: stored, key: key.copy(), called: StoredPart.database.path)
     replaced = nil
     let reader = try sections.reader()
     let padding = try reader.paddingByteCount(endingAt: whole)
-    // Not padded at all, though its last bytes may happen to look like a padding: then what is left is no whole pages.
+    // Some databases have no padding, although their last bytes may look like it. Then the rest is not a multiple of
+    // the page size.
     let isPadded = padding.map { (whole - $0).isMultiple(of: 512) } ?? false
     let header = try Self.checkedHeader(
       in: reader, byteCount: isPadded ? whole - (padding ?? 0) : whole, trailing: rest)
@@ -60,35 +61,34 @@ package final class DatabaseBytes: Sendable {
     notes = (isPadded || header.isTrailed || header.isCut ? [] : [.databaseUnpadded]) + header.notes
   }
 
-  /// Why its last pages cannot be read; `nil` if all of them are there.
+  /// The problem of the missing last pages, or `nil` if all are available.
   package var cut: String? {
     guard presentByteCount < byteCount, replaced == nil else { return nil }
     return "the manifest database has only \(HumanReadable.grouped(Int64(presentByteCount))) of its "
       + "\(HumanReadable.grouped(Int64(byteCount))) bytes"
   }
 
-  /// Reads on behalf of one connection.
+  /// Creates a reader for a connection.
   package func reader() throws(KeyhaulError) -> Reader {
     Reader(self, try sections.reader())
   }
 
-  /// Reads ahead, so that going through a whole database asks the system and the cipher a few thousand times and not
-  /// once for every page. Not to be used from two threads at once.
+  /// A reader with read-ahead, so that reading a whole database takes a few thousand system calls instead of one for
+  /// each page. Not thread-safe.
   ///
-  /// What is read at once is doubled as long as what follows it is asked for: around a page here and another there nothing
-  /// else is read.
+  /// The size doubles as long as reads are sequential. Other reads load only the required page.
   package final class Reader: DatabaseContent {
     private let source: DatabaseBytes
     private let sections: StoredSections.Reader
     private let window: UnsafeMutableRawBufferPointer
-    /// The bytes of the database that are in the window.
+    /// The range of the database in the window.
     private var range = 0..<0
-    /// Why the system refused to read, if it did. SQLite has no words for it, and takes it for damage in places.
+    /// The system's error, if a read failed. SQLite would report damage instead.
     package private(set) var refusal: KeyhaulError?
 
     private static let windowByteCount = 64 << 10
     private static let leastByteCount = 4 << 10
-    /// How many bytes were read last, some fewer at the end of the database.
+    /// The size of the last read-ahead, which may be smaller at the end of the database.
     private var loadedByteCount = leastByteCount
 
     fileprivate init(_ source: DatabaseBytes, _ sections: StoredSections.Reader) {
@@ -112,7 +112,7 @@ package final class DatabaseBytes: Sendable {
       }
     }
 
-    /// Fills the whole buffer with the bytes from `offset` on, all of which the database has.
+    /// Fills the buffer with the bytes from an offset. The range must exist.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
       guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
         throw KeyhaulError(.truncated, "a page lies beyond the end of the manifest database")
@@ -125,8 +125,8 @@ package final class DatabaseBytes: Sendable {
         UnsafeMutableRawBufferPointer(rebasing: buffer[done...]).copyMemory(from: .init(rebasing: part))
         done += part.count
       }
-      // A database that a device left in write-ahead mode is read like any other once these two bytes say so.
-      // Source: SQLite, "Database File Format", section 1.3.3.
+      // Without these two bytes, SQLite reads a database in write-ahead mode like any other. Source: SQLite, "Database
+      // File Format", section 1.3.3.
       for place in 18...19 where place >= offset && place < offset + buffer.count && buffer[place - offset] == 2 {
         buffer[place - offset] = 1
       }
@@ -152,13 +152,13 @@ package final class DatabaseBytes: Sendable {
     }
   }
 
-  /// What the header says of the database.
+  /// The values of the header.
   private struct Header {
-    /// Of the pages that it should have.
+    /// The size of all pages.
     let byteCount: Int
-    /// Of those that are there.
+    /// The size of the available pages.
     let presentByteCount: Int
-    /// Bytes behind the last page.
+    /// The number of bytes after the last page.
     let trailingByteCount: Int
     let pageByteCount: Int
     let isInWriteAheadMode: Bool
@@ -177,24 +177,23 @@ package final class DatabaseBytes: Sendable {
     }
   }
 
-  /// How many times as large as what is there a database may have been before it was cut. Each absent page that is asked
-  /// for is read as zeros.
+  /// The maximum ratio of the original to the available size. Each missing page is read as zeros.
   private static let maximumCutFactor = 64
 
-  /// Checks the header before SQLite sees it: how many of the pages that the file is made of are there.
+  /// Checks the header before SQLite reads it, and determines the available pages.
   ///
-  /// Like SQLite it takes the header's count of pages where the two change counters agree: pages behind those are no
-  /// part of the database, as bytes are none that are no whole page.
+  /// The header's page count is used if the two change counters are equal, as in SQLite. Pages and bytes after it are
+  /// not part of the database.
   ///
-  /// - Parameter rest: Bytes that stand behind those.
+  /// - Parameter rest: The number of bytes after the encrypted blocks.
   ///
-  /// Source: SQLite, "Database File Format", section 1.3, of the count 1.3.8.
+  /// Source: SQLite, "Database File Format", sections 1.3 and 1.3.8.
   private static func checkedHeader(
     in reader: StoredSections.Reader, byteCount: Int, trailing rest: Int = 0
   ) throws(KeyhaulError) -> Header {
     let noDatabase = KeyhaulError(.damaged, "the manifest database is not an SQLite database")
     guard byteCount >= headerByteCount else { throw noDatabase }
-    // Whole blocks, which a database of any page size begins with.
+    // Whole blocks, because a page of any size begins with one.
     let end = reader.isEncrypted ? (headerByteCount + blockSize - 1) / blockSize * blockSize : headerByteCount
     guard end <= reader.stored.byteCount else { throw noDatabase }
     let header = try reader.bytes(0..<end)
@@ -207,7 +206,7 @@ package final class DatabaseBytes: Sendable {
     let pageCount = header[28..<32].reduce(0) { $0 << 8 | Int($1) }
     let isCountValid = pageCount > 0 && header[24..<28].elementsEqual(header[92..<96])
     let wholePageCount = byteCount / pageByteCount
-    // Without a count nothing tells what was cut off from what was added.
+    // Without a page count, missing and additional pages cannot be distinguished.
     guard
       isCountValid
         ? wholePageCount > 0 && pageCount / maximumCutFactor <= wholePageCount

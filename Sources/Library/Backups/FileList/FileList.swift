@@ -1,17 +1,16 @@
 public import Basics
 import KeychainFormats
 
-/// The list of a backup's files, whatever form it is stored in.
+/// The list of a backup's files, in any format.
 ///
-/// It answers from a private copy that was taken when the backup was opened. May be used from several threads, and asked
-/// while it is answering.
+/// The list reads from a private copy that was created when the backup was opened. It is thread-safe and reentrant.
 public final class FileList: Sendable {
   private let form: Form
-  /// Of an old list, names that are not UTF-8, once all records were counted.
+  /// The non-UTF-8 names of an old list, once all records were counted.
   private let undecodedNames = Locked(UndecodedNames())
-  /// What is to be said of the names of the payloads, once they were counted.
+  /// The notes about payload names, once they were counted.
   private let payloadNotes = Locked<[ArchiveNote]>([])
-  /// What was unusual, and tolerated. What is damaged in a large list is among it once all of it was read.
+  /// Anomalies that were tolerated. Those of a large list are known after it was read completely.
   package var notes: [ArchiveNote] {
     let notes = payloadNotes.withLock { $0 }
     switch form {
@@ -21,15 +20,15 @@ public final class FileList: Sendable {
         ?? notes
     }
   }
-  /// What of it is not as a device leaves it, and was gone around.
+  /// The findings among the notes.
   package var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
 
-  /// Rows of a list. A backup of a full 1 TB iPhone has a million.
+  /// The maximum number of rows. A backup of a full 1 TB iPhone has a million.
   static let maximumRowCount = 2_000_000
-  /// Domains of a list; each app has a few.
+  /// The maximum number of domains. Each app has a few.
   static let maximumDomainCount = 100_000
 
-  /// What a list is charged for its rows as it is gone through.
+  /// A counter that limits the number of rows.
   struct RowMeter {
     private var count = 0
     let limit: Int
@@ -56,29 +55,29 @@ public final class FileList: Sendable {
     case old(MBDBManifest)
   }
 
-  /// How many files of each kind the list holds.
+  /// The number of entries of each kind.
   public struct Listing: Sendable, Equatable {
-    /// Files with contents.
+    /// The number of files.
     package var fileCount = 0
-    /// Directories.
+    /// The number of directories.
     package var directoryCount = 0
-    /// Symbolic links.
+    /// The number of symbolic links.
     package var linkCount = 0
-    /// Neither: what a device had not finished.
+    /// The number of other entries, which the device did not complete.
     package var otherCount = 0
-    /// Rows by their domain, such as `KeychainDomain` or `AppDomain-com.example.app`.
+    /// The number of rows by domain, such as `KeychainDomain` or `AppDomain-com.example.app`.
     package var rowCountByDomain: [String: Int] = [:]
-    /// Rows that a transfer has left over; they stand for no file.
+    /// The number of rows without a domain, which remain from a transfer.
     package var rowWithoutDomainCount = 0
-    /// Rows whose identifier isn't the hash of their domain and path, or whose path leads out of its domain.
+    /// The number of rows whose identifier is not the hash of their domain and path, or whose path leaves its domain.
     package var unreadableRowCount = 0
-    /// Of the rows that were to be lent, those whose identifier is none, so that what they stand for cannot be found; 0 where
-    /// nobody asked for files.
+    /// The number of requested rows without a valid identifier, whose payload cannot be found. 0 if no files were
+    /// requested.
     package var rowWithoutIdentifierCount = 0
-    /// Files of which nothing is stored though they are not empty; 0 where nobody asked for them.
+    /// The number of files without a payload that are not empty. 0 if this was not requested.
     package var missingCount = 0
 
-    /// Enters a file by its standing, its domain and its kind.
+    /// Counts a file by its validity, domain, and kind.
     fileprivate mutating func count(_ file: ListedFile) throws(KeyhaulError) {
       guard let domain = file.domain else {
         rowWithoutDomainCount += 1
@@ -111,11 +110,11 @@ public final class FileList: Sendable {
     form = .old(manifest)
   }
 
-  /// Counts every row, in one pass. Takes time in proportion to their number: a large backup has some 500,000.
+  /// Counts all rows in one pass. The time is proportional to their number, which is about 500,000 in a large backup.
   ///
-  /// - Parameter stored: What the list is held against, to count what is missing. An empty file needs no payload, so that
-  ///   the records of absent files are read for it.
-  /// - Throws: `.damaged` for a list whose own check fails.
+  /// - Parameter stored: The stored payloads, to count missing ones. This reads the records of absent files, because
+  ///   empty files need no payload.
+  /// - Throws: `.damaged` if the list's integrity check fails.
   package func listing(against stored: StoredPayloads? = nil) throws(KeyhaulError) -> Listing {
     note(stored)
     switch form {
@@ -124,12 +123,12 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Counts every row, and lends each file in the same pass, as `forEachFile` does, with its place in the list.
+  /// Counts all rows and passes each file with its position to a closure, in one pass.
   ///
   /// - Parameters:
-  ///   - stored: The payloads that are stored, to count what is missing; `nil` to count rows alone.
-  ///   - kind: What is lent; `nil` for all. Directories are most of a list.
-  ///   - body: Takes a file and its place.
+  ///   - stored: The stored payloads to count missing ones, or `nil` to count only rows.
+  ///   - kind: The kind of entries to pass, or `nil` to pass all. Most entries are directories.
+  ///   - body: Receives a file and its position.
   package func listing(
     against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,
     forEachFile body: (ListedFile, FilePlace) throws(KeyhaulError) -> Void
@@ -159,9 +158,10 @@ public final class FileList: Sendable {
     payloadNotes.withLock { $0 = notes }
   }
 
-  /// Goes through all files in the list's order. Rows without an identifier are passed over; `listing()` counts them.
+  /// Passes all files to a closure in the list's order. Rows without an identifier are skipped. `listing()` counts
+  /// them.
   ///
-  /// - Throws: `.damaged` for a list whose own check fails, and what `body` throws.
+  /// - Throws: `.damaged` if the list's integrity check fails, or the errors of `body`.
   package func forEachFile(
     _ body: (ListedFile) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -172,9 +172,7 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Reads files again by their places, for whoever comes upon them in another order than the list's.
-  ///
-  /// - Returns: What answers `nil` for a place that has no file. Not to be used from two threads at once.
+  /// Creates a reader of files by their positions, for reads in another order. Not thread-safe.
   package func reader() throws(KeyhaulError) -> Reader {
     switch form {
     case .database(let database): Reader(.database(try database.reader()))
@@ -182,7 +180,7 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Reads single files of the list. Not to be used from two threads at once.
+  /// A reader of single files. Not thread-safe.
   package final class Reader {
     fileprivate enum Form {
       case database(ManifestDatabase.Reader)
@@ -193,9 +191,9 @@ public final class FileList: Sendable {
 
     fileprivate init(_ form: Form) { self.form = form }
 
-    /// Returns the file at a place in the list; `nil` if there is no file at that place.
+    /// Returns the file at a position in the list, or `nil` if there is none.
     ///
-    /// - Throws: `.damaged` if the data at that place is not a record.
+    /// - Throws: `.damaged` if the data at that position is not a record.
     package func file(at place: FilePlace) throws(KeyhaulError) -> ListedFile? {
       switch form {
       case .database(let reader): return try reader.file(at: place)
@@ -208,9 +206,9 @@ public final class FileList: Sendable {
     }
   }
 
-  /// A single file, found by its identifier without a scan where the list has an index.
+  /// Finds a file by its identifier, without a scan if the list has an index.
   ///
-  /// - Throws: `.hostile` where the list has it under an identifier that is not its hash, or twice.
+  /// - Throws: `.hostile` if the identifier in the list is not the file's hash, or occurs twice.
   public func file(domain: String, relativePath: String) throws(KeyhaulError) -> ListedFile? {
     switch form {
     case .database(let database): return try database.file(domain: domain, relativePath: relativePath)
@@ -230,9 +228,9 @@ public final class FileList: Sendable {
     }
   }
 
-  /// The files whose names are not UTF-8 and that are shown so, in the list's order. Looks through the whole list.
+  /// Returns the files with non-UTF-8 names that are displayed like this, in the list's order. Scans the whole list.
   ///
-  /// - Throws: `.hostile` where the list has one under an identifier that is not its hash.
+  /// - Throws: `.hostile` if an identifier in the list is not the file's hash.
   package func files(shownAs domain: String, _ relativePath: String) throws(KeyhaulError) -> [ListedFile] {
     var found: [ListedFile] = []
     try forEachFile { (file) throws(KeyhaulError) in
@@ -249,7 +247,7 @@ public final class FileList: Sendable {
     return found
   }
 
-  /// Keeps the two errors apart: what is wrong with the list, and what the closure throws.
+  /// Separates the errors of the list and of the closure.
   private func reading(
     _ manifest: MBDBManifest, _ body: (MBDBManifest.Entry, _ offset: Int) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {

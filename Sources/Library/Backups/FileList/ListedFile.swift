@@ -2,45 +2,45 @@ package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
-/// A file, directory or link as a backup's list names it.
+/// A file, directory, or link in a backup's list of files.
 ///
-/// Every word of it comes from the backup: a path may name any place, and is never to be written to unchecked.
+/// All values come from the backup and are untrusted. In particular, a path may be that of any file.
 public struct ListedFile: Sendable, Hashable {
-  /// What the list says that it is.
+  /// The type of an entry.
   package enum Kind: Sendable, Hashable, CaseIterable {
-    /// A file, a directory or a symbolic link, by the flags of the row or the mode of the record.
+    /// A file, a directory, or a symbolic link, by the flags of the row or the mode of the record.
     case file, directory, link
-    /// What a device had not finished, and what no bit or mode tells.
+    /// An entry that the device did not complete, or of an unknown type.
     case other
   }
 
-  /// The name under which its content is stored: forty hexadecimal digits.
+  /// The stored name of its content: 40 hexadecimal digits.
   package let fileIdentifier: String
-  /// Such as `KeychainDomain`; `nil` in rows that a transfer has left over.
+  /// The domain, such as `KeychainDomain`, or `nil` if the row remains from a transfer.
   package let domain: String?
-  /// The bytes of the domain if they are not UTF-8; `domain` then spells those that do not fit `%F5`.
+  /// The bytes of the domain, if they are not UTF-8. `domain` then contains escapes such as `%F5`.
   package let undecodedDomain: [UInt8]?
-  /// The path inside the domain; hostile. `nil` in rows that a transfer has left over.
+  /// The path in the domain, or `nil` if the row remains from a transfer. Untrusted.
   public let relativePath: String?
-  /// The bytes of the path if they are not UTF-8; `relativePath` then spells those that do not fit `%F5`.
+  /// The bytes of the path, if they are not UTF-8. `relativePath` then contains escapes such as `%F5`.
   package let undecodedPath: [UInt8]?
-  /// What it is.
+  /// The type of the entry.
   package let kind: Kind
   private let description: Description
 
-  /// What more the list says of it.
+  /// The remaining content of the row.
   private enum Description: Sendable, Hashable {
     case none
-    /// The keyed archive of a current list's row.
+    /// The keyed archive in a row of a newer list.
     case archive([UInt8])
-    /// A sealed row that does not open.
+    /// An encrypted row that cannot be decrypted.
     case closed(reason: String)
     case record(FileRecord)
   }
 
-  /// The size, the key and the rest of what the list records; `nil` for what was never finished.
+  /// Returns the record with the size and the key, or `nil` if the entry was not completed.
   ///
-  /// - Throws: `.damaged` for a record whose bytes are not what was written.
+  /// - Throws: `.damaged` if the record is damaged.
   package func record() throws(KeyhaulError) -> FileRecord? {
     switch description {
     case .none: return nil
@@ -54,21 +54,21 @@ public struct ListedFile: Sendable, Hashable {
     }
   }
 
-  /// Whether the identifier is the hash of domain and path, and the path stays inside of its domain. True where there is
-  /// no domain to hold it against.
+  /// Returns whether the identifier is the hash of the domain and path, and the path stays in its domain. `true` if
+  /// there is no domain.
   package func hasFittingIdentifier() throws(KeyhaulError) -> Bool {
     guard let domain = domainBytes, let path = pathBytes else { return true }
     guard Self.isInsideItsDomain(domain: domain, path: path) else { return false }
     return try Self.identifier(domain: domain, path: path) == fileIdentifier
   }
 
-  /// The domain as the list has it, byte for byte.
+  /// The bytes of the domain in the list.
   package var domainBytes: [UInt8]? { undecodedDomain ?? domain.map { Array($0.utf8) } }
 
-  /// The path as the list has it, byte for byte.
+  /// The bytes of the path in the list.
   package var pathBytes: [UInt8]? { undecodedPath ?? relativePath.map { Array($0.utf8) } }
 
-  /// The name under which a backup stores a file: SHA-1 of its domain, a hyphen and its path, in hexadecimal.
+  /// Returns the stored name of a file: the SHA-1 digest of its domain, a hyphen, and its path, in hexadecimal.
   package static func fileIdentifier(
     domain: String, relativePath: String
   ) throws(DataProtectionError) -> String {
@@ -85,14 +85,14 @@ public struct ListedFile: Sendable, Hashable {
     }
   }
 
-  /// The same of names that need not be UTF-8.
+  /// Returns the stored name for names that may not be UTF-8.
   package static func identifier(domain: [UInt8], path: [UInt8]) throws(KeyhaulError) -> String {
     try explained("a file's identifier") { () throws(DataProtectionError) in
       try fileIdentifier(domain: domain, path: path)
     }
   }
 
-  /// Whether a path stays where its domain is, by bytes.
+  /// Returns whether a path stays in its domain.
   static func isInsideItsDomain(
     domain: some Collection<UInt8>, path: some Collection<UInt8>
   ) -> Bool {
@@ -115,12 +115,12 @@ public struct ListedFile: Sendable, Hashable {
     return !isDotName(length: length, dots: dots)
   }
 
-  /// Whether a part of a path is empty, `.` or `..`.
+  /// Whether a path component is empty, `.`, or `..`.
   private static func isDotName(length: Int, dots: Int) -> Bool { length == dots && length <= 2 }
 }
 
 extension ListedFile {
-  /// A row `fileID, domain, relativePath, flags, file`; `nil` if it has no identifier.
+  /// Creates a file from a row `fileID, domain, relativePath, flags, file`, or returns `nil` if it has no identifier.
   init?(_ row: borrowing UntrustedRow, _ reader: RecordReader) {
     guard let identifier = row.text(0), isFileIdentifier(identifier) else { return nil }
     fileIdentifier = identifier
@@ -136,7 +136,7 @@ extension ListedFile {
     kind = Kind(row, reader)
   }
 
-  /// A record of an old list.
+  /// Creates a file from a record of an old list.
   init(_ entry: MBDBManifest.Entry) throws(KeyhaulError) {
     domain = entry.domain
     undecodedDomain = entry.undecodedDomain
@@ -151,7 +151,7 @@ extension ListedFile {
 }
 
 extension ListedFile.Kind {
-  /// A row's flags say it; hand-made lists have none and leave it to the mode.
+  /// Determines the type from the row's flags, or from the mode if the flags contain none.
   init(_ row: borrowing UntrustedRow, _ reader: RecordReader) {
     let flags = FileFlags(rawValue: row.number(3) ?? 0)
     self = flags.statesNoType ? Self(reader.file(in: row, 4)) : flags.kind
@@ -168,8 +168,8 @@ extension ListedFile.Kind {
   }
 }
 
-/// The `flags` of a row. Bits that are not named here are left over from the transfer: 8 and 128 uploaded, 16 changed
-/// meanwhile, 32 verified.
+/// The `flags` of a row. Other bits remain from the transfer: 8 and 128 uploaded, 16 changed during the transfer, 32
+/// verified.
 private struct FileFlags: OptionSet {
   let rawValue: Int64
 
@@ -186,18 +186,18 @@ private struct FileFlags: OptionSet {
   }
 }
 
-/// The rows of a list with a name that is not UTF-8: how many there are, and the first of them.
+/// The number of rows with a non-UTF-8 name, and the first of these names.
 struct UndecodedNames: Sendable {
   private var count = 0
   private var first = ""
 
-  /// Enters a row by its names as they are shown.
+  /// Adds a row with its displayed names.
   mutating func add(domain: String?, path: String?) {
     if count == 0 { first = "\(domain ?? "")/\(path ?? "")" }
     count += 1
   }
 
-  /// `nil` if every name is UTF-8.
+  /// Returns the finding, or `nil` if all names are UTF-8.
   func finding(in list: String) -> ArchiveFinding? {
     count == 0 ? nil : .listNamesNotUTF8(name: list, count: count, first: first)
   }

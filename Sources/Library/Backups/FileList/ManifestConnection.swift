@@ -12,9 +12,9 @@ extension UntrustedDatabase<KeyhaulError> {
     try self.init(reading: reader, limits: .manifest) { reader.refusal ?? KeyhaulError($0) }
   }
 
-  /// Runs SQLite's own check of every page, row and index entry, and returns the first fault; `nil` if there is none.
+  /// Runs SQLite's check of all pages, rows, and index entries. Returns the first fault, or `nil` if there is none.
   ///
-  /// - Parameter limit: The most CPU time, in nanoseconds; by default many times what a device's database needs.
+  /// - Parameter limit: The maximum CPU time in nanoseconds, by default many times that for a device's database.
   package func firstFault(within limit: Int64? = nil) throws(KeyhaulError) -> String? {
     do throws(KeyhaulError) {
       let result = try withTimeLimit(limit) { () throws(KeyhaulError) in try integrityFault() }
@@ -27,8 +27,8 @@ extension UntrustedDatabase<KeyhaulError> {
 }
 
 extension DatabaseLimits {
-  /// A row's description has a few hundred bytes; 16 MiB leaves room for the largest extended attributes. The expected
-  /// tables have five columns and two.
+  /// The limits for a manifest. A record has a few hundred bytes, and 16 MiB is enough for the largest extended
+  /// attributes. The expected tables have five and two columns.
   package static let manifest = DatabaseLimits(valueByteCount: 16 << 20, columnCount: 32)
 }
 
@@ -49,9 +49,7 @@ extension KeyhaulError {
   }
 }
 
-/// A copy of a manifest database in memory whose rows can be changed. The manifest has been checked before.
-///
-/// Not to be used from two threads at once.
+/// A modifiable copy of a checked manifest database in memory. Not thread-safe.
 package final class ManifestWorkingCopy {
   private let connection: ManifestConnection
 
@@ -65,7 +63,7 @@ package final class ManifestWorkingCopy {
     }
   }
 
-  /// Returns the keyed archive that describes a stored file; `nil` if the manifest does not have one.
+  /// Returns the keyed archive of a stored file, or `nil` if the manifest contains none.
   package func archive(of fileIdentifier: String) throws(KeyhaulError) -> [UInt8]? {
     var archive: [UInt8]?
     try connection.forEachRow("SELECT file FROM Files WHERE fileID = ?1", [.text(fileIdentifier)]) {
@@ -74,7 +72,7 @@ package final class ManifestWorkingCopy {
     return archive
   }
 
-  /// Replaces the keyed archive that describes a stored file.
+  /// Replaces the keyed archive of a stored file.
   package func replaceArchive(of fileIdentifier: String, by archive: [UInt8]) throws(KeyhaulError) {
     let count = try connection.run(
       "UPDATE Files SET file = ?2 WHERE fileID = ?1", [.text(fileIdentifier), .blob(archive)])
@@ -83,7 +81,7 @@ package final class ManifestWorkingCopy {
     }
   }
 
-  /// Returns the database as it is to be stored. Nothing may be changed afterwards.
+  /// Returns the database for storage. It must not be changed afterwards.
   package func serialized() throws(KeyhaulError) -> [UInt8] {
     try connection.run("COMMIT")
     guard let bytes = connection.withImage({ Array($0) }) else {

@@ -3,17 +3,16 @@ import KeychainCrypto
 import KeychainFormats
 import SystemPackage
 
-/// The list of files of a current backup (`Manifest.db`).
+/// The list of files of a newer backup (`Manifest.db`).
 ///
-/// Nothing in it runs: it is read-only, its schema is compared with the expected one before any other query, and it
-/// must hold neither triggers nor views nor virtual tables nor computed columns. Every question opens a connection of
-/// its own, so that one may be asked while another is being answered.
+/// The database is read-only and executes nothing: its schema is checked first, and it must not contain triggers,
+/// views, virtual tables, or computed columns. Each query uses its own connection, so queries can be nested.
 final class ManifestDatabase: Sendable {
   let bytes: DatabaseBytes
   private let records: RecordReader
-  /// What the database's own check came to. Its bytes are a copy that nobody changes.
+  /// The result of the integrity check. The bytes are a private copy.
   private let check = Locked(Check.pending)
-  /// Names that are not UTF-8, once all rows were counted.
+  /// The non-UTF-8 names, once all rows were counted.
   let undecodedNames = Locked(UndecodedNames())
 
   private enum Check {
@@ -21,22 +20,24 @@ final class ManifestDatabase: Sendable {
     case failed(ReadableRows)
   }
 
-  /// What was unusual, and tolerated. What a large database's own check finds is among it once all of it was read.
+  /// Anomalies that were tolerated. Those of a large database are known after it was read completely.
   var notes: [ArchiveNote] {
     let found = [readableRows?.finding, undecodedNames.withLock { $0.finding(in: StoredPart.database.path) }]
     return bytes.notes + found.compactMap { $0.map(ArchiveNote.finding) }
   }
 
-  /// The rows that can be read, where the check failed.
+  /// The readable rows, if the check failed.
   private var readableRows: ReadableRows? {
     check.withLock { if case .failed(let rows) = $0 { rows } else { nil } }
   }
 
-  /// Up to this size the database's own check runs when it is opened. A larger one is checked when all of it is read;
-  /// for a single row it would take longer than anything else.
+  /// The maximum size at which the database is checked when it is opened. A larger one is checked when it is read
+  /// completely, because a single row does not justify the time.
   static let maximumByteCountCheckedAtOnce = 64 << 20
 
-  /// - Parameter recordKey: Opens the records, where each of them is sealed.
+  /// Creates a list.
+  ///
+  /// - Parameter recordKey: The key of the records, if each is encrypted.
   init(_ bytes: DatabaseBytes, recordKey: ManifestRecordKey? = nil) throws(KeyhaulError) {
     self.bytes = bytes
     records = RecordReader(key: recordKey)
@@ -45,7 +46,7 @@ final class ManifestDatabase: Sendable {
     if bytes.cut != nil || bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
   }
 
-  /// Whether the database's own check finds nothing, whatever its size.
+  /// Returns whether the integrity check finds no fault, for any size.
   func isSound() throws(KeyhaulError) -> Bool {
     _ = try checkedConnection()
     return readableRows == nil
@@ -76,12 +77,12 @@ final class ManifestDatabase: Sendable {
     check.withLock { $0 = .failed(rows) }
   }
 
-  /// Lends the rows, those of a damaged database as far as they can be read.
+  /// Passes the rows to a closure. In a damaged database, these are the readable ones.
   ///
   /// - Parameters:
-  ///   - columns: What of a row is read.
-  ///   - condition: Leaves rows out.
-  ///   - limit: The most rows that are lent.
+  ///   - columns: The columns to read.
+  ///   - condition: The condition for the rows.
+  ///   - limit: The maximum number of rows.
   func forEachRow(
     _ columns: String, where condition: String = "1", atMost limit: Int = .max,
     _ body: (borrowing UntrustedRow) throws(KeyhaulError) -> Void
@@ -101,7 +102,7 @@ final class ManifestDatabase: Sendable {
     }
   }
 
-  /// The row of a file, found by its identifier, which has to be the hash of its domain and path.
+  /// Finds the row of a file by its identifier, which must be the hash of its domain and path.
   func file(domain: String, relativePath: String) throws(KeyhaulError) -> ListedFile? {
     let identifier = try ListedFile.identifier(domain: domain, relativePath: relativePath)
     let files = try files(identifier, domain: domain, relativePath: relativePath)
@@ -117,13 +118,13 @@ final class ManifestDatabase: Sendable {
     return file
   }
 
-  /// Those under an identifier or a name; more than one where the two are of different rows.
+  /// Returns the files with an identifier or a name. There are several if they are in different rows.
   private func files(
     _ identifier: String, domain: String, relativePath: String
   ) throws(KeyhaulError) -> [ListedFile?] {
     var files: [ListedFile?] = []
     guard readableRows == nil else {
-      // An index of a damaged database may name any row.
+      // The index of a damaged database may refer to any row.
       try forEachRow(Self.columns) { row in
         let isNamed = row.text(1) == domain && row.text(2) == relativePath
         if isNamed || row.text(0) == identifier { files.append(ListedFile(row, records)) }
@@ -131,7 +132,7 @@ final class ManifestDatabase: Sendable {
       return files
     }
     let connection = try ManifestConnection(bytes)
-    // An unchecked index may lack a row that the table has.
+    // An unchecked index may lack a row of the table.
     for order in ["", "NOT INDEXED"] where files.isEmpty {
       try connection.forEachRow(
         """
@@ -153,7 +154,7 @@ final class ManifestDatabase: Sendable {
     }
   }
 
-  /// Counts without making values of a million rows.
+  /// Counts the rows without creating values for each.
   func listing(against stored: StoredPayloads?) throws(KeyhaulError) -> FileList.Listing {
     try listing(against: stored, Self.columns) { (_) throws(KeyhaulError) in }
   }
@@ -205,13 +206,13 @@ final class ManifestDatabase: Sendable {
     return listing
   }
 
-  /// Whether the domain, the path or the link's target of a row is not UTF-8.
+  /// Returns whether the domain, path, or link target of a row is not UTF-8.
   private func hasUndecodedNames(_ row: borrowing UntrustedRow, _ kind: ListedFile.Kind) -> Bool {
     for column: Int32 in 1...2 where row.withText(column, DecodedName.isUTF8) == false { return true }
     return kind == .link && records.file(in: row, 4)?.undecodedTarget != nil
   }
 
-  /// As `StoredPayloads.lacks` says it of a file.
+  /// Returns whether the payload is missing, as `StoredPayloads.lacks` does.
   private func isMissing(_ row: borrowing UntrustedRow, in stored: StoredPayloads) -> Bool {
     guard let name = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return false }
     return !stored.contains(name) && records.file(in: row, 4)?.needsPayload ?? true
@@ -219,7 +220,7 @@ final class ManifestDatabase: Sendable {
 
   func reader() throws(KeyhaulError) -> Reader { try Reader(try checkedConnection(), records) }
 
-  /// Reads single rows by their numbers.
+  /// A reader of single rows by number.
   final class Reader {
     private let query: ManifestConnection.Statement
     private let records: RecordReader
@@ -242,7 +243,7 @@ final class ManifestDatabase: Sendable {
     case consistent, withoutDomain, foreign
   }
 
-  /// Whether a row's identifier is the hash of its domain and path, without making texts of a million rows.
+  /// Checks whether a row's identifier is the hash of its domain and path, without creating strings.
   private static func standing(
     of row: borrowing UntrustedRow, _ hasher: DigestStream
   ) throws(KeyhaulError) -> Standing {
@@ -265,10 +266,10 @@ final class ManifestDatabase: Sendable {
   }
 }
 
-/// Counts texts without making one of each row's.
+/// Counts the rows of each domain without creating strings.
 private struct DomainCounter {
   private var numbers: [[UInt8]: Int] = [:]
-  /// Rows of one domain stand together for the most part.
+  /// The last domain, because rows of a domain are usually adjacent.
   private var last: (domain: [UInt8], count: Int) = ([], 0)
 
   mutating func add(_ domain: UnsafeRawBufferPointer) {
@@ -280,7 +281,7 @@ private struct DomainCounter {
     last = (Array(domain), 1)
   }
 
-  /// Of the domains, that of the last row apart.
+  /// The number of domains, without that of the last row.
   var count: Int { numbers.count }
 
   private mutating func put() {
@@ -290,7 +291,7 @@ private struct DomainCounter {
   var counts: [String: Int] {
     var copy = self
     copy.put()
-    // A domain that is not UTF-8 may meet one whose name has the escape itself.
+    // The displayed form of a non-UTF-8 domain may equal another domain's name.
     return Dictionary(copy.numbers.map { (DecodedName($0.key).text, $0.value) }, uniquingKeysWith: +)
   }
 }

@@ -1,9 +1,9 @@
 import Basics
 import KeychainFormats
 
-/// What may stand in a manifest database.
+/// The expected schema of a manifest database.
 enum ManifestSchema {
-  /// As current devices create them (iOS 10.2 and later; `Properties` is empty since 10.1).
+  /// The statements with which devices create it (iOS 10.2 and later; `Properties` is empty since 10.1).
   static let statements = [
     "CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, flags INTEGER, file BLOB)",
     "CREATE INDEX FilesDomainIdx ON Files(domain)",
@@ -15,7 +15,7 @@ enum ManifestSchema {
   private static let tables = ["Files", "Properties"]
   private static let columns = ["fileID", "domain", "relativePath", "flags", "file"]
 
-  /// Compares the schema with what a device creates; reads nothing but the schema itself.
+  /// Compares the schema with the expected one. Reads only the schema.
   static func check(_ connection: ManifestConnection) throws(KeyhaulError) {
     var hasFiles = false
     try connection.forEachRow("SELECT type, name, tbl_name, sql FROM sqlite_master") {
@@ -37,9 +37,9 @@ enum ManifestSchema {
     try checkColumns(connection)
   }
 
-  /// One pair of parentheses holds the columns. Every way to make SQLite compute something (checks, generated columns,
-  /// defaults and indexes of expressions, partial indexes) needs another pair or one of these words. A table without row
-  /// numbers, which readers go by, needs one too.
+  /// Returns whether a statement has only column definitions. All computations in SQLite (checks, generated columns,
+  /// defaults, expression indexes, partial indexes) require a second pair of parentheses or one of these words. So do
+  /// tables without row numbers, which readers need.
   private static func isPlain(_ sql: String, beginningWith start: String) -> Bool {
     let bytes = sql.utf8
     let words = sql.uppercased().split { !$0.isLetter }
@@ -49,8 +49,9 @@ enum ManifestSchema {
       && !["CHECK", "GENERATED", "WHERE", "SELECT", "USING", "COLLATE", "WITHOUT"].contains { words.contains($0) }
   }
 
-  /// Whether an index is of columns alone. Between its one pair of parentheses, behind which nothing follows, each part is
-  /// a column's name and may be `ASC` or `DESC`: whatever else SQLite takes there is an expression, which it computes.
+  /// Returns whether an index contains only columns. Each part in its only pair of parentheses, which ends the
+  /// statement, is a column name with an optional `ASC` or `DESC`. Anything else is an expression that SQLite would
+  /// compute.
   ///
   /// Source: SQLite, "CREATE INDEX" and "Indexes On Expressions".
   private static func isIndexOfColumns(_ sql: String, of table: String) -> Bool {
@@ -66,7 +67,7 @@ enum ManifestSchema {
     }
   }
 
-  /// A name without the quotation marks of SQL around it. Single ones are of texts.
+  /// Returns a name without SQL quotation marks. Single quotes are for strings.
   private static func unquoted(_ word: Substring) -> String {
     for (first, last) in [("\"", "\""), ("`", "`"), ("[", "]")] where word.hasPrefix(first) && word.hasSuffix(last) {
       return String(word.dropFirst().dropLast())

@@ -2,31 +2,30 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// The rows of a damaged table `Files` that can be read, each tried for itself.
+/// The readable rows of a damaged `Files` table, each tried separately.
 struct ReadableRows: Sendable {
-  /// The numbers of the rows that can be read, ascending.
+  /// The numbers of the readable rows, ascending.
   let numbers: [Int64]
-  /// The number of rows that the table or one of its indexes lists but that cannot be read; `nil` if neither the table
-  /// nor any index can be read to its end.
+  /// The number of unreadable rows in the table or an index, or `nil` if neither can be read completely.
   let lostCount: Int?
-  /// What the database's own check found first.
+  /// The first fault of the integrity check.
   let reason: String
 
   var finding: ArchiveFinding { .listDamaged(readable: numbers.count, lost: lostCount, reason: reason) }
 
-  /// Where the numbers of all rows are taken from: the table, or one of its indexes, whichever can be read to its end.
+  /// The sources of row numbers: the table and its indexes. The first readable one is used.
   private static let orders = [
     "NOT INDEXED", "INDEXED BY sqlite_autoindex_Files_1", "INDEXED BY FilesDomainIdx",
     "INDEXED BY FilesRelativePathIdx", "INDEXED BY FilesFlagsIdx",
   ]
-  /// The least bytes that a row takes: an identifier of forty digits alone.
+  /// The minimum size of a row in bytes: an identifier of 40 digits.
   private static let minimumRowByteCount = 40
 
-  /// Tries every row.
+  /// Tries each row.
   ///
   /// - Parameters:
-  ///   - columns: Those that a row is read for.
-  ///   - reason: What the database's own check found first.
+  ///   - columns: The columns to read.
+  ///   - reason: The first fault of the integrity check.
   init(
     of connection: ManifestConnection, byteCount: Int, columns: String, reason: String
   ) throws(KeyhaulError) {
@@ -45,7 +44,9 @@ struct ReadableRows: Sendable {
     lostCount = named.map { $0.count - numbers.count }
   }
 
-  /// - Throws: What the system says that refuses to read, which says nothing of the row.
+  /// Returns whether a row is readable.
+  ///
+  /// - Throws: A system error, which does not concern the row.
   private static func isReadable(
     _ query: String, _ connection: ManifestConnection
   ) throws(KeyhaulError) -> Bool {
@@ -58,8 +59,9 @@ struct ReadableRows: Sendable {
     return isRead
   }
 
-  /// - Throws: As `isReadable` does.
-  /// - Returns: `nil` if they cannot be read to their end, or are more than a list may have.
+  /// Returns the row numbers from a source, or `nil` if it cannot be read completely or contains too many.
+  ///
+  /// - Throws: The errors of `isReadable`.
   private static func numbers(
     of connection: ManifestConnection, _ order: String
   ) throws(KeyhaulError) -> Set<Int64>? {
@@ -78,13 +80,13 @@ struct ReadableRows: Sendable {
   }
 }
 
-/// The salt of the records that iOS 10.0 sealed one by one, as the table `Properties` of the list has it.
+/// The salt of the encrypted records of iOS 10.0, from the `Properties` table.
 enum RecordSalt: Sendable, Equatable {
   case bytes([UInt8])
-  /// There is none, or none that a device writes.
+  /// There is no salt, or one that no device writes.
   case unusable(reason: String)
 
-  /// Bytes of the longest salt that is taken. Devices write a few.
+  /// The maximum size of a salt in bytes. Devices write a few.
   static let maximumByteCount = 1024
 
   init(_ values: [[UInt8]?]) {
@@ -104,26 +106,26 @@ enum RecordSalt: Sendable, Equatable {
   }
 }
 
-/// Reads what a row says of its file: a keyed archive in clear, or one that iOS 10.0 sealed.
+/// A reader of row records: keyed archives, which iOS 10.0 encrypted.
 struct RecordReader: Sendable {
-  /// `nil` if no record can be opened.
+  /// The key, or `nil` if records cannot be decrypted.
   let key: ManifestRecordKey?
 
-  /// What stands in a row's last column.
+  /// The record in a row's last column.
   enum Record: Sendable, Hashable {
     case none
     case archive([UInt8])
-    /// One that is there and cannot be had.
+    /// A record that cannot be read.
     case closed(reason: String)
   }
 
   static let plistMagic = Array("bplist00".utf8)
 
-  /// The record in a column. Each row decides for itself whether it is sealed.
+  /// Returns the record in a column. Each row shows whether it is encrypted.
   func record(in row: borrowing UntrustedRow, _ column: Int32) -> Record {
     guard let stored = row.bytes(column) else { return .none }
     guard let key, !stored.starts(with: Self.plistMagic), !stored.isEmpty else {
-      // A text is a record only where it stands for sealed bytes.
+      // Text is a record only if it encodes encrypted bytes.
       return row.data(column) == nil ? .none : .archive(stored)
     }
     do throws(DataProtectionError) {
@@ -133,12 +135,12 @@ struct RecordReader: Sendable {
     }
   }
 
-  /// Returns the file record in a column of a row; `nil` if there is none, or if it cannot be read.
+  /// Returns the decoded record in a column, or `nil` if it is missing or unreadable.
   func file(in row: borrowing UntrustedRow, _ column: Int32) -> FileRecord? {
     guard case .archive(let bytes) = record(in: row, column) else { return nil }
     return try? FileRecord(archive: bytes)
   }
 
-  /// Devices wrote sealed records in base64; some copies hold the bytes themselves.
+  /// Returns the encrypted bytes. Devices encoded them with Base64, but some copies do not.
   private static func sealedBytes(_ stored: [UInt8]) -> [UInt8] { Base64Digits.bytes(of: stored) ?? stored }
 }

@@ -1,110 +1,111 @@
 package import Basics
 import KeychainFormats
 
-/// A part of a backup that is not as a device leaves it, and that reading goes around: everything else opens all the same.
+/// An anomaly in a part of a backup. Everything else can be opened.
 public enum ArchiveFinding: Sendable, Hashable {
-  /// Nothing of the manifest can be read: neither whether there is a password, nor the keybag.
+  /// The manifest is unreadable, so that the password status and the keybag are unknown.
   case manifestUnreadable(reason: String)
-  /// There is no `Manifest.plist`, and `Manifest.db` is read as an unencrypted list.
+  /// `Manifest.plist` is missing, and `Manifest.db` is an unencrypted list.
   case manifestMissing
-  /// The manifest does not say its version.
+  /// The manifest contains no version.
   case versionMissing
-  /// There is no keybag, or none whose keys can be had.
+  /// The keybag is missing or unusable.
   case keybagUnusable(reason: String)
-  /// Some class keys of the keybag do not unwrap, though others do.
+  /// Some class keys of the keybag cannot be unwrapped, but others can.
   case classKeysDamaged(reason: String)
-  /// `Status.plist` does not say how far the device came.
+  /// `Status.plist` does not contain the progress of the backup.
   case stateMissing
-  /// `Status.plist` or `Info.plist` is there and cannot be read.
+  /// `Status.plist` or `Info.plist` is unreadable.
   case propertyListUnreadable(name: String, reason: String)
-  /// The manifest says that there is a password, and what is stored is in clear.
+  /// The manifest claims a password, but the stored content is unencrypted.
   case falseClaim(reason: String)
-  /// It is a decrypted copy of a backup with a password, as this project writes them, and says so: to be read alone.
+  /// The backup is a decrypted copy by Keyhaul, which is only for reading.
   case decryptedCopy
-  /// The manifest says that there is no password, and what it holds was made under one.
+  /// The manifest claims that there is no password, but its content was created with one.
   case passwordDenied(reason: String)
-  /// The keybag wraps class keys otherwise than any device does: with a layer too many, or without the password's.
+  /// The keybag wraps class keys with an additional layer or without the password, which no device does.
   case wrapsUnusual(reason: String)
-  /// Bytes stand behind the last page that the list of files counts, which has nothing of them.
+  /// The list of files has bytes after its last page.
   ///
-  /// Whole pages SQLite itself leaves where it lays a file out for more than it comes to need. Other bytes were added, or
-  /// are what a cut has left of the last block of an encrypted list.
+  /// SQLite may leave whole pages if it reserved more than it needed. Other bytes were added, or remain from a
+  /// truncated block of an encrypted list.
   case listTrailingBytes(count: Int, isWholePages: Bool)
-  /// A log or a journal of SQLite's stands beside `Manifest.db`, and so many bytes of it are not read: it does not fit the
-  /// list, or their change was not finished.
+  /// A number of bytes of an SQLite log or journal next to `Manifest.db` are not used, because it does not match the
+  /// list or its change is incomplete.
   case listJournalUnread(name: String, byteCount: Int64, reason: String)
-  /// The list of files fails its check, or is cut short: so many of its rows can be read, and so many cannot, where anything tells.
+  /// The list of files fails its integrity check or is truncated. Some rows are readable, and others are lost, if their
+  /// number is known.
   case listDamaged(readable: Int, lost: Int?, reason: String)
-  /// Rows of the list of files have a domain, a path, a link's target or an attribute's name that is not UTF-8.
+  /// Rows of the list of files have a domain, path, link target, or attribute name that is not UTF-8.
   case listNamesNotUTF8(name: String, count: Int, first: String)
-  /// Payloads lie under other names than a device gives them; `unread` counts files with a second name of one.
+  /// Payloads have unusual names. `unread` is the number of ambiguous files.
   case payloadsRenamed(count: Int, unread: Int, first: String)
-  /// Nothing of the list of files can be read.
+  /// The list of files is unreadable.
   case listUnreadable(name: String, reason: String)
-  /// The list of files names a keychain file that is not stored.
+  /// The list of files contains a keychain file that is not stored.
   case keychainMissing(reason: String)
-  /// The keychain file is there, and nothing of it can be read.
+  /// The keychain file is unreadable.
   case keychainDamaged(reason: String)
-  /// The keychain file is a property list in XML, as no device writes it.
+  /// The keychain file is an XML property list, which no device writes.
   case keychainInXML
-  /// The keychain file has keys that stand for no kind of item.
+  /// The keychain file has keys that are not kinds of items.
   case keychainKeysUnknown([String])
-  /// The keychain file names another keybag than the manifest has, which devices refuse.
+  /// The keychain file refers to another keybag than the manifest's, which devices refuse.
   case keybagMismatch(file: String, keybag: String)
-  /// A file is not what was sealed, or the seal is not what was made.
+  /// A file does not match the seal, or the seal is invalid.
   case sealBroken(SealBreak)
 
-  /// The raw value is what machine-readable reports say.
+  /// The kinds of findings. The raw values are those of machine-readable reports.
   package enum Kind: String, Sendable, CaseIterable {
-    /// `Manifest.plist` cannot be read.
+    /// `Manifest.plist` is unreadable.
     case manifestUnreadable = "manifest-unreadable"
-    /// There is no `Manifest.plist` beside an unencrypted `Manifest.db`.
+    /// `Manifest.plist` is missing, and `Manifest.db` is unencrypted.
     case manifestMissing = "manifest-missing"
-    /// `Manifest.plist` says no version.
+    /// `Manifest.plist` contains no version.
     case versionMissing = "version-missing"
-    /// The manifest holds no keybag that can be used.
+    /// The manifest has no usable keybag.
     case keybagUnusable = "keybag-unusable"
-    /// Class keys of the keybag do not unwrap.
+    /// Class keys of the keybag cannot be unwrapped.
     case classKeysDamaged = "class-keys-damaged"
-    /// `Status.plist` does not say whether the backup was finished.
+    /// `Status.plist` does not state whether the backup was finished.
     case stateMissing = "state-missing"
-    /// `Info.plist` or `Status.plist` cannot be read.
+    /// `Info.plist` or `Status.plist` is unreadable.
     case propertyListUnreadable = "property-list-unreadable"
-    /// The manifest claims what is not so.
+    /// The manifest makes a false claim.
     case falseClaim = "false-claim"
-    /// The manifest says that it is a decrypted copy, which no device takes.
+    /// The manifest states that the backup is a decrypted copy, which devices refuse.
     case decryptedCopy = "decrypted-copy"
-    /// The manifest denies the password that its parts were made under.
+    /// The manifest denies the password with which its content was created.
     case passwordDenied = "password-denied"
-    /// Class keys are wrapped as no device wraps them.
+    /// Class keys are wrapped as by no device.
     case wrapsUnusual = "wraps-unusual"
-    /// Bytes stand behind the last page of `Manifest.db`.
+    /// `Manifest.db` has bytes after its last page.
     case listTrailingBytes = "list-trailing-bytes"
-    /// A log or a journal beside `Manifest.db` is not read, or not to its end.
+    /// A log or journal next to `Manifest.db` is not, or not completely, used.
     case listJournalUnread = "list-journal-unread"
-    /// A part of the list of files is damaged.
+    /// The list of files is partly damaged.
     case listDamaged = "list-damaged"
-    /// Names in the list of files are not UTF-8.
+    /// The list of files contains names that are not UTF-8.
     case listNamesNotUTF8 = "list-names-not-utf8"
-    /// Payloads have other names than a device gives them.
+    /// Payloads have unusual names.
     case payloadsRenamed = "payloads-renamed"
-    /// Nothing of the list of files can be read.
+    /// The list of files is unreadable.
     case listUnreadable = "list-unreadable"
     /// The listed keychain file is not stored.
     case keychainMissing = "keychain-missing"
-    /// Nothing of the keychain file can be read.
+    /// The keychain file is unreadable.
     case keychainDamaged = "keychain-damaged"
-    /// The keychain file is a property list in XML.
+    /// The keychain file is an XML property list.
     case keychainInXML = "keychain-in-xml"
-    /// The keychain file has keys of no kind of item.
+    /// The keychain file has unknown keys.
     case keychainKeysUnknown = "keychain-keys-unknown"
-    /// The keychain file names another keybag.
+    /// The keychain file refers to another keybag.
     case keybagMismatch = "keybag-mismatch"
-    /// A file is not what `Keyhaul.seal` lists, or nothing vouches for that list.
+    /// A file does not match `Keyhaul.seal`, or the seal is invalid.
     case sealBroken = "seal-broken"
   }
 
-  /// What it is, for a program to switch on.
+  /// The kind of finding.
   package var kind: Kind {
     switch self {
     case .manifestUnreadable: .manifestUnreadable
@@ -133,7 +134,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     }
   }
 
-  /// The file that it is in: one of the backup's own, or domain and path.
+  /// The file of the finding: one of the backup's own, or a domain and path.
   package var place: String {
     switch self {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
@@ -153,7 +154,7 @@ public enum ArchiveFinding: Sendable, Hashable {
 
   private static let keychainName = "KeychainDomain/keychain-backup.plist"
 
-  /// Whether something of the backup cannot be had for it.
+  /// Whether the finding makes a part of the backup unavailable.
   package var isLoss: Bool {
     switch self {
     case .manifestUnreadable, .manifestMissing, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing,
@@ -167,13 +168,13 @@ public enum ArchiveFinding: Sendable, Hashable {
     }
   }
 
-  /// Whether nobody should take the backup for what a device wrote, though nothing may be lost. A decrypted copy says
-  /// itself that it is none.
+  /// Whether the backup should not be considered as written by a device, even if nothing is lost. A decrypted copy
+  /// states this itself.
   package var isDamage: Bool { isLoss || (forbids(.restoring) && self != .decryptedCopy) }
 }
 
 extension ArchiveFinding: CustomStringConvertible {
-  /// The fact found, as a clause without its place.
+  /// The fact as a clause, without its file.
   package var fact: String {
     switch self {
     case .manifestMissing: "it is missing; the manifest database was read as an unencrypted manifest"
@@ -203,7 +204,7 @@ extension ArchiveFinding: CustomStringConvertible {
     }
   }
 
-  /// The fact with its place in front.
+  /// The fact with its file.
   public var description: String { fact.contains(place) ? fact : "\(place): \(fact)" }
 
   private static func lost(_ count: Int?) -> String {
@@ -233,32 +234,32 @@ extension ArchiveFinding: CustomStringConvertible {
   }
 }
 
-/// Something unusual about a backup that was tolerated. None of them loses an item by itself.
+/// An anomaly that was tolerated. None of them loses an item by itself.
 package enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
-  /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
+  /// `Status.plist` is missing, so that it is unknown whether the backup was finished.
   case statusMissing
-  /// `Status.plist` or `Info.plist` is there and is not read. Nothing that is stored depends on either.
+  /// `Status.plist` or `Info.plist` exists but was not read. No stored content depends on it.
   case propertyListUnreadable(name: String, reason: String)
-  /// The manifest says neither that there is a password nor that there is none.
+  /// The manifest does not state whether the backup has a password.
   case encryptionNotStated
-  /// The manifest says that there is a password, and nothing is encrypted: neither the list of files nor a file in it.
-  /// It can be read like one without a password; it is neither restored nor changed.
+  /// The manifest claims a password, but neither the list of files nor a file is encrypted. The backup can be read like
+  /// one without a password, but neither restored nor changed.
   case encryptionClaimed
-  /// The manifest database was encrypted without padding, as some tools write it.
+  /// The manifest database is encrypted without padding, as by some tools.
   case databaseUnpadded
-  /// The manifest database says that it is in SQLite's write-ahead mode.
+  /// The manifest database is in SQLite's write-ahead mode.
   case databaseInWriteAheadMode
-  /// A part of the list of files stands in SQLite's log of it, `Manifest.db-wal`; or `Manifest.db-journal` takes back a
-  /// change to it that was not finished. The list is read as SQLite reads it, with that.
+  /// A part of the list of files is in SQLite's log, `Manifest.db-wal`, or `Manifest.db-journal` reverts an incomplete
+  /// change. Both are applied, as SQLite does.
   case listJournalRead(name: String)
-  /// The size that the manifest records for the keychain file isn't the size it has; the file itself decides.
+  /// The recorded size of the keychain file differs from its actual size, which is used.
   case sizeDiffers(recorded: Int64, found: Int64)
-  /// The digest that the list records for the keychain file doesn't fit. Each of its items has a tag of its own: what
-  /// opens is what was written.
+  /// The recorded digest of the keychain file does not match. Each item is authenticated separately, so decrypted items
+  /// are unchanged.
   case digestDiffers
-  /// The device was interrupted; `Status.plist` says how far it had come. What is there can be read, and not restored.
+  /// The backup was interrupted. `Status.plist` contains the progress. The content can be read, but not restored.
   case unfinished(state: String)
-  /// A part that is not as a device leaves it, and that reading goes around.
+  /// A finding.
   case finding(ArchiveFinding)
 
   package var description: String {
@@ -285,7 +286,7 @@ package enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ArchiveNote {
-  /// What of a note is a finding.
+  /// The finding, if the note is one.
   package var finding: ArchiveFinding? {
     switch self {
     case .finding(let finding): finding
@@ -298,28 +299,28 @@ extension ArchiveNote {
   }
 }
 
-/// What a backup is opened for. What may be gone around to look at it may not be gone around to restore it.
+/// The purpose for which a backup is used. Some findings allow inspection but not a restore.
 public enum ArchiveUse: Sendable, Hashable, CaseIterable {
-  /// Looked at, checked, files taken out of it.
+  /// Inspection, verification, and extraction of files.
   case reading
-  /// Its items taken for all that it holds: exported, compared.
+  /// Export and comparison, which assume that all items are visible.
   case exporting
-  /// A plan of what a restore of it would do.
+  /// Planning a restore.
   case planning
-  /// Restored to a device.
+  /// Restoring to a device.
   case restoring
-  /// Given another password, or none.
+  /// Changing or removing the password.
   case rewriting
-  /// Copied as it is, or sealed.
+  /// Copying or sealing.
   case copying
 }
 
 extension ArchiveFinding {
-  /// Whether a backup with it is refused for a use; nothing that is a finding keeps anybody from looking.
+  /// Returns whether the finding forbids a use. No finding forbids inspection.
   package func forbids(_ use: ArchiveUse) -> Bool {
     switch use {
     case .reading: false
-    // Of a keychain that is not read, none of its items is not what it holds.
+    // The items of an unreadable keychain are unknown.
     case .exporting, .planning: hidesKeychain || lacksManifest
     case .copying: lacksManifest
     case .restoring: forbidsRestoring
@@ -327,23 +328,23 @@ extension ArchiveFinding {
     }
   }
 
-  /// Whether there is a keychain of which nothing can be read.
+  /// Whether the keychain file exists but is unreadable.
   package var hidesKeychain: Bool { kind == .keychainMissing || kind == .keychainDamaged }
 
-  /// Whether no manifest can be read, so that no key can be had.
+  /// Whether the manifest is unreadable, so that no key is available.
   private var lacksManifest: Bool { kind == .manifestUnreadable || kind == .manifestMissing }
 
-  /// Whether there is no keybag that can be used, so that no item can be decrypted.
+  /// Whether no usable keybag exists, so that no item can be decrypted.
   package var leavesNoKeybag: Bool { kind == .keybagUnusable || kind == .manifestMissing }
 
   private var forbidsRestoring: Bool {
     switch self {
-    // Each item of it opens as it was written.
+    // Each item is decrypted unchanged.
     case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8, .payloadsRenamed: false
-    // No reader of the list comes to whole pages behind the last one, SQLite's neither, so that a restore reads what it
-    // would read without them. Other bytes tell of a file that was cut, or written to by something else than SQLite.
+    // No reader of the list, including SQLite, reads whole pages after the last one, so that a restore is not affected.
+    // Other bytes indicate a truncated file, or a change by something other than SQLite.
     case .listTrailingBytes(_, let isWholePages): !isWholePages
-    // What an item loses by it is the item's, and asked about.
+    // The lost items are reported separately, with a confirmation.
     case .classKeysDamaged: false
     case .propertyListUnreadable(let name, _): name == StoredPart.status.path
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim,
@@ -354,21 +355,21 @@ extension ArchiveFinding {
     }
   }
 
-  /// What changes a password writes the manifest's keybag again, and reads the list and the keychain. A list that it writes
-  /// again would no longer have what stands behind its last page.
+  /// Changing the password rewrites the manifest's keybag, and reads the list and the keychain. A rewritten list would
+  /// lose the bytes after its last page.
   private var forbidsRewriting: Bool {
     switch self {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
       .decryptedCopy, .passwordDenied, .wrapsUnusual, .listTrailingBytes, .listDamaged, .listJournalUnread, .sealBroken:
       true
-    // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
+    // None of these depends on the password, and all stay as they are. Losses are reported in advance.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
       .keychainDamaged, .keybagMismatch, .listUnreadable, .listNamesNotUTF8, .payloadsRenamed:
       false
     }
   }
 
-  /// The refusal of a use that it forbids.
+  /// The error for a forbidden use.
   package var refusal: KeyhaulError {
     switch self {
     case .falseClaim: KeyhaulError(.falseClaim, description)
@@ -384,12 +385,11 @@ extension ArchiveFinding {
   }
 }
 
-/// A property list beside the list of files that is there and cannot be read: `Status.plist` or `Info.plist`, without
-/// which a backup opens all the same.
+/// An unreadable `Status.plist` or `Info.plist`, without which a backup can still be opened.
 package struct UnreadablePropertyList: Sendable, Equatable {
-  /// Of the file.
+  /// The name of the file.
   package let name: String
-  /// Why it cannot be read.
+  /// The reason why it is unreadable.
   package let error: KeyhaulError
 
   init(_ part: StoredPart, _ error: KeyhaulError) {
@@ -397,7 +397,7 @@ package struct UnreadablePropertyList: Sendable, Equatable {
     self.error = error
   }
 
-  /// What is wrong with it, without its name in front.
+  /// The reason without the name of the file.
   package var reason: String {
     error.reason.hasPrefix("\(name): ") ? String(error.reason.dropFirst(name.count + 2)) : error.reason
   }
@@ -405,13 +405,13 @@ package struct UnreadablePropertyList: Sendable, Equatable {
   var note: ArchiveNote { .propertyListUnreadable(name: name, reason: reason) }
 }
 
-/// One thing by which a backup is not what was sealed.
+/// A difference between a backup and its seal.
 public struct SealBreak: Sendable, Hashable {
-  /// The file it concerns, by its path in the backup: the seal itself where nothing tells which other one.
+  /// The path of the file in the backup, or that of the seal if no other file is known.
   public let file: String
-  /// The fact, as a clause without the file.
+  /// The fact as a clause, without the file.
   public let reason: String
-  /// Whether it is a file that was sealed and is not there.
+  /// Whether a sealed file is missing.
   package let isNotFound: Bool
 
   package init(_ file: String, _ reason: Reason) {
@@ -420,18 +420,18 @@ public struct SealBreak: Sendable, Hashable {
     isNotFound = if case .missing = reason { true } else { false }
   }
 
-  /// How a file, or the seal, is not what it should be.
+  /// The reason of a break.
   package enum Reason {
     case changed, missing, added
-    /// The seal follows no form.
+    /// The format of the seal is invalid.
     case unreadable(String)
-    /// The code over the list does not fit.
+    /// The code does not match the list.
     case forged
-    /// A list of digests, where whoever has the password makes a code.
+    /// The seal is unkeyed, although the backup has a password.
     case notKeyed
-    /// A code of a password, where there is none.
+    /// The seal is keyed, although the backup has no password.
     case needlesslyKeyed
-    /// A list of digests that does not fit its own digest.
+    /// The list of an unkeyed seal does not match its digest.
     case listChanged
 
     fileprivate var text: String {

@@ -2,22 +2,21 @@ public import Basics
 public import KeychainCrypto
 package import KeychainFormats
 
-/// What an archive's password comes to, derived once: the key that opens the keybag, with the hardware key of one device
-/// or another or with none.
+/// The key that is derived from a backup's password. It unlocks the keybag, with or without a device key.
 ///
-/// Every reading that needs a password begins here, so that all of them try the same forms of it and refuse the same
+/// All reads that require a password start here, so that they try the same forms of the password and refuse the same
 /// keybags.
 public final class ArchiveKey: Sendable {
   private let keybag: Keybag
-  /// What the class keys are wrapped with, to wrap them again.
+  /// The key with which class keys are wrapped, for wrapping them again.
   package let passcodeKey: Secret
-  /// In which of its Unicode forms the password fitted.
+  /// The Unicode form in which the password matched.
   package let passwordForm: PasswordNormalization
-  /// Why the keybag opens nothing, of a backup whose files need none of its keys; `nil` if it opens.
+  /// The reason why the keybag cannot be unlocked, if the files of the backup do not need its keys; otherwise `nil`.
   package let keybagFault: String?
-  /// Whether a password opened the keybag.
+  /// Whether a password unlocked the keybag.
   package let isOfPassword: Bool
-  /// Of the records in a list of files of iOS 10.0.
+  /// The key of the records in a list of files of iOS 10.0.
   private let recordKey: ManifestRecordKey?
 
   fileprivate init(
@@ -36,7 +35,7 @@ public final class ArchiveKey: Sendable {
     recordKey = found.recordKey
   }
 
-  /// What a password comes to, or why the keybag of unencrypted files opens nothing.
+  /// The derived key, or the reason why the keybag of unencrypted files cannot be unlocked.
   private struct Found: ~Copyable {
     let form: PasswordNormalization
     let fault: String?
@@ -62,11 +61,11 @@ public final class ArchiveKey: Sendable {
     }
   }
 
-  /// Opens the class keys.
+  /// Unlocks the class keys.
   ///
-  /// - Parameter deviceKey: Of the device whose hardware is available. Nothing but an item that opens proves that it is the
-  ///   one that made the backup.
-  /// - Throws: Category `damaged` where the keybag cannot be used.
+  /// - Parameter deviceKey: The device key of available hardware. Only a decrypted item proves that it belongs to the
+  ///   source device.
+  /// - Throws: An error of category `damaged` if the keybag is unusable.
   public func classKeys(deviceKey: DeviceKey?) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
       guard keybagFault == nil else { return ClassKeys.none() }
@@ -77,9 +76,9 @@ public final class ArchiveKey: Sendable {
     }
   }
 
-  /// Refuses a keybag that asks for more work than is accepted, before anyone is asked for a password.
+  /// Refuses a keybag with too many iterations before a password is requested.
   ///
-  /// - Throws: Category `refused` over the limit, `damaged` where the keybag does not say how to derive its key.
+  /// - Throws: An error of category `refused` over the limit, or `damaged` if the keybag has no derivation parameters.
   package static func checkRounds(
     of archive: BackupArchive, acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
@@ -129,7 +128,10 @@ public final class ArchiveKey: Sendable {
     }
   }
 
-  /// - Throws: `.damagedKeybag` where the keybag has a password after all: nobody was asked for one that could be wrong.
+  /// Derives the key of a keybag without a password.
+  ///
+  /// - Throws: `.damagedKeybag` if the keybag has a password after all, because no password was requested that could be
+  ///   wrong.
   private static func keyWithoutPassword(
     of archive: BackupArchive, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {
@@ -146,16 +148,16 @@ public final class ArchiveKey: Sendable {
 }
 
 extension BackupArchive {
-  /// Derives the key of the backup's password: the second of the three steps to its items, and the slow one. The
-  /// password's other Unicode forms are tried if it does not fit as given.
+  /// Derives the key of the backup's password. This is the second of three steps to the items, and the slowest. Other
+  /// Unicode forms of the password are tried if it does not match.
   ///
   /// - Parameters:
-  ///   - password: The backup's password; `nil` if it has none.
-  ///   - limit: The largest number of PBKDF2 iterations to accept, checked before any work.
+  ///   - password: The backup's password, or `nil` if it has none.
+  ///   - limit: The maximum number of PBKDF2 iterations, checked in advance.
   ///   - progress: Called with the progress of the derivation, which ends if it returns `false`.
-  /// - Returns: The key, shared by reference and overwritten once nothing refers to it.
-  /// - Throws: Category `wrongPassword` if a password is missing, or none of the class keys unwraps; `refused` over the
-  ///   limit, and if a password is given for a backup without one; `damaged` if files are encrypted and the keybag is
+  /// - Returns: The key, which is shared by reference and overwritten when it is released.
+  /// - Throws: An error of category `wrongPassword` if a password is missing or unwraps no class key; `refused` over
+  ///   the limit, or if a backup without a password is given one; `damaged` if files are encrypted and the keybag is
   ///   damaged. If the files are unencrypted, `ArchiveKey.keybagFault` has the damage.
   public func unlock(
     password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
@@ -164,9 +166,9 @@ extension BackupArchive {
     try unlock(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
   }
 
-  /// Derives the key like the method above, unless it was derived before.
+  /// Derives the key as `unlock(password:acceptingAtMost:progress:)` does, or returns a cached one.
   ///
-  /// - Parameter keys: The keys that were derived from this password before; a new one is added.
+  /// - Parameter keys: The cache of keys derived from this password, to which a new one is added.
   package func unlock(
     password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
     remembering keys: DerivedKeyCache?,
@@ -177,13 +179,13 @@ extension BackupArchive {
 }
 
 extension DataProtectionError {
-  /// Whether it is the keybag that is not what was written.
+  /// Whether the keybag is damaged.
   fileprivate var isOfKeybag: Bool { code == .damagedKeybag || code == .missingField }
 }
 
 extension Keybag {
-  /// What keeps a password from opening a bag of another type than a backup's; `nil` for a backup's, and for an error that
-  /// does not come of it.
+  /// Returns an error if the keybag's type is not that of a backup and this may be the reason of the given error,
+  /// otherwise `nil`.
   fileprivate func wrongType(for error: DataProtectionError) -> DataProtectionError? {
     guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
     return DataProtectionError(
@@ -194,31 +196,32 @@ extension Keybag {
 }
 
 extension BackupArchive {
-  /// - Throws: `.damagedKeybag` where there is none that can be read.
+  /// Checks that the keybag is readable.
+  ///
+  /// - Throws: `.damagedKeybag` if it is not.
   fileprivate func requireReadableKeybag() throws(DataProtectionError) {
     if let fault = manifest.keybagFault { throw DataProtectionError(.damagedKeybag, fault) }
   }
 }
 
-/// What the items of an archive prove about the hardware key that was tried on them, class by class.
+/// The evidence from a backup's items about the device key that was tried, for each class.
 ///
-/// The hardware's layer has no check value, and each class key has a layer of its own. An item that opens proves the key
-/// of its class and of no other: whoever knows a device's hardware key can wrap the key of one class with it, so that the
-/// items of this class alone open there.
+/// The device key's layer has no check value, and each class key has its own layer. A decrypted item proves the key of
+/// its class only: somebody who knows a device's key could wrap a single class key with it.
 public struct HardwareProof: Sendable, Hashable {
-  /// Classes of which at least one item's key came off.
+  /// The classes with at least one decrypted item.
   package private(set) var proven: Set<KeyClass> = []
-  /// Classes that went through the hardware key, and of whose items no key came off: they are of other hardware, or
-  /// changed. Nothing tells which.
+  /// The classes whose items could not be decrypted with the device key. The key is that of another device, or the
+  /// items were changed.
   package private(set) var unproven: Set<KeyClass> = []
 
-  /// Of no item at all.
+  /// Creates evidence without items.
   package init() {}
 
-  /// Collects the proof of items to which a hardware key, or none, was applied.
+  /// Creates the evidence of items that were tried with a device key or without one.
   package init(_ items: some Sequence<ArchivedItem>) { take(items) }
 
-  /// Adds the proof of further items.
+  /// Adds the evidence of further items.
   mutating func take(_ items: some Sequence<ArchivedItem>) {
     for item in items {
       guard let keyClass = item.keyClass, let own = item.provesHardware else { continue }
@@ -227,35 +230,35 @@ public struct HardwareProof: Sendable, Hashable {
     unproven.subtract(proven)
   }
 
-  /// Whether the key belongs to the device that made the archive: `true` if every class with items that need the
-  /// hardware key is proven, `false` if no such class is; `nil` if there are no such classes, or only some are proven.
+  /// Whether the device key is that of the source device: `true` if every class with items that need the device key is
+  /// proven, `false` if none is, `nil` if there are no such classes or only some are proven.
   package var isSameDevice: Bool? {
     if isDivided { return nil }
     return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
   }
 
-  /// Whether some classes are proven and others are not. No device writes such a backup, unless bytes of it were changed.
+  /// Whether only some classes are proven. No device writes such a backup, unless its bytes were changed.
   package var isDivided: Bool { !proven.isEmpty && !unproven.isEmpty }
 
-  /// Whether the key of the item's class is proven to be right.
+  /// Whether the key of the item's class is proven.
   package func proves(_ item: ArchivedItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
 }
 
-/// What an archive says of the hardware key that it was opened with, for whoever is about to wrap keys with it: what is
-/// wrapped with a wrong one, no device opens again.
+/// The verdict on the device key of an opened backup. Before keys are wrapped with it, it must be proven, because no
+/// device can unwrap keys that are wrapped with a wrong one.
 package enum HardwareVerdict: Sendable, Hashable {
-  /// At least one item opens with it, and none of another class speaks against it.
+  /// At least one item was decrypted with it, and no class contradicts it.
   case proven
-  /// It opens items of some classes, and none of these.
+  /// It decrypts items of some classes, but none of these.
   case divided(unproven: [KeyClass])
-  /// None of this many items that need it opens with it.
+  /// It decrypts none of the items that need it.
   case foreign(itemCount: Int)
-  /// No item needs it, so none shows anything.
+  /// No item needs it, so it is unknown.
   case unshown
-  /// There are no items that could be lost.
+  /// There are no items.
   case noItems
 
-  /// Of the items that it was tried on.
+  /// Determines the verdict from the items.
   init(_ items: [ArchivedItem]) {
     let (proof, answers) = (HardwareProof(items), items.compactMap(\.provesHardware))
     if proof.isDivided {
@@ -271,6 +274,6 @@ package enum HardwareVerdict: Sendable, Hashable {
 }
 
 extension OpenedArchive {
-  /// What the items say of the hardware key that was tried on them.
+  /// The verdict on the device key that was used.
   package var hardwareVerdict: HardwareVerdict { HardwareVerdict(items) }
 }

@@ -4,22 +4,21 @@ public import KeychainFormats
 import KeychainRules
 
 extension ArchivedItem {
-  /// Items that a job takes at a time.
+  /// The number of items that a job decrypts at a time.
   private static let portionCount = 256
 
-  /// Tries every item of a keychain file with the class keys that a keybag gave, on all cores.
+  /// Decrypts all items of a keychain file with the class keys of a keybag, on all cores.
   ///
-  /// One item that does not open never stops the others.
+  /// An item that cannot be decrypted does not affect the others.
   ///
-  /// - Throws: `KeyhaulError` if the cryptography itself fails, which is not the fault of an item.
+  /// - Throws: `KeyhaulError` if the cryptography fails, independent of the items.
   public static func openAll(
     in file: KeychainBackupFile, with keys: ClassKeys
   ) throws(KeyhaulError) -> [ArchivedItem] {
     try openAll(in: KeychainIndex(file), with: keys, knowing: [])
   }
 
-  /// The same where the items were opened before with the password's keys and other hardware: what no hardware had a part in
-  /// is taken from there.
+  /// Decrypts all items, and reuses those that were decrypted with the password's keys alone.
   ///
   /// - Parameter known: All items of the same file, or none.
   static func openAll(
@@ -33,12 +32,12 @@ extension ArchivedItem {
     return items
   }
 
-  /// The same, some at a time and in order, for whoever need not hold all of them.
+  /// Decrypts the items in order and in portions, for callers that do not keep all of them.
   ///
   /// - Parameters:
-  ///   - areHeld: Whether they are held for a while, and kept in less memory for it.
-  ///   - availability: Only the items of classes whose key is available in this way; `nil` for all.
-  ///   - shouldContinue: Asked before each portion; where it answers `false` no further one is given.
+  ///   - areHeld: Whether the caller keeps the items, so that they use less memory.
+  ///   - availability: The availability of the class keys of the wanted items, or `nil` to pass all items.
+  ///   - shouldContinue: Called before each portion. Returns `false` to stop.
   static func openPortions(
     of file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem] = [],
     areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
@@ -64,7 +63,7 @@ extension ArchivedItem {
       deliver: { (items) throws(KeyhaulError) in body(items) })
   }
 
-  /// Items that stand side by side.
+  /// Decrypts a range of items.
   static func open(
     _ range: Range<Int>, of file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem] = [],
     areHeld: Bool = false, only availability: ClassKeyAvailability? = nil
@@ -96,7 +95,7 @@ extension ArchivedItem {
     return items
   }
 
-  /// The key class that a sealed item names; `nil` if its blob cannot be parsed.
+  /// Returns the key class of an encrypted item, or `nil` if its data cannot be parsed.
   private static func keyClass(of blob: [UInt8]) -> KeyClass? {
     (try? ItemBlob(parsing: blob))?.keyClass ?? (try? LegacyItemBlob(parsing: blob))?.keyClass
   }
@@ -113,7 +112,8 @@ extension ArchivedItem {
     try reporting(body)
   }
 
-  /// What is known of the items that did not open for want of hardware, as far as these keys open them.
+  /// Returns the names of items that could not be decrypted without the source device's key, if these keys decrypt
+  /// them.
   static func known(
     of items: [ArchivedItem], in file: KeychainIndex, with keys: ClassKeys
   ) throws(KeyhaulError) -> [Int: KnownItem] {
@@ -127,7 +127,7 @@ extension ArchivedItem {
     return known
   }
 
-  /// Whether it is a key of another device's hardware that may be missing.
+  /// Whether the key of another device may be missing.
   private var isClosedByHardware: Bool {
     switch failure {
     case .hardwareMissing: true
@@ -136,7 +136,9 @@ extension ArchivedItem {
     }
   }
 
-  /// - Parameter blob: The entry's, which is copied out of the file each time that the entry is asked for it.
+  /// Decrypts an entry.
+  ///
+  /// - Parameter blob: The entry's data, which the entry would copy from the file for each access.
   private static func open(
     _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, _ fingerprint: ItemFingerprint?, index: Int,
     with keys: ClassKeys, isHeld: Bool = false

@@ -3,16 +3,15 @@ public import KeychainCrypto
 public import KeychainFormats
 public import KeychainRules
 
-/// One item of an archive after every key at hand was tried on it.
+/// An item of a backup after an attempt to decrypt it.
 public struct ArchivedItem: Sendable {
-  /// Its position in the archive, counting genp, inet, cert, keys in that order from 0.
+  /// The position in the backup, from 0, in the order genp, inet, cert, keys.
   public let index: Int
-  /// How far the key of its class was available; `nil` if the blob names no class.
+  /// The availability of the class key, or `nil` if the item's data contains no class.
   public let classKey: ClassKeyAvailability?
-  /// A reference, because items are copied between lists, and each list has all of them.
+  /// A reference, because items are copied between lists that contain all of them.
   private let contents: Contents
-  /// Another item of this class that could not be opened, for a reason that applies to this item too; `nil` if this
-  /// item was tried.
+  /// Another item of the class that failed for a reason that also applies to this one, or `nil` if this one was tried.
   private let tried: Contents?
 
   private final class Contents: Sendable {
@@ -43,29 +42,28 @@ public struct ArchivedItem: Sendable {
 
   }
 
-  /// The kind whose array it stands in.
+  /// The kind of item, from its array.
   public var kind: ItemKind { contents.kind }
-  /// The class its blob names; `nil` if the blob doesn't say.
+  /// The protection class, or `nil` if the item's data contains none.
   public var protection: ProtectionClass? { contents.protection }
-  /// The class of the keybag whose key it is sealed with; `nil` if the blob doesn't say.
+  /// The class of the key in the keybag, or `nil` if the item's data contains none.
   public var keyClass: KeyClass? { contents.keyClass }
-  /// The bytes beside it in the archive.
+  /// The persistent reference, which is stored with the item.
   public var persistentReference: [UInt8]? { contents.persistentReference.bytes }
-  /// Where its blob lies in the keychain file, for people who look at bytes.
+  /// The location of the item's data in the keychain file, for diagnostics.
   public var blob: BlobPlace? { contents.blob }
-  /// What came of trying to open it.
+  /// The result of decrypting the item.
   public var opening: Opening { (tried ?? contents).opening }
-  /// The reason why the item could not be opened; `nil` if it was opened.
+  /// The reason why the item could not be decrypted, or `nil` if it was.
   public var failure: Failure? { (tried ?? contents).failure }
-  /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
-  /// is, so that it can be read and not be restored.
+  /// Whether the item's format contains only a secret (version 0, iOS 4). Without a name and an owner, it can be read
+  /// but not restored.
   public var isSecretOnly: Bool { contents.isSecretOnly }
-  /// What the archive stores of it: its blob or, where it has none, its reference. `nil` of an item that was read from no
-  /// keychain file.
+  /// The digest of the stored data, or of the reference if there is none. `nil` if the item is not from a keychain
+  /// file.
   package var fingerprint: ItemFingerprint? { contents.fingerprint }
 
-  /// Creates an item as it came out of an archive; the class of the key follows from `protection` where it is not
-  /// given.
+  /// Creates an item. By default, the key class is that of `protection`.
   package init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
     blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
@@ -76,7 +74,9 @@ public struct ArchivedItem: Sendable {
       keyClass: keyClass, classKey: classKey, opening: opening, isSecretOnly: isSecretOnly, fingerprint: nil)
   }
 
-  /// - Parameter fingerprint: What the archive stores of it.
+  /// Creates an item.
+  ///
+  /// - Parameter fingerprint: The digest of the stored data.
   init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]?,
     blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
@@ -96,60 +96,59 @@ public struct ArchivedItem: Sendable {
     self.tried = tried
   }
 
-  /// Where an item's blob lies.
+  /// The location of an item's data.
   public struct BlobPlace: Sendable, Hashable {
     private let count: UInt32
     private let start: UInt32
 
-    /// The length of the blob, in bytes.
+    /// The size of the data in bytes.
     package var byteCount: Int { Int(count) }
-    /// In bytes from the start of the decrypted keychain file.
+    /// The offset in the decrypted keychain file in bytes.
     package var offset: Int { Int(start) }
 
-    /// Creates a place; no keychain file that is read has four gigabytes.
+    /// Creates a location. Keychain files are smaller than 4 GiB.
     package init(byteCount: Int, offset: Int) {
       count = UInt32(clamping: byteCount)
       start = UInt32(clamping: offset)
     }
   }
 
-  /// What came of trying to open it.
+  /// The result of decrypting an item.
   public enum Opening: Sendable {
-    /// The item in clear.
+    /// The decrypted item.
     case opened(KeychainItem)
-    /// Why it stayed shut.
+    /// The reason why it could not be decrypted.
     case failed(Failure)
   }
 
-  /// Why one item does not open. What a report calls it depends on the archive as well (`Reason`).
+  /// The reason why an item cannot be decrypted. The reason in reports also depends on the backup (`Reason`).
   public enum Failure: Sendable, Hashable {
     /// The keybag has no key of this class.
     case noClassKey(KeyClass)
-    /// The keybag has one, but it does not unwrap.
+    /// The keybag's key of this class cannot be unwrapped.
     case classKeyDamaged(KeyClass)
-    /// The class key needs a device's hardware and none was given.
+    /// The class key requires a device key, and none was given.
     case hardwareMissing
-    /// The item's own key does not unwrap with the key of its class. Where that one went through a device's hardware,
-    /// which has no check value, either the hardware is another one or the bytes were changed.
+    /// The item's key cannot be unwrapped with its class key. If a device key was used, which has no check value,
+    /// either it is wrong or the bytes were changed.
     case keyUnwrapFailed
-    /// The item's key unwraps, its content does not.
+    /// The item's key can be unwrapped, but its content cannot be decrypted.
     case tagMismatch
-    /// It opens, or parses, into something that is no item; the text says what is wrong and quotes no value.
+    /// The decrypted data is not a valid item. The text describes the problem without values.
     case malformed(String)
-    /// The blob has a version that is not read.
+    /// The version of the item's data is not supported.
     case unsupportedVersion(UInt32)
-    /// The entry has no bytes at all.
+    /// The entry has no data.
     case missingData
   }
 
-  /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
-  /// it lacks too.
+  /// Returns the item at another position, with the result of another item of its class that was tried with other keys.
   package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
     let failed = trial.failure == nil ? tried : trial.tried ?? trial.contents
     return ArchivedItem(index, trial.classKey, contents, tried: failed)
   }
 
-  /// The item in clear; `nil` if it does not open.
+  /// The decrypted item, or `nil` if it cannot be decrypted.
   public var item: KeychainItem? {
     switch opening {
     case .opened(let item): item
@@ -157,15 +156,14 @@ public struct ArchivedItem: Sendable {
     }
   }
 
-  /// What the item says about its class key, which went through the hardware key that was tried: `true` where the item's
-  /// own key, which is wrapped with check bytes, came off under it; `false` where it did not; `nil` if it was no
-  /// matter of hardware.
+  /// The evidence about the device key: `true` if the item's key could be unwrapped with it, which has check bytes,
+  /// `false` if not, `nil` if no device key was needed.
   public var provesHardware: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
     return switch failure {
     case nil: true
     case .keyUnwrapFailed: false
-    // Both are found out after the item's key came off.
+    // Both are detected after the item's key was unwrapped.
     case .tagMismatch, .malformed: true
     case .noClassKey, .classKeyDamaged, .hardwareMissing, .unsupportedVersion, .missingData: nil
     }
@@ -173,17 +171,17 @@ public struct ArchivedItem: Sendable {
 }
 
 extension ArchivedItem {
-  /// Why the item does not open here, as every report names it; `nil` if it opens.
+  /// Returns the reason for reports why the item cannot be decrypted, or `nil` if it can.
   ///
   /// - Parameters:
-  ///   - hardware: What all items of the archive prove about the hardware key that was tried.
-  ///   - backupHasPassword: Without one, also the items that could go anywhere need the hardware.
+  ///   - hardware: The evidence from all items about the device key that was tried.
+  ///   - backupHasPassword: Without a password, migratable items need the device key as well.
   public func reason(hardware: HardwareProof, backupHasPassword: Bool) -> Reason? {
     guard let failure else { return nil }
     return reason(of: failure, hardware: hardware, backupHasPassword: backupHasPassword)
   }
 
-  /// The same for a failure of this item.
+  /// Returns the reason for a failure of this item.
   public func reason(of failure: Failure, hardware: HardwareProof, backupHasPassword: Bool) -> Reason {
     if mayNeedOtherHardware(hardware) {
       let isMigratable = protection?.isThisDeviceOnly == false
@@ -198,9 +196,8 @@ extension ArchivedItem {
     }
   }
 
-  /// Whether what keeps the item closed is the hardware of the device that made it, as far as anybody can tell: the
-  /// hardware's layer has no check value, so until some item has proved the key of this one's class, nothing tells
-  /// other hardware from changed bytes.
+  /// Returns whether the source device's key may be missing. The device key's layer has no check value, so before an
+  /// item proves the key of its class, a wrong key and changed bytes cannot be distinguished.
   public func mayNeedOtherHardware(_ hardware: HardwareProof) -> Bool {
     switch failure {
     case .hardwareMissing: true
@@ -210,11 +207,11 @@ extension ArchivedItem {
   }
 }
 
-/// The bytes of a persistent reference, without an array if they are as few as usual. There is one for every item: with
-/// arrays, 100,000 items take 4 MB more.
+/// The bytes of a persistent reference, stored inline if they are short. With arrays, 100,000 items would need 4 MB
+/// more.
 enum HeldReference: Sendable {
   case none
-  /// Up to 20 bytes, the first ones lowest.
+  /// Up to 20 bytes, in little-endian order.
   case short(UInt64, UInt64, UInt32, count: UInt8)
   case long([UInt8])
 

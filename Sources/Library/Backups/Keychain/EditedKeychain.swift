@@ -3,28 +3,28 @@ package import KeychainCrypto
 package import KeychainFormats
 package import KeychainRules
 
-/// A backup's keychain in memory while its items are changed, and the file that holds what it then is.
+/// A backup's keychain in memory with changes, and its new file.
 ///
-/// An item that does not open here stays, with the bytes that it has. Whether it is one that is added again nobody can see.
+/// Items that cannot be decrypted stay unchanged. They cannot be compared with added items.
 package final class EditedKeychain {
   private let opened: OpenedArchive
   private let keys: ClassKeys
   private let now: KeychainDate
   private let random: any RandomSource
   private var file: KeychainBackupFile
-  /// Of each entry: the item in clear, `nil` if it does not open.
+  /// The decrypted item of each entry, or `nil`.
   private var items: [KeychainItem?]
-  /// Entries that are taken out: they go last, so that positions stay what they are.
+  /// The removed entries, which are removed at the end, so that positions stay valid.
   private var removed: Set<Int> = []
   private var places: [PrimaryKey: Int] = [:]
 
-  /// Begins with what a backup holds.
+  /// Starts with the items of a backup.
   ///
   /// - Parameters:
   ///   - opened: The backup, opened for `.rewriting`.
-  ///   - keys: The class keys that it was opened with.
-  ///   - now: The date of what is changed.
-  /// - Throws: `.unknownContent` where its keychain file holds what would not be written again.
+  ///   - keys: The class keys with which it was opened.
+  ///   - now: The date for changed items.
+  /// - Throws: `.unknownContent` if the keychain file has content that would be lost.
   package init(
     _ opened: OpenedArchive, keys: ClassKeys, now: KeychainDate,
     random: any RandomSource = SystemRandomSource()
@@ -51,14 +51,14 @@ package final class EditedKeychain {
     }
   }
 
-  /// How many of its items do not open here.
+  /// The number of items that cannot be decrypted.
   package var sealedCount: Int { items.count { $0 == nil } }
 
   // MARK: Changes
 
-  /// Adds an item, as a device does; one that is marked as deleted makes room for it.
+  /// Adds an item, as a device does. It replaces an item that is marked as deleted.
   ///
-  /// - Returns: The item as it is stored, and its position in the backup that comes of it.
+  /// - Returns: The stored item, and its position in the changed backup.
   package func add(_ item: KeychainItem) throws(ItemEditError) -> (item: KeychainItem, index: Int) {
     let prepared = try byRule { () throws(KeychainRuleError) in
       try Self.digested(try NewItemDefaults.prepared(item, now: now, random: random))
@@ -78,10 +78,10 @@ package final class EditedKeychain {
     return (prepared, position(of: items.count - 1))
   }
 
-  /// Changes items that open.
+  /// Changes decrypted items.
   ///
-  /// - Parameter indices: Their positions in the backup as it was opened.
-  /// - Returns: The items as they are then, in the same order.
+  /// - Parameter indices: Their positions in the original backup.
+  /// - Returns: The changed items, in the same order.
   package func update(_ indices: [Int], with changes: ItemChanges) throws(ItemEditError) -> [KeychainItem] {
     var changed: [KeychainItem] = []
     for index in indices {
@@ -107,12 +107,12 @@ package final class EditedKeychain {
     return changed
   }
 
-  /// Takes items out, those that do not open too.
+  /// Removes items, including those that cannot be decrypted.
   ///
-  /// - Parameter indices: Their positions in the backup as it was opened.
+  /// - Parameter indices: Their positions in the original backup.
   package func remove(_ indices: [Int]) { removed.formUnion(indices) }
 
-  /// Where an item stands once those that are taken out are gone, counting genp, inet, cert, keys in that order from 0.
+  /// Returns the position of an item after the removals, from 0, in the order genp, inet, cert, keys.
   private func position(of index: Int) -> Int {
     let kind = file.entries[index].kind
     let order = { (kind: ItemKind) in ItemKind.allCases.firstIndex(of: kind) ?? 0 }
@@ -123,9 +123,9 @@ package final class EditedKeychain {
     }
   }
 
-  // MARK: The result
+  // MARK: Result
 
-  /// The keychain file that holds all of it, in clear.
+  /// Returns the new keychain file in plaintext.
   package func serialized() throws(ItemEditError) -> [UInt8] {
     var result = file
     result.entries = file.entries.enumerated().filter { !removed.contains($0.offset) }.map(\.element)
@@ -136,9 +136,9 @@ package final class EditedKeychain {
     }
   }
 
-  // MARK: Sealing
+  // MARK: Encryption
 
-  /// The item with the digest of what it holds now, as a device stores it.
+  /// Returns the item with the digest of its current content, as a device stores it.
   private static func digested(_ item: KeychainItem) throws(KeychainRuleError) -> KeychainItem {
     var item = item
     item[.digest] = .data(try item.storedDigest())
@@ -146,7 +146,7 @@ package final class EditedKeychain {
   }
 
   private func sealed(_ item: KeychainItem) throws(ItemEditError) -> [UInt8] {
-    // A backup that is read has no column that marks an app clip's item.
+    // A backup does not contain the column for App Clip items.
     let candidate = ExportCandidate(
       item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: false, deviceSyncs: true)
     if let reason = ExportExclusions.exclusionReason(for: candidate) {
@@ -158,7 +158,7 @@ package final class EditedKeychain {
     switch keys.availability(of: keyClass) {
     case .available: break
     case .availableThroughDevice:
-      // With a wrong key the item would be one that nothing ever opens.
+      // With a wrong key, the item could never be decrypted.
       guard opened.hardwareVerdict == .proven else {
         throw ItemEditError(
           .hardwareUnproven(keyClass),
@@ -182,7 +182,7 @@ package final class EditedKeychain {
     ItemEditError(.duplicate, "another \(kind.reportName) in it has the same primary key")
   }
 
-  /// Whether the file says nothing that writing it again would leave out.
+  /// Returns whether writing the file again would preserve all of its content.
   private static func isWholly(_ file: KeychainBackupFile, _ bytes: [UInt8]) throws(ItemEditError) -> Bool {
     guard !file.isXML, file.ignoredKeys.isEmpty else { return false }
     do throws(FormatError) {
@@ -204,29 +204,29 @@ package final class EditedKeychain {
   }
 }
 
-/// Why an item of a backup could not be added, changed or taken out. Nothing was changed.
+/// The error of adding, changing, or removing an item of a backup. Nothing was changed.
 package struct ItemEditError: ExplainedError {
-  /// Why, for a program to switch on.
+  /// The error codes.
   package enum Code: Sendable, Hashable {
-    /// An item with the same primary key is in the backup.
+    /// The backup contains an item with the same primary key.
     case duplicate
-    /// No backup holds such an item, for this reason.
+    /// No backup contains such an item, for this reason.
     case neverInBackup(Reason)
     /// The key of the item's class is not available.
     case classKeyMissing(KeyClass)
-    /// The key of the item's class went through a hardware key, and no item shows that it is the right one.
+    /// The key of the item's class depends on a device key that no item proves.
     case hardwareUnproven(KeyClass)
-    /// What was asked for is no item.
+    /// The arguments do not describe a valid item.
     case notAnItem
-    /// The keychain file holds what would be lost.
+    /// The keychain file has content that would be lost.
     case unknownContent
-    /// The cryptography or the writing of the file failed.
+    /// The cryptography or writing the file failed.
     case failed
   }
 
-  /// Why, for a program to switch on.
+  /// The error code.
   package let code: Code
-  /// The fact found; it quotes no value of an item.
+  /// The details, without values of an item.
   package let reason: String
 
   init(_ code: Code, _ reason: String) {
@@ -236,7 +236,7 @@ package struct ItemEditError: ExplainedError {
 
   init(_ error: KeychainRuleError) { self.init(error.code == .notAvailable ? .failed : .notAnItem, error.reason) }
 
-  /// One sentence and one advice for each code.
+  /// The summary and the advice for each code.
   package var meaning: ErrorMeaning {
     switch code {
     case .duplicate:

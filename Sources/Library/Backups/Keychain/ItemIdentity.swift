@@ -3,13 +3,13 @@ package import KeychainCrypto
 public import KeychainFormats
 package import KeychainRules
 
-/// How a person recognizes an item: its kind and the names it carries, never its secret.
+/// The identity of an item for people: its kind and names, never its secret.
 public struct ItemIdentity: Sendable, Hashable {
-  /// The kind, which is known of a sealed item too.
+  /// The kind, which is also known for encrypted items.
   public var kind: ItemKind
-  /// Whether the item does not open, so that its names are not known; an item without any name is not sealed.
+  /// Whether the item is encrypted, so that its names are unknown. A decrypted item can also have no names.
   public let isSealed: Bool
-  /// Handed around as one: thousands of identities are copied again and again.
+  /// A single reference, because thousands of identities are copied repeatedly.
   private var box: Box
 
   private struct Names: Sendable, Hashable {
@@ -25,11 +25,11 @@ public struct ItemIdentity: Sendable, Hashable {
 
     private enum Source {
       indirect case names(Names)
-      /// Of an item that is held anyway: each name is made where it is asked for.
+      /// The attributes of an item in memory. Names are computed on access.
       case attributes(AttributeMap<PropertyValue>)
     }
 
-    /// Of all items that nothing is known of.
+    /// The names of unknown items.
     static let nameless = Box(Names())
 
     init(_ names: Names) { source = .names(names) }
@@ -42,7 +42,7 @@ public struct ItemIdentity: Sendable, Hashable {
       }
     }
 
-    /// The names alone: a dump shows nothing else of an item.
+    /// Only the names, so that dumps show nothing else.
     var customMirror: Mirror { Mirror(self, children: ["names": names]) }
   }
 
@@ -51,12 +51,12 @@ public struct ItemIdentity: Sendable, Hashable {
     set { box = Box(newValue) }
   }
 
-  /// `nil` if the item is sealed or has no such attribute.
+  /// The label (`labl`), or `nil` if the item is encrypted or has none.
   public var label: String? {
     get { known.label }
     set { known.label = newValue }
   }
-  /// The account (`acct`), as text; hostile, as are the others.
+  /// The account (`acct`) as text. Untrusted, as are the others.
   public var account: String? {
     get { known.account }
     set { known.account = newValue }
@@ -71,34 +71,34 @@ public struct ItemIdentity: Sendable, Hashable {
     get { known.server }
     set { known.server = newValue }
   }
-  /// The access group (`agrp`), which tells the apps.
+  /// The access group (`agrp`), which identifies the apps.
   public var accessGroup: String? {
     get { known.accessGroup }
     set { known.accessGroup = newValue }
   }
 
-  /// What is known of an item that does not open.
+  /// Creates the identity of an item that cannot be decrypted.
   package init(sealed kind: ItemKind, accessGroup: String? = nil) {
     isSealed = true
     self.kind = kind
     box = accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless
   }
 
-  /// An item under a name that is not its own, for reports that are shown to others.
+  /// Creates an identity with a substitute name, for reports that are shared.
   package init(_ kind: ItemKind, called label: String) {
     isSealed = false
     self.kind = kind
     box = Box(Names(label: label))
   }
 
-  /// The names that an item in clear has; data that is UTF-8 counts as text.
+  /// Creates the identity of a decrypted item. UTF-8 data is text.
   package init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind
     box = Box(Self.names(of: item.attributes))
   }
 
-  /// The same of an item that is held as long as this is, and whose names are not copied: each is made where it is asked for.
+  /// Creates the identity of an item that stays in memory, without copies of its names.
   package static func sharing(_ item: KeychainItem) -> ItemIdentity {
     ItemIdentity(kind: item.kind, isSealed: false, box: Box(item.attributes))
   }
@@ -126,8 +126,7 @@ public struct ItemIdentity: Sendable, Hashable {
       server: text(attributes[.server]), accessGroup: text(attributes[.accessGroup]))
   }
 
-  /// What a person knows it by: the service, server or label that it is for, then whose it is; its label where it has
-  /// neither. Hostile, and empty where nothing is known.
+  /// The names for people: the service, server, or label, then the account. Untrusted, and empty if nothing is known.
   package var names: [String] {
     let attributes: [String?] =
       switch kind {
@@ -139,7 +138,7 @@ public struct ItemIdentity: Sendable, Hashable {
     return known.isEmpty ? [label].compactMap(\.self).filter { !$0.isEmpty } : known
   }
 
-  /// Strings as they are, data as text where it is UTF-8 and else in hexadecimal, numbers in decimal.
+  /// Returns a value as text: strings and UTF-8 data unchanged, other data in hexadecimal, numbers in decimal.
   package static func text(_ value: PropertyValue?) -> String? {
     switch value {
     case .string(let text): text
@@ -151,7 +150,7 @@ public struct ItemIdentity: Sendable, Hashable {
 }
 
 extension KeychainItem {
-  /// As much of an item as its names say.
+  /// Creates an item with the names of an identity.
   package init(named identity: ItemIdentity, _ protection: ProtectionClass?) {
     self.init(kind: identity.kind)
     let names: [(AttributeCode, String?)] = [
@@ -163,11 +162,13 @@ extension KeychainItem {
   }
 }
 
-/// SHA-256 of what an archive stores of an item, or of its primary key, to tell whether two are the same. Held in place:
-/// there is one for every item.
+/// A SHA-256 digest of an item's stored data or primary key, for comparisons. Stored inline, because there is one for
+/// each item.
 package struct ItemFingerprint: Sendable, Hashable, Comparable {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
+  /// Creates a fingerprint.
+  ///
   /// - Parameter digest: 32 bytes.
   init(_ digest: UnsafeRawBufferPointer) {
     var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
@@ -175,12 +176,12 @@ package struct ItemFingerprint: Sendable, Hashable, Comparable {
     self.words = words
   }
 
-  /// Of these bytes.
+  /// Creates the fingerprint of bytes.
   package init(of bytes: [UInt8]) throws(DataProtectionError) {
     self = try Digest.sha256(bytes).withUnsafeBytes { ItemFingerprint($0) }
   }
 
-  /// Of a primary key.
+  /// Creates the fingerprint of a primary key.
   package init(of key: PrimaryKey) throws(DataProtectionError) {
     let digest = try DigestStream(.sha256)
     try digest.update(Array(key.kind.rawValue.utf8))
@@ -196,31 +197,31 @@ package struct ItemFingerprint: Sendable, Hashable, Comparable {
   }
 }
 
-/// What is known of an item without its value: its names, and the facts that reports tell of it.
+/// The known properties of an item without its value, for reports.
 package struct KnownItem: Sendable, Hashable {
-  /// The names that it is known by; sealed where nothing at hand opens it.
+  /// The names, which are unknown if the item is encrypted.
   package let identity: ItemIdentity
-  /// Whether it is marked to synchronize; `nil` if that is sealed.
+  /// Whether the item is synchronizable, or `nil` if it is encrypted.
   package let isSynchronizable: Bool?
-  /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
+  /// Whether the value has the format of a Secure Enclave key, or `nil` if it is encrypted.
   package let containsSecureEnclaveKey: Bool?
 
-  /// Creates what is known of an item.
+  /// Creates the known properties of an item.
   ///
   /// - Parameters:
-  ///   - identity: The names that it is known by.
-  ///   - isSynchronizable: Whether it is marked to synchronize.
-  ///   - containsSecureEnclaveKey: Whether its value has the form of a key of the Secure Enclave.
+  ///   - identity: The names.
+  ///   - isSynchronizable: Whether the item is synchronizable.
+  ///   - containsSecureEnclaveKey: Whether the value has the format of a Secure Enclave key.
   package init(_ identity: ItemIdentity, isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil) {
     self.identity = identity
     self.isSynchronizable = isSynchronizable
     self.containsSecureEnclaveKey = containsSecureEnclaveKey
   }
 
-  /// What an item in clear shows.
+  /// Creates the properties of a decrypted item.
   package init(_ item: KeychainItem) { self.init(item, named: ItemIdentity(item)) }
 
-  /// The same of an item that is held as long as this is.
+  /// Creates the properties of an item that stays in memory.
   package static func sharing(_ item: KeychainItem) -> KnownItem { KnownItem(item, named: .sharing(item)) }
 
   private init(_ item: KeychainItem, named identity: ItemIdentity) {

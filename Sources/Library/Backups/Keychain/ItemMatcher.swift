@@ -1,25 +1,25 @@
 import Basics
 package import KeychainFormats
 
-/// What an item must be called to be meant; a matcher without conditions means every item.
+/// A filter for items by their names. Without conditions, it matches every item.
 ///
-/// Compares with the names that a report shows, so that it works on plans as on archives. A sealed item has no names:
-/// only its kind can match.
+/// It compares the names in reports, so it works for plans and backups. Encrypted items have no names, so only their
+/// kind can match.
 public struct ItemMatcher: Hashable, Sendable {
-  /// The kind that is meant; `nil` for any.
+  /// The kind of item, or `nil` to match any.
   package var kind: ItemKind?
-  /// What the label must be; `nil` for anything, also none.
+  /// The pattern for the label, or `nil` to match any or none.
   package var label: ItemPattern?
-  /// What the account must be; `nil` for anything, also none.
+  /// The pattern for the account, or `nil` to match any or none.
   package var account: ItemPattern?
-  /// What the service must be; `nil` for anything, also none.
+  /// The pattern for the service, or `nil` to match any or none.
   package var service: ItemPattern?
-  /// What the server must be; `nil` for anything, also none.
+  /// The pattern for the server, or `nil` to match any or none.
   package var server: ItemPattern?
-  /// What the access group must be; `nil` for anything, also none.
+  /// The pattern for the access group, or `nil` to match any or none.
   package var accessGroup: ItemPattern?
 
-  /// Creates a matcher; an item is meant where all conditions hold.
+  /// Creates a filter. An item must meet all conditions.
   package init(
     kind: ItemKind? = nil, label: ItemPattern? = nil, account: ItemPattern? = nil, service: ItemPattern? = nil,
     server: ItemPattern? = nil, accessGroup: ItemPattern? = nil
@@ -32,7 +32,7 @@ public struct ItemMatcher: Hashable, Sendable {
     self.accessGroup = accessGroup
   }
 
-  /// Returns whether an item of these names is meant. An item without a name does not meet a condition on it.
+  /// Returns whether an item with these names matches. A missing name matches no pattern.
   package func matches(_ identity: ItemIdentity) -> Bool {
     if let kind, kind != identity.kind { return false }
     // The name is computed only if a pattern needs it.
@@ -43,8 +43,7 @@ public struct ItemMatcher: Hashable, Sendable {
       && fits(server, identity.server) && fits(accessGroup, identity.accessGroup)
   }
 
-  /// Whether an item may be meant whose names nobody knows: one that does not open, of a kind that can have what is asked
-  /// for. `matches` says of such an item only what its kind says.
+  /// Returns whether an encrypted item with unknown names may match, by its kind. `matches` only considers its kind.
   package func mayMean(_ identity: ItemIdentity) -> Bool {
     guard identity.isSealed, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
       return false
@@ -58,20 +57,20 @@ public struct ItemMatcher: Hashable, Sendable {
     }
   }
 
-  /// Whether a star makes it mean more than one name.
+  /// Whether a pattern with a star can match several names.
   package var canMatchSeveral: Bool {
     [label, account, service, server, accessGroup].contains { $0.map { $0.text == nil } ?? false }
   }
 }
 
-/// A text to compare an attribute with, in which `*` stands for any text, also none. `\*` is a star.
+/// A pattern for an attribute, in which `*` matches any text or none. `\*` matches a star.
 package struct ItemPattern: Hashable, Sendable {
-  /// What stands between the stars, as UTF-8: one piece where there is none.
+  /// The UTF-8 pieces between the stars, a single one if there are none.
   private let pieces: [[UInt8]]
-  /// The pattern as it was written.
+  /// The source of the pattern.
   package let source: String
 
-  /// Creates a pattern of a text; without a star it is the text itself, byte for byte.
+  /// Creates a pattern from a text. Without a star, it matches the same bytes.
   package init(_ text: String) {
     source = text
     var pieces: [[UInt8]] = [[]]
@@ -89,10 +88,10 @@ package struct ItemPattern: Hashable, Sendable {
     self.pieces = pieces
   }
 
-  /// The one text that it means; `nil` if a star makes it mean several.
+  /// The only matching text, or `nil` if the pattern has a star.
   package var text: String? { pieces.count == 1 ? String(decoding: pieces[0], as: UTF8.self) : nil }
 
-  /// Whether text, data that is text, or a number in decimal is what the pattern says. An absent value is not.
+  /// Returns whether a string, UTF-8 data, or a decimal number matches. A missing value does not.
   package func matches(_ value: PropertyValue?) -> Bool {
     switch value {
     case .string(let text): matches(Array(text.utf8))
@@ -102,13 +101,13 @@ package struct ItemPattern: Hashable, Sendable {
     }
   }
 
-  /// Whether a name is what the pattern says. An absent one is not.
+  /// Returns whether a name matches. A missing name does not.
   package func matches(name: String?) -> Bool {
     guard var name else { return false }
     return name.withUTF8 { matches($0) }
   }
 
-  /// Each piece is taken where it comes first, so that the time grows with the length alone.
+  /// Matches each piece at its first occurrence, so that the time is linear.
   private func matches(_ bytes: some RandomAccessCollection<UInt8>) -> Bool {
     guard let first = pieces.first, let last = pieces.last, pieces.count > 1 else {
       return pieces.first?.count == bytes.count && pieces.first?.elementsEqual(bytes) == true

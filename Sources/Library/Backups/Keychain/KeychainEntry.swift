@@ -7,14 +7,14 @@ package import Keychains
 ///
 /// Backups, devices, databases and dumps all give their items in this form.
 public struct KeychainEntry: Sendable {
-  /// The position among the items of its keychain, from 0, as a backup numbers them; `nil` if it was not looked up.
+  /// The position among the items of its keychain, from 0, as in a backup, or `nil` if it is unknown.
   package var index: Int?
   /// The parts of the item that its source can contain.
   package var scope = Scope()
   private var source: Source
 
   private enum Source: Sendable {
-    /// A decrypted item of a backup, which is held anyway.
+    /// A decrypted item of a backup that is in memory anyway.
     case archived(ArchivedItem)
     indirect case other(Content, Details)
   }
@@ -23,9 +23,9 @@ public struct KeychainEntry: Sendable {
   package enum Content: Sendable {
     /// The item, with its secret if it has one.
     case item(KeychainItem)
-    /// The attributes alone: the secret cannot be decrypted for this reason, or the source has none if it is `nil`.
+    /// The attributes only. The reason why the secret cannot be decrypted is `nil` if the source has none.
     case attributes(KeychainItem, Reason?)
-    /// Nothing. The reason is `nil` if none is known.
+    /// Nothing, for a reason if it is known.
     case closed(ItemIdentity, Reason?)
   }
 
@@ -42,11 +42,11 @@ public struct KeychainEntry: Sendable {
 
   /// The parts of an item that a source can contain. A comparison ignores the other parts.
   package struct Scope: Sendable {
-    /// The attributes that the source can have; `nil` if it can have all of them.
+    /// The attributes that the source can contain, or `nil` if it can contain all.
     package var attributes: Set<AttributeCode>?
     /// Whether an absent secret means that the item has none.
     package var tellsSecret = true
-    /// Whether its dates are cut to whole seconds.
+    /// Whether dates are truncated to whole seconds.
     package var hasWholeSeconds = false
 
     package init(tellsSecret: Bool = true, attributes: Set<AttributeCode>? = nil, hasWholeSeconds: Bool = false) {
@@ -68,8 +68,8 @@ public struct KeychainEntry: Sendable {
   /// - Parameters:
   ///   - index: The position in its list, from 0.
   ///   - item: The decrypted item.
-  ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes; `nil` if it has none.
-  ///   - protection: The class that the encrypted data names, if it is available; by default the item's own.
+  ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes, or `nil` if it has none.
+  ///   - protection: The class in the encrypted data, if it is available. By default, the item's own.
   package init(
     index: Int?, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
   ) {
@@ -114,10 +114,10 @@ public struct KeychainEntry: Sendable {
   /// Creates an entry for an item that cannot be decrypted, or only in part.
   ///
   /// - Parameters:
-  ///   - content: What of it is decrypted.
+  ///   - content: The decrypted parts.
   ///   - place: Its table, and its number there.
   ///   - index: The position among the items of its keychain.
-  ///   - protection: The protection class, if anything names it.
+  ///   - protection: The protection class, if it is known.
   ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes.
   ///   - detail: More about the reason, in words.
   package init(
@@ -134,7 +134,7 @@ public struct KeychainEntry: Sendable {
     self.init(stored.item, at: stored.summary.reference, isSynchronizable: stored.summary.isSynchronizable)
   }
 
-  /// Creates an entry for a row of a device, with the persistent reference that its backup has beside the item.
+  /// Creates an entry for a row of a device, with the persistent reference that a backup would contain.
   package init(_ row: KeychainRow, index: Int? = nil) {
     let summary = row.summary
     let content: Content
@@ -157,7 +157,7 @@ public struct KeychainEntry: Sendable {
         isLocked: row.fault?.isPermanent == false))
   }
 
-  /// Returns the entries of a search, in the order of the kinds, then of the rows: as a backup numbers them.
+  /// Returns the entries of a search, in the order of the kinds, then of the rows, as in a backup.
   package static func all(of found: FoundItems) -> [KeychainEntry] {
     let all = found.items.map { KeychainEntry($0) } + found.undecodable.map { KeychainEntry($0) }
     return all.sorted { (order($0.kind), $0.place.rowID) < (order($1.kind), $1.place.rowID) }
@@ -165,7 +165,7 @@ public struct KeychainEntry: Sendable {
 
   private static func order(_ kind: ItemKind) -> Int { ItemKind.allCases.firstIndex(of: kind) ?? 0 }
 
-  // MARK: What is known
+  // MARK: Properties
 
   /// The decrypted parts of the item.
   package var content: Content {
@@ -187,7 +187,7 @@ public struct KeychainEntry: Sendable {
     }
   }
 
-  /// The decrypted item; `nil` if the item or its secret cannot be decrypted. The secret is absent if the source has
+  /// The decrypted item, or `nil` if the item or its secret cannot be decrypted. The secret is absent if the source has
   /// none.
   package var item: KeychainItem? {
     switch content {
@@ -207,7 +207,7 @@ public struct KeychainEntry: Sendable {
   /// Whether the secret is decrypted.
   package var hasSecret: Bool { if case .item = content { true } else { false } }
 
-  /// The reason why the item cannot be decrypted; `nil` if it is decrypted, or if none is known.
+  /// The reason why the item cannot be decrypted, or `nil` if it is decrypted or the reason is unknown.
   package var reason: Reason? {
     switch content {
     case .item: nil
@@ -226,7 +226,7 @@ public struct KeychainEntry: Sendable {
     }
   }
 
-  /// The names that the item is known by. Made again by each call.
+  /// The names of the item. Computed on each access.
   package var identity: ItemIdentity {
     switch content {
     case .item(let item), .attributes(let item, _): ItemIdentity(item)
@@ -236,13 +236,13 @@ public struct KeychainEntry: Sendable {
 
   /// The item's table, and its number there. In a backup, the number is the item's position.
   package var place: RowReference { details.place }
-  /// The position in its list; the number of its row if the position was not looked up.
+  /// The position in its list, or the row number if it is unknown.
   var position: Int { index ?? Int(place.rowID) }
-  /// The item's protection class; `nil` if nothing names it.
+  /// The item's protection class, or `nil` if it is unknown.
   package var protection: ProtectionClass? { details.protection }
-  /// The persistent reference by which both of two keychains may know the item: as stored in a backup, 12 or 20 bytes.
+  /// The persistent reference, which may identify the item in two keychains: 12 or 20 bytes, as in a backup.
   package var persistentReference: [UInt8]? { details.persistentReference }
-  /// The digest of the item's bytes in a backup; `nil` if the source is not a backup.
+  /// The digest of the item's data in a backup, or `nil` if the source is not a backup.
   package var fingerprint: ItemFingerprint? { details.fingerprint }
   /// More about the reason, in words.
   package var detail: String? { details.detail }
@@ -250,17 +250,17 @@ public struct KeychainEntry: Sendable {
   package var isSynchronizable: Bool { details.isSynchronizable ?? item?.isSynchronizable ?? false }
   /// The date of the last change.
   package var modificationDate: KeychainDate? { attributes?.modificationDate ?? details.modificationDate }
-  /// Whether nothing but a secret is stored (iOS 4), without a name or an owner, so that it cannot be restored.
+  /// Whether only a secret is stored (iOS 4), without a name or an owner, so that it cannot be restored.
   package var isSecretOnly: Bool { if case .archived(let archived) = source { archived.isSecretOnly } else { false } }
-  /// Whether a key that is not in memory now keeps the item from being read.
+  /// Whether the item is unreadable because a key is not in memory.
   package var isLocked: Bool { details.isLocked }
 
-  /// Whether the secret of one of two items is not told while the other has one, so that the two are not compared.
+  /// Returns whether the secrets of two items cannot be compared, because only one source contains secrets.
   func leavesSecretOpen(beside other: KeychainEntry) -> Bool {
     !scope.tellsSecret && other.item?.secret != nil || !other.scope.tellsSecret && item?.secret != nil
   }
 
-  /// Returns the entry with the digest of what a backup stores of it.
+  /// Returns the entry with the digest of its data in a backup.
   package func stored(as fingerprint: ItemFingerprint?) -> KeychainEntry {
     var details = details
     details.fingerprint = fingerprint

@@ -3,22 +3,22 @@ package import KeychainCrypto
 import KeychainFormats
 package import KeychainRules
 
-/// A backup's keychain file after it was read: where its items are, and what of it was unusual.
+/// The keychain file of a backup after parsing: the positions of its items, and anomalies.
 struct KeychainReading: Sendable {
   let index: KeychainIndex
-  /// The keybag that it names.
+  /// The identifier of the file's keybag.
   let keybagUUID: String?
-  /// The length of the plain file, in bytes.
+  /// The size of the plaintext in bytes.
   let byteCount: Int
-  /// Of the archive, its list and the file.
+  /// The notes about the backup, its list, and the file.
   let notes: [ArchiveNote]
 
-  /// Reads the file. A large one that is as devices write it is held at no time.
+  /// Reads the file. A large regular file is never completely in memory.
   ///
   /// - Parameters:
-  ///   - list: The archive's list of files.
-  ///   - keys: Of its keybag.
-  /// - Throws: As `keychainFile(in:with:)`, and `.unreadable` where the system does not give the private copy.
+  ///   - list: The backup's list of files.
+  ///   - keys: The class keys of its keybag.
+  /// - Throws: The errors of `keychainFile(in:with:)`, or `.unreadable` if the private copy cannot be read.
   init(of archive: BackupArchive, in list: FileList, with keys: ClassKeys) throws(KeyhaulError) {
     let sections = try Self.sections(of: archive, list, with: keys)
     if let sections, let reading = try Self(placedIn: sections, of: archive, list) {
@@ -26,7 +26,7 @@ struct KeychainReading: Sendable {
       return
     }
     let payload = try archive.keychainFile(in: list, with: keys)
-    // What was written in XML has no bytes of its own in the file.
+    // An XML file does not contain the data of items as such.
     if let sections, !payload.file.isXML {
       index = KeychainIndex(payload.file.entries.map { .init($0, in: []) }, in: sections)
     } else {
@@ -37,7 +37,7 @@ struct KeychainReading: Sendable {
     notes = payload.notes
   }
 
-  /// The file in the archive's private copy; `nil` if it is in memory anyway.
+  /// Returns the sections of the file in the private copy, or `nil` if the file is in memory anyway.
   private static func sections(
     of archive: BackupArchive, _ list: FileList, with keys: ClassKeys
   ) throws(KeyhaulError) -> StoredSections? {
@@ -45,9 +45,9 @@ struct KeychainReading: Sendable {
     return StoredSections(of: stored, key: try archive.keychainKey(in: list, with: keys), called: "the keychain file")
   }
 
-  /// Finds the places of the items in the archive's private copy, which is read a page at a time.
+  /// Finds the positions of the items in the private copy, page by page.
   ///
-  /// - Returns: `nil` for one of which anything is to be said: whoever reads it as a whole says it.
+  /// - Returns: `nil` if there is an anomaly, which the reader of the whole file reports.
   private init?(
     placedIn sections: StoredSections, of archive: BackupArchive, _ list: FileList
   ) throws(KeyhaulError) {
@@ -76,7 +76,7 @@ struct KeychainReading: Sendable {
     notes = archive.notes + list.notes
   }
 
-  /// The length of the plain file; `nil` for one that does not end in its padding.
+  /// Returns the size of the plaintext, or `nil` if the padding is invalid.
   private static func plainByteCount(_ reader: StoredSections.Reader) throws(KeyhaulError) -> Int? {
     let count = reader.stored.byteCount
     guard reader.isEncrypted else { return count }
@@ -85,21 +85,21 @@ struct KeychainReading: Sendable {
   }
 }
 
-/// The items of a keychain file. Of a large one of a backup their places alone are held: the items are read out of the
-/// archive's private copy, and decrypted, some at a time.
+/// The items of a keychain file. For a large file, only their positions are in memory, and the items are read from the
+/// private copy and decrypted in portions.
 struct KeychainIndex: Sendable {
   private let contents: Contents
 
   private enum Contents {
     case held([KeychainBackupFile.Entry])
-    /// Without the bytes that lie at their places.
+    /// Entries without the bytes at their positions.
     case placed([KeychainBackupFile.Entry], StoredSections)
   }
 
-  /// Items of a file at hand.
+  /// Creates the index of a file in memory.
   init(_ file: KeychainBackupFile) { contents = .held(file.entries) }
 
-  /// Items of which their places in the plain file are known.
+  /// Creates the index of items at known positions in the plaintext.
   init(_ places: [KeychainBackupFile.Entry], in sections: StoredSections) { contents = .placed(places, sections) }
 
   var count: Int {
@@ -108,9 +108,9 @@ struct KeychainIndex: Sendable {
     }
   }
 
-  /// Some of the items, with their bytes.
+  /// Returns a range of items with their data.
   ///
-  /// - Throws: `.unreadable` where the system does not give the copy.
+  /// - Throws: `.unreadable` if the private copy cannot be read.
   func entries(_ positions: Range<Int>) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
     switch contents {
     case .held(let entries): return Array(entries[positions])
@@ -120,7 +120,7 @@ struct KeychainIndex: Sendable {
       let start = ranges.reduce(Int.max) { min($0, $1.lowerBound) }
       let end = ranges.reduce(0) { max($0, $1.upperBound) }
       let byteCount = ranges.reduce(0) { $0 + $1.count }
-      // As they are written they lie side by side. Scattered ones are read each for itself, so that no more is held.
+      // Items are usually adjacent. Scattered items are read separately to save memory.
       if start < end, end - start <= 2 * byteCount + (1 << 16) {
         let bytes = try reader.bytes(start..<end)
         return places[positions].map { .init($0, in: bytes, beginningAt: start) }
@@ -136,12 +136,11 @@ struct KeychainIndex: Sendable {
   }
 }
 
-/// A backup after its keys were tried on it, as `OpenedArchive` is, but that no item is held: each is opened when it is
-/// its turn, for whoever looks at it and goes on.
+/// A backup with its keys, like `OpenedArchive`, but without items in memory. They are decrypted one after the other.
 package struct ArchivedItemReader: Sendable {
   private let keychain: UnlockedKeychain
   let keys: ClassKeys
-  /// What the items prove about the device key that was tried on them; nothing where none was tried, or no item needs one.
+  /// The evidence from the items about the device key. Empty if none was used, or if no item needs one.
   package let hardware: HardwareProof
 
   fileprivate init(
@@ -161,19 +160,19 @@ package struct ArchivedItemReader: Sendable {
     return proof
   }
 
-  /// What is wrong with single class keys.
+  /// The damage of individual class keys.
   package var keybagDamage: String? { keychain.keybagDamage }
-  /// What was unusual about the archive, and tolerated.
+  /// Anomalies of the backup that were tolerated.
   package var notes: [ArchiveNote] { keychain.notes }
   /// The backup's manifest.
   var fileList: FileList { keychain.fileList }
 
-  /// Opens every item, some at a time and in the archive's order. They are gone with their portion.
+  /// Decrypts the items in the backup's order and in portions, which are then released.
   ///
   /// - Parameters:
-  ///   - translate: Makes an error of the archive one of the caller's.
-  ///   - body: Takes a portion; where it throws, no further one comes.
-  /// - Throws: What `body` throws, and what the system did not give of the archive.
+  ///   - translate: Converts an error of the backup to the caller's type.
+  ///   - body: Receives a portion. Its error stops the iteration.
+  /// - Throws: The errors of `body`, or a converted error of the backup.
   package func forEachPortion<Failure: Error>(
     translating translate: (KeyhaulError) -> Failure, _ body: ([ArchivedItem]) throws(Failure) -> Void
   ) throws(Failure) {
@@ -189,21 +188,21 @@ package struct ArchivedItemReader: Sendable {
     if let failure { throw failure }
   }
 
-  /// Why an item does not open here; `nil` if it opens.
+  /// Returns the reason why an item cannot be decrypted, or `nil` if it can.
   package func reason(of item: ArchivedItem) -> Reason? {
     item.reason(hardware: hardware, backupHasPassword: keychain.hasPassword)
   }
 }
 
 extension BackupArchive {
-  /// Prepares to decrypt the items a few at a time, for callers that keep none of them. The items that need a hardware
-  /// key are tried with it at once.
+  /// Prepares to decrypt the items in portions, for callers that keep none of them. Items that need a device key are
+  /// tried immediately.
   ///
   /// - Parameters:
   ///   - key: The key of the backup's password, from `unlock`.
-  ///   - deviceKey: The hardware key of the possible source device.
+  ///   - deviceKey: The device key of the possible source device.
   ///   - use: The purpose, as for `open(with:)`.
-  /// - Throws: As `open(with:)`.
+  /// - Throws: The errors of `open(with:)`.
   package func reader(
     with key: ArchiveKey, deviceKey: DeviceKey? = nil, for use: ArchiveUse
   ) throws(KeyhaulError) -> ArchivedItemReader {
@@ -211,32 +210,33 @@ extension BackupArchive {
   }
 }
 
-/// A backup after its keys were tried on its list of files and its keychain file: all that is known before any item is
-/// opened.
+/// A backup with a decrypted list of files and keychain file, before items are decrypted.
 struct UnlockedKeychain: Sendable {
   let archive: BackupArchive
   let fileList: FileList
-  /// Its items as they are sealed.
+  /// The encrypted items.
   let index: KeychainIndex
-  /// What was unusual about the archive, and tolerated.
+  /// Anomalies of the backup that were tolerated.
   let notes: [ArchiveNote]
-  /// What is wrong with single class keys.
+  /// The damage of individual class keys.
   let keybagDamage: String?
   let passwordForm: PasswordNormalization
-  /// Whether a password protects it, as far as that opened its keybag.
+  /// Whether a password protects the keybag.
   let hasPassword: Bool
 
+  /// Decrypts the list and the keychain file.
+  ///
   /// - Parameters:
-  ///   - key: What the password comes to.
-  ///   - keys: The class keys that it opens, with the hardware key of a device or without one.
-  ///   - use: What the archive is opened for.
-  ///   - known: The same archive as it was read before with the same password.
-  /// - Throws: Category `damaged` where the list of files cannot be read, and where the use forbids what was found.
+  ///   - key: The key that is derived from the password.
+  ///   - keys: The class keys, with or without a device key.
+  ///   - use: The purpose.
+  ///   - known: The same backup, opened before with the same password.
+  /// - Throws: An error of category `damaged` if the list of files is unreadable, or if a finding forbids the use.
   init(
     _ archive: BackupArchive, key: ArchiveKey, keys: ClassKeys, for use: ArchiveUse,
     knowing known: UnlockedKeychain? = nil
   ) throws(KeyhaulError) {
-    // What was read of the keychain with the same password is not read again.
+    // The keychain that was read with the same password is reused.
     if let known, archive.hasKeychain, known.hiddenKeychain == nil, known.isReadWithPasswordAlone(keys) {
       (index, fileList, notes) = (known.index, known.fileList, known.notes)
     } else {
@@ -249,7 +249,7 @@ struct UnlockedKeychain: Sendable {
     try require(use)
   }
 
-  /// Whether no hardware had a part in reading its list and its keychain file, as none has in what a device writes.
+  /// Returns whether the list and the keychain file were read without a device key, as for all backups of devices.
   private func isReadWithPasswordAlone(_ keys: ClassKeys) -> Bool {
     let file = try? fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     for field in [archive.manifest.manifestKey, (try? file?.record())?.encryptionKey?.serialized()] {
@@ -259,18 +259,18 @@ struct UnlockedKeychain: Sendable {
     return true
   }
 
-  /// What of it is not as a device leaves it, and was gone around; of a large list also what was met since.
+  /// The findings, including those of a large list so far.
   var findings: [ArchiveFinding] {
     let findings = notes.compactMap(\.finding)
     return findings + fileList.findings.filter { !findings.contains($0) }
   }
 
-  /// Why nothing of its keychain can be read, though there is one; what it holds is not known then.
+  /// The reason why an existing keychain is unreadable, so that its content is unknown.
   var hiddenKeychain: ArchiveFinding? { findings.first(where: \.hidesKeychain) }
 
-  /// Refuses it for a use that one of its findings forbids.
+  /// Checks that no finding forbids a use.
   ///
-  /// - Throws: The refusal of the first of them.
+  /// - Throws: The error of the first such finding.
   func require(_ use: ArchiveUse) throws(KeyhaulError) {
     guard let finding = findings.first(where: { $0.forbids(use) }) else { return }
     if case .keybagMismatch(let file, let keybag) = finding { throw .keybagMismatch(file: file, keybag: keybag) }
@@ -282,7 +282,7 @@ struct UnlockedKeychain: Sendable {
   ) throws(KeyhaulError) -> (KeychainIndex, FileList, [ArchiveNote]) {
     do throws(KeyhaulError) {
       let list = try archive.fileList(with: keys)
-      // What keeps a file from being looked up is a fault of the list.
+      // An error of the look-up is one of the list.
       _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
       var notes = archive.notes + list.notes
       if let fault = try archive.sealBreak(with: keys) { notes.insert(.finding(.sealBroken(fault)), at: 0) }
@@ -299,7 +299,7 @@ struct UnlockedKeychain: Sendable {
         return (KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: [])), list, notes)
       }
     } catch {
-      // The password is right by now: a class key that a file needs and that is not there was there once.
+      // The password is correct, so a class key that is missing was lost.
       throw error.code == .keyUnavailable ? KeyhaulError(.damaged, error.reason) : error
     }
   }
@@ -311,10 +311,11 @@ struct UnlockedKeychain: Sendable {
 }
 
 extension ArchiveFinding {
-  /// The finding for an error in reading the keychain file; `nil` if the backup has no such file and `use` needs none.
+  /// Creates the finding for an error of reading the keychain file, or returns `nil` if the backup has no such file and
+  /// `use` requires none.
   ///
-  /// - Throws: `error` itself if no device makes such a file or the system fails to read it. Also if no keychain was
-  ///   stored and `use` requires one.
+  /// - Throws: The given error if no device creates such a file, the system cannot read it, or the keychain is missing
+  ///   and `use` requires one.
   fileprivate init?(ofKeychain error: KeyhaulError, for use: ArchiveUse) throws(KeyhaulError) {
     switch error.code {
     case .noKeychain:

@@ -3,30 +3,31 @@ public import KeychainCrypto
 package import KeychainFormats
 public import KeychainRules
 
-/// A backup after its password, and the hardware key of one device, were tried on it: what a plan is made of.
+/// A backup with its decrypted items, from which plans are made.
 public struct OpenedArchive: Sendable {
-  /// In the archive's order.
+  /// The items in the backup's order.
   public let items: [ArchivedItem]
-  /// Its items counted by what their blobs say.
+  /// The counts of the items by their encrypted data.
   package let contents: ArchiveContents
-  /// What the items prove about the device key that was tried on them; nothing where none was tried, or no item needs one.
+  /// The evidence from the items about the device key. Empty if none was used, or if no item needs one.
   package let hardware: HardwareProof
-  /// What is known of the items that only the device that made the archive opens, by their position: where the maker's
-  /// key was available. For reports; what becomes of an item never depends on it.
+  /// The known properties, by position, of items that only the source device can decrypt, if its key was available.
+  /// Only for reports. No decision depends on it.
   package let knownSealed: [Int: KnownItem]
   private let keychain: UnlockedKeychain
 
-  /// The archive as it was opened, without its keys.
+  /// The backup without its keys.
   public var archive: BackupArchive { keychain.archive }
-  /// Its list of files.
+  /// The list of files.
   public var fileList: FileList { keychain.fileList }
-  /// What is wrong with single class keys: "10 of 11 class keys can be unwrapped, class 7 cannot". The others are usable.
+  /// The damage of individual class keys: "10 of 11 class keys can be unwrapped, class 7 cannot". The others are
+  /// usable.
   package var keybagDamage: String? { keychain.keybagDamage }
-  /// In which of its Unicode forms the password fitted.
+  /// The Unicode form in which the password matched.
   package var passwordForm: PasswordNormalization { keychain.passwordForm }
-  /// What was unusual about the archive, and tolerated.
+  /// Anomalies of the backup that were tolerated.
   package var notes: [ArchiveNote] { keychain.notes }
-  /// Whether a password protects it, as far as that opened its keybag.
+  /// Whether a password protects the keybag.
   package var hasPassword: Bool { keychain.hasPassword }
 
   fileprivate init(
@@ -46,40 +47,39 @@ public struct OpenedArchive: Sendable {
     contents = ArchiveContents(items)
   }
 
-  /// What of it is not as a device leaves it, and was gone around; of a large list also what was met since.
+  /// The findings, including those of a large list so far.
   package var findings: [ArchiveFinding] { keychain.findings }
 
-  /// Why nothing of its keychain can be read, though there is one; what it holds is not known then.
+  /// The reason why an existing keychain is unreadable, so that its content is unknown.
   package var hiddenKeychain: ArchiveFinding? { keychain.hiddenKeychain }
 
-  /// Refuses it for a use that one of its findings forbids.
+  /// Checks that no finding forbids a use.
   ///
-  /// - Throws: The refusal of the first of them.
+  /// - Throws: The error of the first such finding.
   package func require(_ use: ArchiveUse) throws(KeyhaulError) { try keychain.require(use) }
 
-  /// Whether the device key that was tried is of the device that made the backup: `true` that it is, `false` that it is
-  /// not, as far as the items tell (`HardwareProof.isSameDevice`).
+  /// Whether the device key is that of the source device, by the evidence of the items (`HardwareProof.isSameDevice`).
   package var isSameDevice: Bool? { hardware.isSameDevice }
 
-  /// Why an item does not open here; `nil` if it opens.
+  /// Returns the reason why an item cannot be decrypted, or `nil` if it can.
   public func reason(of item: ArchivedItem) -> Reason? {
     item.reason(hardware: hardware, backupHasPassword: hasPassword)
   }
 }
 
 extension BackupArchive {
-  /// Decrypts every item that the keys can decrypt: the last of the three steps.
+  /// Decrypts the items. This is the last of three steps.
   ///
   /// - Parameters:
   ///   - key: The key of the backup's password, from `unlock`.
-  ///   - deviceKey: The hardware key of the target device, or of the possible source device. Items that it cannot decrypt
-  ///     belong to another device, unless it decrypts none at all.
-  ///   - sourceKey: The hardware key of the alleged source device, to learn the names of items that `deviceKey` cannot
-  ///     decrypt. None of their values is kept.
-  ///   - use: The purpose. For a plan and a restore, a backup without a keychain is an error; for other uses, it has no
-  ///     items. A finding that forbids the use is an error too.
-  ///   - opened: The same backup, opened before with the same key, so that its keychain is not read again.
-  /// - Throws: Category `damaged` if the list of files cannot be read, or if a finding forbids the use.
+  ///   - deviceKey: The device key of the target, or of the possible source device. Items that it cannot decrypt belong
+  ///     to another device, unless it decrypts none at all.
+  ///   - sourceKey: The device key of the alleged source device, for the names of items that `deviceKey` cannot
+  ///     decrypt. Their values are not kept.
+  ///   - use: The purpose. For a plan and a restore, a backup without a keychain is an error. For other uses, it has no
+  ///     items. A finding that forbids the use is an error as well.
+  ///   - opened: The same backup, opened before with the same key, to reuse its keychain.
+  /// - Throws: An error of category `damaged` if the list of files is unreadable, or if a finding forbids the use.
   public func open(
     with key: ArchiveKey, deviceKey: DeviceKey? = nil, sourceKey: DeviceKey? = nil, for use: ArchiveUse = .restoring,
     reusing opened: OpenedArchive? = nil
@@ -88,21 +88,21 @@ extension BackupArchive {
   }
 }
 
-/// Something that shows that a backup's keychain is not what its device wrote, or may not be: a fact of the whole, by which
-/// items may be missing that nothing names. Damage of single items is a `Reason`.
+/// A sign that a backup's keychain may not be the one its device wrote, so that unknown items may be missing. Damage of
+/// individual items is a `Reason`.
 package enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
-  /// The list of files records another digest of the keychain file.
+  /// The list of files contains another digest of the keychain file.
   case keychainChanged
-  /// The list of files records another size of the keychain file, in bytes.
+  /// The list of files contains another size of the keychain file, in bytes.
   case keychainSize(recorded: Int64, found: Int64)
-  /// Nothing says whether the device finished the backup.
+  /// It is unknown whether the device finished the backup.
   case statusMissing
-  /// Class keys that items need do not unwrap: "10 of 11 class keys can be unwrapped, class 7 cannot".
+  /// Required class keys cannot be unwrapped: "10 of 11 class keys can be unwrapped, class 7 cannot".
   case classKeys(String)
-  /// A part that is not as a device leaves it, and that reading went around.
+  /// A finding.
   case finding(ArchiveFinding)
 
-  /// A clause that names the fact found.
+  /// The fact as a clause.
   package var description: String {
     switch self {
     case .keychainChanged: ArchiveNote.digestDiffers.description
@@ -116,14 +116,14 @@ package enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension OpenedArchive {
-  /// What shows that items may be lost which no report can name; empty for a backup as its device wrote it.
+  /// The signs that items may be missing. Empty if the backup is as its device wrote it.
   package var damage: [ArchiveDamage] {
     var damage = notes.compactMap { (note) -> ArchiveDamage? in
       switch note {
       case .digestDiffers: .keychainChanged
       case .sizeDiffers(let recorded, let found): .keychainSize(recorded: recorded, found: found)
       case .statusMissing: .statusMissing
-      // Of these a backup loses no item, or no restore takes it at all, or it is a finding.
+      // These lose no items, forbid every restore, or are findings.
       case .encryptionNotStated, .encryptionClaimed, .propertyListUnreadable, .databaseUnpadded,
         .databaseInWriteAheadMode, .listJournalRead, .unfinished, .finding:
         nil
@@ -135,18 +135,18 @@ extension OpenedArchive {
     return damage
   }
 
-  /// The classes of items that the keybag has no key of, as a clause; `nil` if it has the keys of all.
+  /// The classes of items without a key in the keybag, as a clause, or `nil` if none is missing.
   private var missingClassKeys: String? {
     let lost = items.compactMap { if case .noClassKey(let keyClass) = $0.failure { keyClass } else { nil } }
-    // Where there is no keybag, that is the finding.
+    // A missing keybag is a finding itself.
     guard !lost.isEmpty, !findings.contains(where: \.leavesNoKeybag) else { return nil }
-    // A number with a key generation is another class to a backup, though one of a known name.
+    // A number with a key generation is a separate class in a backup, with a known name.
     let names = HumanReadable.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.words })
     let need = lost.count == 1 ? "needs" : "need"
     return "the keybag has no key of class \(names), and \(HumanReadable.count(lost.count, "item")) \(need) one"
   }
 
-  /// Whether an item is of a class whose key in the keybag does not unwrap.
+  /// Whether an item's class key in the keybag cannot be unwrapped.
   package var losesItemsToKeybag: Bool {
     items.contains { item in
       if case .classKeyDamaged = item.failure { true } else { false }
@@ -154,23 +154,23 @@ extension OpenedArchive {
   }
 }
 
-/// Which items an archive's keychain holds, as far as their blobs say without any key: kind and protection class.
+/// The counts of a keychain's items by kind and protection class, which are known without keys.
 package struct ArchiveContents: Sendable, Equatable {
-  /// How many items stand in the array of each kind.
+  /// The number of items of each kind.
   package private(set) var countByKind: [ItemKind: Int] = [:]
-  /// Items whose blob names no known class are not in it.
+  /// The number of items of each known class.
   package private(set) var countByProtection: [ProtectionClass: Int] = [:]
-  /// How many items there are, readable or not.
+  /// The number of items, readable or not.
   package private(set) var total = 0
 
-  /// Items that a backup with a password carries to any device.
+  /// The number of items that an encrypted backup migrates to any device.
   package private(set) var migratable = 0
-  /// Items that only the device that made the backup gets back.
+  /// The number of items that can only be restored to the source device.
   package private(set) var thisDeviceOnly = 0
-  /// Secrets without a name (version 0, of iOS 4), which can be read and which no restore takes.
+  /// The number of secrets without a name (version 0, iOS 4), which can be read but not restored.
   package private(set) var secretOnly = 0
 
-  /// Counts the items; nothing of them is opened for it.
+  /// Counts the items without decrypting them.
   package init(_ items: some Sequence<ArchivedItem>) {
     for item in items {
       total += 1

@@ -3,38 +3,36 @@ import KeychainCrypto
 package import KeychainFormats
 package import KeychainRules
 
-/// Class keys of a backup's keychain that are not bound to the device that made it, though every device binds them.
+/// The class keys of a backup that are not bound to the source device although they should be.
 package struct UnboundKeychain: Sendable, Hashable {
-  /// In ascending order; never empty.
+  /// The classes in ascending order, at least one.
   package let classes: [KeyClass]
-  /// Whether the keys are behind a password at least.
+  /// Whether a password protects the keys.
   package let backupHasPassword: Bool
 
-  /// Looks for class keys without the hardware's layer.
-  ///
-  /// - Returns: `nil` if every class key that is there has the layers that a device gives it.
+  /// Finds the class keys without a device layer, or returns `nil` if there are none.
   package init?(of keybag: Keybag, backupHasPassword: Bool) {
     classes = BackupKeybag.classesWithoutHardware(of: keybag, hasPassword: backupHasPassword)
     guard !classes.isEmpty else { return nil }
     self.backupHasPassword = backupHasPassword
   }
 
-  /// Whether nothing of the backup may be restored. Without a password the keys of such a keychain are open to everybody:
-  /// whoever can replace a backup can write one. With a password nobody without it can have made it so.
+  /// Whether nothing of the backup may be restored. Without a password, anybody who can replace the backup could have
+  /// created these keys. With one, only somebody who knows it.
   package var isRefused: Bool { !backupHasPassword }
 
-  /// Whether the key of a class is among them.
+  /// Whether the key of a class is affected.
   package func contains(_ protection: ProtectionClass?) -> Bool {
     protection.map { classes.contains($0.keyClass) } ?? false
   }
 
-  /// What was found: "the keys of classes 6, 7 and 8 in its keybag …".
+  /// The fact: "the keys of classes 6, 7 and 8 in its keybag …".
   package var fact: String {
     let names = HumanReadable.list(classes.map { String($0.rawValue) })
     return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
   }
 
-  /// The same with what the classes are: "the keys of classes 6 (when unlocked) and 7 (after first unlock) in its …".
+  /// The fact with descriptions: "the keys of classes 6 (when unlocked) and 7 (after first unlock) in its …".
   package var factInWords: String {
     let names = HumanReadable.list(classes.map(\.words))
     return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
@@ -45,7 +43,7 @@ package struct UnboundKeychain: Sendable, Hashable {
       + "every device does this" + (backupHasPassword ? "" : " in a backup without a password")
   }
 
-  /// What that means for the items of these classes.
+  /// The consequence for the items of these classes.
   package var meaning: String {
     backupHasPassword
       ? "with the password, their this-device-only items can be decrypted on any device"
@@ -55,15 +53,15 @@ package struct UnboundKeychain: Sendable, Hashable {
 }
 
 extension BackupArchive {
-  /// What of its keychain's keys no device leaves so; `nil` if there is nothing of it.
+  /// The class keys that are not bound to the device, or `nil` if there are none.
   package var unboundKeychain: UnboundKeychain? {
     UnboundKeychain(of: keybag, backupHasPassword: keybagHasPassword)
   }
 
-  /// Refuses what a use does not take: of a plan and a restore a backup that its device never finished, and one without
-  /// a password whose keychain is open to everybody; of every use what a finding forbids.
+  /// Checks that the backup can be used for a purpose: a plan or a restore requires a finished backup with a password
+  /// or a device-bound keychain, and findings can forbid any use.
   ///
-  /// - Throws: Category `damaged` for the first, `refused` for the second.
+  /// - Throws: An error of category `damaged` if the backup is unfinished, or `refused` if its keychain is unprotected.
   package func requireFit(for use: ArchiveUse) throws(KeyhaulError) {
     try require(use)
     switch use {
@@ -73,35 +71,35 @@ extension BackupArchive {
     }
   }
 
-  /// Refuses what no restore takes.
+  /// Checks that the backup can be restored.
   ///
-  /// - Throws: As `requireFit(for:)`.
+  /// - Throws: The errors of `requireFit(for:)`.
   package func requireRestorable() throws(KeyhaulError) { try requireFit(for: .restoring) }
 }
 
 extension KeyhaulError {
-  /// What refuses a backup whose keychain no hardware binds.
+  /// Creates the error for a keychain that is not bound to a device.
   package init(_ unbound: UnboundKeychain) {
     self.init(.unboundKeychain, "\(unbound.fact): \(unbound.meaning)")
   }
 }
 
-/// The items of an archive that do not open, counted by as much as they say of themselves.
+/// The encrypted items of a backup, grouped by their visible properties.
 package struct SealedItems {
-  /// Items of one kind and class that stay shut for one reason.
+  /// Items of a kind and class that cannot be decrypted for the same reason.
   package struct Group: Hashable, Sendable {
     package let kind: ItemKind
-    /// `nil` if their blobs name no known class.
+    /// The class, or `nil` if their data contains no known one.
     package let protection: ProtectionClass?
     package let reason: Reason
-    /// How many they are.
+    /// The number of items.
     package internal(set) var count = 0
   }
 
-  /// In the order in which the archive has the first item of each.
+  /// The groups in the order of their first items.
   package let groups: [Group]
 
-  /// Counts the items of an archive; of one that was not opened there are none.
+  /// Counts the items of a backup, none if it was not opened.
   package init(_ opened: OpenedArchive?) {
     var groups: [Group] = []
     var places: [Group: Int] = [:]

@@ -1,8 +1,8 @@
-/// How a backup's directory is laid out: what its list of files is, and where the payloads lie.
+/// The layout of a backup's directory: the format of its list of files and the paths of its payloads.
 public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
-  /// `Manifest.db`, payloads in 256 directories named after their first two digits. iOS 10 and later.
+  /// `Manifest.db`, with payloads in 256 directories by their first two digits. iOS 10 and later.
   case manifestDB = "manifest-db"
-  /// `Manifest.mbdb`, payloads beside it. iOS 4 to 9.
+  /// `Manifest.mbdb`, with payloads in the same directory. iOS 4 to 9.
   case mbdb
 
   /// The stored list of files.
@@ -13,7 +13,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// What SQLite keeps beside the list of files.
+  /// The SQLite journals of the list of files.
   package var journals: [StoredPart] { self == .manifestDB ? StoredPart.journals : [] }
 
   /// The stored keychain file.
@@ -24,10 +24,10 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The one that this is not.
+  /// The other layout.
   package var other: BackupLayout { self == .mbdb ? .manifestDB : .mbdb }
 
-  /// Where a payload lies, relative to the backup's directory.
+  /// Returns the path of a payload, relative to the backup's directory.
   package func storedPath(of fileIdentifier: String) -> String {
     switch self {
     case .manifestDB: "\(fileIdentifier.prefix(2))/\(fileIdentifier)"
@@ -36,20 +36,20 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// The files of a backup that have a name of their own.
+/// The metadata files of a backup.
 package enum StoredPart: CaseIterable {
   case manifest, status, info, database, keychain
-  /// `Manifest.db-wal` and `Manifest.db-journal`, which SQLite keeps beside a database.
+  /// `Manifest.db-wal` and `Manifest.db-journal`, the SQLite journals.
   case databaseLog, databaseJournal
-  /// `Manifest.mbdb`, of iOS 9 and earlier, and the keychain file as it lies beside it.
+  /// `Manifest.mbdb` of iOS 9 and earlier, and the keychain file in that layout.
   case oldDatabase, oldKeychain
-  /// `Keyhaul.seal`, which this program adds and no device writes.
+  /// `Keyhaul.seal`, which Keyhaul adds.
   case seal
 
-  /// SHA-1 of `KeychainDomain-keychain-backup.plist`; the same in every backup, published with every reader of them.
+  /// The SHA-1 digest of `KeychainDomain-keychain-backup.plist`. It is the same in all backups.
   package static let keychainFileIdentifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
-  /// Relative to the backup's directory.
+  /// The path relative to the backup's directory.
   package var path: String {
     switch self {
     case .manifest: "Manifest.plist"
@@ -65,9 +65,9 @@ package enum StoredPart: CaseIterable {
     }
   }
 
-  /// Whether it may be larger than what is worth holding in memory.
+  /// Whether the file may be too large for memory.
   package var isLarge: Bool { isJournal || [.database, .keychain, .oldKeychain].contains(self) }
-  /// Whether it holds changes to the list of files that the list itself may not have.
+  /// Whether the file contains changes to the list of files.
   package var isJournal: Bool { Self.journals.contains(self) }
 
   package static let journals: [StoredPart] = [.databaseLog, .databaseJournal]
@@ -84,25 +84,25 @@ package enum StoredPart: CaseIterable {
   }
 }
 
-/// What a file of a backup is by its path in the backup's directory.
+/// The meaning of a path in a backup's directory.
 package enum BackupPath {
-  /// Files with a name of their own, of every layout.
+  /// The names of the metadata files of all layouts.
   package static let parts = [
     "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "Manifest.db-wal", "Manifest.db-journal",
     "Manifest.mbdb", "Manifest.mbdx",
     "Keyhaul.seal",
   ]
 
-  /// Whether it belongs to a backup: a part, or a payload of the current layout or of that before iOS 10.
+  /// Returns whether a path belongs to a backup: a metadata file, or a payload of either layout.
   package static func isOwn(_ components: some BidirectionalCollection<Substring>) -> Bool {
     guard let last = components.last else { return false }
     return components.count == 1 && parts.contains(String(last)) || payload(at: components) != nil
   }
 
-  /// The identifier of the payload that a path names, in a directory named after its first two digits or in none. File
-  /// systems and tools fold names, so that capitals count for nothing.
+  /// Returns the identifier of the payload with a path, in a directory with its first two digits or in none. Ignores
+  /// case, because file systems and tools change it.
   ///
-  /// - Returns: `nil` for a path that names no payload.
+  /// - Returns: The identifier, or `nil` if the path is not that of a payload.
   static func payload(at components: some BidirectionalCollection<some StringProtocol>) -> String? {
     guard let last = components.last, last.utf8.count == 40 else { return nil }
     let identifier = isFileIdentifier(last) ? String(last) : last.lowercased()
@@ -114,18 +114,18 @@ package enum BackupPath {
     }
   }
 
-  /// The same of a path in the backup's directory.
+  /// Returns the identifier of the payload with a path in the backup's directory.
   package static func payload(at path: String) -> String? { payload(at: path.split(separator: "/")) }
 
-  /// Whether payloads of the current layout lie in a directory of this name: the first two digits of their identifiers,
-  /// capitals too.
+  /// Returns whether a directory has the name for payloads of the newer layout: the first two digits of their
+  /// identifiers in any case.
   package static func isPayloadDirectory(_ name: String) -> Bool {
     name.utf8.count == 2 && isFileIdentifier(name.lowercased() + String(repeating: "0", count: 38))
   }
 
-  /// The path in the backup's directory, `nil` for what is not a file of the backup's.
+  /// Returns the path in the backup's directory, or `nil` if the entry is outside it.
   ///
-  /// - Parameter directory: The one around the backup's files, empty for none.
+  /// - Parameter directory: The backup's directory in the container, empty if there is none.
   package static func inside(_ directory: EntryName, _ path: EntryPath) -> String? {
     let depth = directory.isEmpty ? 0 : directory.bytes.count { $0 == UInt8(ascii: "/") } + 1
     let own = path.components.dropFirst(depth)
@@ -137,7 +137,7 @@ package enum BackupPath {
   }
 }
 
-/// Whether this is the name of a stored payload: forty lower-case hexadecimal digits.
+/// Returns whether a text is the name of a payload: 40 lower-case hexadecimal digits.
 package func isFileIdentifier(_ text: some StringProtocol) -> Bool {
   text.utf8.count == 40 && text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
 }

@@ -1,17 +1,17 @@
 import Basics
 
-/// The formats for packing a backup's directory into one file, with the name endings and signatures that identify them.
+/// The formats of container files, with their file extensions and signatures.
 package enum ContainerFormat: String, Sendable, CaseIterable {
-  /// Not compressed.
+  /// An uncompressed tar.
   case tar
-  /// Compressed with gzip, for which every system has a tool.
+  /// A tar compressed with gzip, which is available on every system.
   case gzippedTar = "tar.gz"
-  /// Compressed with Zstandard, which is faster and smaller.
+  /// A tar compressed with Zstandard, which is faster and smaller.
   case zstandardTar = "tar.zst"
-  /// A zip, each entry compressed for itself.
+  /// A zip, in which each entry is compressed separately.
   case zip
 
-  /// What names of such files end in; the first one is the usual one.
+  /// The file extensions, the usual one first.
   package var endings: [String] {
     switch self {
     case .tar: [".tar"]
@@ -21,7 +21,7 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
     }
   }
 
-  /// What such a file begins with; none for a tar, which is known by the checksum of its first header.
+  /// The signatures at the start of a file. A tar has none, and is recognized by the checksum of its first header.
   ///
   /// Sources: RFC 1952, RFC 8878, PKWARE APPNOTE 4.3.7 and 4.3.16.
   var signatures: [[UInt8]] {
@@ -33,39 +33,39 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
     }
   }
 
-  /// Whether the file is a tar that was compressed as a whole.
+  /// Whether the format is a compressed tar.
   var isCompressedTar: Bool { self == .gzippedTar || self == .zstandardTar }
 
-  /// The format that a file's name asks for; `nil` if it asks for none.
+  /// Returns the format for a file's extension, or `nil` if the extension is unknown.
   package static func named(by fileName: String) -> ContainerFormat? {
     let name = fileName.lowercased()
     return allCases.first { $0.endings.contains(where: name.hasSuffix) }
   }
 
-  /// The format that a file's name asks for; a tar if it asks for none.
+  /// Creates the format for a file's extension, or a tar if the extension is unknown.
   package init(fileName: String) { self = Self.named(by: fileName) ?? .tar }
 }
 
-/// Where a backup is read from.
+/// The location from which a backup is read.
 public enum ArchiveLocation: Sendable, Hashable {
-  /// A backup's directory, or one file made from such a directory. Its content decides which, never its name.
+  /// A backup's directory or a container file. The content determines which.
   case path(String)
-  /// A stream on an open descriptor, such as standard input; it stays open.
+  /// A stream on an open descriptor, such as standard input. It stays open.
   case stream(descriptor: Int32)
 }
 
-/// Where a backup is written to.
+/// The location to which a backup is written.
 package enum ArchiveDestination: Sendable, Hashable {
-  /// A directory that is absent or empty becomes the backup; one that holds other things gets a directory named after
-  /// the device's identifier; one that holds a backup is replaced, where that is allowed.
+  /// A directory. A new or empty directory becomes the backup. In a directory with other content, a directory with the
+  /// device identifier is created. An existing backup is replaced if this is allowed.
   case directory(String)
-  /// One file of this format, replaced where there is one already and that is allowed.
+  /// A container file, which is replaced if this is allowed.
   case file(String, ContainerFormat)
-  /// A tar on an open descriptor, such as standard output; it stays open. Nothing can be taken back from a stream.
+  /// A tar on an open descriptor, such as standard output. It stays open. A stream cannot be undone.
   case stream(descriptor: Int32)
 
-  /// Chooses as the command line does: a path that ends in `/` or names an existing directory is a directory, anything
-  /// else one file whose name tells the format.
+  /// Creates a destination as the command line does: a path that ends with `/` or of an existing directory is a
+  /// directory. Any other path is a container file, whose extension determines the format.
   package init(path: String) {
     if path.hasSuffix("/") || FileSystem.real.isDirectory(path) {
       self = .directory(path)
@@ -74,7 +74,7 @@ package enum ArchiveDestination: Sendable, Hashable {
     }
   }
 
-  /// The path; `nil` for a stream.
+  /// The path, or `nil` if the destination is a stream.
   package var path: String? {
     switch self {
     case .directory(let path), .file(let path, _): path

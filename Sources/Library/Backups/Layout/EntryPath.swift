@@ -1,17 +1,20 @@
 import Basics
 import KeychainFormats
 
-/// The name of a container's entry, after the rules that keep it inside the backup.
+/// The path of a container's entry, checked to stay inside the backup.
 ///
-/// Nothing is ever written under these names; the rules refuse an archive whose names would be dangerous to any tool,
-/// because no real backup has them. They look at bytes, as file systems do: an accent behind a slash hides no slash.
+/// No file is ever written with these names. Containers with names that would be dangerous to other tools are refused,
+/// because no backup has them. The checks use bytes, as file systems do, so that combining characters cannot hide a
+/// slash.
 package struct EntryPath: Hashable {
-  /// At least one; none empty, `.` or `..`.
+  /// The components, at least one, none of them empty, `.`, or `..`.
   package let components: [ArraySlice<UInt8>]
   /// The components with the slashes between them.
   private let joined: ArraySlice<UInt8>
 
-  /// - Throws: What is wrong with the name, as the end of a sentence that begins with it.
+  /// Creates a path.
+  ///
+  /// - Throws: The problem of the name, as the end of a sentence.
   package init(_ name: EntryName, limit: Int) throws(EntryPathFault) {
     let bytes = name.bytes
     guard bytes.count <= limit else { throw .init(text: "its name has \(bytes.count) bytes (limit: \(limit))") }
@@ -19,7 +22,7 @@ package struct EntryPath: Hashable {
     guard !bytes.contains(UInt8(ascii: "\\")) else { throw .init(text: "its name has a backslash") }
     guard bytes.first != Self.slash else { throw .init(text: "its name is absolute") }
     var rest = bytes
-    // `tar -c .` writes every name with one leading "./"; a trailing "/" marks a directory.
+    // `tar -c .` begins each name with "./", and a trailing "/" marks a directory.
     if rest.starts(with: [Self.dot, Self.slash]) { rest = rest.dropFirst(2) }
     if rest.last == Self.slash { rest = rest.dropLast() }
     let components = rest.split(separator: Self.slash, omittingEmptySubsequences: false)
@@ -48,9 +51,9 @@ package struct EntryPath: Hashable {
   private static let slash = UInt8(ascii: "/")
   private static let dot = UInt8(ascii: ".")
 
-  /// The same for names that a case-insensitive or normalizing file system would not tell apart.
+  /// A key that is equal for names that a case-insensitive or normalizing file system does not distinguish.
   ///
-  /// Two 64-bit values with seeds of this process: no one can prepare a collision, and chance needs 10¹⁹ names.
+  /// Two 64-bit hashes with seeds of this process. Collisions cannot be prepared, and accidental ones need 10¹⁹ names.
   package var collisionKey: CollisionKey {
     var first = Hasher()
     var second = Hasher()
@@ -80,9 +83,9 @@ package struct EntryPathFault: Error, Equatable {
   package let text: String
 }
 
-/// The name of a container's entry: bytes, as tar and zip have them, which need not be text.
+/// The name of a container's entry as bytes, which may not be text.
 ///
-/// Names are compared as bytes. Two that differ only in their Unicode form are two names, as they are to tar programs.
+/// Names with different Unicode forms are different, as they are to tar programs.
 package struct EntryName: Hashable, Sendable {
   package let bytes: ArraySlice<UInt8>
 
@@ -94,16 +97,16 @@ package struct EntryName: Hashable, Sendable {
 
   package var isEmpty: Bool { bytes.isEmpty }
 
-  /// The name as text; `nil` for bytes that are not UTF-8.
+  /// The name as text, or `nil` if the bytes are not UTF-8.
   package var text: String? { String(validating: bytes, as: UTF8.self) }
 
-  /// The name for people: each byte that is not part of a UTF-8 character is spelled `\xE9`.
+  /// The name for display. Bytes that are not UTF-8 are escaped: `\xE9`.
   package var shown: String {
     if let text { return text }
     var result = ""
     var rest = bytes
     while let first = rest.first {
-      // A character has up to four bytes.
+      // A character has at most four bytes.
       let character = (1...4).lazy.compactMap { String(validating: rest.prefix($0), as: UTF8.self) }.first
       result += character ?? Self.escape(first)
       rest = rest.dropFirst(character?.utf8.count ?? 1)
@@ -124,10 +127,10 @@ package struct EntryName: Hashable, Sendable {
       && bytes[bytes.startIndex + directory.bytes.count] == UInt8(ascii: "/")
   }
 
-  /// The name without so many bytes at its end.
+  /// Returns the name without a number of bytes at its end.
   package func dropLast(_ count: Int) -> EntryName { EntryName(bytes: bytes.dropLast(count)) }
 
-  /// The name of what lies in a directory of this name.
+  /// Returns the name of an entry in a directory.
   package static func / (directory: EntryName, name: EntryName) -> EntryName {
     EntryName(bytes: directory.bytes + [UInt8(ascii: "/")] + name.bytes)
   }
@@ -137,9 +140,9 @@ package struct EntryName: Hashable, Sendable {
   }
 }
 
-/// A name between quotes, for the sentence of an error.
+/// Returns a name in quotes for an error.
 package func quoted(_ name: EntryName) -> String {
   guard name.text == nil else { return quoted(name.shown) }
-  // Its backslashes are those of the escapes: names with a backslash of their own are refused.
+  // The backslashes are those of escapes, because names with backslashes are refused.
   return quoted(name.shown).replacing("\\\\x", with: "\\x")
 }

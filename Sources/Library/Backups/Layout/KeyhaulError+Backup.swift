@@ -3,7 +3,7 @@ import KeychainFormats
 package import SystemPackage
 
 extension KeyhaulError.Domain {
-  /// A backup that cannot be read or written. What happens to a single item is in `ArchivedItem.Failure` instead.
+  /// Errors of reading or writing a backup. Problems of single items are in `ArchivedItem.Failure`.
   public static let backup = Self("backup")
 }
 
@@ -12,12 +12,12 @@ extension KeyhaulError.Code {
     Self(rawValue, of: .backup, category, summary, advice: advice)
   }
 
-  /// Nothing is at the place that was named.
+  /// The path does not exist.
   public static let notFound = backup("not-found", .notFound, "there is no such backup", advice: "check the path")
-  /// The file or folder is complete, but is not a backup.
+  /// The file or folder is complete, but not a backup.
   public static let notABackup = backup(
     "not-a-backup", .refused, "this is not a backup", advice: "the folder named after the device's identifier")
-  /// A backup, or a container, of a kind that this version doesn't read.
+  /// The kind of backup or container is not supported.
   public static let unsupported = backup(
     "unsupported", .refused, "this kind of backup is not supported",
     advice: "make a new backup with a current Finder, iTunes or idevicebackup2")
@@ -25,45 +25,45 @@ extension KeyhaulError.Code {
   public static let sealedList = backup(
     "sealed-list", .refused, "the records in its manifest are encrypted with its password, as iOS 10.0 wrote them",
     advice: "export its contents, or update the device to iOS 10.1 or later and back it up again")
-  /// Says that it has a password, and everything in it is in clear.
+  /// The backup claims to have a password, but all of its content is unencrypted.
   public static let falseClaim = backup(
     "false-claim", .refused, "the backup says that it is encrypted, but it is not",
     advice: "don't trust this copy; back up the device again")
-  /// Says that it has no password, and was made under one.
+  /// The backup claims to have no password, but was created with one.
   public static let passwordDenied = backup(
     "password-denied", .refused, "the backup says that it has no password, but it was made with one",
     advice: "don't trust this copy; use the source device's own copy")
-  /// A decrypted copy of a backup with a password, which no device takes.
+  /// The backup is a decrypted copy, which devices refuse.
   public static let decryptedCopy = backup(
     "decrypted-copy", .refused, "this is a decrypted copy, which can only be read",
     advice: "the backup that it was made from")
-  /// Needs a file to be read from, and came as a stream.
+  /// The format requires a file, but the backup comes from a stream.
   public static let notStreamable = backup(
     "not-streamable", .refused, "this kind of backup cannot be read from a stream",
     advice: "save it in a file, and give the path of that file")
-  /// An entry, a link or a table that no real backup has.
+  /// The backup contains an entry, link, or table that no real backup has.
   public static let hostile = backup(
     "hostile", .refused, "refused to read the backup", advice: "don't trust this file; nothing was written")
-  /// More or larger than a named limit accepts.
+  /// The backup exceeds a limit.
   public static let overLimit = backup(
     "over-limit", .refused, "refused to read the backup", advice: "don't trust this file")
-  /// The bytes end before the backup does.
+  /// The backup ends too early.
   public static let truncated = backup(
     "truncated", .damaged, "the backup is cut short", advice: "another copy; verify shows whether a copy is complete")
-  /// The bytes are not what was written.
+  /// The backup is damaged.
   public static let damaged = backup("damaged", .damaged, "the backup is damaged", advice: "use another copy")
-  /// The device never finished writing it.
+  /// The device did not finish the backup.
   public static let unfinished = backup(
     "unfinished", .damaged, "the backup was never finished",
     advice: "export its contents, or back up the device again and let it finish")
-  /// A part of a backup without `Manifest.plist`. Nothing shows that its device finished it.
+  /// `Manifest.plist` is missing, so that it is unknown whether the backup was finished.
   public static let manifestMissing = backup(
     "manifest-missing", .damaged, "this is an unfinished backup",
     advice: "another copy, or back up the device again and let it finish")
-  /// A file that the manifest lists isn't there.
+  /// A file in the manifest is missing.
   public static let payloadMissing = backup(
     "payload-missing", .damaged, "the backup is not complete", advice: "use another copy")
-  /// A whole backup in which no keychain was stored.
+  /// The backup is complete, but contains no keychain.
   public static let noKeychain = backup(
     "no-keychain", .refused, "the backup contains no keychain",
     advice: "make a new backup; if it has a password, its keychain also works on other devices")
@@ -71,39 +71,39 @@ extension KeyhaulError.Code {
   public static let keyUnavailable = backup(
     "key-unavailable", .wrongPassword, "part of the backup cannot be decrypted",
     advice: "the password set when the backup was made")
-  /// Something wrote to it while it was read.
+  /// The backup changed while it was read.
   public static let changed = backup(
     "changed", .failed, "the backup changed while it was being read",
     advice: "run it again when no other program writes to the backup; nothing was changed")
-  /// The system refused to read.
+  /// The system could not read the backup.
   public static let unreadable = backup(
     "unreadable", .failed, "could not read the backup", advice: "check the permissions and the disk")
-  /// The system refused to write.
+  /// The system could not write the backup.
   public static let unwritable = backup(
     "unwritable", .failed, "could not write the backup",
     advice: "check the permissions and the disk; no partial file was left")
   /// The target's file system is full.
   public static let noSpace = backup(
     "no-space", .failed, "could not write the backup", advice: "free space and run it again; no partial file was left")
-  /// A stream did not take all; what it took is not whole.
+  /// A stream was closed early, so its content is incomplete.
   public static let streamBroken = backup(
     "stream-broken", .failed, "could not write the backup", advice: "run it again: the output is incomplete")
-  /// A temporary file cannot be made, or the file system that it lies on is full.
+  /// No temporary file can be created, or its file system is full.
   public static let noTemporarySpace = backup(
     "no-temporary-space", .failed, "could not read the backup", advice: .keepInMemory)
-  /// The library that packs and unpacks a backup in one file cannot be used.
+  /// The library for container files cannot be used.
   public static let libraryMissing = backup(
     "library-missing", .failed, "libarchive, which packs and unpacks a backup in one file, cannot be used",
     advice: "install libarchive 3.5 or newer (libarchive13 on Debian and Ubuntu), or use a backup in a folder")
-  /// Something stands where the backup should go.
+  /// The destination already exists.
   public static let occupied = backup(
     "occupied", .usage, "could not write the backup", advice: "use another name, or allow it to be replaced")
   /// Another process reads or changes the backup.
   public static let busy = backup("busy", .busy, "the backup is in use", advice: .waitForOtherProcess)
-  /// Whoever asked for it has stopped it.
+  /// The caller stopped the operation.
   public static let interrupted = backup("interrupted", .failed, "stopped", advice: "run it again; nothing was changed")
 
-  /// Every code of a backup's file or of the backup as a whole, in the order of reports.
+  /// All codes for a backup, in the order of reports.
   package static let ofBackup: [Self] = [
     .notFound, .notABackup, .unsupported, .sealedList, .falseClaim, .passwordDenied, .decryptedCopy, .notStreamable,
     .hostile, .overLimit, .truncated, .damaged, .unfinished, .manifestMissing, .payloadMissing, .noKeychain,
@@ -114,11 +114,12 @@ extension KeyhaulError.Code {
   /// The keychain file was encrypted for another keybag than the backup's.
   public static let keybagMismatch = backup(
     "keybagMismatch", .damaged, "its keychain belongs to another keybag", advice: "use another copy")
-  /// There is no password, and the class keys are not bound to hardware. No device writes such a backup, and no restore accepts it.
+  /// The backup has no password, and its class keys are not bound to a device. No device writes such a backup, and no
+  /// restore accepts it.
   public static let unboundKeychain = backup(
     "unboundKeychain", .refused, "it contains something that no device writes",
     advice: "don't trust this backup; use the source device's own copy")
-  /// A password was given for a backup that has none: another backup is meant.
+  /// A password was given for a backup without one, so another backup may be meant.
   public static let passwordNotNeeded = backup(
     "passwordNotNeeded", .refused, "it has no password, but one was given",
     advice: "another backup; or no password, if this is the right backup")
@@ -129,12 +130,12 @@ extension KeyhaulError.Code {
 }
 
 extension KeyhaulError {
-  /// Creates an error of a backup for a call that the system refused. A shortage is never the file's fault.
+  /// Creates an error for a failed system call. A shortage of resources is not the backup's fault.
   ///
   /// - Parameters:
-  ///   - code: The kind of error, unless the system was short of descriptors or memory.
-  ///   - reason: The fact found, with the system's reason.
-  ///   - errno: The system's reason.
+  ///   - code: The error code, unless the system is short of descriptors or memory.
+  ///   - reason: The details with the system's error.
+  ///   - errno: The system's error.
   package init(_ code: Code, _ reason: String, of errno: Errno) {
     guard errno.isShortage else {
       self.init(code, reason, errno: errno)
@@ -147,20 +148,20 @@ extension KeyhaulError {
       errno: errno)
   }
 
-  /// Returns the error of a write that the system refused, before the path is known.
+  /// Creates the error of a failed write, before the path is known.
   package static func writing(_ errno: Errno) -> KeyhaulError { writing(errno.reason, errno) }
 
-  /// Returns the error of a write that failed, before the path is known.
+  /// Creates the error of a failed write with a reason, before the path is known.
   package static func writing(_ reason: String, _ errno: Errno? = nil) -> KeyhaulError {
     KeyhaulError(.writing, reason, errno: errno)
   }
 
-  /// Returns the error of a password that was given for a backup without one.
+  /// The error for a password that was given for a backup without one.
   static var passwordNotNeeded: KeyhaulError {
     KeyhaulError(.passwordNotNeeded, "it is not encrypted: it may be the wrong backup, and anyone may have made it")
   }
 
-  /// Returns the error of a keychain file that names another keybag than the backup's manifest.
+  /// Creates the error for a keychain file with another keybag identifier than the manifest's.
   static func keybagMismatch(file: String, keybag: String) -> KeyhaulError {
     KeyhaulError(
       .keybagMismatch, "the keychain file names keybag \(file), but Manifest.plist contains \(keybag)",
@@ -171,7 +172,7 @@ extension KeyhaulError {
         advice: "another copy; \(meaning(ofName: file, for: keybag))"))
   }
 
-  /// Returns what it means that a keychain file has another identifier of its keybag than the manifest.
+  /// Returns the meaning of different keybag identifiers in the keychain file and the manifest.
   package static func meaning(ofName name: String, for keybag: String) -> String {
     isSame(name, as: keybag)
       ? "the two identifiers differ only in case, and no device writes such a pair"
@@ -182,7 +183,8 @@ extension KeyhaulError {
 }
 
 extension KeyhaulError {
-  /// An error of a lower layer, met in `part` of a backup: "Manifest.plist", "the keychain file".
+  /// Creates an error from that of a lower layer for a part of a backup, such as "Manifest.plist" or "the keychain
+  /// file".
   package init(_ error: any ExplainedError, in part: String) {
     let code: Code =
       switch error.category {
@@ -193,7 +195,7 @@ extension KeyhaulError {
         case .forbidden: .hostile
         default: .unsupported
         }
-      // A keybag says how long it is; what ends early in other formats is as likely changed as cut.
+      // A keybag contains its length. Other formats that end early may be changed or truncated.
       case .damaged: (error as? FormatError)?.isKeybagCut == true ? .truncated : .damaged
       default: .unreadable
       }
@@ -205,14 +207,14 @@ extension FormatError {
   fileprivate var isKeybagCut: Bool { format == .keybag && code == .truncated }
 }
 
-/// Runs `body` and gives the error of a lower layer as this module's, met in `part` of a backup.
+/// Runs a closure and converts its error to one for a part of a backup.
 package func explained<Value: ~Copyable, Failure: ExplainedError>(
   _ part: String, _ body: () throws(Failure) -> Value
 ) throws(KeyhaulError) -> Value {
   try converting({ KeyhaulError($0, in: part) }, body)
 }
 
-/// Runs a call of the system on what stands at `path` and says of an error which path it is.
+/// Runs a system call for a path and adds the path to its error.
 package func opened<Value: ~Copyable>(
   _ path: String, _ body: () throws(Errno) -> Value
 ) throws(KeyhaulError) -> Value {
@@ -220,7 +222,7 @@ package func opened<Value: ~Copyable>(
     { KeyhaulError($0.isNotFound ? .notFound : .unreadable, "\(quoted(path)): \($0.reason)", of: $0) }, body)
 }
 
-/// A name from outside as an error's sentence shows it.
+/// Returns an untrusted name in quotes for an error.
 package func quoted(_ name: String) -> String { UntrustedText.quoted(name) }
 
 /// The error of a backup that cannot be read or written.

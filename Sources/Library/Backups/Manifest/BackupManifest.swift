@@ -1,31 +1,32 @@
 package import Basics
 package import KeychainFormats
 
-/// A backup's `Manifest.plist`: what it is, the keybag that protects it, and the device that it was made from.
+/// The `Manifest.plist` of a backup, with its keybag and source device.
 ///
-/// Source: the public readers of iPhone backups (iphone_backup_decrypt, dunhamsteve/ios); a device writes it as a binary
+/// Sources: published readers of iPhone backups (iphone_backup_decrypt, dunhamsteve/ios). Devices write a binary
 /// property list.
 package struct BackupManifest: Sendable {
-  /// `10.0` since iOS 10; `nil` if it doesn't say.
+  /// The version, `10.0` since iOS 10, or `nil` if it is missing.
   package var version: String?
-  /// When the backup was made.
+  /// The date of the backup.
   package var date: KeychainDate?
-  /// The only authority on whether the backup has a password; there is a keybag either way. `nil` if it doesn't say.
+  /// Whether the backup has a password. Only this value decides, since there is always a keybag. `nil` if it is
+  /// missing.
   package var isEncrypted: Bool?
-  /// Whether the device had a passcode then; `nil` if it doesn't say.
+  /// Whether the device had a passcode, or `nil` if this is unknown.
   package var wasPasscodeSet: Bool?
-  /// The class keys, wrapped; without any where `keybagFault` says why.
+  /// The wrapped class keys, or none if there is a `keybagFault`.
   package var keybag: Keybag
-  /// The reason why there is no readable keybag; `nil` if there is one.
+  /// The reason why no keybag is readable, or `nil` if one is.
   package private(set) var keybagFault: String?
-  /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
+  /// The key of an encrypted manifest database: its class in 4 little-endian bytes, then the wrapped key.
   package var manifestKey: [UInt8]?
-  /// The device that the backup was made from, by its own account.
+  /// The source device, according to itself.
   package var device: BackupDevice
-  /// Every other pair, as it was read.
+  /// All other values.
   package var others: PropertyDictionary
 
-  /// Creates a manifest to be written.
+  /// Creates a manifest for a new backup.
   package init(
     version: String? = "10.0", date: KeychainDate?, isEncrypted: Bool?, wasPasscodeSet: Bool?, keybag: Keybag,
     manifestKey: [UInt8]?, device: BackupDevice, others: PropertyDictionary = PropertyDictionary()
@@ -40,18 +41,18 @@ package struct BackupManifest: Sendable {
     self.others = others
   }
 
-  /// The pair by which a decrypted copy says what it is.
+  /// The key that identifies a decrypted copy.
   package static let copyKey = "DecryptedCopy"
 
-  /// Whether the backup is a decrypted copy of one with a password: its keybag opens with that password, and the items of
-  /// its keychain need it.
+  /// Whether the backup is a decrypted copy of one with a password, which its keybag and its keychain's items still
+  /// require.
   package var isDecryptedCopy: Bool {
     isEncrypted == false && manifestKey == nil && others[Self.copyKey]?.booleanValue == true
   }
 
-  /// Of a `Manifest.plist` that is missing, or of which nothing can be read.
+  /// Creates a manifest for a missing or unreadable `Manifest.plist`.
   ///
-  /// - Parameter fault: Why not.
+  /// - Parameter fault: The reason.
   init(unreadable fault: KeyhaulError) {
     self.init(
       version: nil, date: nil, isEncrypted: nil, wasPasscodeSet: nil, keybag: Keybag(), manifestKey: nil,
@@ -59,20 +60,20 @@ package struct BackupManifest: Sendable {
     keybagFault = fault.reason
   }
 
-  /// What the list of files is of a backup with such a manifest, where it is not there to tell: the version is 10 since
-  /// iOS 10.
+  /// The layout of the backup by its version, if the list of files is missing: 10 since iOS 10.
   var expectedLayout: BackupLayout {
     let major = version.flatMap { Int($0.prefix { $0 != "." }) }
     return major.map { $0 < 10 } ?? false ? .mbdb : .manifestDB
   }
 
-  /// The newest version that is known; no device has written a newer one since 2016.
+  /// The newest known version. No device has written a newer one since 2016.
   private static let newestMajorVersion = 10
 
   /// Reads a `Manifest.plist`, binary or XML.
   ///
-  /// - Throws: `.damaged`, `.unsupported` for a version above 10 and for a backup of iPhone OS 3, `.overLimit`. A missing version and a keybag that is
-  ///   missing or cannot be read are no errors: everything else of the backup opens without them.
+  /// - Throws: `.damaged`, `.unsupported` for a version above 10 and for a backup of iPhone OS 3, `.overLimit`. A
+  ///   missing version and a keybag that is missing or cannot be read are no errors: everything else of the backup
+  ///   opens without them.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let part = StoredPart.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
@@ -96,8 +97,8 @@ package struct BackupManifest: Sendable {
     others = root
   }
 
-  /// Returns the error of a backup of iPhone OS 2 or 3: its manifest has a signature and no keybag, and each of its files
-  /// is a pair of `.mddata` and `.mdinfo`.
+  /// Returns the error of a backup of iPhone OS 2 or 3: its manifest has a signature and no keybag, and each of its
+  /// files is a pair of `.mddata` and `.mdinfo`.
   ///
   /// Source: descriptions of such folders by users of libimobiledevice and of iTunes Backup Explorer.
   private static func isOfPhoneOS3(_ part: String) -> KeyhaulError {
@@ -123,9 +124,9 @@ package struct BackupManifest: Sendable {
     return version
   }
 
-  /// The keybag, or an empty one and why it is that.
+  /// Returns the keybag, or an empty one with the reason.
   ///
-  /// - Throws: `.overLimit` for one that no device makes.
+  /// - Throws: `.overLimit` if no device creates such a keybag.
   private static func keybag(
     _ value: PropertyValue?, in part: String
   ) throws(KeyhaulError) -> (keybag: Keybag, fault: String?) {
@@ -138,7 +139,7 @@ package struct BackupManifest: Sendable {
     }
   }
 
-  /// The binary property list. Lockdown values that were read and are not part of `device` are kept.
+  /// Returns the binary property list. Lockdown values that are not part of `device` are preserved.
   package func serialized() throws(KeyhaulError) -> [UInt8] {
     var root: PropertyDictionary = ["BackupKeyBag": .data(keybag.serialized())]
     root["Version"] = version.map { .string($0) }
@@ -172,7 +173,7 @@ extension BackupDevice {
   }
 }
 
-/// The dictionary of a property list, binary or XML, that is a backup's root file.
+/// Returns the root dictionary of a property list, binary or XML.
 package func rootDictionary(of bytes: [UInt8], in part: String) throws(KeyhaulError) -> PropertyDictionary {
   let value = try explained(part) { () throws(FormatError) in
     XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes)
@@ -191,20 +192,20 @@ package func encode(_ dictionary: PropertyDictionary, as part: String) throws(Ke
   }
 }
 
-/// A backup's `Status.plist`: whether the device finished it.
+/// The `Status.plist` of a backup, which states whether the device finished it.
 package struct BackupStatus: Sendable, Equatable {
-  /// `3.3` on current devices.
+  /// The version, `3.3` on current devices.
   package var version: String?
-  /// An identifier of this backup, in text.
+  /// The identifier of the backup.
   package var uuid: String?
-  /// When the backup was finished, or broken off.
+  /// The date of the end of the backup.
   package var date: KeychainDate?
-  /// `finished`, or how far the device had come: `uploading`, `moving`, `removing`; `nil` if it doesn't say.
+  /// The state: `finished`, or `uploading`, `moving`, or `removing`; `nil` if it is missing.
   package var snapshotState: String?
-  /// False where the device sent only what had changed; the backup holds everything all the same.
+  /// `false` if the device sent only changes. The backup is complete anyway.
   package var isFullBackup: Bool?
 
-  /// Creates the status of a backup that is about to be written, finished unless told otherwise.
+  /// Creates the status of a new backup, finished by default.
   package init(
     version: String? = "3.3", uuid: String?, date: KeychainDate?, snapshotState: String? = "finished",
     isFullBackup: Bool? = true
@@ -218,7 +219,7 @@ package struct BackupStatus: Sendable, Equatable {
 
   /// Reads a `Status.plist`, binary or XML.
   ///
-  /// - Throws: `.damaged` where it is none, `.overLimit`.
+  /// - Throws: `.damaged` or `.overLimit`.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let root = try rootDictionary(of: bytes, in: StoredPart.status.path)
     self.init(
@@ -226,7 +227,7 @@ package struct BackupStatus: Sendable, Equatable {
       snapshotState: root["SnapshotState"]?.stringValue, isFullBackup: root["IsFullBackup"]?.booleanValue)
   }
 
-  /// Whether the device came to its end.
+  /// Whether the device finished the backup.
   package var isFinished: Bool { snapshotState == "finished" }
 
   /// The status as a binary property list.
@@ -241,22 +242,22 @@ package struct BackupStatus: Sendable, Equatable {
   }
 }
 
-/// The device that a backup was made from, as the backup itself says. Names it, proves nothing.
+/// The source device, according to the backup. This is not proof.
 public struct BackupDevice: Sendable, Hashable {
-  /// `UniqueDeviceID`, the identifier that names the backup's directory.
+  /// The identifier (`UniqueDeviceID`), which is also the name of the backup's directory.
   public var identifier: String?
-  /// The name that its owner gave it; hostile, as is everything here.
+  /// The name that the owner chose. Untrusted, as is everything here.
   public var name: String?
-  /// Such as `iPhone15,2`.
+  /// The product type, such as `iPhone15,2`.
   public var productType: String?
-  /// Of iOS, such as `18.1`.
+  /// The iOS version, such as `18.1`.
   public var productVersion: String?
   /// The build of iOS, such as `22B83`.
   public var buildVersion: String?
   /// The serial number.
   public var serialNumber: String?
 
-  /// Creates a device of what is known of it.
+  /// Creates a device with the known values.
   package init(
     identifier: String? = nil, name: String? = nil, productType: String? = nil, productVersion: String? = nil,
     buildVersion: String? = nil, serialNumber: String? = nil

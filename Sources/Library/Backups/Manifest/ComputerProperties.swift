@@ -1,34 +1,33 @@
 package import Basics
 package import KeychainFormats
 
-/// A backup's `Info.plist`: what the computer wrote of the device and of its apps, as XML or binary.
+/// The `Info.plist` of a backup, with the computer's data on the device and its apps, as XML or binary.
 ///
-/// Source: libimobiledevice, `idevicebackup2.c`; backups of Finder, whose `iTunesMetadata` it is.
+/// Sources: libimobiledevice, `idevicebackup2.c`; backups of Finder for `iTunesMetadata`.
 package struct ComputerProperties: Sendable {
-  /// Names it, proves nothing.
+  /// The device, according to the computer. This is not proof.
   package let device: BackupDevice
-  /// What iTunes, or Finder in its place, calls its version, such as `12.12.9`; `nil` if another program wrote the
-  /// backup. Hostile, as are the others.
+  /// The version of iTunes or Finder, such as `12.12.9`, or `nil` if another program created the backup. Untrusted, as
+  /// are the others.
   package let iTunesVersion: String?
-  /// Of the Mac whose Finder made the backup.
+  /// The version of macOS, if Finder created the backup.
   package let macOSVersion: String?
-  /// The model in the words of the computer, such as `iPhone 14 Pro`.
+  /// The model name, such as `iPhone 14 Pro`.
   package let productName: String?
-  /// When the computer last made a backup of the device.
+  /// The date of the last backup of the device on this computer.
   package let lastBackup: KeychainDate?
-  /// Identifiers of the apps that were installed.
+  /// The identifiers of the installed apps.
   package let installed: [String]
-  /// The groups that an app's entry names, by the identifiers of the apps.
+  /// The groups of each app, by app identifier.
   package let groups: [String: [String]]
-  /// The property lists of the store, by the identifiers of their apps.
+  /// The App Store property lists of the apps, with their identifiers.
   private let metadata: [(identifier: String, bytes: [UInt8])]
-  /// Of the whole file.
+  /// The size of the file in bytes.
   private let byteCount: Int
 
   /// Reads an `Info.plist`, XML or binary.
   ///
-  /// - Throws: `.damaged` for what is no property list, or cut short; `.overLimit` for one that stands for more than a
-  ///   named limit accepts.
+  /// - Throws: `.damaged` if it is not a property list or is truncated, `.overLimit` if it exceeds a limit.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let root = try rootDictionary(of: bytes, in: StoredPart.info.path)
     device = BackupDevice(
@@ -84,8 +83,8 @@ package struct ComputerProperties: Sendable {
     (XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes, limits: .small)).dictionaryValue
   }
 
-  /// The groups that the entries of `Applications` name, by identifier, in any of the forms that computers write: the
-  /// containers of the groups, or the entitlement.
+  /// Returns the groups in the entries of `Applications`, by app identifier, in either form that computers write: group
+  /// containers or the entitlement.
   package static func groups(in applications: PropertyDictionary?) -> [String: [String]] {
     var groups: [String: [String]] = [:]
     for entry in applications?.entries ?? [] {

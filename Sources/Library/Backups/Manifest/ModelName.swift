@@ -1,14 +1,14 @@
-/// What Apple calls a device by its product type (`ProductType`), as far as this table goes.
+/// Apple's names of known product types (`ProductType`).
 ///
-/// Source: Apple, "Identify your iPhone model" and the like for iPad and iPod touch; product types as devices give them.
+/// Sources: Apple, "Identify your iPhone model", and similar pages for iPad and iPod touch; product types of devices.
 package enum ModelName {
-  /// Returns the name in Apple's words: "iPhone 14 Pro" for `iPhone15,2`; `nil` for a type that the table does not have.
+  /// Returns Apple's name of a product type, such as "iPhone 14 Pro" for `iPhone15,2`, or `nil` if it is unknown.
   package static func of(_ productType: String) -> String? { names[productType] }
 
   private static let names = Dictionary(
     models.flatMap { model in model.types.map { ($0, model.name) } }, uniquingKeysWith: { first, _ in first })
 
-  /// Each type once.
+  /// The product types by model, each once.
   static let models: [(name: String, types: [String])] = [
     ("iPhone", ["iPhone1,1"]),
     ("iPhone 3G", ["iPhone1,2"]),

@@ -1,27 +1,27 @@
 import Basics
 import KeychainFormats
 
-/// The files that a backup lists, summed up by domain and by the first directories of their paths.
+/// The total sizes of a backup's files by domain and directory.
 ///
-/// Domains of apps stand under what they begin with: `AppDomain-org.example.app` under `AppDomain`. Every name comes
-/// from the backup and is hostile.
+/// Domains of apps are grouped by their prefix: `AppDomain-org.example.app` is in `AppDomain`. All names come from the
+/// backup and are untrusted.
 public struct DomainTree: Sendable, Equatable {
-  /// A domain, a group of them or a directory, with everything below it.
+  /// A domain, a group of domains, or a directory, with its content.
   public struct Node: Sendable, Equatable {
-    /// One part of a domain's name or of a path; hostile. Empty for the root.
+    /// A component of a domain or a path, empty for the root. Untrusted.
     public let name: String
-    /// Listed files; directories and links are not counted.
+    /// The number of files, without directories and links.
     package var fileCount = 0
-    /// As stored: an encrypted file has up to sixteen bytes of padding.
+    /// The stored size in bytes. An encrypted file has up to 16 bytes of padding.
     package var storedByteCount: Int64 = 0
-    /// Files of which nothing is stored though they are not empty.
+    /// The number of files without a payload that are not empty.
     package var missingCount = 0
-    /// The largest first.
+    /// The children, the largest first.
     package var children: [Node] = []
 
     init(_ name: String) { self.name = name }
 
-    /// What several nodes come to together, without a name.
+    /// Creates the sum of several nodes, without a name.
     package init(sumOf nodes: some Sequence<Node>) {
       name = ""
       for node in nodes {
@@ -31,41 +31,41 @@ public struct DomainTree: Sendable, Equatable {
       }
     }
 
-    /// Sizes of a container's entries are claims: their sum must not trap.
+    /// Adds a size. Sizes in containers are untrusted, so the sum must not trap.
     mutating func add(_ byteCount: Int64) {
       let (sum, overflow) = storedByteCount.addingReportingOverflow(byteCount)
       storedByteCount = overflow ? .max : sum
     }
   }
 
-  /// Everything together, without a name.
+  /// The root, which has no name.
   package let root: Node
 
-  /// The most directories of a path that are told apart; a hostile path may have millions.
+  /// The maximum depth of directories. An untrusted path may have millions.
   package static let maximumDepth = 64
 
   private init(root: Node) { self.root = root }
 
-  /// Sums up files as they come, in whatever order.
+  /// A builder that adds files in any order.
   package final class Builder {
     private static let slash = UInt8(ascii: "/")
     private let stored: StoredPayloads
     private let depth: Int
     private let root = Branch("")
-    /// The branches that the last file was counted in: most files stand beside the one before them.
+    /// The branches of the last file, because adjacent files are usually in the same directory.
     private var last: (domain: String, directory: String, branches: [Branch])?
 
-    /// Creates a builder that has counted nothing.
+    /// Creates an empty builder.
     ///
     /// - Parameters:
-    ///   - stored: The payloads that are stored, which give the sizes.
-    ///   - depth: How many directories of a path are told apart below its domain, at most `maximumDepth`.
+    ///   - stored: The stored payloads with their sizes.
+    ///   - depth: The depth of directories below a domain, at most `maximumDepth`.
     package init(stored: StoredPayloads, depth: Int = 1) {
       self.stored = stored
       self.depth = min(depth, maximumDepth)
     }
 
-    /// Counts a file; directories, links and what has no domain are passed over.
+    /// Adds a file. Directories, links, and entries without a domain are ignored.
     package func add(_ file: ListedFile) {
       guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
       let byteCount = stored.byteCount(of: file.fileIdentifier)
@@ -73,9 +73,9 @@ public struct DomainTree: Sendable, Equatable {
       for branch in branches(domain: domain, path: path) { branch.add(byteCount ?? 0, isMissing: isMissing) }
     }
 
-    /// From the root down to the directory, as deep as directories are told apart.
+    /// Returns the branches from the root to the directory, up to the maximum depth.
     private func branches(domain: String, path: String) -> [Branch] {
-      // Up to and with the last slash: what a path that ends in one has in front of its file is not that.
+      // Includes the last slash, because a path that ends with one has no file name.
       let end = path.utf8.lastIndex(of: Self.slash).map { path.utf8.index(after: $0) } ?? path.startIndex
       let directory = path[..<end]
       let namesFile = end < path.endIndex
@@ -90,19 +90,19 @@ public struct DomainTree: Sendable, Equatable {
       return branches
     }
 
-    /// What was counted by now.
+    /// The current tree.
     package var tree: DomainTree { DomainTree(root: root.node) }
 
-    /// "AppDomain", "org.example.app", "Documents"
+    /// Returns the components, such as "AppDomain", "org.example.app", and "Documents".
     private func places(domain: String, path: String) -> [Substring] {
       let group = domain.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
-      // The last part is the file itself.
+      // The last component is the file name.
       let directories = path.utf8.split(separator: Self.slash, maxSplits: depth + 1).dropLast().prefix(depth)
       return (group + directories).map(Substring.init)
     }
   }
 
-  /// Nodes while they grow.
+  /// A node under construction.
   private final class Branch {
     private var sum: Node
     private var branches: [Substring: Branch] = [:]
@@ -132,8 +132,8 @@ public struct DomainTree: Sendable, Equatable {
   }
 }
 
-/// The files that a backup lists, by domain and directory, without their names in memory: a few bytes a file, where a
-/// list of a million has hundreds of megabytes, and the path of each directory once.
+/// The files of a backup by domain and directory, without names: a few bytes for each file, while a list of a million
+/// files has hundreds of megabytes, and each directory's path once.
 package struct FilesByDirectory: Sendable {
   private struct Directory: Hashable {
     let domain: String
@@ -142,42 +142,42 @@ package struct FilesByDirectory: Sendable {
 
   private var places: [Directory: [FilePlace]] = [:]
 
-  /// Creates an index of no file.
+  /// Creates an empty index.
   package init() {}
 
-  /// Enters a file at its place in the list. Directories, links and what has no domain are passed over.
+  /// Adds a file with its position in the list. Directories, links, and entries without a domain are ignored.
   package mutating func add(_ file: ListedFile, at place: FilePlace) {
     guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
     let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     places[Directory(domain: domain, path: directory), default: []].append(place)
   }
 
-  /// Where the files stand in the list: domains and directories in the order of their names, the files of a directory
-  /// in the list's.
+  /// The positions of the files, with domains and directories sorted by name, and the files of a directory in the
+  /// list's order.
   package var inOrder: [FilePlace] {
     places.sorted { ($0.key.domain, $0.key.path) < ($1.key.domain, $1.key.path) }.flatMap { $0.value }
   }
 }
 
-/// The files that a backup lists, counted by their domains: of an app, of a group of apps, of a part of iOS.
+/// The number of a backup's files by domain.
 package struct FilesByDomain: Sendable {
-  /// A domain with what is listed in it.
+  /// A domain and its files.
   package struct Domain: Sendable, Equatable {
-    /// As the list has it: `AppDomain-org.example.app`; hostile.
+    /// The name in the list, such as `AppDomain-org.example.app`. Untrusted.
     package let name: String
-    /// Listed files; directories and links are not counted.
+    /// The number of files, without directories and links.
     package var fileCount = 0
-    /// As stored: an encrypted file has up to sixteen bytes of padding.
+    /// The stored size in bytes. An encrypted file has up to 16 bytes of padding.
     package var storedByteCount: Int64 = 0
-    /// Files of which nothing is stored though they are not empty.
+    /// The number of files without a payload that are not empty.
     package var missingCount = 0
 
-    /// The identifier of an app, of a group or of a plugin: what stands after the first hyphen.
+    /// The identifier of an app, a group, or a plugin: the part after the first hyphen.
     package var identifier: Substring? {
       name.firstIndex(of: "-").map { name[name.index(after: $0)...] }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Sizes of a container's entries are claims: their sum must not trap.
+    /// Adds a size. Sizes in containers are untrusted, so the sum must not trap.
     fileprivate mutating func add(_ byteCount: Int64) {
       let (sum, overflow) = storedByteCount.addingReportingOverflow(byteCount)
       storedByteCount = overflow ? .max : sum
@@ -186,14 +186,14 @@ package struct FilesByDomain: Sendable {
 
   private var domains: [String: Domain] = [:]
 
-  /// Creates a count of no file.
+  /// Creates an empty count.
   package init() {}
 
-  /// Counts a file; directories, links and what has no domain are passed over.
+  /// Counts a file. Directories, links, and entries without a domain are ignored.
   ///
   /// - Parameters:
   ///   - file: A row of the list.
-  ///   - stored: The payloads that are stored, which give the sizes.
+  ///   - stored: The stored payloads with their sizes.
   package mutating func add(_ file: ListedFile, stored: StoredPayloads) {
     guard file.kind == .file, let name = file.domain else { return }
     let byteCount = stored.byteCount(of: file.fileIdentifier)
@@ -203,7 +203,7 @@ package struct FilesByDomain: Sendable {
     if isMissing { domains[name]?.missingCount += 1 }
   }
 
-  /// The largest first, those of one size by the number of their files and then by their names.
+  /// The domains, the largest first, then by the number of files, then by name.
   package var largestFirst: [Domain] {
     domains.values.sorted {
       ($0.storedByteCount, $0.fileCount, $1.name) > ($1.storedByteCount, $1.fileCount, $0.name)

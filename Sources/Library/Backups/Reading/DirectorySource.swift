@@ -2,15 +2,14 @@ package import Basics
 import KeychainFormats
 import SystemPackage
 
-/// Reads a backup's directory, every file relative to its open handle: a path that is swapped meanwhile changes
-/// nothing.
+/// Reads a backup's directory relative to its open handle, so that replacing the path has no effect.
 package struct DirectorySource {
   package let system: FileSystem
   package let limits: ArchiveLimits
 
   package let storage: ManifestStorage
 
-  /// Reads the files that this module knows; payloads stay where they are.
+  /// Reads the metadata files. Payloads are not read.
   package func read(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> StoredParts {
     var parts = try readPropertyLists(directory)
     let hasManifest = parts.contains(.manifest)
@@ -23,7 +22,7 @@ package struct DirectorySource {
       throw withoutManifest(directory, parts) ?? notABackup(directory)
     }
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
-    // Of one without a list it is known where its keychain would lie.
+    // Without a list, the path of the keychain file is still known.
     let layout = parts.layout ?? .manifestDB
     parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, in: directory)
     if !parts.contains(layout.keychainPart),
@@ -35,14 +34,14 @@ package struct DirectorySource {
     do throws(KeyhaulError) {
       parts[.seal] = try read(.seal, in: directory)
     } catch {
-      // What the system did not give is no fault of the seal.
+      // A system error is not a problem of the seal.
       guard error.category != .failed else { throw error }
       parts.sealFault = error
     }
     return parts
   }
 
-  /// Reads what says about the backup as a whole, and no list of files.
+  /// Reads the property lists, but no list of files.
   package func readPropertyLists(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> StoredParts {
     var parts = StoredParts()
     parts[.manifest] = try read(.manifest, in: directory)
@@ -61,7 +60,7 @@ package struct DirectorySource {
     guard let file = try open(part.path, in: directory) else { return nil }
     var bytes: [UInt8] = []
     try readWhole(file, limit: part.limit(limits)) { portion in
-      // The size that the system states is no memory before it was held against the limit.
+      // The size is untrusted until it was compared with the limit.
       if bytes.isEmpty { bytes.reserveCapacity(Int(clamping: file.byteCount)) }
       bytes.append(contentsOf: portion)
     }
@@ -79,7 +78,7 @@ package struct DirectorySource {
     return try collector.finish()
   }
 
-  /// Reads a log or a journal of SQLite's. What is none, and what is too long, is entered and not read; an empty one is none.
+  /// Reads an SQLite log or journal. Invalid and large files are recorded but not read, and empty ones are ignored.
   private func readJournal(
     _ part: StoredPart, in directory: borrowing OwnedFileDescriptor, to parts: inout StoredParts
   ) throws(KeyhaulError) {
@@ -100,9 +99,9 @@ package struct DirectorySource {
     parts[large: part] = try readLarge(part, in: directory)
   }
 
-  /// Lends a payload's stored bytes in portions.
+  /// Passes the stored bytes of a payload to a closure in portions.
   ///
-  /// - Returns: `false` where there is none.
+  /// - Returns: `false` if the payload does not exist.
   package func readPayload(
     _ path: String, in directory: borrowing OwnedFileDescriptor,
     portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
@@ -129,7 +128,7 @@ package struct DirectorySource {
     let byteCount: Int64
   }
 
-  /// Opens a regular file of the backup, one or two names deep; `nil` if nothing is there.
+  /// Opens a regular file of the backup with a path of one or two components, or returns `nil` if it does not exist.
   private func open(_ path: String, in directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> OpenFile? {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try open(path, named: path, in: directory) }
@@ -151,7 +150,7 @@ package struct DirectorySource {
     return OpenFile(path: path, descriptor: file, byteCount: status.byteCount)
   }
 
-  /// What `body` opens, or `nil` if nothing is there.
+  /// Returns the opened file, or `nil` if it does not exist.
   private func present(
     _ path: String, _ body: () throws(Errno) -> OwnedFileDescriptor
   ) throws(KeyhaulError) -> OwnedFileDescriptor? {
@@ -173,7 +172,7 @@ package struct DirectorySource {
     }
   }
 
-  /// ELOOP and ENOTDIR are how a refused link shows itself; a socket gives ENXIO.
+  /// Returns the error for a file that is not regular. ELOOP and ENOTDIR mean a refused link, and ENXIO a socket.
   private func irregular(_ path: String, _ failure: Errno) -> KeyhaulError {
     switch failure {
     case .tooManySymbolicLinkLevels, .notDirectory:
@@ -192,7 +191,7 @@ package struct DirectorySource {
         .overLimit,
         "\(path) has \(HumanReadable.grouped(file.byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))")
     }
-    // Most files are small, and a large buffer for each costs the system more than reading them.
+    // Most files are small, and allocating a large buffer for each would take longer than reading them.
     let portionCount = max(4_096, min(Int(clamping: file.byteCount), DescriptorFeed.chunkByteCount))
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: portionCount, alignment: 16)
     defer { buffer.deallocate() }
@@ -210,14 +209,14 @@ package struct DirectorySource {
   }
 }
 
-/// What in a directory that is not a backup may be meant instead.
+/// MARK: Hints for directories that are not backups
 extension DirectorySource {
-  /// Names that are looked at, in a directory and in each directory of it.
+  /// The maximum number of names that are examined in a directory and each of its directories.
   private static let maximumNameCount = 200
-  /// Names that are given.
+  /// The maximum number of names in a hint.
   private static let maximumCandidateCount = 3
 
-  /// Why a directory without a manifest is not a backup.
+  /// Returns the error for a directory without a manifest.
   func notABackup(_ directory: borrowing OwnedFileDescriptor) -> KeyhaulError {
     let fact = "it has no \(StoredPart.manifest.path)"
     let (backups, parents, lostLinks) = candidates(in: directory)
@@ -238,8 +237,8 @@ extension DirectorySource {
 
   private typealias LostLink = (name: String, target: String)
 
-  /// By name: what is a backup's directory or begins like a packed one, and directories of backups, such as `Backup` in
-  /// `MobileSync`; also links to such directories, and links that lead nowhere. What cannot be read is not a candidate.
+  /// Returns the names of backups and container files in a directory, of directories with backups (such as `Backup` in
+  /// `MobileSync`), of links to them, and of dangling links. Unreadable entries are skipped.
   private func candidates(
     in directory: borrowing OwnedFileDescriptor
   ) -> (backups: [String], parents: [String], lostLinks: [LostLink]) {
@@ -262,7 +261,7 @@ extension DirectorySource {
     return (backups, parents, lostLinks)
   }
 
-  /// Where a link leads that leads to nothing; `nil` for everything else.
+  /// Returns the target of a dangling link, otherwise `nil`.
   private func lostTarget(of name: String, in directory: borrowing OwnedFileDescriptor) -> String? {
     guard let target = try? system.linkTarget(of: name, in: directory) else { return nil }
     do throws(Errno) {
@@ -321,12 +320,12 @@ extension DirectorySource {
   }
 }
 
-/// The payloads in a backup's directory, by their names.
+/// MARK: Payloads
 extension DirectorySource {
-  /// Lists the payloads: in the 256 directories that may hold some, or of an old backup in the directory itself. One that
-  /// has another name than a device gives it is found in both, in small letters and capitals.
+  /// Lists the payloads, which are in up to 256 directories, or in the backup's directory for old backups. Payloads
+  /// with unusual names are found in either, in lower and upper case.
   ///
-  /// - Parameter identifier: Of the only payload that is looked for; `nil` to list all.
+  /// - Parameter identifier: The only payload to find, or `nil` to list all.
   package func payloads(
     of directory: borrowing OwnedFileDescriptor, layout: BackupLayout, only identifier: String? = nil
   ) throws(KeyhaulError) -> StoredPayloads {
@@ -352,7 +351,8 @@ extension DirectorySource {
     return payloads
   }
 
-  /// Where a payload lies whose own name leads to nothing; `nil` if it is not there, and if the names cannot be listed.
+  /// Returns the path of a payload that is missing under its usual name, or `nil` if it is not found or the names
+  /// cannot be listed.
   func otherPath(of identifier: String, in directory: borrowing OwnedFileDescriptor, _ layout: BackupLayout) -> String?
   {
     (try? payloads(of: directory, layout: layout, only: identifier))?.otherPath(of: identifier)
@@ -361,11 +361,13 @@ extension DirectorySource {
   private struct Search {
     let layout: BackupLayout
     let identifier: String?
-    /// A device that was updated may have left its old list behind, and the payloads of it under their own names.
+    /// Whether the directory also has an old list, with its own payloads, which an updated device may leave.
     let hasBothLists: Bool
   }
 
-  /// - Parameter inner: The name of the directory in that of the backup, empty for the latter.
+  /// Adds the payloads of a directory.
+  ///
+  /// - Parameter inner: The name of the directory in the backup, or empty for the backup's directory.
   private func add(
     _ names: [FileSystem.Name], of directory: borrowing OwnedFileDescriptor, inner: String, _ search: Search,
     to payloads: inout StoredPayloads
@@ -390,28 +392,28 @@ extension DirectorySource {
           payloads.addIrregular(name)
         }
       } else if status.kind == .file {
-        // What is no regular file is none of the backup's under a name that no device gives.
+        // Only regular files with unusual names are candidates.
         payloads.addCandidate(inner.isEmpty ? name : "\(inner)/\(name)", for: identifier, byteCount: status.byteCount)
       }
     }
   }
 }
 
-/// What is left of a backup that ended before its manifest was written, or lost it.
+/// MARK: Backups without a manifest
 extension DirectorySource {
-  /// Where a device keeps what it writes until the backup is finished.
+  /// The name of the directory that a device uses until the backup is finished.
   ///
   /// Source: libimobiledevice, `idevicebackup2.c`.
   private static let snapshotName = "Snapshot"
 
-  /// Why a directory without a manifest is a part of a backup; `nil` if nothing shows that it is one.
+  /// Returns the error for a partial backup without a manifest, or `nil` if the directory does not seem to be one.
   ///
-  /// - Parameter propertyLists: What of its property lists was read.
+  /// - Parameter propertyLists: The property lists that could be read.
   func withoutManifest(_ directory: borrowing OwnedFileDescriptor, _ propertyLists: StoredParts) -> KeyhaulError? {
     let (hasInfo, hasStatus) = (propertyLists.contains(.info), propertyLists.contains(.status))
     let payloadCount = payloadCount(in: directory)
     var facts = ["it has no \(StoredPart.manifest.path), which is needed to get its keys"]
-    // An app has an Info.plist too.
+    // Apps also contain an Info.plist.
     let snapshot = try? system.openDirectory(Self.snapshotName.systemName, in: directory)
     var hasSnapshot = false
     if let snapshot {
@@ -428,7 +430,7 @@ extension DirectorySource {
     return KeyhaulError(isFinished ? .damaged : .manifestMissing, facts.joined(separator: "; "))
   }
 
-  /// Whether `Manifest.db` starts like a database that is not encrypted.
+  /// Returns whether `Manifest.db` begins like an unencrypted database.
   func hasDatabase(_ directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
       let file = try system.openForReading(StoredPart.database.path, in: directory)
@@ -443,7 +445,7 @@ extension DirectorySource {
     }
   }
 
-  /// - Returns: 0 if they cannot be counted.
+  /// Returns the number of payloads, or 0 if they cannot be counted.
   private func payloadCount(in directory: borrowing OwnedFileDescriptor) -> Int {
     var identifiers: Set<String> = []
     for layout in BackupLayout.allCases {
@@ -462,7 +464,9 @@ extension DirectorySource {
     return "\(name) says \(words.isEmpty ? "nothing about its device" : words.joined(separator: ", "))"
   }
 
-  /// - Parameter status: `nil` if there is none, and a `nil` in it if it cannot be read.
+  /// Describes the status.
+  ///
+  /// - Parameter status: The status, an inner `nil` if it is unreadable, or an outer `nil` if it is missing.
   private static func words(of status: BackupStatus??) -> String {
     let name = StoredPart.status.path
     switch status {

@@ -2,23 +2,24 @@ package import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Where a backup's payloads are read from, after it was opened.
+/// The source of an open backup's payloads.
 package enum PayloadSource: Sendable {
   case directory(DirectoryHandle, DirectorySource)
   case container(ContainerHandle)
-  /// Gone once it was read; what it held is known.
+  /// A stream that was consumed. The payloads are known, but cannot be read.
   case stream(StoredPayloads)
 }
 
-/// An open directory that several copies of a value share.
+/// An open directory that is shared by reference.
 package final class DirectoryHandle: Sendable {
   package let descriptor: OwnedFileDescriptor
-  /// The other names of payloads, listed when the first payload is missed.
+  /// The paths of payloads with unusual names, listed when the first payload is missing.
   private let otherPaths = Locked<[StoredPayloads.Name: String]?>(nil)
 
   package init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 
-  /// Where a payload lies whose own name leads to nothing; `nil` if it is not there, and if the names cannot be listed.
+  /// Returns the path of a payload that is missing under its usual name, or `nil` if it is not found or the names
+  /// cannot be listed.
   func otherPath(of identifier: String, _ layout: BackupLayout, by source: DirectorySource) -> String? {
     otherPaths.withLock { known in
       let paths = known ?? (try? source.payloads(of: descriptor, layout: layout))?.otherPaths ?? [:]
@@ -28,12 +29,12 @@ package final class DirectoryHandle: Sendable {
   }
 }
 
-/// A backup in one file, kept open. Its readers take turns, because they share the place in the file.
+/// An open container file. Its readers take turns, because they share the file position.
 package final class ContainerHandle: Sendable {
   package let format: ContainerFormat
   package let payloads: StoredPayloads
   private let source: ContainerSource
-  /// The directory around the backup's files, empty for none.
+  /// The backup's directory in the container, empty if there is none.
   package let directory: EntryName
   package var storage: ManifestStorage { source.storage }
   private let descriptor: Locked<OwnedFileDescriptor>
@@ -49,7 +50,7 @@ package final class ContainerHandle: Sendable {
     self.descriptor = Locked(descriptor)
   }
 
-  /// Goes through its files from the first one. No other walk may be begun in the closure.
+  /// Iterates over the files from the first one. The closure must not start another iteration.
   package func walk<Value>(
     _ body: (ContainerWalk) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -60,9 +61,9 @@ package final class ContainerHandle: Sendable {
     }
   }
 
-  /// Goes through all of its files. Where one of them breaks off, the ones after it are looked for from the start.
+  /// Passes all files to a closure. If one is cut off, the following ones are searched from the start.
   ///
-  /// - Throws: `.damaged` where that happens too often, and what `body` throws.
+  /// - Throws: `.damaged` if this happens too often, or the errors of `body`.
   package func forEachFile(
     _ body: (ContainerWalk.File, ContainerWalk) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -85,19 +86,19 @@ package final class ContainerHandle: Sendable {
   }
 }
 
-/// A payload where it is stored, to be read once.
+/// A stored payload, which can be read once.
 package struct StoredPayload {
-  /// The name that it is stored under: forty hexadecimal digits.
+  /// The stored name: 40 hexadecimal digits.
   package let fileIdentifier: String
   private let place: Place
-  /// Measures it as it is read.
+  /// The watcher that receives the bytes that are read.
   private var watcher: (any PayloadWatcher)?
 
   enum Place {
     case file(_ path: String, BackupLayout, DirectoryHandle, DirectorySource)
-    /// An entry that a reader has come to.
+    /// The current entry of a container.
     case passing(ContainerWalk.File, ContainerWalk)
-    /// An entry that has to be looked for.
+    /// An entry of a container that must be searched.
     case sought(_ path: String, ContainerHandle)
   }
 
@@ -106,7 +107,7 @@ package struct StoredPayload {
     self.place = place
   }
 
-  /// The same payload, whose bytes a meter sees while it is read; itself where there is none.
+  /// Returns the payload with a meter for its bytes, or the payload itself if there is no meter.
   package func watched(by meter: SealMeter?) -> StoredPayload {
     guard let meter else { return self }
     var watched = self
@@ -114,7 +115,9 @@ package struct StoredPayload {
     return watched
   }
 
-  /// - Returns: `false` where nothing is stored.
+  /// Passes the stored bytes to a closure in portions.
+  ///
+  /// - Returns: `false` if nothing is stored.
   package func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Bool {
@@ -152,15 +155,15 @@ package struct StoredPayload {
   }
 }
 
-/// Is told of a payload's stored bytes while somebody reads them.
+/// A type that receives a payload's stored bytes while they are read.
 protocol PayloadWatcher: AnyObject {
   func begin()
   func see(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError)
-  /// The payload was read to its end.
+  /// Called when the payload was read completely.
   func end()
 }
 
-/// Measures one payload's stored bytes while somebody reads them: its size and its SHA-256, as a seal lists them.
+/// A meter for a payload's stored size and SHA-256 digest, as in a seal.
 package final class SealMeter: PayloadWatcher {
   private let digest: DigestStream
   private var byteCount: Int64 = 0
@@ -182,12 +185,12 @@ package final class SealMeter: PayloadWatcher {
 
   func end() { state = .whole }
 
-  /// The entry that a seal would have of the payload that was watched, which is read here where nobody did.
+  /// Returns the seal entry of the payload, which is read now if it was not read before.
   ///
   /// - Parameters:
-  ///   - payload: As it is stored.
-  ///   - path: Its path in the backup.
-  /// - Returns: An entry whose size is -1 where the payload broke off: no seal has that.
+  ///   - payload: The stored payload.
+  ///   - path: The path in the backup.
+  /// - Returns: The entry. Its size is -1 if the payload was cut off, which matches no seal.
   package func entry(of payload: StoredPayload, at path: String) throws(KeyhaulError) -> SealList.Entry {
     if state == .unread { _ = try? payload.watched(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
     return SealList.Entry(

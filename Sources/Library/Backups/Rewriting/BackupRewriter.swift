@@ -1,14 +1,14 @@
 package import Basics
 
-/// Writes a backup again from where it stands: in another form, with another keybag, encrypted or in clear.
+/// Rewrites a backup: in another format, with another keybag, encrypted, or decrypted.
 ///
-/// Whatever is written is held against the backup that was opened, and takes its place only when it is whole.
+/// The result is compared with the original, and replaces it only when it is complete.
 package struct BackupRewriter: Sendable {
   let system: FileSystem
   let limits: ArchiveLimits
   private let locks: Bool
 
-  /// Creates a rewriter of the real file system with the standard limits.
+  /// Creates a rewriter for the real file system with the standard limits.
   ///
   /// - Parameter locks: Whether each change locks the backup for writing, and then checks that it is still the backup
   ///   that was opened, whose own lock ends with it. Pass `false` if the caller locked the backup before it was opened.
@@ -20,10 +20,10 @@ package struct BackupRewriter: Sendable {
     self.locks = locks
   }
 
-  /// Runs a change of a backup while no other process reads or changes it.
+  /// Changes a backup while no other process reads or changes it.
   ///
-  /// - Throws: `.busy` if another process uses the backup; `.changed` if the backup is no longer the one that was
-  ///   opened; any error of the change.
+  /// - Throws: `.busy` if another process uses the backup, `.changed` if it is no longer the one that was opened, or
+  ///   the errors of the change.
   func changing<Value>(
     _ archive: BackupArchive, at path: String, _ change: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -38,31 +38,31 @@ package struct BackupRewriter: Sendable {
     return try change()
   }
 
-  /// Goes through a backup's files where they stand.
+  /// Returns a walk through a backup's files.
   func walk(through archive: BackupArchive, at path: String) -> BackupWalk {
     BackupWalk(archive: archive, path: path, limits: limits, system: system)
   }
 
-  /// What stands at a path now, opened as the archive was, which it is held against.
+  /// Opens the current backup at a path as the archive was opened, for comparison.
   func reopen(_ path: String, like archive: BackupArchive) throws(KeyhaulError) -> BackupArchive {
     try BackupArchive.open(.path(path), limits: limits, storage: archive.storage, system: system)
   }
 
-  /// Whether the seal fits two manifests, because a change of the password was ended before its last step. The next one
-  /// does that step.
+  /// Returns whether the seal matches two manifests, because a change of the password was interrupted before its last
+  /// step. The next change completes it.
   package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
     archive.seal?.list.map { $0.entries(at: StoredPart.manifest.path).count > 1 } ?? false
   }
 
-  /// Removes what runs that were killed left of a backup's next form: for a call that finds nothing to change, as every
-  /// other one does it before it writes.
+  /// Removes temporary files of interrupted runs, for operations that change nothing. Other operations do this before
+  /// they write.
   ///
-  /// - Parameter path: Where the archive was opened: a directory, or one file. No link.
+  /// - Parameter path: The path of the backup: a directory or a container file, not a link.
   package func removeLeftovers(of archive: BackupArchive, at path: String) {
     removeLeftovers(at: path, isDirectory: archive.hasPayloadsApart)
   }
 
-  /// The same of what was found to be a copy of another one.
+  /// Removes temporary files next to an unchanged copy.
   package func removeLeftovers(at path: String, isDirectory: Bool) {
     guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
     BackupPlacement(system: system).sweepDirectories(of: place, in: parent)
@@ -110,22 +110,22 @@ package struct BackupRewriter: Sendable {
     }
   }
 
-  /// Told how many bytes of how many are copied; ends the work where it answers `false`.
+  /// Receives the number of copied and of all bytes. Returns `false` to stop.
   package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 }
 
-/// What was written, and where.
+/// The result of rewriting a backup.
 public struct RewrittenBackup: Sendable, Equatable {
-  /// Where the copy now stands; `nil` for a stream.
+  /// The path of the copy, or `nil` if it is a stream.
   public let path: String?
-  /// Of the file or stream, or of all files in the directory.
+  /// The size of the file or stream, or the total size of the files in the directory.
   public let byteCount: Int64
-  /// How many files were written, the property lists among them.
+  /// The number of written files, including property lists.
   public let fileCount: Int
-  /// Whether the disk confirmed that it keeps the copy's name too; never so for a stream.
+  /// Whether the directory entry was synced, so that the copy survives a power failure. `false` for a stream.
   public let isDurable: Bool
-  /// A replaced backup that could not be removed, by its path.
+  /// The path of a replaced backup that could not be removed.
   public let leftover: String?
-  /// Files beside the backup's own, which are no part of it and were not copied.
+  /// Files in the directory that are not part of the backup and were not copied.
   public let foreignFiles: [String]
 }

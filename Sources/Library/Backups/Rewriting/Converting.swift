@@ -4,19 +4,19 @@ import KeychainFormats
 import SystemPackage
 
 extension BackupRewriter {
-  /// Copies a backup between a directory and one file, whole or not at all, in a constant amount of memory. Every
-  /// stored byte stays what it is, so that also a backup whose password nobody knows can be converted.
+  /// Copies a backup between a directory and a container file, completely or not at all, with constant memory. All
+  /// stored bytes stay unchanged, so that no password is required.
   ///
-  /// Entries get the backup's date, or the nearest that their form can hold. A date that is not a number of 64 bits is
-  /// left out: they then say 1970, as those of a backup without a date do.
+  /// The entries get the backup's date, or the closest that the format supports. If the date is not a 64-bit number,
+  /// they get the date 1970, like those of a backup without a date.
+  ///
   /// - Parameters:
-  ///   - archive: What was opened at `path`, and what the copy is held against.
-  ///   - path: Where it stands: a directory, or one file.
-  ///   - destination: Where the copy goes, and in which form.
-  ///   - replace: Whether a backup, or a file, that stands at the destination may go.
-  ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
-  /// - Throws: As `BackupWriter` does; `.changed` where the backup changed in the meantime, `.interrupted` where
-  ///   `progress` said so.
+  ///   - archive: The backup that was opened at `path`, with which the copy is compared.
+  ///   - path: The path of the backup: a directory or a container file.
+  ///   - destination: The location and format of the copy.
+  ///   - replace: Whether to replace an existing backup or file.
+  ///   - progress: Receives the number of copied bytes. If it returns `false`, the work ends with `.interrupted`.
+  /// - Throws: The errors of `BackupWriter`; `.changed` if the backup has changed since; `.interrupted`.
   package func convert(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
@@ -60,7 +60,7 @@ extension BackupRewriter {
 }
 
 extension BackupArchive {
-  /// Of the files with a name of their own, as far as they are in memory.
+  /// The total size of the metadata files in memory.
   var partByteCount: Int64 {
     [StoredPart.manifest, .status, .info, .oldDatabase, .seal].reduce(Int64(parts.database?.byteCount ?? 0)) {
       $0 + Int64(parts[$1]?.count ?? 0)
@@ -70,23 +70,22 @@ extension BackupArchive {
   /// The time of every file of a copy, in seconds since 1970: that of the backup.
   var entryTime: Int64 { date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0 }
 
-  /// The name of the directory around the files.
+  /// The name for the directory of the files.
   var directoryName: String { BackupDirectory.name(for: device.identifier) }
 }
 
 extension BackupRewriter {
-  /// Finds out whether `convert` would write what stands there already: in the same form, and of each file the same bytes.
-  /// Both backups are read whole.
+  /// Checks whether an existing backup equals the result of `convert`: the same format, and the same bytes in each
+  /// file. Reads both backups completely.
   ///
   /// - Parameters:
-  ///   - archive: What was opened at `path`.
-  ///   - path: Where it stands: a directory, or one file.
-  ///   - standing: Where another one stands, which may be anything.
-  ///   - destination: Where `convert` would write, and in which form.
-  ///   - progress: Told how many bytes are read; where it answers `false` the work ends with `.interrupted`.
-  /// - Returns: The standing copy; `nil` if it differs, or cannot be read. Its times and its entries' order count for
-  ///   nothing.
-  /// - Throws: `.interrupted`; what keeps the archive itself from being read.
+  ///   - archive: The backup that was opened at `path`.
+  ///   - path: The path of the backup: a directory or a container file.
+  ///   - standing: The path of the existing file or directory.
+  ///   - destination: The location and format for `convert`.
+  ///   - progress: Receives the number of read bytes. If it returns `false`, the work ends with `.interrupted`.
+  /// - Returns: The existing copy, or `nil` if it differs or is unreadable. Times and the order of entries are ignored.
+  /// - Throws: `.interrupted`, or the errors of reading the archive.
   package func standingCopy(
     of archive: BackupArchive, at path: String, in standing: String, as destination: ArchiveDestination,
     progress: @escaping Progress = { _, _ in true }
@@ -118,9 +117,9 @@ extension BackupRewriter {
   }
 
   private struct MeasuredFiles {
-    /// The SHA-256 of each file of the backup, by its path in it.
+    /// The SHA-256 digests of the backup's files, by path.
     var files: [String: [UInt8]] = [:]
-    /// What is not part of it, what stands in it twice, and what no reader of backups takes.
+    /// Files that are not part of the backup, are duplicated, or exceed the limits.
     var foreign: [String] = []
   }
 

@@ -3,20 +3,20 @@ package import KeychainCrypto
 import KeychainFormats
 
 extension BackupRewriter {
-  /// Writes a copy of a backup with a password in which the list of files and all files are not encrypted, laid out as before.
-  /// The keybag stays, and the items in the keychain's file stay sealed with its keys: who has the password opens them.
+  /// Writes a copy of an encrypted backup with an unencrypted list and unencrypted files, in the same layout. The
+  /// keybag stays, and the items in the keychain file still require the password.
   ///
-  /// A file that cannot be read is left out and told. A digest in the list becomes that of the plain bytes where it was
-  /// right, and stays as it is where it was not.
+  /// Unreadable files are omitted and reported. Correct digests in the list are replaced by those of the plaintext.
+  ///
   /// - Parameters:
-  ///   - archive: What was opened at `path`.
-  ///   - path: Where it stands: a directory, or one file.
-  ///   - destination: Where the copy goes, and in which form.
-  ///   - keys: The class keys, unlocked.
-  ///   - replace: Whether a backup, or a file, that stands at the destination may go.
-  ///   - progress: Told how many bytes are done; where it answers `false` the work ends with `.interrupted`.
-  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0; as `BackupWriter` does;
-  ///   `.interrupted` where `progress` said so.
+  ///   - archive: The backup that was opened at `path`.
+  ///   - path: The path of the backup: a directory or a container file.
+  ///   - destination: The location and format of the copy.
+  ///   - keys: The unlocked class keys.
+  ///   - replace: Whether to replace an existing backup or file.
+  ///   - progress: Receives the number of completed bytes. If it returns `false`, the work ends with `.interrupted`.
+  /// - Throws: `.unsupported` for iOS 9 and earlier, `.sealedList` for iOS 10.0; the errors of `BackupWriter`;
+  ///   `.interrupted`.
   package func decrypt(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, keys: ClassKeys,
     replace: Bool = false, progress: @escaping Progress = { _, _ in true }
@@ -46,14 +46,14 @@ extension BackupRewriter {
   }
 }
 
-/// One writing of a backup with a password in clear, its files without their encryption.
+/// A decryption of a backup's files and list.
 final class DecryptionPass {
   let meter: CopyMeter
   private(set) var fileCount = 0
-  /// Bytes of the files that were written, without their paddings.
+  /// The plaintext size of the written files.
   private(set) var writtenByteCount: Int64 = 0
   private(set) var decryptedCount = 0
-  /// What is not part of the backup, and payloads that the list does not have.
+  /// Files that are not part of the backup, and payloads that are not listed.
   private(set) var foreignFiles: [String] = []
   private(set) var faults: [DecryptedBackup.Fault] = []
   private(set) var rowWithoutIdentifierCount = 0
@@ -61,13 +61,13 @@ final class DecryptionPass {
   private let archive: BackupArchive
   private let keys: ClassKeys
   private let list: ManifestWorkingCopy
-  /// What is known of each payload that can be read, before any is written: an entry says its size first.
+  /// The readable payloads, which are determined before writing, because an entry begins with its size.
   private var readable: [String: Readable] = [:]
 
   private struct Readable {
     let file: ListedFile
     let plainByteCount: Int64
-    /// The digest that the row gets; `nil` leaves the one that it has.
+    /// The new digest of the row, or `nil` to keep the current one.
     let digest: [UInt8]?
   }
 
@@ -80,7 +80,7 @@ final class DecryptionPass {
     self.meter = meter
   }
 
-  /// Reads every file once: what ends in no padding is damaged, and would be found out too late.
+  /// Reads all files, because invalid padding would be detected too late while writing.
   func prepare(_ walk: BackupWalk, _ stored: StoredPayloads) throws(KeyhaulError) {
     let list = try archive.fileList(with: keys)
     var index = FileIndex()
@@ -122,7 +122,7 @@ final class DecryptionPass {
     let digest = try explained("a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     let pass = try PayloadPass(of: file, in: archive, with: keys)
     let reading = try pass.run(payload) { (portion) throws(KeyhaulError) in
-      // What is read here is read again when it is written; only then it counts.
+      // Bytes count as progress only when they are read for writing.
       do throws(KeyhaulError) { try meter.add(0) } catch {
         throw KeyhaulError(.interrupted, "it was stopped")
       }
@@ -212,7 +212,7 @@ final class DecryptionPass {
     return try explained(file.fileIdentifier) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
   }
 
-  /// The row of a file that is in clear now.
+  /// Updates the row of a decrypted file.
   private func enter(_ known: Readable) throws(KeyhaulError) {
     let identifier = known.file.fileIdentifier
     guard let row = try list.archive(of: identifier) else { return }
@@ -222,9 +222,9 @@ final class DecryptionPass {
     try list.replaceArchive(of: identifier, by: changed)
   }
 
-  // MARK: After
+  // MARK: Check
 
-  /// Holds what was written against what was read.
+  /// Compares the copy with the original.
   func check(_ copy: BackupArchive) throws(KeyhaulError) {
     let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
     guard copy.keybag == archive.keybag, copy.manifest.isDecryptedCopy, try copy.storedFiles().count == decryptedCount
@@ -234,28 +234,28 @@ final class DecryptionPass {
   }
 }
 
-/// A decrypted copy that was written, and what is not in it.
+/// A decrypted copy of a backup, and its missing files.
 package struct DecryptedBackup: Sendable {
-  /// What was written, and where. Its foreign files are also payloads that the list does not have.
+  /// The copy. Its foreign files include payloads that are not listed.
   package let copy: RewrittenBackup
-  /// How many files were decrypted.
+  /// The number of decrypted files.
   package let decryptedCount: Int
-  /// The files that could not be read, each with the reason: they are in the list of the copy and not stored.
+  /// The unreadable files with the reasons. They are listed in the copy but not stored.
   package let faults: [Fault]
-  /// How many files have no identifier in the list, so that what is stored of them cannot be found: it is not in the copy.
+  /// The number of listed files without an identifier, whose payloads cannot be found and are not in the copy.
   package let rowWithoutIdentifierCount: Int
 
-  /// The files that are in the copy though the digest in the list is of other bytes; it stays beside them.
+  /// The files whose content does not match their digest in the list, which is kept.
   package let differing: [ListedFile]
 
-  /// Whether every file that the list names is in the copy, and none has other bytes than its digest says.
+  /// Whether all listed files are in the copy and match their digests.
   package var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 && differing.isEmpty }
 
   /// A file that is not in the copy.
   package struct Fault: Sendable, Equatable {
-    /// The name under which it is, or should be, stored.
+    /// The stored name.
     package let fileIdentifier: String
-    /// Why it could not be read.
+    /// The reason why it is unreadable.
     package let error: KeyhaulError
   }
 }

@@ -2,21 +2,21 @@ package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
-/// One writing of a backup with another keychain file: that file and the list, which has its key, its size and its digest,
-/// are other ones then, and nothing else.
+/// A copy of a backup with another keychain file. Only this file and the list, which has its key, size, and digest,
+/// change.
 final class KeychainReplacement {
   private let archive: BackupArchive
   private let keys: ClassKeys
-  /// The keychain file in clear.
+  /// The keychain file in plaintext.
   private let plain: [UInt8]
-  /// The two files as the backup stores them, by their paths.
+  /// The two files as they are stored, by path.
   private var parts: [String: [UInt8]] = [:]
   /// What is not part of the backup and was not copied.
   private(set) var foreignFiles: [String] = []
 
-  /// Makes both files.
+  /// Creates both files.
   ///
-  /// - Parameter keys: The backup's, unlocked; every class key that the list and the keychain file need is among them.
+  /// - Parameter keys: The backup's unlocked class keys, including those of the list and the keychain file.
   init(
     _ plain: [UInt8], in archive: BackupArchive, keys: ClassKeys, random: some RandomSource
   ) throws(KeyhaulError) {
@@ -38,7 +38,7 @@ final class KeychainReplacement {
     if archive.areFilesEncrypted {
       (stored, wrapped) = try Self.encrypted(plain, record.protectionClass, with: self.keys, random)
     }
-    // Of which bytes the digest is, differs from backup to backup.
+    // The digest is that of the stored or of the plain bytes, depending on the backup.
     var digest: [UInt8]?
     if let oldDigest = record.digest {
       let (ofStored, ofPlain) = (try oldStored.sha1(), try Self.sha1(old.bytes))
@@ -68,7 +68,7 @@ final class KeychainReplacement {
     return (stored, try explained(part) { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 
-  /// The list as it is stored: under the key that it has, which the manifest names, so that the manifest stays.
+  /// Encrypts the list with its current key, so that the manifest stays unchanged.
   private func sealed(_ list: [UInt8]) throws(KeyhaulError) -> [UInt8] {
     guard archive.isListFileEncrypted, let field = archive.manifest.manifestKey else { return list }
     let key = try archive.fileKey(field, of: "the manifest database", keys: keys)
@@ -83,7 +83,9 @@ final class KeychainReplacement {
 
   // MARK: Writing
 
-  /// - Throws: `.occupied` where the directory holds other things, which would be lost.
+  /// Checks the directory.
+  ///
+  /// - Throws: `.occupied` if the directory has other files, which would be lost.
   func prepare(_ walk: BackupWalk) throws(KeyhaulError) {
     do throws(KeyhaulError) {
       guard let other = try walk.foreignNames().first else { return }
@@ -109,9 +111,9 @@ final class KeychainReplacement {
     }
   }
 
-  // MARK: After
+  // MARK: Check
 
-  /// Holds what was written against what was read, before it takes its place.
+  /// Compares the result with the original before it replaces it.
   func check(_ copy: BackupArchive, stored: StoredPayloads) throws(KeyhaulError) {
     guard copy.parts[.manifest] == archive.parts[.manifest], copy.isEncrypted == archive.isEncrypted,
       copy.parts[.status] == archive.parts[.status],
@@ -124,9 +126,9 @@ extension BackupRewriter {
   /// Gives a backup another keychain file. Its list of files, which has that file's key, size and digest, is rewritten;
   /// every other file of the backup stays what it is, to the byte, its manifest too.
   ///
-  /// A directory is put together beside the old one, whose other files get a second name there where the file system can do
-  /// that, and are copied where it cannot; then the two change places. One file is copied. At any moment the old or the new
-  /// backup stands.
+  /// A directory is put together beside the old one, whose other files get a second name there where the file system
+  /// can do that, and are copied where it cannot; then the two change places. One file is copied. At any moment the old
+  /// or the new backup stands.
   ///
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
@@ -136,9 +138,9 @@ extension BackupRewriter {
   ///   - target: Where the changed backup is written.
   ///   - random: Gives the key of the file.
   ///   - progress: Told how many bytes are done; where it answers `false` the work ends with `.interrupted`.
-  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0, `.decryptedCopy` for
-  ///   a decrypted copy; `.noKeychain`; `.occupied` where its directory holds other things, which would be lost; else as
-  ///   `BackupWriter` does.
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0, `.decryptedCopy`
+  ///   for a decrypted copy; `.noKeychain`; `.occupied` where its directory holds other things, which would be lost;
+  ///   else as `BackupWriter` does.
   package func replaceKeychain(
     of archive: BackupArchive, at path: String, with file: [UInt8], keys: ClassKeys, to target: Target = .inPlace,
     random: some RandomSource = SystemRandomSource(), progress: @escaping Progress = { _, _ in true }
@@ -156,7 +158,7 @@ extension BackupRewriter {
       try replacement.send(walk, to: sink, target, meter)
     }
     outgoing.check = { (written) throws(KeyhaulError) in
-      // What was read before must be what stands there still: its other files are taken over unseen.
+      // The backup must be unchanged, because its other files are not read again.
       guard try reopen(path, like: archive).digest == archive.digest else {
         throw KeyhaulError(.changed, "the backup changed while it was being rewritten")
       }

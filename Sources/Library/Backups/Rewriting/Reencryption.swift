@@ -3,10 +3,10 @@ package import KeychainCrypto
 package import KeychainFormats
 
 extension BackupRewriter {
-  /// Whether the files of a backup can be encrypted or decrypted at all.
+  /// Checks that the files of a backup can be encrypted or decrypted.
   ///
-  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, whose `Manifest.mbdb` is read and never written;
-  ///   `.sealedList` for one of iOS 10.0 with a password.
+  /// - Throws: `.unsupported` for iOS 9 and earlier, because `Manifest.mbdb` cannot be written; `.sealedList` for iOS
+  ///   10.0 with a password.
   package static func checkReencryption(of archive: BackupArchive) throws(KeyhaulError) {
     try checkRekeying(of: archive)
     guard archive.layout == .manifestDB else {
@@ -59,11 +59,11 @@ extension BackupRewriter {
   }
 }
 
-/// One writing of a backup with every file encrypted, or with every file decrypted.
+/// A copy of a backup in which all files are encrypted or decrypted.
 final class ReencryptionPass<Random: RandomSource> {
   let meter: CopyMeter
   private(set) var fileCount = 0
-  /// Payloads that the list doesn't have. Nothing tells what they are, so that they are not carried over.
+  /// Payloads that are not listed. They are not copied, because their meaning is unknown.
   private(set) var unlisted: [String] = []
   /// What is not part of the backup and is not copied.
   private(set) var foreignFiles: [String] = []
@@ -73,10 +73,10 @@ final class ReencryptionPass<Random: RandomSource> {
   private let target: BackupRewriter.Target
   private let random: Random
   private let list: ManifestWorkingCopy
-  /// Of each payload's plain form, by its identifier; found before any is written, because an entry says its size first.
+  /// The plaintext size of each payload, which is determined before writing, because an entry begins with its size.
   private var plainByteCounts: [String: Int64] = [:]
 
-  /// The class of what has none of its own: readable after the first unlock.
+  /// The class of files without one: readable after the first unlock.
   private static var fileClass: KeyClass { .fileUntilFirstUserAuthentication }
 
   init(
@@ -94,9 +94,9 @@ final class ReencryptionPass<Random: RandomSource> {
 
   private var encrypts: Bool { !archive.isEncrypted }
 
-  // MARK: Before
+  // MARK: Preparation
 
-  /// Learns what has to be known before the first byte is written.
+  /// Determines the values that are required before the first byte is written.
   func prepare(_ walk: BackupWalk) throws(KeyhaulError) {
     do throws(KeyhaulError) {
       if !target.isCopy, let other = try walk.foreignNames().first {
@@ -178,7 +178,7 @@ final class ReencryptionPass<Random: RandomSource> {
     fileCount += 3
   }
 
-  /// What the list says of a file from now on.
+  /// A change of a file's row in the list.
   private struct Change {
     let key: ClassWrappedKey?
     let digest: [UInt8]
@@ -222,10 +222,10 @@ final class ReencryptionPass<Random: RandomSource> {
     return Change(key: nil, digest: digest)
   }
 
-  /// Writes a file as a cipher makes it.
+  /// Writes a file through a cipher.
   ///
-  /// - Parameter transform: Told each portion, and `nil` at the end.
-  /// - Returns: SHA-1 of what was written.
+  /// - Parameter transform: Receives each portion, and `nil` at the end.
+  /// - Returns: The SHA-1 digest of the written bytes.
   private func send(
     _ file: BackupWalk.File, byteCount: Int64, to sink: any StoredFileSink,
     _ transform: (UnsafeRawBufferPointer?) throws(KeyhaulError) -> [UInt8]
@@ -255,7 +255,7 @@ final class ReencryptionPass<Random: RandomSource> {
     try explained(part, body)
   }
 
-  /// A file's own key, `nil` for what the list doesn't have.
+  /// Returns the key of a file, or `nil` if the file is not listed.
   private func fileKey(of identifier: String) throws(KeyhaulError) -> Secret? {
     guard let row = try list.archive(of: identifier) else { return nil }
     let part = archive.layout.storedPath(of: identifier)
@@ -284,11 +284,11 @@ final class ReencryptionPass<Random: RandomSource> {
   private struct LastParts {
     let database: [UInt8]
     let manifest: [UInt8]
-    /// Of the list of files; `nil` if that is in clear.
+    /// The key of the list of files, or `nil` if the list is not encrypted.
     let key: NewKey?
   }
 
-  /// The list of files and the manifest, which know what all others have become.
+  /// Writes the list of files and the manifest, which depend on all other files.
   private func lastParts() throws(KeyhaulError) -> LastParts {
     let plain = try list.serialized()
     let edit = try ManifestEdit(archive.parts[.manifest] ?? [])
@@ -308,16 +308,16 @@ final class ReencryptionPass<Random: RandomSource> {
     return try SealMaker(manifestKey: key.secret.copy()).seal(of: entries)
   }
 
-  // MARK: After
+  // MARK: Check
 
-  /// Holds what was written against what was read, before it takes its place.
+  /// Compares the result with the original before it replaces it.
   func check(_ copy: BackupArchive, storedCount: Int) throws(KeyhaulError) {
     let changed = KeyhaulError(.changed, "the backup changed while it was being rewritten")
     guard copy.keybag == keybag, copy.isEncrypted == encrypts,
       try copy.storedFiles().count == storedCount - unlisted.count
     else { throw changed }
     guard archive.hasKeychain else { return }
-    // The class keys are the same, so that they open both.
+    // Both use the same class keys.
     guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
   }
 }

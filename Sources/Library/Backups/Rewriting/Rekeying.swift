@@ -4,10 +4,10 @@ package import KeychainFormats
 import SystemPackage
 
 extension BackupRewriter {
-  /// Whether a backup can be given another password at all.
+  /// Checks that the password of a backup can be changed.
   ///
-  /// - Throws: `.sealedList` for one of iOS 10.0: its records would stay sealed with the old password; `.decryptedCopy` for
-  ///   a decrypted copy.
+  /// - Throws: `.sealedList` for iOS 10.0, whose records would stay encrypted with the old password; `.decryptedCopy`
+  ///   for a decrypted copy.
   package static func checkRekeying(of archive: BackupArchive) throws(KeyhaulError) {
     if archive.manifest.isDecryptedCopy { throw ArchiveFinding.decryptedCopy.refusal }
     guard archive.hasSealedRecords else { return }
@@ -15,24 +15,23 @@ extension BackupRewriter {
       .sealedList, "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
   }
 
-  /// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else changes;
-  /// in a directory `Manifest.plist` is the only file that is written, and of a sealed backup the seal.
+  /// Replaces the keybag of a backup by one with the same class keys, to change its password. In a directory, only
+  /// `Manifest.plist` and the seal are written.
   ///
-  /// The manifest, or the one file that holds it, is written beside the old one and renamed: at any moment the old or
-  /// the new stands. Who may read and write the file stays as it was. The seal of a directory is written before, with both
-  /// manifests, and after, with the new one alone, so that it fits whichever stands.
+  /// The manifest or the container file is written under a temporary name and renamed, so that the old or the new one
+  /// exists at any moment. Its permissions are preserved. The seal of a directory is written before with both
+  /// manifests, and after with the new one only, so that it always matches.
   ///
   /// - Parameters:
-  ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
-  ///   - path: Where it stands: a directory, or one file. No link.
-  ///   - keybag: The bag that it gets, with the class keys that it had.
-  ///   - keys: Those class keys, unlocked: a sealed backup needs them.
-  ///   - progress: Told how many bytes of one file are copied; where it answers `false` the work ends with
+  ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
+  ///   - path: The path of the backup: a directory or a container file, not a link.
+  ///   - keybag: The new keybag, with the same class keys.
+  ///   - keys: The unlocked class keys, which a sealed backup requires.
+  ///   - progress: Receives the number of copied bytes of a container. If it returns `false`, the work ends with
   ///     `.interrupted`.
-  /// - Returns: Whether the disk confirmed that it keeps the new name too.
-  /// - Throws: `.changed` where the backup changed in the meantime; `.keyUnavailable` for a sealed backup without its keys,
-  ///   `.damaged` for one that is not what was sealed; `.noSpace` and `.unwritable` where the system refuses;
-  ///   `.interrupted` where `progress` said so.
+  /// - Returns: Whether the new directory entry was synced.
+  /// - Throws: `.changed` if the backup has changed since; `.keyUnavailable` if a sealed backup has no keys, `.damaged`
+  ///   if it does not match its seal; `.noSpace` or `.unwritable`; `.interrupted`.
   @discardableResult
   package func replaceKeybag(
     of archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys? = nil,
@@ -86,23 +85,23 @@ extension BackupRewriter {
     do throws(KeyhaulError) {
       try replace(.manifest, of: archive, in: directory, old: old, new: new)
     } catch {
-      // The seal fits the old manifest as it is; byte for byte it is the old one where the system lets it.
+      // The seal also matches the old manifest. The original seal is restored if possible.
       if let seals { try? replace(.seal, of: archive, in: directory, old: seals.ofBoth, new: seals.old) }
       throw error
     }
     guard let seals else { return keepsNames(of: directory) }
-    // The new password stands by now, and the seal fits it; that it fits the old one no longer is all that is left.
+    // The password is changed, and the seal matches. It only remains to remove the old manifest from the seal.
     try? replace(.seal, of: archive, in: directory, old: seals.ofBoth, new: seals.new)
     return keepsNames(of: directory)
   }
 
-  /// Whether the disk confirms that it keeps the names in a directory.
+  /// Returns whether the directory entries were synced.
   private func keepsNames(of directory: String) -> Bool {
     guard let opened = try? system.openDirectory(directory) else { return false }
     return BackupPlacement(system: system).keepsNames(of: opened)
   }
 
-  /// Puts other bytes in the place of one of the parts, which has to be there still as it was read.
+  /// Replaces the content of a metadata file, which must be unchanged.
   private func replace(
     _ part: StoredPart, of archive: BackupArchive, in directory: String, old: [UInt8], new: [UInt8]
   ) throws(KeyhaulError) {
@@ -161,16 +160,17 @@ extension BackupRewriter {
   }
 }
 
-/// What the seal of a backup becomes while its manifest is replaced.
+/// The seals for the steps of replacing a manifest.
 private struct RenewedSeals {
   let old: [UInt8]
-  /// For the old manifest and the new one.
+  /// The seal of the old and the new manifest.
   let ofBoth: [UInt8]
-  /// For the new one alone.
+  /// The seal of the new manifest.
   let new: [UInt8]
 
-  /// - Returns: `nil` for a backup without a seal.
-  /// - Throws: `.keyUnavailable` where it has one and there are no keys, `.damaged` where it is not what was sealed.
+  /// Creates the seals, or returns `nil` if the backup has no seal.
+  ///
+  /// - Throws: `.keyUnavailable` if the seal requires keys, `.damaged` if it does not match.
   init?(
     of archive: BackupArchive, manifest: [UInt8], keys: ClassKeys?
   ) throws(KeyhaulError) {
@@ -185,8 +185,7 @@ private struct RenewedSeals {
   }
 }
 
-/// A stored `Manifest.plist` of which single values are replaced. Every other value stays, in its order; what was XML
-/// stays XML.
+/// A `Manifest.plist` with individual values replaced. All other values stay in their order, and XML stays XML.
 struct ManifestEdit {
   private let root: PropertyDictionary
   private let isXML: Bool
@@ -202,7 +201,9 @@ struct ManifestEdit {
     return try encoded(changed)
   }
 
-  /// - Parameter manifestKey: Of the encrypted list of files; `nil` for a backup without a password.
+  /// Returns the manifest with another keybag.
+  ///
+  /// - Parameter manifestKey: The key of the encrypted list of files, or `nil` if the backup has no password.
   func replacing(keybag: Keybag, manifestKey: ClassWrappedKey?) throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["BackupKeyBag"] = .data(keybag.serialized())
@@ -211,7 +212,8 @@ struct ManifestEdit {
     return try encoded(changed)
   }
 
-  /// As of a decrypted copy: no key of a list, and the keybag as it was, which opens the keychain's items.
+  /// Returns the manifest of a decrypted copy: without the key of the list, but with the keybag, which the keychain's
+  /// items require.
   func decrypted() throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["IsEncrypted"] = .boolean(false)

@@ -4,20 +4,20 @@ import KeychainFormats
 import SystemPackage
 
 extension BackupRewriter {
-  /// Adds a seal to a backup that has none: `Keyhaul.seal`, with the size and the SHA-256 of every file as it is now. No
-  /// other file changes.
+  /// Adds a seal to a backup: `Keyhaul.seal`, with the size and SHA-256 digest of each file. Other files stay
+  /// unchanged.
   ///
-  /// In a directory the seal is the only file that is written; one file is copied, with the seal as its last entry. Either
-  /// takes its place only when it is whole.
+  /// In a directory, only the seal is written. A container file is copied, with the seal as its last entry. Either
+  /// replaces the original only when it is complete.
   ///
   /// - Parameters:
-  ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
-  ///   - path: Where it stands: a directory, or one file. No link.
-  ///   - keys: The class keys, unlocked; `nil` if `takesKeyedSeal` says that the seal is a list of digests.
-  ///   - progress: Told how many bytes are read; where it answers `false` the work ends with `.interrupted`.
-  /// - Returns: How many files are sealed.
-  /// - Throws: `.occupied` for one that has a seal; `.keyUnavailable` without the keys that it needs; `.changed` where
-  ///   the backup changed in the meantime; `.noSpace` and `.unwritable` where the system refuses; `.interrupted`.
+  ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
+  ///   - path: The path of the backup: a directory or a container file, not a link.
+  ///   - keys: The unlocked class keys, or `nil` if the seal is unkeyed (`takesKeyedSeal`).
+  ///   - progress: Receives the number of read bytes. If it returns `false`, the work ends with `.interrupted`.
+  /// - Returns: The number of sealed files.
+  /// - Throws: `.occupied` if the backup has a seal; `.keyUnavailable` if keys are required; `.changed` if the backup
+  ///   has changed since; `.noSpace` or `.unwritable`; `.interrupted`.
   package func seal(
     _ archive: BackupArchive, at path: String, keys: ClassKeys?,
     progress: @escaping Progress = { _, _ in true }
@@ -68,7 +68,7 @@ extension BackupRewriter {
 
   private static let changed = KeyhaulError(.changed, "the backup changed while it was being sealed")
 
-  /// Copies every entry as it is, measures it on its way, and adds the seal.
+  /// Copies and measures all entries, and adds the seal.
   private func appendSeal(
     to path: String, of archive: BackupArchive, _ stored: StoredPayloads, _ maker: SealMaker,
     _ meter: CopyMeter
@@ -107,7 +107,7 @@ extension BackupRewriter {
 }
 
 extension BackupArchive {
-  /// Measures every file that a seal covers.
+  /// Measures all files that a seal includes.
   fileprivate func sealEntries(
     of stored: StoredPayloads, _ meter: CopyMeter
   ) throws(KeyhaulError) -> [SealList.Entry] {
@@ -133,24 +133,26 @@ extension BackupArchive {
 }
 
 extension CopyMeter {
-  /// As `add`, while a backup is read.
+  /// Adds to the progress of reading a backup.
   fileprivate func count(_ count: Int) throws(KeyhaulError) {
     do throws(KeyhaulError) { try add(count) } catch { throw KeyhaulError(.interrupted, "it was stopped") }
   }
 }
 
-/// Notes the size and the SHA-256 of each file that is written through it, to seal the backup with.
+/// A sink that measures the size and SHA-256 digest of each written file for a seal.
 final class SealingSink: StoredFileSink {
   private let sink: any StoredFileSink
   private let layout: BackupLayout
-  /// The one around the backup's files in the names that are written, empty for none.
+  /// The directory of the backup in the written names, empty if there is none.
   private let directory: EntryName
   private let digest: DigestStream
   private var current: (path: String, byteCount: Int64)?
-  /// What was written of the backup so far.
+  /// The seal entries of the written files.
   private(set) var entries: [SealList.Entry] = []
 
-  /// - Parameter directory: The one around the backup's files in the names that are written; empty for none.
+  /// Creates a sink.
+  ///
+  /// - Parameter directory: The directory of the backup in the written names, empty if there is none.
   init(
     _ sink: any StoredFileSink, layout: BackupLayout, directory: EntryName = .none
   ) throws(KeyhaulError) {
@@ -183,7 +185,7 @@ final class SealingSink: StoredFileSink {
   func end() throws(KeyhaulError) {
     if let (path, byteCount) = current {
       let sha256 = try measuring { () throws(DataProtectionError) in try digest.finish() }
-      // An empty one is the same as none.
+      // An empty journal is the same as a missing one.
       if byteCount > 0 || !StoredPart.journals.contains(where: { $0.path == path }) {
         entries.append(.init(path: path, byteCount: byteCount, sha256: sha256))
       }

@@ -2,22 +2,23 @@ package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
-/// What a backup's seal says, held against what was read when the backup was opened: its parts and its keychain.
+/// The seal of a backup, compared with the metadata files and the keychain that were read when it was opened.
 package struct BackupSeal: Sendable {
-  /// By what the backup is not what was sealed, as far as that shows without its password and without its other files.
+  /// The breaks that are visible without a password and other files.
   package let breaks: [SealBreak]
-  /// `nil` for a seal of which nothing can be read.
+  /// The list, or `nil` if the seal is unreadable.
   package let list: SealList?
 
-  /// How many files it lists; 0 where nothing of it can be read.
+  /// The number of files in the list, 0 if it is unreadable.
   package var fileCount: Int { list?.count ?? 0 }
-  /// Whether only who has the password could make it: then no change goes unseen. Otherwise accidents alone are seen.
+  /// Whether the seal requires the password to create, so that every change is detected. An unkeyed seal only detects
+  /// accidents.
   package var isKeyed: Bool { list?.form == .keyed }
 
-  /// Reads the seal from a backup's stored parts.
+  /// Reads the seal of a backup.
   ///
-  /// - Parameter takesKey: Whether the seal's code is made with a password; `nil` if it is unknown whether the backup
-  ///   has a password.
+  /// - Parameter takesKey: Whether the seal should be keyed, or `nil` if it is unknown whether the backup has a
+  ///   password.
   /// - Returns: `nil` if the backup has no seal.
   init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(KeyhaulError) {
     let name = StoredPart.seal.path
@@ -57,9 +58,9 @@ package struct BackupSeal: Sendable {
 }
 
 extension SealList {
-  /// What is wrong with a file by this list; `nil` if it is what was sealed, or neither there nor listed.
+  /// Returns the break of a file, or `nil` if it matches, or is neither stored nor listed.
   ///
-  /// - Parameter found: `nil` for one that is not there.
+  /// - Parameter found: The file, or `nil` if it is missing.
   func fact(of found: Entry?, at path: String) -> SealBreak.Reason? {
     let lines = lines(of: path)
     guard let found else { return lines.isEmpty ? nil : .missing }
@@ -69,14 +70,14 @@ extension SealList {
 }
 
 extension StoredPart {
-  /// The files that are read when a backup of this layout is opened.
+  /// The sealed files that are read when a backup of this layout is opened.
   static func sealed(in layout: BackupLayout) -> [StoredPart] {
     [.manifest, .status, .info, layout.listPart, layout.keychainPart] + layout.journals
   }
 }
 
 extension StoredParts {
-  /// What a seal lists of a part; `nil` if it is not there.
+  /// Returns the seal entry of a metadata file, or `nil` if the file is missing.
   func sealEntry(of part: StoredPart) throws(KeyhaulError) -> SealList.Entry? {
     if let stored = self[large: part] {
       return .init(path: part.path, byteCount: Int64(stored.byteCount), sha256: stored.sha256)
@@ -85,11 +86,13 @@ extension StoredParts {
   }
 }
 
-/// Makes the seals of a backup: under the key that its password leads to, or where it has none as lists of digests.
+/// A maker of seals, keyed with the backup's password if it has one.
 package final class SealMaker {
   private let key: SealKey?
 
-  /// - Parameter manifestKey: Of a list of files that is rewritten; `nil` if that is in clear.
+  /// Creates a seal maker.
+  ///
+  /// - Parameter manifestKey: The key of a rewritten list of files, or `nil` if the list is not encrypted.
   package init(manifestKey: borrowing Secret?) throws(KeyhaulError) {
     switch manifestKey {
     case .none: key = nil
@@ -100,7 +103,7 @@ package final class SealMaker {
     }
   }
 
-  /// Whether the code of a list is the one that this makes.
+  /// Returns whether the code of a list is correct.
   func fits(_ list: SealList) throws(KeyhaulError) -> Bool {
     switch key {
     case .none: return list.form == .digests
@@ -112,7 +115,7 @@ package final class SealMaker {
     }
   }
 
-  /// The seal of these files.
+  /// Returns the seal of files.
   package func seal(of entries: [SealList.Entry]) throws(KeyhaulError) -> SealList {
     try SealList(entries, form: key == nil ? .digests : .keyed) { (listed) throws(KeyhaulError) in
       try explained(StoredPart.seal.path) { () throws(DataProtectionError) in

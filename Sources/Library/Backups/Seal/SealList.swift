@@ -2,33 +2,33 @@ package import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// What `Keyhaul.seal` holds: the size and the SHA-256 of every file that the backup is made of, and a code over the whole.
+/// The content of `Keyhaul.seal`: the size and SHA-256 digest of each file of the backup, and a code over all of it.
 ///
-/// Text in ASCII, each line ended by a line feed, nothing besides:
+/// ASCII text with these lines, each ended by a line feed:
 ///
 ///     keyhaul-seal 1 hmac-sha256
 ///     <64 hexadecimal digits, SHA-256 of the stored bytes> <size in bytes> <path in the backup>
 ///     …
 ///     <64 hexadecimal digits, the code over every byte before this line>
 ///
-/// The files stand in the order of their paths, compared as bytes. Digits are lower-case and numbers have no zeros in front,
-/// so that the same backup has one seal alone. `Manifest.plist` may stand there twice: while a password is being changed
-/// the old and the new one are both right.
+/// The files are sorted by path, compared as bytes. Digits are lower-case, and numbers have no leading zeros, so that a
+/// backup has exactly one seal. `Manifest.plist` may occur twice: while a password is changed, the old and the new one
+/// are valid.
 package struct SealList: Sendable {
-  /// What the code over the list is, and so what the seal shows.
+  /// The kinds of codes.
   package enum Form: String, Sendable, CaseIterable {
-    /// HMAC-SHA-256 under a key that only who has the password can get: no change goes unseen.
+    /// HMAC-SHA-256 with a key that requires the password, so that every change is detected.
     case keyed = "hmac-sha256"
-    /// SHA-256, which everybody can make again: an accident is seen, an attack is not.
+    /// SHA-256, which anybody can compute, so that only accidents are detected.
     case digests = "sha256"
   }
 
-  /// One file.
+  /// A file in a seal.
   package struct Entry: Sendable, Equatable {
-    /// Relative to the backup's directory.
+    /// The path relative to the backup's directory.
     package let path: String
     package let byteCount: Int64
-    /// 32 bytes.
+    /// The SHA-256 digest, 32 bytes.
     package let sha256: [UInt8]
 
     package init(path: String, byteCount: Int64, sha256: [UInt8]) {
@@ -37,7 +37,7 @@ package struct SealList: Sendable {
       self.sha256 = sha256
     }
 
-    /// The entry of a file whose bytes are available.
+    /// Creates the entry of a file in memory.
     package init(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
       self.init(
         path: path, byteCount: Int64(bytes.count),
@@ -46,23 +46,25 @@ package struct SealList: Sendable {
   }
 
   package let form: Form
-  /// The whole file.
+  /// The content of the seal file.
   package let bytes: [UInt8]
-  /// Where each file's line begins; the last one is where the code stands.
+  /// The offset of each file's line, then that of the code.
   private let starts: [Int]
 
-  /// How many files it lists.
+  /// The number of files.
   package var count: Int { starts.count - 1 }
-  /// What the code is over.
+  /// The bytes that the code covers.
   package var listed: ArraySlice<UInt8> { bytes[..<starts[count]] }
-  /// 32 bytes.
+  /// The code, 32 bytes.
   package var code: [UInt8] { Self.digest(bytes[starts[count]...].prefix(Self.digitCount)) ?? [] }
 
   private static let digitCount = 64
   private static let lineFeed = UInt8(ascii: "\n")
   private static let space = UInt8(ascii: " ")
 
-  /// - Throws: `.damaged` for anything but a seal as it is written, with the line.
+  /// Parses a seal.
+  ///
+  /// - Throws: `.damaged` with the line, if it is not a valid seal.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     guard let end = bytes.firstIndex(of: Self.lineFeed),
       let form = Form.allCases.first(where: { Self.head(of: $0).elementsEqual(bytes[...end]) })
@@ -92,7 +94,7 @@ package struct SealList: Sendable {
       "line \(HumanReadable.grouped(Int64(line + 1))) does not describe a file, or is in the wrong position")
   }
 
-  /// A file's line as it stands in the list.
+  /// The line of a file.
   fileprivate struct Line {
     let digits: ArraySlice<UInt8>
     let size: ArraySlice<UInt8>
@@ -121,7 +123,7 @@ package struct SealList: Sendable {
     }
   }
 
-  /// - Returns: 32 bytes; `nil` unless there are 64 lower-case hexadecimal digits.
+  /// Decodes 64 lower-case hexadecimal digits, or returns `nil` if they are invalid.
   private static func digest(_ digits: ArraySlice<UInt8>) -> [UInt8]? {
     guard digits.count == digitCount else { return nil }
     var result: [UInt8] = []
@@ -139,9 +141,9 @@ package struct SealList: Sendable {
     return result
   }
 
-  // MARK: Looking up
+  // MARK: Access
 
-  /// The file of one line, counted from 0.
+  /// The file in a line, from 0.
   package subscript(index: Int) -> Entry {
     line(index)?.entry ?? Entry(path: "", byteCount: 0, sha256: [])
   }
@@ -151,7 +153,7 @@ package struct SealList: Sendable {
     return Line(bytes[starts[index]..<(starts[index + 1] - 1)])
   }
 
-  /// The lines of a path: none, one, or while a password is being changed two of the manifest.
+  /// Returns the lines of a path: none, one, or two for the manifest while a password is changed.
   package func lines(of path: some StringProtocol) -> Range<Int> {
     let wanted = Array(path.utf8)
     var (low, high) = (0, count)
@@ -165,14 +167,14 @@ package struct SealList: Sendable {
     return low..<end
   }
 
-  /// The files that a path stands for, as `lines(of:)`.
+  /// Returns the entries of a path, as `lines(of:)`.
   package func entries(at path: String) -> [Entry] { lines(of: path).map { self[$0] } }
 
-  // MARK: Making
+  // MARK: Creation
 
-  /// Makes the list of these files.
+  /// Creates a list of files.
   ///
-  /// - Parameter code: Gives the 32 bytes of the code over what it is told.
+  /// - Parameter code: Computes the code of 32 bytes over the given bytes.
   package init(
     _ entries: [Entry], form: Form, code: ([UInt8]) throws(KeyhaulError) -> [UInt8]
   ) throws(KeyhaulError) {
@@ -190,20 +192,19 @@ package struct SealList: Sendable {
 
   private static func head(of form: Form) -> [UInt8] { Array("keyhaul-seal 1 \(form.rawValue)\n".utf8) }
 
-  /// Its files, without those that have one of these paths.
+  /// Returns the files except those with the given paths.
   package func entries(without paths: Set<String>) -> [Entry] {
     (0..<count).map { self[$0] }.filter { !paths.contains($0.path) }
   }
 }
 
-/// Which files of a backup a seal covers: those that reading it reads, by their paths. What else stands beside them is not
-/// the backup's, and changes nothing of it.
+/// The files of a backup that a seal includes: those that are read. Other files in its directory do not affect it.
 package enum SealedPath {
-  /// The property lists, both kinds of list, and what SQLite keeps beside one of them.
+  /// The property lists, both kinds of lists, and SQLite's journals.
   private static let parts = ([StoredPart.manifest, .status, .info, .database, .oldDatabase] + StoredPart.journals).map
   { Array($0.path.utf8) }
 
-  /// Whether it is a part, or a payload of either layout.
+  /// Returns whether a path is that of a metadata file, or of a payload of either layout.
   static func isSealed(_ path: ArraySlice<UInt8>) -> Bool {
     if parts.contains(where: { $0.elementsEqual(path) }) { return true }
     switch path.count {
@@ -218,7 +219,7 @@ package enum SealedPath {
 
   private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) || (97...102).contains(byte) }
 
-  /// Whether a backup of this layout is made of it too.
+  /// Returns whether a path is sealed in backups of a layout.
   package static func isSealed(_ path: String, in layout: BackupLayout) -> Bool {
     switch path {
     case StoredPart.manifest.path, StoredPart.status.path, StoredPart.info.path, layout.listPart.path: return true

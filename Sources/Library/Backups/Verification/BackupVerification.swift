@@ -2,91 +2,90 @@ import Basics
 package import KeychainCrypto
 import KeychainFormats
 
-/// What checking a backup found out: every check that was made, every fault with its place, and what it comes to.
+/// The result of verifying a backup: its checks, faults, and verdict.
 public struct BackupVerification: Sendable, Equatable {
-  /// In the order in which they were made. What could not be checked stands in `unchecked` instead.
+  /// The completed checks in order. Others are in `unchecked`.
   public internal(set) var checks: [Check] = []
-  /// The checks that were not made, and why: without a password most of them.
+  /// The omitted checks with the reasons. Without a password, these are most of them.
   public internal(set) var unchecked: [Unchecked] = []
-  /// The faults by their check; of each, no more than `maximumFaultCount` are named.
+  /// The faults by check, at most `maximumFaultCount` for each.
   public internal(set) var faults: [Fault] = []
-  /// How many faults each check found.
+  /// The number of faults of each check.
   public internal(set) var faultCount: [CheckID: Int] = [:]
-  /// What of the backup is not as a device leaves it and was gone around, each also a fault or a note.
+  /// The findings. Each is also a fault or a note.
   public internal(set) var found: [ArchiveFinding] = []
-  /// What was unusual, and is no fault.
+  /// Anomalies that are not faults.
   public internal(set) var notes: [String] = []
-  /// `nil` if the items could not be tried.
+  /// The counts of items, or `nil` if they could not be decrypted.
   public internal(set) var items: ItemCounts?
-  /// `nil` if payloads were not read.
+  /// The counts of files, or `nil` if payloads were not read.
   public internal(set) var files: FileCounts?
-  /// What the items prove about the device key at hand.
+  /// The evidence from the items about the device key.
   public internal(set) var hardware = HardwareProof()
-  /// Whether the password was left out on purpose.
+  /// Whether the password was deliberately omitted.
   public internal(set) var isQuick: Bool
 
-  /// The most faults of one check that are named; beyond them only the count goes on.
+  /// The maximum number of faults in the list for each check. Further faults are only counted.
   public static let maximumFaultCount = 1_000
 
   init(isQuick: Bool) { self.isQuick = isQuick }
 
-  /// Whether something was found that no device writes, such as a path that leads out of its directory, a link in a
-  /// file's place, or a list of files in which something runs: then the whole is not to be trusted.
+  /// Whether something was found that no device writes, such as a path out of the directory, a link instead of a file,
+  /// or a list of files that executes code. The backup should not be trusted.
   public internal(set) var isHostile = false
 
-  /// The checks in the order in which they are made. The raw value is what machine-readable reports say.
+  /// The checks in their order. The raw values are those of machine-readable reports.
   public enum CheckID: String, Sendable, CaseIterable {
-    /// The property lists that every backup has.
+    /// The property lists.
     case structure
-    /// The payloads: presence, digest, padding.
+    /// The payloads: presence, digest, and padding.
     case files
     /// The keybag and its class keys.
     case keybag
     /// The list of files.
     case database
-    /// The keychain's file, as a file and as a property list for this keybag.
+    /// The keychain file: its encryption, property list, and keybag.
     case keychain
-    /// The tag of every item.
+    /// The authentication tag of each item.
     case items
-    /// Every file, held against `Keyhaul.seal`.
+    /// All files, compared with `Keyhaul.seal`.
     case seal
   }
 
-  /// A check that was made.
+  /// A completed check.
   public struct Check: Sendable, Equatable {
-    /// Which check it is.
+    /// The identifier of the check.
     package let id: CheckID
-    /// True where it found no fault.
+    /// Whether the check found no fault.
     package let isOK: Bool
-    /// What was found, in a sentence. May hold the device's name, which is hostile.
+    /// The result as a sentence. It may contain the untrusted device name.
     package let detail: String
   }
 
-  /// A check that was not made, and why.
+  /// An omitted check with the reason.
   public struct Unchecked: Sendable, Equatable {
-    /// Which check it is.
+    /// The identifier of the check.
     package let id: CheckID
-    /// Why it was not made, in a sentence.
+    /// The reason as a sentence.
     public let reason: String
   }
 
-  /// What the checks come to. The raw value is what machine-readable reports say.
+  /// The verdict of a verification. The raw values are those of machine-readable reports.
   public enum Verdict: String, Sendable {
-    /// Every check was made, no fault was found, and each file has the digest that the list records.
+    /// All checks are complete without a fault, and each file matches its recorded digest.
     case whole
-    /// No fault was found, and a check was not made, or of some files a change could not be seen: the list has no digest of
-    /// them, or they were not read.
+    /// There is no fault, but a check was omitted, or a change of some files could not be detected, because they have
+    /// no digest or were not read.
     case unproven
-    /// At least one fault was found.
+    /// There is at least one fault.
     case damaged
-    /// No fault was found, and every item of the keychain needs the hardware of the device that made the backup, so that
-    /// none of them could be checked.
+    /// There is no fault, but all keychain items require the source device's key, so that none could be checked.
     case foreign
-    /// No fault was found, and nothing says whether the device finished the backup: what it did not write, nobody misses.
+    /// There is no fault, but it is unknown whether the device finished the backup, so that files may be missing.
     case unconfirmed
   }
 
-  /// What the checks come to; the worst of what was found.
+  /// The verdict, by the worst result.
   public var verdict: Verdict {
     if !faultCount.isEmpty { return .damaged }
     if !statesSnapshotState { return .unconfirmed }
@@ -94,23 +93,22 @@ public struct BackupVerification: Sendable, Equatable {
     return isEachFileProven && isEachCheckMade ? .whole : .unproven
   }
 
-  /// Whether no check was left out of what there is. A seal may be missing; where it is there and could not be tried, other
-  /// checks were left out too.
+  /// Whether all applicable checks are complete. A seal is optional. If it exists but could not be checked, so could
+  /// other parts.
   private var isEachCheckMade: Bool { unchecked.allSatisfy { $0.id == .seal } }
 
-  /// Whether every file that is there was held against a digest, of the list of files or of a seal.
+  /// Whether each stored file was compared with a digest of the list of files or of a seal.
   public var isEachFileProven: Bool { isEachFileSealed || files.map { $0.unproven == 0 } ?? false }
 
-  /// Whether every file is what its seal lists, as far as that could be told: without its password that the list is the
-  /// one that was made cannot.
+  /// Whether each file matches the seal. Without the password, the seal itself may have been changed.
   public internal(set) var isEachFileSealed = false
 
-  /// Whether the backup has a seal, readable or not; `nil` if it could not be opened.
+  /// Whether the backup has a seal, readable or not, or `nil` if it could not be opened.
   public internal(set) var hasSeal: Bool?
 
-  /// The result of checking a seal. The raw value appears in machine-readable reports.
+  /// The result of checking a seal. The raw values are those of machine-readable reports.
   public enum SealState: String, Sendable {
-    /// Every file matches the seal, and the seal's code is correct if it has one.
+    /// All files match the seal, and the code of a keyed seal is correct.
     case intact
     /// A file does not match the seal, or the seal itself was changed.
     case broken
@@ -120,7 +118,7 @@ public struct BackupVerification: Sendable, Equatable {
     case unchecked
   }
 
-  /// The result of checking the seal; `nil` if the backup could not be opened.
+  /// The result of checking the seal, or `nil` if the backup could not be opened.
   public var sealState: SealState? {
     guard let hasSeal else { return nil }
     guard hasSeal else { return .missing }
@@ -128,7 +126,7 @@ public struct BackupVerification: Sendable, Equatable {
     return checks.contains { $0.id == .seal } ? .intact : .unchecked
   }
 
-  /// Whether no fault was found, as far as it was checked.
+  /// Whether the completed checks found no fault.
   public var isFaultless: Bool {
     switch verdict {
     case .whole, .foreign, .unproven: true
@@ -136,7 +134,7 @@ public struct BackupVerification: Sendable, Equatable {
     }
   }
 
-  /// Whether nothing is damaged or missing, and every file was held against a digest.
+  /// Whether nothing is damaged or missing, and each file was compared with a digest.
   public var isWhole: Bool {
     switch verdict {
     case .whole: true
@@ -145,10 +143,10 @@ public struct BackupVerification: Sendable, Equatable {
     }
   }
 
-  /// Whether the backup says how far its device came, in `Status.plist`.
+  /// Whether `Status.plist` contains the progress of the backup.
   public internal(set) var statesSnapshotState = true
 
-  /// Whether the only faults are payloads that are not there, and the keychain's is: all that is there is right.
+  /// Whether the only faults are missing payloads, other than the keychain file.
   public var isOnlyIncomplete: Bool {
     var others = faultCount
     if others[.seal] == sealedMissingCount { others[.seal] = nil }
@@ -158,80 +156,80 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether the files are there under their own names, in a layout that Keyhaul does not read.
   package internal(set) var hasFilesByDomain = false
 
-  /// How many files were sealed and are not there.
+  /// The number of sealed files that are missing.
   var sealedMissingCount = 0
 
-  /// Whether the backup was too damaged to look into at all.
+  /// Whether the backup was too damaged to be opened.
   public var isUnopened: Bool { checks.count == 1 && faultCount[.structure] != nil }
 
-  /// Whether no item can be had from the keychain's file. A digest that does not fit loses none: each item has a tag of its
-  /// own, and what opens is what was written.
+  /// Whether no item can be read from the keychain file. A wrong digest does not affect items, because each is
+  /// authenticated separately.
   public var isKeychainLost: Bool {
     faults.contains { $0.check == .keychain && $0.kind != .digestMismatch && $0.kind != .keybagMismatch }
   }
 
-  /// Whether its keychain names another keybag than its own: whatever of it opens here, nothing takes it.
+  /// Whether the keychain refers to another keybag, so that no device accepts it.
   public var isKeychainRefused: Bool { faults.contains { $0.kind == .keybagMismatch } }
 
-  /// How many payloads are listed and not stored, the keychain's apart.
+  /// The number of listed payloads that are not stored, without the keychain file.
   public internal(set) var missingCount = 0
 }
 
 extension BackupVerification {
-  /// One thing that is wrong, with its place.
+  /// A fault with its location.
   public struct Fault: Sendable, Equatable {
     /// The check that found it.
     public let check: CheckID
-    /// What is wrong, for a program to switch on.
+    /// The kind of fault.
     public let kind: Kind
-    /// The file it is in: a name of the backup's own, or domain and path as the list has them. Hostile.
+    /// The file: a metadata file, or a domain and path from the list. Untrusted.
     public var file: String?
-    /// Where in that file, in bytes from its start, as it is stored or, for an item, decrypted.
+    /// The offset in the stored file in bytes, or in the decrypted keychain file for an item.
     public var offset: Int?
-    /// How many bytes it concerns.
+    /// The size of the affected data in bytes.
     public var byteCount: Int?
     /// The item's position in the keychain.
     public var item: Int?
-    /// The fact, in words.
+    /// The fact in words.
     public let reason: String
 
-    /// The raw value is what machine-readable reports say.
+    /// The kinds of faults. The raw values are those of machine-readable reports.
     public enum Kind: String, Sendable, CaseIterable {
-      /// A payload is listed and not stored.
+      /// A listed payload is not stored.
       case payloadMissing = "payload-missing"
-      /// A payload ends before its content does.
+      /// A payload ends too early.
       case payloadCut = "payload-cut"
-      /// The system, or the container, does not give the payload's bytes.
+      /// The payload cannot be read from the system or the container.
       case payloadUnreadable = "payload-unreadable"
-      /// The stored bytes have another digest than the list records.
+      /// The digest of the stored bytes differs from the recorded one.
       case digestMismatch = "digest-mismatch"
-      /// What a payload decrypts to does not end in valid padding, so that the key or its bytes are wrong.
+      /// The padding of a decrypted payload is invalid, so that the key or the bytes are wrong.
       case paddingInvalid = "padding-invalid"
-      /// A row of the list of files has a record that does not parse.
+      /// A record in the list of files is invalid.
       case recordMalformed = "record-malformed"
-      /// A property list that every backup has cannot be read, or is not there.
+      /// A required property list is missing or unreadable.
       case structureDamaged = "structure-damaged"
-      /// The device did not come to the end of the backup.
+      /// The device did not finish the backup.
       case unfinished
-      /// The manifest says that there is a password, and everything is in clear.
+      /// The manifest claims a password, but the content is unencrypted.
       case falseClaim = "false-claim"
-      /// The manifest says that there is no password, and its parts were made under one.
+      /// The manifest claims that there is no password, but its content was created with one.
       case passwordDenied = "password-denied"
-      /// A class key is wrapped otherwise than any device wraps it.
+      /// A class key is wrapped as by no device.
       case wrapsUnusual = "wraps-unusual"
-      /// The keybag contradicts itself, or one of its keys does not unwrap.
+      /// The keybag is inconsistent, or a class key cannot be unwrapped.
       case keybagDamaged = "keybag-damaged"
-      /// A class key is not wrapped with the device's hardware although every device wraps it so.
+      /// A class key is not bound to the device, although it should be.
       case hardwareLayerMissing = "hardware-layer-missing"
-      /// The keychain was sealed for another keybag.
+      /// The keychain was encrypted for another keybag.
       case keybagMismatch = "keybag-mismatch"
-      /// The list of files cannot be read to its end.
+      /// The list of files cannot be read completely.
       case databaseDamaged = "database-damaged"
-      /// The keychain's file cannot be read.
+      /// The keychain file is unreadable.
       case keychainDamaged = "keychain-damaged"
-      /// An item does not open with a key that is known to be right.
+      /// An item cannot be decrypted with a proven key.
       case itemDamaged = "item-damaged"
-      /// A file is not what was sealed, or the seal is not what was made.
+      /// A file does not match the seal, or the seal is invalid.
       case sealBroken = "seal-broken"
     }
 
@@ -256,13 +254,13 @@ extension BackupVerification {
     if count < Self.maximumFaultCount { faults.append(fault) }
   }
 
-  /// A fault that reading gave as an error.
+  /// Adds a fault for an error of reading.
   mutating func add(_ fault: Fault, because error: KeyhaulError) {
     note(error)
     add(fault)
   }
 
-  /// Takes in whether an error tells of what no device writes.
+  /// Records whether an error is about content that no device writes.
   mutating func note(_ error: KeyhaulError) {
     switch error.code {
     case .hostile, .overLimit, .unsupported: isHostile = true
@@ -270,21 +268,23 @@ extension BackupVerification {
     }
   }
 
-  /// The faults of payloads, of which not all may have been kept.
+  /// Adds the faults of payloads. Only some may be kept.
   mutating func add(_ sorted: SortedFaults) {
     let kept = sorted.first
     for fault in kept { add(fault) }
     if sorted.count > kept.count { faultCount[.files, default: 0] += sorted.count - kept.count }
   }
 
-  /// - Parameter fails: Whether it fails for a fault that another check has.
+  /// Records the result of a check.
+  ///
+  /// - Parameter fails: Whether the check failed because of a fault in another one.
   mutating func conclude(_ id: CheckID, _ detail: String, fails: Bool = false) {
     let isOK = faultCount[id] == nil && !fails
     checks.append(Check(id: id, isOK: isOK, detail: isOK ? detail : failing(id, detail)))
   }
 
-  /// What a check that found a fault says: the fault, and what was right besides. Counts of files and of items have what is
-  /// wrong among them.
+  /// Returns the detail of a failed check: the fault, and the correct parts. The counts of files and items already
+  /// contain the faults.
   private func failing(_ id: CheckID, _ detail: String) -> String {
     guard let first = faults.first(where: { $0.check == id }), !detail.contains(first.reason) else { return detail }
     switch id {
@@ -300,49 +300,48 @@ extension BackupVerification {
 }
 
 extension BackupVerification {
-  /// What was found of the listed files, by kind.
+  /// The counts of listed files.
   public struct FileCounts: Sendable, Equatable {
-    /// Files that the list names.
+    /// The number of listed files.
     package var listed = 0
-    /// Of these, those that are stored, or empty and need no payload.
+    /// The number of listed files that are stored, or empty without a payload.
     package var present = 0
-    /// Of those that are present, empty ones without a payload.
+    /// The number of present files that are empty without a payload.
     package var unstored = 0
-    /// Those that are not present.
+    /// The number of missing files.
     package var missing = 0
-    /// Payloads that are stored and not listed.
+    /// The number of stored payloads that are not listed.
     package var surplus = 0
-    /// Files whose bytes have the digest that the list records.
+    /// The number of files that match their recorded digest.
     package var digestsRight = 0
-    /// Files of which the list has none: a change in them cannot be seen.
+    /// The number of files without a recorded digest, in which changes cannot be detected.
     package var withoutDigest = 0
-    /// Encrypted files, that of the keychain apart, that end in their padding.
+    /// The number of encrypted files with valid padding, without the keychain file.
     package var paddingRight = 0
-    /// Files that have another size than the list records, though nothing else is wrong with them.
+    /// The number of files without another fault whose size differs from the recorded one.
     package var otherSize = 0
-    /// Files whose key needs the hardware of the device, so that nothing was read of them.
+    /// The number of files that were not read because they require the device key.
     package var unread = 0
 
-    /// Files in which a change could not be seen.
+    /// The number of files in which a change could not be detected.
     package var unproven: Int { withoutDigest + unread }
   }
 
-  /// How the items of the keychain answered to every key at hand.
+  /// The counts of keychain items.
   public struct ItemCounts: Sendable, Equatable {
-    /// Items whose tag is right and whose content is an item.
+    /// The number of items with a correct tag and valid content.
     public var readable = 0
-    /// Items that open only with other hardware than was available, as far as anybody can tell. Nothing tells whether their
-    /// bytes are right.
+    /// The number of items that seem to require another device key. Their bytes may be damaged as well.
     public var deviceBound = 0
-    /// Items that a key known to be right does not open, or that follow no format.
+    /// The number of items that a proven key cannot decrypt, or whose format is invalid.
     package var damaged = 0
 
-    /// The items of all three counts.
+    /// The number of items.
     package var total: Int { readable + deviceBound + damaged }
   }
 
-  /// What the seal shows, as a clause: "2 files are not what was sealed". What the list of files misses too is left out;
-  /// `nil` if nothing else is wrong.
+  /// The result of the seal as a clause, such as "2 files are not what was sealed", without files that the list also
+  /// misses, or `nil` if there is no other break.
   public var sealClause: String? {
     guard !faults.contains(where: { $0.check == .seal && $0.file == "Keyhaul.seal" }) else {
       return "its seal has changed"
@@ -356,10 +355,10 @@ extension BackupVerification {
 }
 
 extension BackupArchive {
-  /// What the backup has lost, as far as that can be seen without reading every file: for whoever changes a backup and
-  /// does not check it. Clauses for a sentence, such as "2 listed files are not stored"; none where nothing is wrong.
+  /// Returns the losses that are visible without reading all files, for operations that change a backup without
+  /// verifying it. The texts are clauses, such as "2 listed files are not stored".
   ///
-  /// - Parameter keys: As `fileList(with:)` takes them.
+  /// - Parameter keys: The keys for `fileList(with:)`.
   package func visibleLosses(with keys: ClassKeys) -> [String] {
     do throws(KeyhaulError) {
       let list = try fileList(with: keys)
@@ -381,7 +380,7 @@ extension BackupArchive {
       let reading = try KeychainReading(of: self, in: list, with: keys)
       if reading.notes.contains(.digestDiffers) { losses.append("its keychain file differs from what was written") }
     } catch {
-      // A backup may be without a keychain.
+      // A backup may have no keychain.
       if error.code != .noKeychain { losses.append("its keychain cannot be read: \(error.reason)") }
     }
     return losses

@@ -3,11 +3,11 @@ import KeychainCrypto
 import KeychainFormats
 
 extension BackupVerifier {
-  /// Holds the list against what is stored, in one pass over the list, and reads every payload that it names, in one pass
-  /// over what is stored: a payload is held against its digest and its padding as it comes by.
+  /// Compares the list with the stored payloads in one pass, then reads all listed payloads in one pass, with their
+  /// digests and padding.
   ///
-  /// - Parameter keys: `nil` for what the stored bytes alone say.
-  /// - Returns: The list counted; `nil` if it cannot be read to its end.
+  /// - Parameter keys: The class keys, or `nil` to check only the stored bytes.
+  /// - Returns: The counts of the list, or `nil` if it cannot be read completely.
   mutating func checkFiles(
     of list: FileList, with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) -> FileList.Listing? {
@@ -36,7 +36,7 @@ extension BackupVerifier {
       if error == Self.cancelled {
         throw KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
       }
-      // Otherwise it is the one file that holds the payloads.
+      // Otherwise, the error is one of the container file.
       let isOfList = listing == nil || files?.failure != nil
       if error.isShortage || isOfList && error.category == .failed { throw error }
       findings.add(
@@ -68,11 +68,13 @@ extension BackupVerifier {
       missing: findings.missingCount + (tally.isKeychainMissing ? 1 : 0),
       surplus: unlisted, digestsRight: tally.digests, withoutDigest: tally.undigested, paddingRight: tally.paddings,
       otherSize: tally.otherSizes, unread: tally.sealed)
-    // The keychain's own check has the fault.
+    // The check of the keychain reports the fault.
     findings.conclude(.files, detail(of: tally, withoutKeys: withoutKeys), fails: tally.isKeychainMissing)
   }
 
-  /// - Parameter keychainIsApart: With keys at hand the keychain's file has a check of its own.
+  /// Checks that a file is stored.
+  ///
+  /// - Parameter keychainIsApart: Whether the keychain file has its own check, which requires keys.
   private mutating func checkPresence(
     of file: ListedFile, in stored: StoredPayloads, keychainIsApart: Bool, _ tally: inout FileTally
   ) {
@@ -100,10 +102,9 @@ extension BackupVerifier {
     }
   }
 
-  /// Checks the list's entry for a stored payload that cannot be read again: its record, its key, and that it is listed
-  /// only once.
+  /// Checks the record and the key of a stored payload that cannot be read again, and that it is listed only once.
   ///
-  /// - Parameter isListed: Whether the list has already named the payload.
+  /// - Parameter isListed: Whether the payload was already listed.
   private mutating func checkRecord(
     of file: ListedFile, with keys: ClassKeys?, isListed: Bool, _ tally: inout FileTally
   ) {
@@ -126,7 +127,7 @@ extension BackupVerifier {
   mutating func add(_ error: KeyhaulError, of file: ListedFile, _ tally: inout FileTally) {
     let kind: BackupVerification.Fault.Kind
     switch error.code {
-    // Gone since it was seen.
+    // The payload has disappeared since.
     case .payloadMissing: kind = .payloadMissing
     case .keyUnavailable:
       tally.sealed += 1
@@ -173,15 +174,15 @@ extension BackupVerifier {
       "\(HumanReadable.count(count, "stored file")) \(count == 1 ? "is" : "are") not in the manifest")
   }
 
-  /// Domain and path as people know them; what has none goes by the name under which it is stored.
+  /// Returns the domain and path of a file, or its stored name if it has none.
   static func name(of file: ListedFile) -> String {
     guard let domain = file.domain, let path = file.relativePath else { return file.fileIdentifier }
     return "\(domain)/\(path)"
   }
 
-  // MARK: Without reading
+  // MARK: Without keys
 
-  /// Every payload of an encrypted backup is whole blocks, the last of them padding.
+  /// Checks that the sizes of all payloads of an encrypted backup are multiples of the block size, including padding.
   ///
   /// Source: iphone_backup_decrypt and other readers; AES-CBC with PKCS #7.
   mutating func checkStoredSizes() throws(KeyhaulError) {
@@ -201,14 +202,14 @@ extension BackupVerifier {
 }
 
 extension BackupVerifier {
-  /// Begins to hold the backup's files against its seal; nothing where it has none.
+  /// Starts the check of the seal, if the backup has one.
   mutating func beginSeal() throws(KeyhaulError) {
     sealCheck = try SealCheck(archive)
   }
 
-  /// Reads what no other check has read: where the list of files stays closed, every payload.
+  /// Reads the payloads that no other check has read: all of them, if the list of files cannot be decrypted.
   ///
-  /// - Throws: `.interrupted` where `progress` says so.
+  /// - Throws: `.interrupted` if `progress` returns `false`.
   mutating func checkSealedPayloads(progress: BackupVerification.Progress) throws(KeyhaulError) {
     guard let sealCheck, archive.canReadPayloads else { return }
     let examiner = try PayloadExaminer(archive, isSealed: true, keys: nil)
@@ -222,13 +223,13 @@ extension BackupVerifier {
     arePayloadsSealChecked = true
   }
 
-  /// Says what the seal shows: which files are not what was sealed, and whether it is the one that was made.
+  /// Reports the files that do not match the seal, and checks its code.
   mutating func checkSeal(
     with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
     guard let seal = archive.seal else { return findings.leaveOut(.seal, unsealedText) }
     if !arePayloadsSealChecked { try readPayloads(progress) }
-    // A seal that was changed comes first: what it says of the files proves nothing then.
+    // A changed seal is reported first, because it proves nothing about the files.
     let reason = try authenticate(with: keys)
     for fault in seal.breaks { addBreak(fault) }
     if arePayloadsSealChecked, let sealCheck {
@@ -267,13 +268,12 @@ extension BackupVerifier {
     }
   }
 
-  /// Checks the authentication code of a keyed seal.
+  /// Checks the code of a keyed seal.
   ///
-  /// If the code cannot be checked although the keys are available, the seal counts as broken: no seal is written like
-  /// that.
+  /// If the code cannot be checked although keys are available, the seal counts as broken, because no seal is written
+  /// like that.
   ///
-  /// - Returns: The reason why a keyed seal is not authenticated; `nil` if a check of its code was attempted, or the
-  ///   seal is not keyed.
+  /// - Returns: The reason why a keyed seal is not authenticated, or `nil` if its code was checked or it is unkeyed.
   private mutating func authenticate(with keys: ClassKeys?) throws(KeyhaulError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
     switch keys {
@@ -308,30 +308,30 @@ extension BackupVerifier {
   }
 }
 
-/// What the passes over the list and over the payloads have seen.
+/// The counts of the passes over the list and the payloads.
 struct FileTally {
   var listed = 0
-  /// Those that are stored, or empty and need no payload.
+  /// The number of files that are stored, or empty without a payload.
   var present = 0
   var stored = 0
-  /// Those that are empty and have no payload.
+  /// The number of empty files without a payload.
   var unstored = 0
-  /// Whether the keychain's file, which has a check of its own, is listed and not stored.
+  /// Whether the keychain file, which has its own check, is listed but not stored.
   var isKeychainMissing = false
   var digests = 0
-  /// Files of which the list has no digest, so that a changed byte in them cannot be seen.
+  /// The number of files without a recorded digest, in which changes cannot be detected.
   var undigested = 0
-  /// Encrypted files that end in their padding, but for the keychain's.
+  /// The number of encrypted files with valid padding, without the keychain file.
   var paddings = 0
-  /// Whether the keychain's file, whose padding its own check looks at, was among those that were read.
+  /// Whether the keychain file, whose padding has its own check, was read.
   var isKeychainRead = false
   var otherSizes = 0
-  /// The first of them, with both sizes.
+  /// The first files with another size, with both sizes.
   var otherSizeNotes: [String] = []
-  /// Files whose class key needs hardware that is not available.
+  /// The number of files whose class key requires an unavailable device key.
   var sealed = 0
   var readByteCount: Int64 = 0
-  /// What is wrong with payloads, in whatever order they came by.
+  /// The faults of payloads in any order.
   var faults = SortedFaults(limit: BackupVerification.maximumFaultCount)
 
   mutating func addOtherSize(of name: String, recorded: Int64, found: Int64) {
@@ -342,24 +342,26 @@ struct FileTally {
   }
 }
 
-/// The first faults by their files' names, whatever order they are found in: a directory and one file that hold the
-/// same backup give their payloads in different orders, and get the same report.
+/// The first faults by file name, independent of their order, so that a directory and a container file with the same
+/// backup have equal reports.
 struct SortedFaults {
   private let limit: Int
   private var kept: [BackupVerification.Fault] = []
   private(set) var count = 0
 
-  /// - Parameter limit: The most that are wanted.
+  /// Creates an empty list.
+  ///
+  /// - Parameter limit: The maximum number of faults.
   init(limit: Int) { self.limit = limit }
 
   mutating func add(_ fault: BackupVerification.Fault) {
     count += 1
     kept.append(fault)
-    // Sorted once for as many as are wanted, and never more than twice as many at hand.
+    // Sorted after as many additions as the limit, so that at most twice as many are kept.
     if kept.count > 2 * limit { kept = first }
   }
 
-  /// Sorted, no more than are wanted.
+  /// The sorted faults, up to the limit.
   var first: [BackupVerification.Fault] {
     Array(
       kept.sorted { ($0.file ?? "", $0.kind.rawValue) < ($1.file ?? "", $1.kind.rawValue) }.prefix(limit))

@@ -4,11 +4,11 @@ import KeychainFormats
 import KeychainRules
 
 extension BackupVerifier {
-  /// Checks that the keychain file exists, ends in its padding, matches its digest, follows its format, and was sealed
-  /// for this backup's keybag.
+  /// Checks that the keychain file exists, has valid padding, matches its digest and format, and belongs to this
+  /// backup's keybag.
   ///
-  /// - Returns: The file's index; `nil` if there is no readable keychain file.
-  /// - Throws: An error of the system, not a fault in the backup.
+  /// - Returns: The index of the file, or `nil` if it is missing or unreadable.
+  /// - Throws: A system error, which is not a fault of the backup.
   mutating func checkKeychain(
     in list: FileList?, with keys: ClassKeys
   ) throws(KeyhaulError) -> KeychainIndex? {
@@ -31,7 +31,7 @@ extension BackupVerifier {
       findings.hasFilesByDomain = isMissing && archive.hasFilesByDomain
       findings.found.append(isMissing ? .keychainMissing(reason: error.reason) : .keychainDamaged(reason: error.reason))
       let kind: BackupVerification.Fault.Kind = isMissing ? .payloadMissing : .keychainDamaged
-      // A version that nobody here knows a device may write all the same.
+      // A device may write an unknown version.
       if error.code != .unsupported { findings.note(error) }
       findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason))
       findings.conclude(.keychain, error.reason)
@@ -39,11 +39,10 @@ extension BackupVerifier {
     }
   }
 
-  /// The keychain's file where files are not encrypted: its form and its keybag; with its digest the other files' check has
-  /// begun already.
+  /// Checks an unencrypted keychain file: its format and keybag. Its digest is part of the check of files.
   ///
-  /// - Parameter reason: Why nothing more is tried.
-  /// - Throws: As `checkKeychain`.
+  /// - Parameter reason: The reason why no further checks are made.
+  /// - Throws: The errors of `checkKeychain`.
   mutating func checkKeychainInClear(_ reason: String) throws(KeyhaulError) {
     guard !archive.areFilesEncrypted, !archive.isListEncrypted else { return findings.leaveOut(.keychain, reason) }
     do throws(KeyhaulError) {
@@ -56,7 +55,7 @@ extension BackupVerifier {
           + "of them checked")
     } catch {
       guard error.category != .failed else { throw error }
-      // That it is not stored, or that the list cannot be read, is a fault of those checks.
+      // A missing file or an unreadable list is a fault of other checks.
       guard error.category == .damaged, error.code != .payloadMissing, findings.faultCount[.database] == nil else {
         return findings.leaveOut(
           .keychain, error.code == .noKeychain ? "there is none in this backup" : "the keychain file cannot be read")
@@ -72,7 +71,7 @@ extension BackupVerifier {
     switch note {
     case .digestDiffers:
       findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, note.description))
-    // A fault that the structure has already.
+    // The structure check reports these faults.
     case .unfinished, .propertyListUnreadable: return
     case .finding(let finding): take(finding, in: finding.place == Self.keychainName ? .keychain : .database)
     default: if !findings.notes.contains(note.description) { findings.notes.append(note.description) }
@@ -91,7 +90,7 @@ extension BackupVerifier {
           + KeyhaulError.meaning(ofName: named, for: own)))
   }
 
-  /// Tries every item.
+  /// Checks all items.
   mutating func checkItems(
     of file: KeychainIndex?, with keys: ClassKeys
   ) throws(KeyhaulError) {
@@ -128,10 +127,9 @@ extension BackupVerifier {
     findings.conclude(.items, detail(of: counts, refusedCount: refused.count, first: first))
   }
 
-  /// What keeps a device from taking an item that opens; `nil` if nothing of the item itself does. A plan calls it by the
-  /// same reason.
+  /// Returns the fault of a decrypted item that devices refuse, or `nil` if there is none. A plan has the same reason.
   private static func refusal(of archived: ArchivedItem) -> BackupVerification.Fault? {
-    // A secret without a name, as iOS 4 had them, is no damage.
+    // A secret without a name, as in iOS 4, is not damaged.
     guard let item = archived.item, !archived.isSecretOnly else { return nil }
     do throws(KeychainRuleError) {
       _ = try IncomingItem(item, persistentReference: archived.persistentReference)
@@ -149,7 +147,8 @@ extension BackupVerifier {
       item: item.index, reason.rawValue)
   }
 
-  /// "12 of 16 can be decrypted, 3 need a device's hardware key, 1 cannot be decrypted: item 15, tag-mismatch (…)"
+  /// Returns a text such as "12 of 16 can be decrypted, 3 need a device's hardware key, 1 cannot be decrypted: item 15,
+  /// tag-mismatch (…)".
   private func detail(
     of counts: BackupVerification.ItemCounts, refusedCount: Int, first: BackupVerification.Fault?
   ) -> String {
@@ -178,11 +177,12 @@ extension BackupVerifier {
 }
 
 extension BackupVerification.Fault {
-  /// "item 15, tag-mismatch (blob of 312 bytes at byte 7,994 of the keychain file)"; for a file its name and the reason.
+  /// The location and the fault: "item 15, tag-mismatch (blob of 312 bytes at byte 7,994 of the keychain file)", or the
+  /// file with the reason.
   public var placeText: String {
     guard let item else {
       let place = offset.map { " at byte \(HumanReadable.grouped($0))" } ?? ""
-      // An error that a reading ended with may name the file itself.
+      // An error of reading may already contain the file.
       guard let file, !reason.hasPrefix("\(file): ") else { return reason }
       return "\(file)\(place): \(reason)"
     }

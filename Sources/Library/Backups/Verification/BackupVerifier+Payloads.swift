@@ -4,11 +4,11 @@ package import KeychainFormats
 import Synchronization
 
 extension BackupVerifier {
-  /// Payloads that a job takes at a time: as many as these, or as have so many bytes.
+  /// The number of payloads for each job, or their total size.
   private static let portion = (count: 64, byteCount: Int64(4 << 20))
 
-  /// Reads every payload and holds it against its record and the seal. Where each is a file of its own several are read at
-  /// once; what is found is the same.
+  /// Reads all payloads and compares them with their records and the seal. Separate files are read concurrently, with
+  /// the same results.
   mutating func checkPayloads(
     _ stored: StoredPayloads, as files: PayloadFiles, with keys: ClassKeys?, _ tally: inout FileTally,
     progress: BackupVerification.Progress
@@ -67,7 +67,7 @@ extension BackupVerifier {
   private mutating func take(
     _ examined: PayloadExaminer.Examined, withKeys hasKeys: Bool, _ tally: inout FileTally
   ) {
-    // A payload comes by once, whatever a list says.
+    // A payload is read once, even if it is listed several times.
     for file in examined.files.dropFirst() {
       tally.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
     }
@@ -95,10 +95,10 @@ extension BackupVerifier {
     if isKeychain { tally.isKeychainRead = true }
     switch reading.fits(record?.digest) {
     case true?: tally.digests += 1
-    // Nothing can be another in an empty file.
+    // An empty file cannot be changed.
     case nil: if reading.storedByteCount > 0 || record?.size != 0 { tally.undigested += 1 }
     case false?:
-      // With keys the keychain's own check tells of it.
+      // With keys, the keychain check reports it.
       if isKeychain, hasKeys { return }
       tally.faults.add(
         .init(
@@ -121,23 +121,23 @@ extension BackupVerifier {
   }
 }
 
-/// Reads payloads, each as the file that the list says it is: what several threads can do at once of a check.
+/// A reader that examines payloads of listed files concurrently.
 final class PayloadExaminer: Sendable {
   private let archive: BackupArchive
-  /// Whether each payload is measured for a seal too.
+  /// Whether each payload is also measured for a seal.
   private let isSealed: Bool
-  /// `nil` for what the stored bytes alone say.
+  /// The class keys, or `nil` to check only the stored bytes.
   private let keys: ClassKeys?
   private let isToldToStop = Atomic(false)
   private let reader: PayloadReader
 
-  /// What came of one payload.
+  /// The result for a payload.
   struct Examined: Sendable {
-    /// What the list has under the payload's name, in the list's order: none for what is not listed.
+    /// The files with the payload's name, in the list's order. Empty if it is not listed.
     let files: [ListedFile]
-    /// The result of reading the payload as the first of `files`; `nil` if `files` is empty.
+    /// The result of reading the payload as the first of `files`, or `nil` if it is not listed.
     let reading: Result<PayloadReader.Reading, KeyhaulError>?
-    /// The seal entry computed for the payload; `nil` if there is no seal.
+    /// The seal entry of the payload, or `nil` if there is no seal.
     let sealEntry: SealList.Entry?
   }
 
@@ -150,11 +150,13 @@ final class PayloadExaminer: Sendable {
     self.keys = keys?.sharing()
   }
 
-  /// Ends what is being read; it comes to an error that nobody asks for.
+  /// Stops current reads, whose errors are ignored.
   func stop() { isToldToStop.store(true, ordering: .relaxed) }
 
-  /// - Throws: An error if the cryptographic library cannot compute the seal's digest, or if the system has no
-  ///   descriptor or memory left. Faults of the payload are in the result.
+  /// Reads a payload.
+  ///
+  /// - Throws: An error if the cryptography of the seal fails, or the system has no descriptor or memory left. Faults
+  ///   of the payload are in the result.
   func examine(_ payload: StoredPayload, as files: [ListedFile]) throws(KeyhaulError) -> Examined {
     let meter = isSealed ? try SealMeter() : nil
     var reading: Result<PayloadReader.Reading, KeyhaulError>?
@@ -182,27 +184,25 @@ final class PayloadExaminer: Sendable {
   }
 }
 
-/// Reads payloads as the files that the list says they are, from several threads at once where each is a file of its own.
+/// A reader of payloads as listed files, concurrently if they are separate files.
 ///
-/// A record's digest is of the stored bytes in most lists of encrypted backups, and of the plain ones in others. Bytes that
-/// are there to be read again are held against the first and, where that does not fit, read once more for the second; a
-/// list that turned out to have the other kind is read for both from then on.
+/// The digest in a record is that of the stored bytes in most lists of encrypted backups, and of the plaintext in
+/// others. If the first does not match, files that can be read again are read for the second. After this succeeds once,
+/// both digests are computed.
 package final class PayloadReader: Sendable {
   private let archive: BackupArchive
   private let hasPlainDigests = Atomic(false)
 
-  /// A payload that was read to its end.
+  /// A payload that was read completely.
   package struct Reading: Sendable {
-    /// What the list records of the file.
+    /// The list's record of the file.
     package let record: FileRecord?
-    /// What came of its bytes.
+    /// The result of reading its bytes.
     package let payload: PayloadReading
-    /// Whether the payload matches the seal; `nil` if there is no seal or the payload was not compared with it.
+    /// Whether the payload matches the seal, or `nil` if there is none or it was not compared.
     package var isSealed: Bool?
 
-    /// Whether it is what was backed up, by the digest in the list and by the seal.
-    ///
-    /// - Returns: `nil` if neither says anything of it: then a changed byte cannot be seen.
+    /// Whether the file is unchanged, according to the digest in the list and the seal, or `nil` if there is neither.
     package var isRight: Bool? {
       let fits = payload.fits(record?.digest)
       return fits == false || isSealed == false ? false : fits ?? isSealed
@@ -211,10 +211,10 @@ package final class PayloadReader: Sendable {
 
   package init(_ archive: BackupArchive) { self.archive = archive }
 
-  /// Lends the plain bytes in portions, and empty ones while it reads a second time. What is stored is held against the
-  /// seal, where there is one.
+  /// Passes the plaintext to a closure in portions, and empty portions during a second read. The stored bytes are
+  /// compared with the seal.
   ///
-  /// - Throws: As `BackupArchive.readPayload(of:with:portion:)`.
+  /// - Throws: The errors of `BackupArchive.readPayload(of:with:portion:)`.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys,
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
@@ -224,7 +224,7 @@ package final class PayloadReader: Sendable {
     }
   }
 
-  /// The same of the bytes as they are stored, where there are no keys.
+  /// Reads the payload with or without keys. Without them, the stored bytes are passed.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
@@ -248,9 +248,9 @@ package final class PayloadReader: Sendable {
     return last
   }
 
-  /// Reads it for its digest, its size and its padding alone.
+  /// Reads the payload only for its digest, size, and padding.
   ///
-  /// - Parameter whileReading: Called for every portion, and ends the reading with an error.
+  /// - Parameter whileReading: Called for each portion. Its errors end the read.
   package func measure(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys,
     whileReading: () throws(KeyhaulError) -> Void
@@ -260,7 +260,7 @@ package final class PayloadReader: Sendable {
     }
   }
 
-  /// Reads it for its digest and its size alone, as it is stored.
+  /// Reads the stored bytes only for their digest and size.
   package func measure(
     _ payload: StoredPayload, as file: ListedFile, whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
@@ -279,7 +279,7 @@ package final class PayloadReader: Sendable {
     return try settled(reading, of: file, digests, by: pass, whileReading: whileReading)
   }
 
-  /// Those that the first reading makes.
+  /// The digests of the first read.
   private var digests: PayloadPass.Digests {
     guard archive.areFilesEncrypted else { return .stored }
     return archive.hasPayloadsApart && !hasPlainDigests.load(ordering: .relaxed) ? .stored : .all
@@ -291,17 +291,17 @@ package final class PayloadReader: Sendable {
   ) throws(KeyhaulError) -> Reading {
     guard digests == .stored, reading.payload.fits(reading.record?.digest) == false else { return reading }
     let second = try pass()
-    // What is stored in clear, or without its key, has no other digest.
+    // Without decryption, there is only one digest.
     guard second.decrypts else { return reading }
     let again: PayloadReading
     do throws(KeyhaulError) {
       again = try second.measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
     } catch {
-      // What was read stands, whatever became of the file since.
+      // The first result stays valid if the second read fails.
       if error.code == .interrupted || error.isShortage { throw error }
       return reading
     }
-    // Nothing is taken of other bytes than those that were read before.
+    // The second result counts only if the bytes are the same.
     guard again.storedSHA1 == reading.payload.storedSHA1, again.fits(reading.record?.digest) == true else {
       return reading
     }
@@ -319,15 +319,17 @@ package final class PayloadReader: Sendable {
   }
 }
 
-/// Which files of the list a payload is, looked up as the payloads come by. Not to be used from two threads at once.
+/// The listed files of payloads in any order. Not thread-safe.
 final class PayloadFiles {
   private let list: FileList
   private let index: FileIndex
   private var reader: FileList.Reader?
-  /// What the list could not be read for, which is no fault of a payload.
+  /// The error of reading the list, which is not a fault of a payload.
   private(set) var failure: KeyhaulError?
 
-  /// - Parameter index: The places of the files that have a payload.
+  /// Creates a look-up.
+  ///
+  /// - Parameter index: The positions of the files with a payload.
   init(_ list: FileList, _ index: FileIndex) {
     self.list = list
     self.index = index

@@ -2,26 +2,26 @@ package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
-/// Makes the checks of a `BackupVerification` one after the other.
+/// Runs the checks of a `BackupVerification`.
 struct BackupVerifier {
   let archive: BackupArchive
   var findings: BackupVerification
-  /// `nil` for a backup without a seal that can be read.
+  /// The check of the seal, or `nil` if the backup has no readable one.
   var sealCheck: SealCheck?
   var arePayloadsSealChecked = false
-  /// How many payloads are read at once.
+  /// The number of payloads that are read concurrently.
   var jobs: Int
 
   static let cancelled = KeyhaulError(.interrupted, "it was stopped")
 
-  /// The property lists were read when the backup was opened; one with a fault in its manifest has not come so far.
+  /// Checks the property lists that were read when the backup was opened. A faulty manifest is detected before.
   mutating func checkStructure() {
     var names = archive.isManifestMissing ? [] : ["Manifest.plist"]
     if archive.status != nil { names.append("Status.plist") }
     for note in archive.notes {
       switch note {
       case .unfinished: findings.add(.init(.structure, .unfinished, file: "Status.plist", note.description))
-      // Faults, below.
+      // Reported as faults below.
       case .propertyListUnreadable: continue
       case .encryptionClaimed:
         findings.add(.init(.structure, .falseClaim, file: "Manifest.plist", note.description))
@@ -43,17 +43,16 @@ struct BackupVerifier {
     findings.conclude(.structure, "\(readable)\(archive.layout.listName) present")
   }
 
-  /// What was gone around is a fault of the check that it belongs to, or a note where nothing is lost by it and a restore
-  /// takes it.
+  /// Adds a finding as a fault of its check, or as a note if nothing is lost and a restore is possible.
   mutating func take(_ finding: ArchiveFinding, in check: BackupVerification.CheckID) {
     guard !findings.found.contains(finding) else { return }
     findings.found.append(finding)
     switch finding.kind {
-    // Nothing says that anything is missing.
+    // This does not mean that anything is missing.
     case .stateMissing:
       findings.statesSnapshotState = false
       findings.notes.append(finding.description)
-    // Entered by the check of the keybag, by that of the keychain, and by that of the seal.
+    // Reported by the checks of the keybag, the keychain, and the seal.
     case .keybagUnusable, .classKeysDamaged, .keybagMismatch, .keychainMissing, .keychainDamaged, .sealBroken: break
     case .keychainInXML, .keychainKeysUnknown, .decryptedCopy, .listNamesNotUTF8, .payloadsRenamed:
       findings.notes.append(finding.description)
@@ -67,9 +66,9 @@ struct BackupVerifier {
     }
   }
 
-  // MARK: With the password
+  // MARK: With keys
 
-  /// Makes every check. Without keys there is nothing that this could do.
+  /// Runs the checks that require keys, if keys are available.
   mutating func check(
     with unlocked: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
@@ -87,7 +86,9 @@ struct BackupVerifier {
     }
   }
 
-  /// - Throws: What the system did not give, which is no fault of the backup.
+  /// Opens the list of files.
+  ///
+  /// - Throws: A system error, which is not a fault of the backup.
   private mutating func openList(
     _ open: () throws(KeyhaulError) -> FileList
   ) throws(KeyhaulError) -> FileList? {
@@ -121,7 +122,7 @@ struct BackupVerifier {
     findings.conclude(.keybag, keys.summary)
   }
 
-  /// What WRAP says needs no key.
+  /// Checks the flags of wrapped class keys, which requires no key.
   private mutating func checkHardwareLayers() {
     guard let unbound = archive.unboundKeychain else { return }
     if unbound.isRefused { findings.isHostile = true }
@@ -129,7 +130,7 @@ struct BackupVerifier {
       .init(.keybag, .hardwareLayerMissing, file: "Manifest.plist", "\(unbound.fact): \(unbound.meaning)"))
   }
 
-  /// What was not read to its end has its fault already.
+  /// Checks the list of files. If it could not be read completely, its fault was already reported.
   private mutating func checkDatabase(_ list: FileList?, _ listing: FileList.Listing?) {
     guard let list, let listing else {
       findings.conclude(.database, "\(archive.layout.listName) cannot be read")
@@ -151,9 +152,11 @@ struct BackupVerifier {
       .database, ([archive.layout.checkName] + journals.map(\.description)).joined(separator: "; "))
   }
 
-  // MARK: Without it
+  // MARK: Without keys
 
-  /// - Parameter keybagFault: Why the password could not be tried, where it was given.
+  /// Runs the checks without keys.
+  ///
+  /// - Parameter keybagFault: The reason why a given password could not be tried.
   mutating func checkWithoutKeys(
     keybagFault: String?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
@@ -173,10 +176,10 @@ struct BackupVerifier {
     try checkSeal(with: nil, progress: progress)
   }
 
-  /// The list of old backups is never encrypted, and has a digest of what is stored of every file.
+  /// Whether the list is unencrypted. Lists of old backups always are, with digests of the stored bytes.
   private var isListInClear: Bool { !archive.isListEncrypted }
 
-  /// What can be said of an encrypted list of files: like every file of such a backup it is whole blocks.
+  /// Checks the size of an encrypted list of files, which must be a multiple of the block size.
   private mutating func checkSealedList(_ reason: String) {
     if let count = archive.listByteCount, count == 0 || !count.isMultiple(of: 16) {
       let fact =
@@ -191,7 +194,7 @@ struct BackupVerifier {
 
   private mutating func addKeybagFault(_ fault: String) {
     let finding = ArchiveFinding.keybagUnusable(reason: fault)
-    // A missing manifest says so already.
+    // A missing manifest was already reported.
     if !findings.found.contains(where: { $0 == finding || $0 == .manifestMissing }) { findings.found.append(finding) }
     findings.add(.init(.keybag, .keybagDamaged, file: finding.place, fault))
   }
@@ -208,10 +211,9 @@ struct BackupVerifier {
       .keybag, fault ?? "\(HumanReadable.count(archive.keybag.classKeys.count, "class key")), none of them checked")
   }
 
-  /// Checks the keybag for faults that can be found without a key: a field that is missing, duplicated, or of the wrong
-  /// length.
+  /// Checks the keybag for faults that are visible without a key: missing or duplicate fields, and wrong lengths.
   ///
-  /// - Returns: The fault that was recorded; `nil` if the keybag has none.
+  /// - Returns: The fault, or `nil` if there is none.
   @discardableResult
   private mutating func checkRecords() -> String? {
     do throws(FormatError) {
@@ -225,7 +227,7 @@ struct BackupVerifier {
 }
 
 extension BackupLayout {
-  /// The name of its list of files.
+  /// The name of the list of files.
   package var listName: String {
     switch self {
     case .manifestDB: "Manifest.db"
@@ -233,7 +235,7 @@ extension BackupLayout {
     }
   }
 
-  /// What was looked at in the list.
+  /// The name of the list's check in reports.
   fileprivate var checkName: String {
     switch self {
     case .manifestDB: "integrity check passed, schema as expected"
@@ -243,21 +245,23 @@ extension BackupLayout {
 }
 
 extension BackupVerification {
-  /// Is told how many of how many stored bytes were read, and answers whether to go on.
+  /// Receives the number of read and of all stored bytes. Returns `false` to stop.
   public typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 
-  /// Checks a backup with its keybag unlocked: every file, every class key, every item.
+  /// Verifies a backup: all files, class keys, and items that the keys can decrypt.
   ///
-  /// Faults are findings, never errors: the checks go on wherever they can.
+  /// Faults are part of the result, not errors, and do not stop further checks.
   ///
   /// - Parameters:
-  ///   - archive: The backup as it was opened.
-  ///   - keys: Of an `ArchiveKey`; with the hardware key of the device that made the backup its own items can be
-  ///     checked too. `nil` for what can be checked without: of a backup that has no password everything but the items.
-  ///   - keybagFault: Why there are no keys though there is a password: what that said of a damaged keybag.
-  ///   - jobs: How many payloads are read at once; `nil` for one on each core. What is found is the same.
-  ///   - progress: Told how far the reading of payloads is; where it answers `false` the whole ends with `.cancelled`.
-  /// - Throws: Only where payloads cannot be listed, the cryptographic library fails, or `progress` ends it.
+  ///   - archive: The backup.
+  ///   - keys: The class keys of an `ArchiveKey`, or `nil` to run the checks without keys, which for a backup without a
+  ///     password are all but those of items. With the source device's key, device-bound items are checked as well.
+  ///   - keybagFault: The reason why a damaged keybag could not be unlocked with the password.
+  ///   - jobs: The number of payloads that are read concurrently, by default that of cores. The result does not depend
+  ///     on it.
+  ///   - progress: Receives the progress of reading payloads. If it returns `false`, the verification ends with
+  ///     `.interrupted`.
+  /// - Throws: An error if payloads cannot be listed, the cryptography fails, or `progress` returns `false`.
   package init(
     _ archive: BackupArchive, keys: ClassKeys?, keybagFault: String? = nil, jobs: Int? = nil,
     progress: Progress = { _, _ in true }
@@ -279,7 +283,7 @@ extension BackupVerification {
     self = verifier.findings
   }
 
-  /// What there is to say of a backup that is too damaged to be opened at all.
+  /// Creates the result for a backup that is too damaged to be opened.
   package init(unopened error: KeyhaulError, isQuick: Bool) {
     self.init(isQuick: isQuick)
     add(Fault(.structure, .structureDamaged, error.reason))

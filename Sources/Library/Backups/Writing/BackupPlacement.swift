@@ -2,21 +2,21 @@ package import Basics
 import KeychainFormats
 package import SystemPackage
 
-/// Puts a backup where it should go: whole, or not at all.
+/// Places a backup at its destination, completely or not at all.
 package struct BackupPlacement: Sendable {
   package let system: FileSystem
 
   package init(system: FileSystem = .real) { self.system = system }
 
-  /// What was written.
+  /// The result of placing a backup.
   package struct Placed: Sendable, Equatable {
-    /// Where the backup now stands; `nil` for a stream.
+    /// The path of the backup, or `nil` if it is a stream.
     package let path: String?
-    /// As stored; for a directory the sum of its files.
+    /// The stored size, for a directory that of all its files.
     package let byteCount: Int64
-    /// Whether the disk confirmed that it keeps the backup's name too.
+    /// Whether the directory entry was synced.
     package let isDurable: Bool
-    /// A replaced backup that could not be removed, by its path.
+    /// The path of a replaced backup that could not be removed.
     package let leftover: String?
   }
 
@@ -38,11 +38,11 @@ package struct BackupPlacement: Sendable {
     }
   }
 
-  /// Refuses a destination at which `place` would refuse to put a backup, as far as that shows before anything is written.
+  /// Checks in advance whether `place` would accept a destination.
   ///
   /// - Parameters:
-  ///   - identifier: Of the backup's device.
-  ///   - replace: Whether a backup, or a file, that stands there may go.
+  ///   - identifier: The device identifier.
+  ///   - replace: Whether to replace an existing backup or file.
   package func requirePlace(
     at destination: ArchiveDestination, for identifier: String?, replace: Bool
   ) throws(KeyhaulError) {
@@ -58,7 +58,7 @@ package struct BackupPlacement: Sendable {
     }
   }
 
-  /// Writes a container's bytes; returns how many.
+  /// Writes a container and returns its size.
   package func pack(
     _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: FileDescriptor
   ) throws(KeyhaulError) -> Int64 {
@@ -69,7 +69,9 @@ package struct BackupPlacement: Sendable {
     return sink.byteCount
   }
 
-  /// - Parameter byteCount: The free space that the disk needed, in bytes; `nil` if unknown.
+  /// Adds the path to an error of writing.
+  ///
+  /// - Parameter byteCount: The required free space in bytes, or `nil` if it is unknown.
   package func explain(_ failure: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
     guard failure.code == .writing else { return failure }
     let (path, errno) = (quotedPath(path), failure.errno)
@@ -86,7 +88,7 @@ package struct BackupPlacement: Sendable {
     explain(.writing(errno), path: path, needs: byteCount)
   }
 
-  /// A path that the user typed stands as it is, unless that would garble the terminal.
+  /// Returns a path as the user typed it, or quoted if it would affect the terminal.
   private func quotedPath(_ path: String) -> String {
     let text = quoted(path)
     return text == "\"\(path)\"" ? path : text
@@ -94,20 +96,20 @@ package struct BackupPlacement: Sendable {
 }
 
 extension DestinationPath {
-  /// Whether a file in a backup's directory is what writing its manifest, or its seal, was ended at.
+  /// Returns whether a file in a backup's directory is a temporary manifest or seal.
   package static func isTemporaryPart(_ name: String) -> Bool {
     [StoredPart.manifest, .seal].contains { DestinationPath($0.path)?.isTemporarySibling(name) == true }
   }
 }
 
 extension BackupPlacement {
-  /// What stands where a directory should go.
+  /// The current entry at a destination.
   private enum Occupant {
     case nothing, emptyDirectory, backup, otherDirectory
     case file
   }
 
-  /// Fills a directory beside its target and renames it there.
+  /// Fills a temporary directory and renames it.
   ///
   /// - Parameter access: The owner and permissions to keep from the files of the replaced backup.
   package func placeDirectory(
@@ -120,7 +122,7 @@ extension BackupPlacement {
       sweepDirectories(of: target.place, in: parent)
       let temporary = target.place.sibling("tmp")
       do throws(KeyhaulError) {
-        // Held until the directory has its name: a claim ends with its descriptor.
+        // Kept until the directory is renamed, because a claim ends with its descriptor.
         let replaced = access == .none ? nil : try replacedFiles(of: target.place, target.occupant, in: parent)
         let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
         try backup.check("\(target.place.parent)/\(temporary)")
@@ -139,14 +141,14 @@ extension BackupPlacement {
     }
   }
 
-  /// Looks whether a directory could be placed, as `placeDirectory` does before it writes anything.
+  /// Checks whether `placeDirectory` would accept a destination, without writing.
   func requireDirectory(at path: String, calling directoryName: String?, replace: Bool) throws(KeyhaulError) {
     let target = try resolve(path, calling: directoryName)
     try require(
       target.occupant, of: target.place, replace: replace, in: try opening(target.place.parent))
   }
 
-  /// Refuses what a backup may not take the place of.
+  /// Checks whether an entry can be replaced.
   private func require(
     _ occupant: Occupant, of place: DestinationPath, replace: Bool, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
@@ -159,7 +161,7 @@ extension BackupPlacement {
     }
   }
 
-  /// The directory itself, or the one for this device in it, where it holds other things.
+  /// Returns the directory itself, or the one for this device in it if it has other content.
   private func resolve(
     _ path: String, calling directoryName: String?
   ) throws(KeyhaulError) -> (place: DestinationPath, path: String, occupant: Occupant) {
@@ -188,7 +190,7 @@ extension BackupPlacement {
     }
   }
 
-  /// What is not part of the backup that is replaced would be gone with it.
+  /// Checks that the replaced backup's directory has no other files, which would be lost.
   private func requireNothingElse(
     in place: DestinationPath, _ parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
@@ -199,7 +201,7 @@ extension BackupPlacement {
     throw KeyhaulError(.occupied, "\(quoted(place.name)) holds \(quoted(first)), which is not part of a backup")
   }
 
-  /// A directory of the user's stays as open to others as it was, though another directory takes its place.
+  /// Keeps the permissions of a user's directory that is replaced.
   private func keepPermissions(
     of place: DestinationPath, _ occupant: Occupant, in parent: borrowing OwnedFileDescriptor, for sink: DirectorySink
   ) throws(KeyhaulError) {
@@ -210,7 +212,7 @@ extension BackupPlacement {
     }
   }
 
-  /// Returns the directory of the replaced backup; `nil` if there is none.
+  /// Returns the directory of the replaced backup, or `nil` if there is none.
   private func replacedFiles(
     of place: DestinationPath, _ occupant: Occupant, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> DirectoryHandle? {
@@ -233,12 +235,14 @@ extension BackupPlacement {
     return sink
   }
 
-  /// - Returns: The name under which a replaced backup could not be removed.
+  /// Renames a temporary directory to its destination.
+  ///
+  /// - Returns: The name of a replaced backup that could not be removed.
   private func install(
     _ temporary: String, as place: DestinationPath, in parent: borrowing OwnedFileDescriptor, over occupant: Occupant
   ) throws(KeyhaulError) -> String? {
     guard occupant == .backup else {
-      // Renaming a directory over an empty one replaces it in one step.
+      // Renaming a directory to an empty one replaces it in one step.
       do throws(Errno) {
         try system.rename(temporary, to: place.name, in: parent)
       } catch {
@@ -255,7 +259,8 @@ extension BackupPlacement {
     }
   }
 
-  /// For file systems that cannot exchange two names: old away, new in; the old one comes back where that fails.
+  /// Replaces a directory in two steps, for file systems that cannot exchange names. The old one is restored if the
+  /// second step fails.
   private func installInTwoSteps(
     _ temporary: String, as place: DestinationPath, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> String? {
@@ -279,25 +284,25 @@ extension BackupPlacement {
     return discard(replaced: old, in: parent) ? nil : old
   }
 
-  /// Removes a backup that another has replaced, but for one in which something was put while that was written.
+  /// Removes a replaced backup, unless other files were added to it in the meantime.
   private func discard(replaced name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
     let foreign = try? system.foreignFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
-    // It was looked through before. Where that fails now, the backup that was to go still goes.
+    // The directory was checked before. If this fails now, the backup is still removed.
     guard foreign?.isEmpty != false else { return false }
     do throws(Errno) {
       try removePayloadsFirst(of: name, in: parent)
     } catch {
-      // What is left goes now, or is told by its name.
+      // The rest is removed below, or reported by its name.
     }
     return system.discardTree(name, in: parent)
   }
 
-  /// Removes what a replaced backup holds, its manifest last: for as long as anything else of it is there, what that is
-  /// can be told, should this run be killed.
+  /// Removes the content of a replaced backup, its manifest last, so that an interrupted run leaves a recognizable
+  /// backup.
   private func removePayloadsFirst(of name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let directory = try system.openDirectory(name.systemName, in: parent)
-    // Others see that a run is still at work on it.
+    // Shows other processes that the directory is in use.
     _ = system.claim(directory)
     for child in try system.names(in: directory) where child != StoredPart.manifest.path.systemName {
       try system.removeTree(child, in: directory)
@@ -306,7 +311,7 @@ extension BackupPlacement {
 }
 
 extension BackupPlacement {
-  /// Writes one file beside its target, checks and syncs it, and renames it there.
+  /// Writes a temporary file, checks and syncs it, and renames it.
   package func placeFile(
     _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool,
     keeping access: PreservedAccess = .none
@@ -316,10 +321,12 @@ extension BackupPlacement {
     ) { (descriptor) throws(KeyhaulError) in try pack(backup, as: format, into: descriptor) }
   }
 
+  /// Places a file.
+  ///
   /// - Parameters:
   ///   - access: The owner and permissions to keep from the replaced file.
-  ///   - check: Looks at the finished file, by its path, before it gets its name.
-  ///   - fill: Writes the bytes; returns how many.
+  ///   - check: Checks the finished file by its temporary path.
+  ///   - fill: Writes the content and returns its size.
   package func placeFile(
     at path: String, byteCount: Int64, replace: Bool, keeping access: PreservedAccess = .none,
     check: (String) throws(KeyhaulError) -> Void = { _ in },
@@ -343,7 +350,7 @@ extension BackupPlacement {
     }
   }
 
-  /// Places a file of these bytes where there is nothing yet.
+  /// Places a new file with the given content.
   package func placeNewFile(at path: String, _ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     _ = try placeFile(at: path, byteCount: Int64(bytes.count), replace: false) { (file) throws(KeyhaulError) in
       try systemCall { () throws(Errno) in try system.writeAll(bytes, to: file) }
@@ -351,7 +358,7 @@ extension BackupPlacement {
     }
   }
 
-  /// Looks whether a file could be placed, as far as that shows before anything is written.
+  /// Checks in advance whether a file can be placed.
   func requireFile(at path: String, replace: Bool) throws(KeyhaulError) {
     guard let place = DestinationPath(path) else {
       throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
@@ -376,7 +383,7 @@ extension BackupPlacement {
     try systemCall { () throws(Errno) in try system.openDirectory(parent) }
   }
 
-  /// The new backup stands by now. That its name is on the disk as well can only be asked for.
+  /// Syncs a directory's entries. Returns whether this succeeded. The new backup is already in place.
   package func keepsNames(of parent: borrowing OwnedFileDescriptor) -> Bool {
     do throws(Errno) {
       try system.syncDirectory(parent)
@@ -390,14 +397,14 @@ extension BackupPlacement {
     try converting({ KeyhaulError.writing($0) }, body)
   }
 
-  /// Sweeps what stands beside a backup's directory, of which only a file is written.
+  /// Removes temporary files next to a backup's directory in which only a file is written.
   package func removeLeftovers(besideDirectory path: String) {
     guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
     sweepDirectories(of: place, in: parent)
   }
 
-  /// Removes the directories that runs which were killed left beside this target, but for those that hold anything else
-  /// than files of a backup: somebody may have put it there.
+  /// Removes temporary directories of interrupted runs, unless they contain files that are not part of a backup, which
+  /// a user may have added.
   package func sweepDirectories(of place: DestinationPath, in parent: borrowing OwnedFileDescriptor) {
     system.removeLeftovers(of: place, .directory, in: parent) { name, parent in
       do throws(Errno) {

@@ -2,9 +2,9 @@ package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
-/// Writes a backup as a device would have: whole, or not at all.
+/// Writes a backup as a device would, completely or not at all.
 ///
-/// The same contents, keys, random source and destination format give the same bytes.
+/// Equal contents, keys, random sources, and formats result in equal bytes.
 package struct BackupWriter: Sendable {
   private let placement: BackupPlacement
 
@@ -13,17 +13,17 @@ package struct BackupWriter: Sendable {
 
   package init(system: FileSystem) { placement = BackupPlacement(system: system) }
 
-  /// Writes a backup, whole or not at all.
+  /// Writes a backup, completely or not at all.
   ///
   /// - Parameters:
-  ///   - contents: What goes into the backup.
-  ///   - keys: The class keys of the contents' keybag. Without a password nothing is encrypted with them here.
-  ///   - random: Gives the keys of the files.
-  ///   - destination: Where it goes, and in which form.
-  ///   - replace: Whether a backup, or a file, that stands at the destination may go.
-  /// - Throws: `.occupied` where something stands there that may not be replaced, `.noSpace` and `.unwritable` where the
-  ///   system refuses, `.noTemporarySpace` where it gives no room for a large keychain meanwhile. After an error what
-  ///   stood there before stands there still, and nothing else was left.
+  ///   - contents: The content of the backup.
+  ///   - keys: The class keys of the content's keybag. Not used if the backup has no password.
+  ///   - random: The source of file keys.
+  ///   - destination: The location and format.
+  ///   - replace: Whether to replace an existing backup or file.
+  /// - Throws: `.occupied` if the destination must not be replaced; `.noSpace` or `.unwritable`; `.noTemporarySpace` if
+  ///   there is no space for a large keychain. After an error, the previous content of the destination is unchanged,
+  ///   and no other files remain.
   package func write(
     _ contents: BackupContents, keys: ClassKeys, random: some RandomSource = SystemRandomSource(),
     to destination: ArchiveDestination, replace: Bool = false
@@ -35,29 +35,29 @@ package struct BackupWriter: Sendable {
   }
 }
 
-/// What was written, and where.
+/// The result of writing a backup.
 package struct WrittenBackup: Sendable, Equatable {
-  /// Where the backup now stands, which may be a directory inside of the one that was named; `nil` for a stream.
+  /// The path of the backup, which may be a directory in the given one, or `nil` if it is a stream.
   package let path: String?
-  /// Of the file or stream, or of all files in the directory.
+  /// The size of the file or stream, or the total size of the files in the directory.
   package let byteCount: Int64
-  /// Whether the disk confirmed that it keeps the backup's name too, so that a power cut cannot take it; never so for a
-  /// stream.
+  /// Whether the directory entry was synced, so that the backup survives a power failure. `false` for a stream.
   package let isDurable: Bool
-  /// A replaced backup that could not be removed, by its path.
+  /// The path of a replaced backup that could not be removed.
   package let leftover: String?
 }
 
-/// Turns contents into the files of a backup, encrypted where it has a password. A large one is kept in a temporary file.
+/// Assembles the files of a backup from its content, encrypted if it has a password. A large keychain is kept in a
+/// temporary file.
 struct BackupAssembly {
   let contents: BackupContents
   let system: FileSystem
 
-  /// The class that protects the keychain file and the manifest database: readable after the first unlock.
+  /// The class of the keychain file and the manifest database: readable after the first unlock.
   private static let keyClass = KeyClass.fileUntilFirstUserAuthentication
   private static let systemDomainsVersion = "24.0"
 
-  /// Draws from `random` always in the same order, so that the same source gives the same bytes.
+  /// Assembles the backup. Draws random bytes in a fixed order, so that equal sources result in equal bytes.
   func assemble(
     keys: ClassKeys, random: some RandomSource
   ) throws(KeyhaulError) -> StoredBackup {
@@ -104,16 +104,18 @@ struct BackupAssembly {
     return try SealMaker(manifestKey: key.copy()).seal(of: entries)
   }
 
-  /// A file as it is stored, and the wrapped key where it is encrypted.
+  /// A stored file with its wrapped key, if it is encrypted.
   private struct Protected {
     let stored: StoredBytes
     let plainByteCount: Int
     let key: ClassWrappedKey?
   }
 
+  /// Encrypts a file if the backup has a password.
+  ///
   /// - Parameters:
-  ///   - expected: How many bytes there are at least.
-  ///   - forEachPortion: Lends the bytes in their order.
+  ///   - expected: The minimum size.
+  ///   - forEachPortion: Passes the bytes in order.
   private func protect(
     leastByteCount expected: Int, keys: ClassKeys, random: some RandomSource,
     _ forEachPortion: ((UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> Void
@@ -155,7 +157,7 @@ struct BackupAssembly {
     return name
   }
 
-  /// Lists the keychain's directory and file, owned by root as on a device.
+  /// Creates a list with the keychain's directory and file, owned by root as on a device.
   private func manifestDatabase(for keychain: Protected, time: Int64) throws(KeyhaulError) -> [UInt8] {
     let identifier = try explained("the manifest database") { () throws(DataProtectionError) in
       try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
@@ -182,29 +184,29 @@ struct BackupAssembly {
   }
 }
 
-/// What goes into a backup that is about to be written.
+/// The content of a new backup.
 package struct BackupContents: Sendable {
-  /// Its identifier is needed: it names the backup's directory.
+  /// The source device. Its identifier is required for the directory's name.
   package var device: BackupDevice
-  /// When the backup is made; it stands in the manifest and in every file's record.
+  /// The date of the backup, in the manifest and in all records.
   package var date: KeychainDate
-  /// Goes into the backup as it is; the class keys that `BackupWriter` is given have to be this bag's.
+  /// The keybag. `BackupWriter` requires its class keys.
   package var keybag: Keybag
-  /// Whether it has a password; the manifest and the files' form follow from it.
+  /// Whether the backup has a password, which determines the manifest and the format of files.
   package var isEncrypted: Bool
-  /// Whether the device has a passcode, which the manifest says.
+  /// Whether the device has a passcode, for the manifest.
   package var wasPasscodeSet: Bool
-  /// The keychain, its items sealed under the keybag.
+  /// The keychain, with items encrypted for the keybag.
   package var keychain: SealedKeychain
-  /// Bundle identifiers of the apps on the device.
+  /// The bundle identifiers of the device's apps.
   package var applications: [String]
 
-  /// The keychain file's property list, in memory.
+  /// The keychain file's property list in memory.
   ///
-  /// - Throws: As `SealedKeychain.bytes()`.
+  /// - Throws: The errors of `SealedKeychain.bytes()`.
   package var keychainFile: [UInt8] { get throws(KeyhaulError) { try keychain.bytes() } }
 
-  /// Creates the contents of one backup.
+  /// Creates the content of a backup.
   package init(
     device: BackupDevice, date: KeychainDate, keybag: Keybag, isEncrypted: Bool, wasPasscodeSet: Bool,
     keychain: SealedKeychain, applications: [String] = []
@@ -218,7 +220,7 @@ package struct BackupContents: Sendable {
     self.applications = applications
   }
 
-  /// The same with the keychain file's property list, its items sealed under the keybag.
+  /// Creates the content of a backup with a keychain file, whose items are encrypted for the keybag.
   package init(
     device: BackupDevice, date: KeychainDate, keybag: Keybag, isEncrypted: Bool, wasPasscodeSet: Bool,
     keychainFile: [UInt8], applications: [String] = []
@@ -229,14 +231,16 @@ package struct BackupContents: Sendable {
   }
 }
 
-/// A backup's `Info.plist`, which the computer writes. Other readers want the device's identifier from it.
+/// The `Info.plist` of a backup, which the computer writes. Other readers require the device identifier in it.
 ///
 /// Source: libimobiledevice, `idevicebackup2.c`.
 struct ComputerInfo {
   private let contents: BackupContents
   private let guid: [UInt8]
 
-  /// - Parameter guid: Sixteen bytes that identify this backup to the computer.
+  /// Creates the property list.
+  ///
+  /// - Parameter guid: 16 bytes that identify the backup to the computer.
   init(_ contents: BackupContents, guid: [UInt8]) {
     self.contents = contents
     self.guid = guid

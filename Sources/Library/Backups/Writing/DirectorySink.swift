@@ -11,8 +11,10 @@ struct ReplacedFiles {
     self.access = access
   }
 
-  /// - Parameter path: The path of the new file in its backup. A file that the replaced backup did not have is treated
-  ///   like its manifest.
+  /// Keeps the access of a file.
+  ///
+  /// - Parameter path: The path of the new file in its backup. A file that the replaced backup did not contain has the
+  ///   access of its manifest.
   func preserveAccess(for file: borrowing OwnedFileDescriptor, at path: String, _ system: FileSystem) throws(Errno) {
     var former = try system.status(of: path.systemName, in: directory.descriptor)
     if former == nil {
@@ -22,7 +24,9 @@ struct ReplacedFiles {
     try system.preserveAccess(of: status, for: file, access)
   }
 
-  /// - Parameter name: The name of the new directory in its backup; `nil` for the backup's own directory.
+  /// Keeps the access of a directory.
+  ///
+  /// - Parameter name: The name of the new directory in its backup, or `nil` if it is the backup's own directory.
   func preserveAccess(forDirectory file: borrowing OwnedFileDescriptor, named name: String?, _ system: FileSystem)
     throws(Errno)
   {
@@ -34,10 +38,10 @@ struct ReplacedFiles {
   }
 }
 
-/// Writes a backup's files into a directory of their own, each synced before the next.
+/// A sink that writes a backup's files to a directory and syncs each.
 final class DirectorySink: StoredFileSink {
   private let system: FileSystem
-  /// Claimed for as long as this lives.
+  /// The directory, which stays claimed during the sink's lifetime.
   private let directory: OwnedFileDescriptor
   private let replaced: ReplacedFiles?
   private var innerDirectories: Set<String> = []
@@ -45,16 +49,18 @@ final class DirectorySink: StoredFileSink {
   private var path = ""
   private var expectedByteCount: Int64 = 0
 
+  /// Creates a sink.
+  ///
   /// - Parameters:
   ///   - directory: A new, empty directory.
-  ///   - replaced: The files whose owner and permissions the new files keep; `nil` to give only this user access.
+  ///   - replaced: The files whose owner and permissions the new files keep, or `nil` to give access only to this user.
   init(_ directory: consuming OwnedFileDescriptor, replacing replaced: ReplacedFiles? = nil, system: FileSystem) {
     self.directory = directory
     self.replaced = replaced
     self.system = system
   }
 
-  /// Gives the directory other permissions than its owner's alone.
+  /// Sets the permissions of the directory, by default those of only its owner.
   func setPermissions(_ permissions: UInt32) throws(Errno) {
     try system.setPermissions(permissions, of: directory)
   }
@@ -80,7 +86,8 @@ final class DirectorySink: StoredFileSink {
     return try system.openDirectory(name.systemName, in: directory)
   }
 
-  /// Gives the file a second name here. File systems without such names, and files of other owners, are copied instead.
+  /// Creates a hard link to a file. If the file system does not support this, or the file has another owner, it is
+  /// copied instead.
   func take(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool {
     let taken: FileStatus?
     do throws(Errno) {
@@ -109,7 +116,7 @@ final class DirectorySink: StoredFileSink {
       try system.linkFile(path, in: other.descriptor, as: name, in: directory)
       return true
     } catch {
-      // What such a name cannot be given is copied; where that cannot be done either, it says why.
+      // Without a hard link, the file is copied. If that fails as well, its error is reported.
       guard error != .noSpace, error != .diskQuotaExceeded, error != .ioError else { throw error }
       return false
     }
@@ -134,7 +141,7 @@ final class DirectorySink: StoredFileSink {
     }
   }
 
-  /// Asks the disk to keep the names too. Nothing may follow.
+  /// Syncs the directory entries. Nothing may be written afterwards.
   func finish() throws(Errno) {
     for name in innerDirectories.sorted() {
       let inner = try system.openDirectory(name.systemName, in: directory)

@@ -3,14 +3,14 @@ import KeychainFormats
 import SystemPackage
 
 extension BackupDirectory {
-  /// What lies in a backup's directory and is not part of a backup: what a person put there, and would lose with the
-  /// backup. What file browsers leave behind counts for nothing.
+  /// Returns the files in a backup's directory that are not part of it, and that a user would lose with it. Files of
+  /// file browsers are ignored.
   ///
   /// - Parameters:
   ///   - path: The directory of a backup.
-  ///   - limit: How many to name at most.
-  /// - Returns: Paths in the directory, in order.
-  /// - Throws: `.notFound` and `.unreadable`.
+  ///   - limit: The maximum number of files.
+  /// - Returns: The paths in the directory, sorted.
+  /// - Throws: `.notFound` or `.unreadable`.
   package static func foreignFiles(
     in path: String, atMost limit: Int = 10
   ) throws(KeyhaulError) -> [String] {
@@ -25,7 +25,7 @@ extension BackupDirectory {
 }
 
 extension FileSystem {
-  /// As `BackupDirectory.foreignFiles`, of a directory that is open.
+  /// Returns the foreign files of an open directory, as `BackupDirectory.foreignFiles`.
   func foreignFiles(
     in directory: borrowing OwnedFileDescriptor, atMost limit: Int
   ) throws(Errno) -> [String] {
@@ -48,40 +48,40 @@ extension FileSystem {
     return Array(foreign.sorted().prefix(limit))
   }
 
-  /// What Finder and Explorer write into every directory that they show, SQLite's index of a log, which it makes again, and
-  /// what is left of a manifest of ours that was being written.
+  /// Returns whether a file is one that Finder or Explorer writes to directories, SQLite's index of a log, or a
+  /// temporary manifest.
   package static func isSystemClutter(_ name: String) -> Bool {
     [".DS_Store", "Manifest.db-shm", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
       || DestinationPath.isTemporaryPart(name)
   }
 }
 
-/// What a run that was killed left beside a backup: the part of a new one that it had written, or the old one that it
-/// had replaced and not removed yet.
+/// A leftover of an interrupted run next to a backup: an incomplete new backup, or a replaced one.
 package struct BackupLeftover: Sendable, Hashable {
-  /// As far as that can be told without reading it whole.
+  /// The protection of the content, determined without reading all of it.
   package enum Content: Sendable {
-    /// The files of the backup, for everybody to read.
+    /// Unencrypted files.
     case plain
-    /// Its manifest says that it has a password.
+    /// A backup whose manifest claims a password.
     case encrypted
-    /// Its manifest is not there, or it is one large file.
+    /// A backup without a manifest, or a large container file.
     case unknown
   }
 
-  /// Where it stands.
+  /// The path.
   package let path: String
-  /// Whether what it holds is for everybody to read.
+  /// The protection of the content.
   package let content: Content
-  /// Whether the next write of the backup removes it. A backup that was put aside by its name is not removed.
+  /// Whether the next write of the backup removes it. An archived copy is not removed.
   package let isRemovedByNextWrite: Bool
 
-  /// A leftover in one file is opened up to this size.
+  /// The maximum size of a container file that is opened.
   static let maximumOpenedByteCount: Int64 = 16 << 20
 
-  /// All beside a backup, by name: of this user, and of no run that is still at work. What cannot be read is passed over.
+  /// Returns the leftovers next to a backup, sorted by name: those of this user, and of no running process. Unreadable
+  /// entries are skipped.
   ///
-  /// - Parameter path: The backup's, without links: they stand beside it.
+  /// - Parameter path: The path of the backup without links.
   package static func all(beside path: String) -> [BackupLeftover] { all(beside: path, system: .real) }
 
   static func all(beside path: String, system: FileSystem) -> [BackupLeftover] {

@@ -2,15 +2,16 @@ import Basics
 import CArchive
 import SystemPackage
 
-/// Packs a backup into one stream. The same input gives the same bytes: no clock, owner or host enters.
+/// A writer that packs a backup in a container. Equal inputs result in equal bytes, independent of time, owner, and
+/// host.
 final class LibArchiveWriter {
   private let handle: OpaquePointer
   private let sink: Sink
   private let times: ClosedRange<Int64>
-  /// Of the entry that is being written.
+  /// The remaining size of the current entry.
   private var missingByteCount: Int64 = 0
 
-  /// Receives the stream's bytes in order.
+  /// A receiver of the stream's bytes in order.
   final class Sink {
     private let system: FileSystem
     private let descriptor: FileDescriptor
@@ -23,7 +24,7 @@ final class LibArchiveWriter {
     }
 
     fileprivate func write(_ bytes: UnsafeRawBufferPointer) -> Int {
-      // libarchive flushes once more while it is freed; after a failure nothing may follow.
+      // libarchive flushes again when it is freed, but nothing may follow a failure.
       guard failure == nil else { return Int(ARCHIVE_FATAL) }
       do throws(Errno) {
         try system.writeAll(bytes, to: descriptor)
@@ -36,8 +37,10 @@ final class LibArchiveWriter {
     }
   }
 
-  /// - Parameter compresses: Where not, a zip's entries and a gzip's blocks are stored as they are: deflating a gigabyte of
-  ///   ciphertext takes half a minute and saves nothing. Zstandard sees that for itself, and passes it through.
+  /// Creates a writer.
+  ///
+  /// - Parameter compresses: Whether to compress. If not, zip entries and gzip blocks are stored, because compressing a
+  ///   gigabyte of ciphertext takes half a minute without benefit. Zstandard detects this itself.
   init(_ format: ContainerFormat, compresses: Bool, to sink: Sink) throws(KeyhaulError) {
     guard let handle = archive_write_new() else { throw ContainerLibrary.writeFailure }
     self.handle = handle
@@ -55,7 +58,7 @@ final class LibArchiveWriter {
       try check(archive_write_set_format_zip(handle))
       if !compresses { try check(archive_write_zip_set_compression_store(handle)) }
     }
-    // Without these two the compressed stream itself is padded with zeros, which Zstandard readers reject.
+    // By default, libarchive pads the compressed stream with zeros, which Zstandard readers reject.
     try check(archive_write_set_bytes_per_block(handle, Self.blockByteCount(format, compresses)))
     try check(archive_write_set_bytes_in_last_block(handle, 1))
     try check(
@@ -68,17 +71,18 @@ final class LibArchiveWriter {
         }, nil, nil))
   }
 
-  /// Of what goes to the sink at a time. What is longer goes there as it is; zlib copies stored bytes aside for every block
-  /// that it fills.
+  /// The size of writes to the sink. Longer data is written directly. zlib copies stored data for each block.
   private static func blockByteCount(_ format: ContainerFormat, _ compresses: Bool) -> Int32 {
     format == .gzippedTar && !compresses ? 1 << 18 : 1 << 16
   }
 
   deinit { archive_write_free(handle) }
 
+  /// Begins an entry.
+  ///
   /// - Parameters:
-  ///   - name: The entry's whole name, which is written byte for byte. In a zip, UTF-8 is marked as such.
-  ///   - modificationTime: In seconds since 1970. One that the format cannot hold becomes the nearest that it can.
+  ///   - name: The full name, which is written unchanged. In a zip, UTF-8 names are marked.
+  ///   - modificationTime: The time in seconds since 1970. The closest supported time is used.
   func begin(_ name: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError) {
     guard let entry = archive_entry_new() else { throw .writing("out of memory", .noMemory) }
     defer { archive_entry_free(entry) }
@@ -93,16 +97,16 @@ final class LibArchiveWriter {
     let time = min(max(modificationTime, times.lowerBound), times.upperBound)
     archive_entry_set_mtime(entry, time_t(time), 0)
     let result = (isText ? NameEncoding.utf8 : .bytes).run { archive_write_header(handle, entry) }
-    // A tar's warning about a name that is not text: it is written all the same, marked as bytes (`hdrcharset`).
+    // A warning about a tar entry whose name is not text. It is written anyway, marked as bytes (`hdrcharset`).
     if result != ARCHIVE_WARN || name.bytes.allSatisfy({ $0 < 0x80 }) { try check(result) }
     missingByteCount = byteCount
   }
 
-  /// The modification times that a format holds, in seconds since 1970.
+  /// The modification times that a format supports, in seconds since 1970.
   ///
-  /// A tar's field has eleven octal digits (POSIX pax, `ustar` interchange format). A zip has years up to 2107 (PKWARE
-  /// APPNOTE 4.4.6) and beside them 32 bits; libarchive 3.6 writes the lower bits of what is more, and reads from `NULL`
-  /// where a year has more than 32 bits.
+  /// A tar's field has 11 octal digits (POSIX pax, `ustar` interchange format). A zip supports years up to 2107 (PKWARE
+  /// APPNOTE 4.4.6) and an additional 32-bit time. libarchive 3.6 truncates larger values, and reads from `NULL` for
+  /// years with more than 32 bits.
   private static func times(of format: ContainerFormat) -> ClosedRange<Int64> {
     format == .zip ? 0...Int64(UInt32.max) : 0...0o77_777_777_777
   }
@@ -118,12 +122,12 @@ final class LibArchiveWriter {
   }
 
   func end() throws(KeyhaulError) {
-    // libarchive would fill up with zeros.
+    // libarchive would add zeros.
     guard missingByteCount == 0 else { throw .writing("an entry's length differs from its declared length") }
     try check(archive_write_finish_entry(handle))
   }
 
-  /// Writes the container's end. Without it the stream is a truncated one.
+  /// Writes the end of the container, without which it is truncated.
   func finish() throws(KeyhaulError) { try check(archive_write_close(handle)) }
 
   private func check(_ result: Int32) throws(KeyhaulError) {
@@ -136,7 +140,7 @@ final class LibArchiveWriter {
   }
 }
 
-/// Writes a backup's files as entries of one container.
+/// A sink that writes a backup's files to a container.
 final class ContainerSink: StoredFileSink {
   private let writer: LibArchiveWriter
   private let directoryName: String?

@@ -3,7 +3,7 @@ import CSQLite
 import GRDB
 import KeychainFormats
 
-/// Makes a manifest database in memory. No file is ever created, and the same rows give the same bytes.
+/// Builds a manifest database in memory. No file is created, and equal rows result in equal bytes.
 package enum ManifestDatabaseBuilder {
   package struct Row {
     let fileIdentifier: String
@@ -12,7 +12,9 @@ package enum ManifestDatabaseBuilder {
     let flags: Int
     let record: [UInt8]
 
-    /// - Parameter record: The keyed archive that describes the file.
+    /// Creates a row.
+    ///
+    /// - Parameter record: The keyed archive of the file.
     package init(fileIdentifier: String, domain: String, relativePath: String, flags: Int, record: [UInt8]) {
       self.fileIdentifier = fileIdentifier
       self.domain = domain
@@ -36,7 +38,7 @@ package enum ManifestDatabaseBuilder {
         try database.inTransaction {
           for statement in ManifestSchema.statements { try database.execute(sql: statement) }
           for row in rows {
-            // Our own bytes; as a literal they need no Foundation type to pass through.
+            // Our own bytes, as a literal without a Foundation type.
             try database.execute(
               sql: """
                 INSERT INTO Files (fileID, domain, relativePath, flags, file)

@@ -1,21 +1,21 @@
 package import Basics
 import KeychainFormats
 
-/// Takes the files of a backup that is being written, one after the other, each in portions.
+/// A sink for the files of a new backup.
 package protocol StoredFileSink: AnyObject {
-  /// Begins a file of exactly so many bytes.
+  /// Begins a file of exactly the given size.
   ///
-  /// - Parameter path: Relative to the backup's directory.
+  /// - Parameter path: The path relative to the backup's directory.
   func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError)
   func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError)
   func end() throws(KeyhaulError)
-  /// Takes a file as it stands in a directory, without its bytes being copied.
+  /// Adds a file of another directory without copying its bytes.
   ///
   /// - Parameters:
-  ///   - path: Relative to both backups' directories.
-  ///   - directory: Of the backup that has it.
-  ///   - status: Of the file that is meant.
-  /// - Returns: Whether it was taken; where not, its bytes have to be given.
+  ///   - path: The path relative to both backups' directories.
+  ///   - directory: The other backup's directory.
+  ///   - status: The status of the expected file.
+  /// - Returns: `false` if the file's bytes must be copied.
   func take(_ path: String, from directory: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool
 }
 
@@ -35,18 +35,18 @@ extension StoredFileSink {
   }
 }
 
-/// A backup on its way to where it should stand.
+/// A backup that is being written.
 package struct OutgoingBackup {
-  /// The name of the directory around the files, in one file and where a directory already holds other things; `nil`
-  /// where the files have their whole names.
+  /// The name of the directory in a container, or in a directory with other content. `nil` if the files have full
+  /// names.
   package let directoryName: String?
-  /// About how many bytes it needs, to say where there is no room.
+  /// The approximate size, for errors about free space.
   package let byteCount: Int64
-  /// Whether its files are ciphertext, which no compression makes shorter.
+  /// Whether the files are encrypted, so that compression has no effect.
   package let isEncrypted: Bool
-  /// Sends every file.
+  /// Sends all files to a sink.
   package let send: (any StoredFileSink) throws(KeyhaulError) -> Void
-  /// Looks at what was written, by its path, before it gets its name.
+  /// Checks the result by its temporary path.
   package var check: (String) throws(KeyhaulError) -> Void = { _ in }
 
   package init(

@@ -1,25 +1,24 @@
 package import Basics
 package import KeychainFormats
 
-/// The keychain of a backup that is about to be written, its items sealed: the file itself, or items that lie outside of
-/// memory until it is written.
+/// The encrypted keychain of a new backup: a file, or items on disk.
 package struct SealedKeychain: Sendable {
   private let form: Form
 
   private enum Form {
     case file([UInt8])
-    /// Of entries that have their places in the bytes.
+    /// Items at positions of stored bytes.
     case items(KeychainFileWriter, StoredBytes)
   }
 
-  /// Takes a keychain file as it is.
+  /// Creates a keychain from a file.
   ///
-  /// - Parameter file: A property list, its items sealed under the backup's keybag.
+  /// - Parameter file: A property list with items encrypted for the backup's keybag.
   package init(_ file: [UInt8]) { form = .file(file) }
 
   init(_ writer: KeychainFileWriter, reading stored: StoredBytes) { form = .items(writer, stored) }
 
-  /// Whether its items lie in a temporary file.
+  /// Whether the items are in a temporary file.
   package var isInFile: Bool {
     switch form {
     case .file: false
@@ -27,9 +26,9 @@ package struct SealedKeychain: Sendable {
     }
   }
 
-  /// The file, in memory.
+  /// Returns the file in memory.
   ///
-  /// - Throws: As writing it does.
+  /// - Throws: The errors of writing it.
   package func bytes() throws(KeyhaulError) -> [UInt8] {
     if case .file(let bytes) = form { return bytes }
     var bytes: [UInt8] = []
@@ -38,7 +37,7 @@ package struct SealedKeychain: Sendable {
     return bytes
   }
 
-  /// How many bytes the file has at least.
+  /// The minimum size of the file.
   var leastByteCount: Int {
     switch form {
     case .file(let bytes): bytes.count
@@ -46,9 +45,9 @@ package struct SealedKeychain: Sendable {
     }
   }
 
-  /// Lends the file's bytes in their order.
+  /// Passes the file's bytes to a closure in order.
   ///
-  /// - Throws: `.unreadable` where a temporary file is not given back.
+  /// - Throws: `.unreadable` if the temporary file cannot be read.
   func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -60,7 +59,7 @@ package struct SealedKeychain: Sendable {
     }
   }
 
-  /// Reads entries that lie one behind the other, many at once.
+  /// A reader of adjacent entries with read-ahead.
   private struct EntryReader {
     let stored: StoredBytes
     private var window: [UInt8] = []
@@ -85,14 +84,14 @@ package struct SealedKeychain: Sendable {
   }
 }
 
-/// Takes the items of a keychain as they are sealed, and keeps where each of them lies: their bytes go into a temporary file
-/// where they are many. For one thread.
+/// Collects the encrypted items of a keychain with their positions. Their bytes are written to a temporary file if
+/// there are many. Not thread-safe.
 package final class SealedItemSpool {
   private static let portionByteCount = 1 << 18
 
   private var collector: StoredBytesCollector?
   private var entries: [KeychainBackupFile.Entry] = []
-  /// What the collector was not given yet.
+  /// Bytes that were not passed to the collector.
   private var pending: [UInt8] = []
   private var byteCount = 0
   private let maximumByteCount: Int
@@ -104,8 +103,10 @@ package final class SealedItemSpool {
     self.maximumByteCount = maximumByteCount
   }
 
-  /// - Throws: `.noTemporarySpace` where a temporary file cannot be made or is full, `.unwritable` for more than all items
-  ///   together may have.
+  /// Appends an item.
+  ///
+  /// - Throws: `.noTemporarySpace` if a temporary file cannot be created or is full, `.unwritable` if the items exceed
+  ///   the limit.
   package func append(
     _ kind: ItemKind, blob: [UInt8], persistentReference: [UInt8]?
   ) throws(KeyhaulError) {
@@ -131,10 +132,10 @@ package final class SealedItemSpool {
     pending.removeAll(keepingCapacity: true)
   }
 
-  /// The keychain of all items. Nothing may follow.
+  /// Returns the keychain with all items. Nothing may be appended afterwards.
   ///
-  /// - Parameter keybagUUID: Of the bag that they are sealed for.
-  /// - Throws: As `append` does; `.unwritable` for more items than a file may have.
+  /// - Parameter keybagUUID: The identifier of the keybag.
+  /// - Throws: The errors of `append`, or `.unwritable` if a file cannot contain that many items.
   package func finish(keybagUUID: String?) throws(KeyhaulError) -> SealedKeychain {
     try flush()
     guard let collector = collector.take() else {

@@ -1,9 +1,9 @@
 package import Basics
 import KeychainFormats
 
-/// A file of a backup that is about to be written, with the bytes as they are stored.
+/// A file of a new backup, with its stored bytes.
 package struct StoredFile: Sendable {
-  /// Relative to the backup's directory, one or two parts.
+  /// The path relative to the backup's directory, with one or two components.
   package let path: String
   package let stored: StoredBytes
 
@@ -25,15 +25,15 @@ package struct StoredFile: Sendable {
   }
 }
 
-/// A whole backup that is about to be written.
+/// A complete new backup.
 package struct StoredBackup: Sendable {
-  /// The name of the directory around the files, in one file and where a directory already holds other things.
+  /// The name of the directory in a container, or in a directory with other content.
   package let directoryName: String
-  /// Seconds since 1970, the modification time of every entry.
+  /// The modification time of all entries in seconds since 1970.
   package let modificationTime: Int64
-  /// Whether its files are ciphertext.
+  /// Whether the files are encrypted.
   package let isEncrypted: Bool
-  /// In the order in which they are written.
+  /// The files in the order in which they are written.
   package let files: [StoredFile]
 
   package init(directoryName: String, modificationTime: Int64, isEncrypted: Bool = false, files: [StoredFile]) {

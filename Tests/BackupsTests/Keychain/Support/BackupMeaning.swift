@@ -4,10 +4,10 @@ import KeychainFormats
 
 @testable import Backups
 
-/// What a backup says, fact by fact, so that a changed bit can be named by what it changed.
+/// The facts in a backup, to describe a changed bit.
 ///
-/// A fact is called by the file that it is in and by its name there: "Manifest.plist Date", "keybag class WRAP",
-/// "Manifest.db permissions".
+/// A fact has the name of its file and a name in it: "Manifest.plist Date", "keybag class WRAP", "Manifest.db
+/// permissions".
 struct BackupMeaning {
   private var facts: [String: [String]] = [:]
 
@@ -24,12 +24,12 @@ struct BackupMeaning {
     facts["content of a file without a digest"] = [String(hexadecimal: try shelf.read(undigested))]
   }
 
-  /// The names of the facts of another backup that this one does not have, or has otherwise.
+  /// Returns the names of another backup's facts that are missing or different in this one.
   func lost(of before: BackupMeaning) -> Set<String> { Set(before.facts.keys.filter { facts[$0] != before.facts[$0] }) }
 
-  /// The facts of which a change goes unseen where there is no seal. `docs/Format.md`, "What a flipped bit means".
+  /// The facts whose changes are not detected without a seal. Source: `docs/Format.md`, "What a flipped bit means".
   static let unseen: Set<String> = Set(unseenByFile.flatMap { file, facts in facts.map { "\(file) \($0)" } })
-  /// How the rows of that page begin which tell of them.
+  /// The beginnings of the page's rows for these facts.
   static let rows = [
     "Manifest.plist": "`Manifest.plist`", "Status.plist": "`Status.plist`", "keybag header": "`VERS",
     "keybag class": "a class's", "Manifest.db": "`Manifest.db`", "content": "a file without a digest",
@@ -50,7 +50,7 @@ struct BackupMeaning {
 
   private mutating func add(_ value: PropertyValue, as name: String) {
     guard let dictionary = value.dictionaryValue else {
-      // Of a key that stands twice the first value counts, as it does for `PropertyDictionary`.
+      // The first value of a duplicate key counts, as in `PropertyDictionary`.
       if facts[name] == nil { facts[name] = ["\(value)"] }
       return
     }

@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 
 extension KeychainItem {
-  /// A generic password with a planted secret.
+  /// Creates a generic password with a secret.
   static func password(
     _ account: String, _ protection: ProtectionClass = .whenUnlocked, service: String = "chat.example",
     secret: String? = nil, changed seconds: Double = 1000, with more: AttributeMap<PropertyValue> = [:]

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Backups
 
-/// A backup in a directory with files and items of any kind, each of whose stored bytes can be changed.
+/// A backup directory with any files and items, whose stored bytes can be changed.
 ///
-/// The list is made with this project's own builder; what is tested here is the checking, not the reading.
+/// The list is created with this project's builder, because only the verification is tested.
 final class Shelf {
   static let password = "correct horse"
   static let date = KeychainDate(secondsSince1970: 1_795_197_850)
@@ -18,11 +18,11 @@ final class Shelf {
     var domain = "HomeDomain"
     var path: String
     var bytes: [UInt8]
-    /// What the list records instead of what is stored.
+    /// The digest in the list, if it differs from the actual one.
     var digest: Digest = .ofStored
     var size: Int64?
     var isStored = true
-    /// In place of the hash of domain and path.
+    /// The identifier, if it is not the hash of domain and path.
     var identifier: String?
 
     var keyClass = KeyClass.fileUntilFirstUserAuthentication
@@ -158,14 +158,15 @@ final class Shelf {
     try write(try manifest.serialized(), to: "Manifest.plist")
   }
 
-  // MARK: What a fault needs
+  // MARK: Changes
 
   func write(_ bytes: [UInt8], to name: String) throws { try directory.write(bytes, to: "backup/\(name)") }
 
-  /// The stored file of a domain and path, `HomeDomain/a.txt`; a name without a slash is one of the backup's own.
+  /// Returns the stored path of a file by its domain and path, such as `HomeDomain/a.txt`. A name without a slash is
+  /// that of a metadata file.
   private func place(_ name: String) -> String { "backup/" + (storedPaths[name] ?? name) }
 
-  /// Where in the backup's directory the file of a domain and path is stored.
+  /// Returns the stored path of a file in the backup's directory.
   func storedPath(_ name: String) throws -> String { try #require(storedPaths[name]) }
 
   func read(_ name: String) throws -> [UInt8] { try directory.read(place(name)) }
@@ -178,7 +179,7 @@ final class Shelf {
 
   func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: directory.path(place(name))) }
 
-  /// Changes a byte of the keybag's first record with a tag and puts the manifest back.
+  /// Changes a byte of the first record with a tag in the keybag.
   func changeKeybag(_ tag: String) throws {
     var bytes = keybag.serialized()
     let head = Array(tag.utf8)
@@ -191,7 +192,7 @@ final class Shelf {
   func open() throws -> BackupArchive { try BackupArchive.open(.path(path)) }
 }
 
-/// A `Manifest.mbdb` as iOS 4 to 9 wrote it, spelled out by hand. Source: the public readers of it (mbdb.py).
+/// A `Manifest.mbdb` of iOS 4 to 9, written by hand. Source: published readers (mbdb.py).
 enum OldList {
   static func bytes(_ rows: [(domain: String, record: FileRecord, key: [UInt8]?, digest: [UInt8]?)]) -> [UInt8] {
     var bytes = Array("mbdb".utf8) + [5, 0]

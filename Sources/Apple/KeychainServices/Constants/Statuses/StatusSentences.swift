@@ -1,15 +1,16 @@
-/// What `SecCopyErrorMessageString` says of statuses that no call of this keychain gives, in this project's words.
+/// The messages of `SecCopyErrorMessageString` for statuses that no call of this keychain returns, in this project's
+/// words.
 enum StatusSentences {
   static func sentence(of status: OSStatus) -> String? {
     tables.lazy.compactMap { $0[status] }.first
   }
 
-  /// A table for each file of constants.
+  /// A table for each group of constants.
   static let tables: [[OSStatus: String]] = [keychains, trust, modules, attributes, policies]
 }
 
 extension StatusSentences {
-  /// Those of operations with keys and their attributes.
+  /// Messages for operations with keys and their attributes.
   static let attributes: [OSStatus: String] = [
     errSecInvalidAttributeKey: "The attribute for the key is not valid.",
     errSecMissingAttributeKey: "The attribute for the key is missing.",
@@ -80,7 +81,7 @@ extension StatusSentences {
 }
 
 extension StatusSentences {
-  /// Those of keychains, of import and export, and of policies.
+  /// Messages for keychains, import and export, and policies.
   static let keychains: [OSStatus: String] = [
     errSecOpWr: "The file is open for writing already.",
     errSecWrPerm: "Writing is not permitted.",
@@ -127,7 +128,7 @@ extension StatusSentences {
 }
 
 extension StatusSentences {
-  /// Those of modules, databases and keys.
+  /// Messages for modules, databases and keys.
   static let modules: [OSStatus: String] = [
     errSecNotInitialized: "The call came before its module was set up.",
     errSecInvalidHandleUsage: "The handle is for another kind of service.",
@@ -214,7 +215,7 @@ extension StatusSentences {
 }
 
 extension StatusSentences {
-  /// Those of trust policies, data stores and time stamps.
+  /// Messages for trust policies, data stores and time stamps.
   static let policies: [OSStatus: String] = [
     errSecAlreadyLoggedIn: "Somebody is logged in already.",
     errSecInvalidDigestAlgorithm: "The digest algorithm is not valid.",
@@ -310,7 +311,7 @@ extension StatusSentences {
 }
 
 extension StatusSentences {
-  /// Those of certificates, revocation and code signatures.
+  /// Messages for certificates, revocation and code signatures.
   static let trust: [OSStatus: String] = [
     errSecInsufficientClientID: "The identifier of the client is not enough.",
     errSecDeviceReset: "The device was reset.",

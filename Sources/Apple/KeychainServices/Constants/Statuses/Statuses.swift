@@ -1,46 +1,46 @@
-// Results of keychain calls. Source: Apple `SecBase.h`; those marked private: `SecBasePriv.h`.
+// Results of keychain calls. Source: Apple `SecBase.h`, and `SecBasePriv.h` for private ones.
 
-/// The Toolbox's name of `errSecSuccess`.
+/// The Carbon name of `errSecSuccess`.
 public let noErr: OSStatus = 0
-/// The call did what it was asked.
+/// The call succeeded.
 public let errSecSuccess: OSStatus = 0
 /// This kind of item cannot be searched in this way.
 public let errSecUnimplemented: OSStatus = -4
 /// There is no space left on the disk.
 public let errSecDiskFull: OSStatus = -34
-/// The keychain's file could not be read or written.
+/// The keychain's file cannot be read or written.
 public let errSecIO: OSStatus = -36
-/// A key or a value of the call is not valid, or some do not go together.
+/// A key or value of the call is not valid, or a combination is not allowed.
 public let errSecParam: OSStatus = -50
 /// There is not enough memory.
 public let errSecAllocate: OSStatus = -108
-/// The person dismissed the dialog.
+/// The user dismissed the dialog.
 public let errSecUserCanceled: OSStatus = -128
-/// The call does not fit the state that things are in.
+/// The call is not valid in the current state.
 public let errSecBadReq: OSStatus = -909
-/// The app has no access group, or none that allows this; also for an app that the device does not have.
+/// The app has no access group, or none that allows this, or is not installed on the device.
 public let errSecMissingEntitlement: OSStatus = -34018
 /// Private.
 public let errSecUpgradePending: OSStatus = -34019
 /// An App Clip may not do this.
 public let errSecRestrictedAPI: OSStatus = -34020
-/// There is no keychain to be had, or another process holds the device.
+/// The keychain cannot be used, or another process uses the device.
 public let errSecNotAvailable: OSStatus = -25291
 /// The keychain cannot be changed.
 public let errSecReadOnly: OSStatus = -25292
-/// The person could not be authenticated, or an item needs a passcode and the device has none.
+/// The user could not be authenticated, or an item requires a passcode and the device has none.
 public let errSecAuthFailed: OSStatus = -25293
-/// An item with the same primary key is there.
+/// An item with the same primary key exists.
 public let errSecDuplicateItem: OSStatus = -25299
 /// No item matches.
 public let errSecItemNotFound: OSStatus = -25300
 /// The class has no such attribute.
 public let errSecNoSuchAttr: OSStatus = -25303
-/// The reference leads to no item any more.
+/// The reference no longer refers to an item.
 public let errSecInvalidItemRef: OSStatus = -25304
 /// There is no such class, or the reference is to an item of another one.
 public let errSecNoSuchClass: OSStatus = -25306
-/// The device is locked, or a person would have to be asked and may not be.
+/// The device is locked, or the user would have to be asked but must not be.
 public let errSecInteractionNotAllowed: OSStatus = -25308
 /// Private.
 public let errSecAuthNeeded: OSStatus = -25330
@@ -50,12 +50,13 @@ public let errSecPolicyDenied: OSStatus = -26270
 public let errSecDecode: OSStatus = -26275
 /// Private.
 public let errSecInternal: OSStatus = -26276
-/// A service that the call needs is not there.
+/// A service that the call needs is missing.
 public let errSecServiceNotAvailable: OSStatus = -67585
 /// A signature or a digest does not verify.
 public let errSecVerifyFailed: OSStatus = -67808
 
-// Results of operations with keys and their attributes, which no call of this keychain gives: apps compare with them, and tell a person what they mean.
+// Results of operations with keys and their attributes. No call of this keychain returns them, but apps compare with
+// them and show their messages.
 // Source: Apple `SecBase.h`.
 
 /// The attribute for the key is not valid.
@@ -189,7 +190,8 @@ public let errSecDeviceVerifyFailed: OSStatus = -67812
 /// The login name is not valid.
 public let errSecInvalidLoginName: OSStatus = -67813
 
-// Results of keychains, of import and export, and of policies, which no call of this keychain gives: apps compare with them, and tell a person what they mean.
+// Results of keychains, of import and export, and of policies. No call of this keychain returns them, but apps compare
+// with them and show their messages.
 // Source: Apple `SecBase.h`.
 
 /// The file is open for writing already.
@@ -275,7 +277,8 @@ public let errSecInDarkWake: OSStatus = -25320
 /// The certificate was not signed by the one that is said to have issued it.
 public let errSecNotSigner: OSStatus = -26267
 
-// Results of modules, databases and keys, which no call of this keychain gives: apps compare with them, and tell a person what they mean.
+// Results of modules, databases and keys. No call of this keychain returns them, but apps compare with them and show
+// their messages.
 // Source: Apple `SecBase.h`.
 
 /// The call came before its module was set up.
@@ -441,7 +444,8 @@ public let errSecInvalidContext: OSStatus = -67746
 /// The algorithm is not valid.
 public let errSecInvalidAlgorithm: OSStatus = -67747
 
-// Results of trust policies, data stores and time stamps, which no call of this keychain gives: apps compare with them, and tell a person what they mean.
+// Results of trust policies, data stores and time stamps. No call of this keychain returns them, but apps compare with
+// them and show their messages.
 // Source: Apple `SecBase.h`.
 
 /// Somebody is logged in already.
@@ -633,7 +637,8 @@ public let errSecInvaldCRLAuthority: OSStatus = -67827
 /// Apple's former spelling of `errSecInvalidTupleCredentials`, with the same value.
 public let errSecInvalidTupleCredendtials: OSStatus = -67852
 
-// Results of certificates, revocation and code signatures, which no call of this keychain gives: apps compare with them, and tell a person what they mean.
+// Results of certificates, revocation and code signatures. No call of this keychain returns them, but apps compare with
+// them and show their messages.
 // Source: Apple `SecBase.h`.
 
 /// The identifier of the client is not enough.

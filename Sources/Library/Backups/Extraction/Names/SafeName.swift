@@ -2,26 +2,26 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// One part of a path out of a backup as a name that every file system takes: what none takes is spelled `%2F`.
+/// A path component from a backup as a file name that is valid on every file system. Invalid characters are
+/// percent-encoded, such as `%2F`.
 ///
-/// A percent sign of its own stays as it is, because many names have one; two names that become one are kept apart by
-/// `TreeNames`.
+/// Percent signs stay unchanged, because many names contain them. `TreeNames` resolves collisions.
 enum SafeName {
-  /// UTF-8 bytes of a name (`NAME_MAX`).
+  /// The maximum size of a name in UTF-8 bytes (`NAME_MAX`).
   static let maximumByteCount = 255
-  /// How many digits of a hash keep names apart.
+  /// The number of hash digits that distinguish names.
   private static let digitCount = 8
 
-  /// The name itself where nothing is wrong with it.
+  /// Returns the safe name of a component, unchanged if it is valid.
   static func name(of part: some StringProtocol) throws(KeyhaulError) -> String {
     try name(of: Array(part.utf8))
   }
 
-  /// The same of bytes, which need not be UTF-8.
+  /// Returns the safe name of bytes that may not be UTF-8.
   static func name(of part: some Collection<UInt8>) throws(KeyhaulError) -> String {
     let text = DecodedName(part).text
     switch text {
-    // A slash with nothing before it.
+    // An empty component.
     case "": return "%2F"
     case ".": return "%2E"
     case "..": return "%2E%2E"
@@ -32,9 +32,9 @@ enum SafeName {
     return name.utf8.count <= maximumByteCount ? name : try distinguished(name, by: Array(part))
   }
 
-  /// The name with digits behind it that follow from `original`, shortened where it is too long.
+  /// Returns the name with hash digits of `original` appended, shortened if necessary.
   ///
-  /// - Parameter count: How many digits.
+  /// - Parameter count: The number of digits.
   static func distinguished(
     _ name: String, by original: [UInt8], digits count: Int = digitCount
   ) throws(KeyhaulError) -> String {
@@ -47,9 +47,9 @@ enum SafeName {
     return "\(kept)~\(String(hexadecimal: digest).prefix(count))"
   }
 
-  /// The form in which two names are one on a file system that knows no case and no form of Unicode.
+  /// Returns the form of a name in which names are equal on file systems that ignore case and Unicode normalization.
   ///
-  /// Texts of Swift are equal in all their canonical forms; capitals come first, so that ß is SS here as there.
+  /// Swift compares canonical forms. Upper-casing first maps ß to SS, as these file systems do.
   static func folded(_ name: String) -> String { name.uppercased().lowercased() }
 
   private static func escaped(_ text: String) -> String {
@@ -64,7 +64,7 @@ enum SafeName {
     return result
   }
 
-  /// What ends or cuts a name, what a terminal acts on, and what turns the text behind it around.
+  /// Whether a character ends a name, controls a terminal, or changes the text direction.
   private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x2F, 0x2028...0x202E, 0x2066...0x2069: true
@@ -75,16 +75,17 @@ enum SafeName {
   private static func hexadecimal(_ byte: UInt8) -> String { String(hexadecimal: [byte]).uppercased() }
 }
 
-/// Which symbolic links of a backup may be written: those that stay in the folder, whatever other links stand there.
+/// A check for symbolic links whose target stays in the folder, independent of other links in it.
 ///
-/// A link that begins with `..` goes up through directories that are none but directories. Behind that it only goes down,
-/// by names of which each is a directory, a file or another such link. `..` behind a name could go up from wherever a
-/// link of that name leads, so that no such target is written.
+/// A target with leading `..` components moves up through real directories, then only down through directories, files,
+/// and similar links. A `..` after a name could move up from any link target, so such targets are refused.
 enum LinkRule {
-  /// Bytes of a target (`PATH_MAX`).
+  /// The maximum size of a target in bytes (`PATH_MAX`).
   private static let maximumByteCount = 1_023
 
-  /// - Parameter depth: How many directories the link lies below the folder, its domain counted.
+  /// Returns whether a target stays inside the folder.
+  ///
+  /// - Parameter depth: The number of directories between the folder and the link, including the domain.
   static func staysInside(_ target: String, depth: Int) -> Bool {
     guard !target.isEmpty, target.utf8.count <= maximumByteCount, !target.utf8.contains(0) else { return false }
     let parts = target.split(separator: "/", omittingEmptySubsequences: false)

@@ -1,37 +1,37 @@
 import Basics
 import KeychainFormats
 
-/// Where the files of a backup go in a folder: `domain/path`, each part a safe name, no two of one folder alike in any
-/// file system. The same files in the same order get the same names.
+/// The names of a backup's files in a folder: `domain/path`, with safe components that are unique on every file system.
+/// Equal files in equal order have equal names.
 ///
-/// Directories are entered first: a file or a link that has the name of one steps aside.
+/// Directories are added first. A file or link with the same name gets a different one.
 struct TreeNames {
-  /// A directory of the tree; the first is the folder itself.
+  /// A directory of the tree. The first one is the folder itself.
   struct Directory: Sendable {
     let parent: Int
     let name: String
-    /// The row that says when it was changed, where there is one.
+    /// The directory's row in the list, if it has one.
     var place: FilePlace?
   }
 
-  /// UTF-8 bytes of a path in its domain (`PATH_MAX` of the device).
+  /// The maximum size of a path in its domain in UTF-8 bytes (the device's `PATH_MAX`).
   static let maximumPathByteCount = 1_024
-  /// Directories of a tree.
+  /// The maximum number of directories.
   static let maximumDirectoryCount = 1_000_000
 
   private(set) var directories = [Directory(parent: 0, name: "")]
   private var numbers: [Original: Int] = [:]
   private var taken: Set<Sibling>
-  /// Rows of one directory stand together for the most part.
+  /// The last directory, because rows of a directory are usually adjacent.
   private var last: (domain: [UInt8], path: ArraySlice<UInt8>, number: Int)?
 
-  /// A directory by what the backup calls it.
+  /// A directory by its name in the backup.
   private struct Original: Hashable {
     let parent: Int
     let bytes: [UInt8]
   }
 
-  /// A name that is taken in a directory: two hashes of its folded form, as a million names would need a lot of memory.
+  /// A used name in a directory, as two hashes of its folded form to save memory with millions of names.
   private struct Sibling: Hashable {
     let first: Int
     let second: Int
@@ -47,7 +47,9 @@ struct TreeNames {
     }
   }
 
-  /// - Parameter reserved: Names in the folder itself that are not to be given.
+  /// Creates an empty tree.
+  ///
+  /// - Parameter reserved: Names in the folder that must not be used.
   init(reserved: [String]) { taken = Set(reserved.map { Sibling($0, in: 0) }) }
 
   static func isTooLong(_ file: ListedFile) -> Bool {
@@ -55,17 +57,17 @@ struct TreeNames {
       || (file.undecodedDomain?.count ?? file.domain?.utf8.count ?? 0) > maximumPathByteCount
   }
 
-  /// Splits a path into that of its directory, `nil` if that is the domain's own, and its own name; `nil` for the
-  /// domain's own directory.
+  /// Splits a path into its directory, which is `nil` at the top of the domain, and its name. Returns `nil` if the path
+  /// is that of the domain itself.
   static func parts(of path: [UInt8]) -> (parent: ArraySlice<UInt8>?, name: ArraySlice<UInt8>)? {
     guard !path.isEmpty else { return nil }
     guard let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return (nil, path[...]) }
     return (path[..<slash], path[(slash + 1)...])
   }
 
-  /// The number of a directory, entered where it is new.
+  /// Returns the index of a directory, which is added if necessary.
   ///
-  /// - Parameter path: Relative to its domain; `nil` for the domain's own directory.
+  /// - Parameter path: The path relative to its domain, or `nil` if it is the domain's directory.
   mutating func directory(
     _ domain: [UInt8], _ path: ArraySlice<UInt8>?
   ) throws(KeyhaulError) -> Int {
@@ -96,7 +98,7 @@ struct TreeNames {
 
   mutating func set(_ place: FilePlace, of directory: Int) { directories[directory].place = place }
 
-  /// The name of a file or a link in its directory.
+  /// Returns the name of a file or link in its directory.
   mutating func name(
     of part: ArraySlice<UInt8>, in directory: Int, identifier: String
   ) throws(KeyhaulError) -> String {
@@ -114,7 +116,7 @@ struct TreeNames {
     throw KeyhaulError(.hostile, "\(UntrustedText.quoted(name)) and names derived from it are listed repeatedly")
   }
 
-  /// The names that lead to a directory, from the folder on.
+  /// Returns the names on the path to a directory, starting at the folder.
   static func names(of number: Int, in directories: [Directory]) -> [String] {
     var names: [String] = []
     var number = number

@@ -2,26 +2,26 @@ import Basics
 import KeychainFormats
 import SystemPackage
 
-/// Goes through the files of a backup once more, wherever it stands, to write them again.
+/// A walk through the files of a backup in any format, for rewriting it.
 struct BackupWalk {
   let archive: BackupArchive
   let path: String
   let limits: ArchiveLimits
   let system: FileSystem
 
-  /// A file that is being gone through.
+  /// A file of the walk.
   struct File {
-    /// Where it belongs in the backup's directory; of what is not part of the backup its whole name, as it is shown.
+    /// The path in the backup's directory. For a foreign file, its full name for display.
     let path: String
-    /// The whole name of an entry, as it is; of a payload with another name than a device gives it, with the right one.
+    /// The full name of an entry, or the usual name of a payload with an unusual one.
     let name: EntryName
-    /// Whether it is a part of the backup.
+    /// Whether the file is part of the backup.
     let isOwn: Bool
     let byteCount: Int64
     let modificationTime: Int64
-    /// The most bytes that it may have, as a backup is read.
+    /// The maximum size when reading a backup.
     let byteLimit: Int64
-    /// The identifier, where the file is a payload.
+    /// The identifier, if the file is a payload.
     let payload: String?
     fileprivate let source: Source
 
@@ -30,10 +30,10 @@ struct BackupWalk {
       case container(ContainerWalk, ContainerWalk.File)
     }
 
-    /// Whether it has the name of a payload of the other layout: what a device that was updated may have left.
+    /// Whether the file has the name of a payload of the other layout, which an updated device may leave.
     var isLeftover: Bool { isOwn && payload == nil && BackupPath.payload(at: path) != nil }
 
-    /// Whether it is a log or a journal of the list of files.
+    /// Whether the file is a log or journal of the list of files.
     var isJournal: Bool { isOwn && StoredPart.journals.contains { $0.path == path } }
 
     func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
@@ -43,11 +43,11 @@ struct BackupWalk {
       }
     }
 
-    /// Hands the file on as it is.
+    /// Copies the file unchanged.
     ///
-    /// - Parameter name: What it is called there.
-    /// - Throws: `.overLimit` for one that is larger than reading a backup accepts: nobody could read the copy, and a
-    ///   file that is nothing but holes would fill the disk.
+    /// - Parameter name: The name in the copy.
+    /// - Throws: `.overLimit` if the file is larger than the limit. The copy could not be read, and a sparse file would
+    ///   fill the disk.
     func copy(
       to sink: any StoredFileSink, as name: EntryName, modificationTime: Int64, _ meter: CopyMeter
     ) throws(KeyhaulError) {
@@ -64,7 +64,7 @@ struct BackupWalk {
       try sink.end()
     }
 
-    /// Hands the file on as it is and under its name, without its bytes being copied where that can be.
+    /// Copies the file unchanged under its name, with a hard link if possible.
     func pass(to sink: any StoredFileSink, _ meter: CopyMeter) throws(KeyhaulError) {
       if case .directory(let walk, let file) = source, file.storedPath == path,
         try sink.take(path, from: walk.handle, file.status)
@@ -74,7 +74,7 @@ struct BackupWalk {
       try copy(to: sink, as: name, modificationTime: modificationTime, meter)
     }
 
-    /// Up to so many bytes of its end. Of an entry that is all that can be had: its bytes have gone by then.
+    /// Returns up to a number of bytes at the end of the file. The content of an entry is then consumed.
     func lastBytes(_ count: Int) throws(KeyhaulError) -> [UInt8] {
       switch source {
       case .directory(let walk, let file): return try walk.lastBytes(count, of: file)
@@ -88,17 +88,17 @@ struct BackupWalk {
     }
   }
 
-  /// The one around the backup's files in one file; empty for none.
+  /// The directory of the backup in a container file, empty if there is none.
   var directory: EntryName { if case .container(let container) = archive.source { container.directory } else { .none } }
 
   var isDirectory: Bool { if case .directory = archive.source { true } else { false } }
 
-  /// Of one file; a directory has none.
+  /// The format of the container file. A directory has none.
   func format() throws(KeyhaulError) -> ContainerFormat {
     try withContainer { (_, format) throws(KeyhaulError) in format }
   }
 
-  /// Opens the one file again and lends its bytes.
+  /// Opens the container file again.
   private func withContainer<Value>(
     _ body: (DescriptorFeed, ContainerFormat) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -109,13 +109,13 @@ struct BackupWalk {
     return try body(feed, format)
   }
 
-  /// Of a directory only the backup's own files; of a container every file.
+  /// Passes the files to a closure: only the backup's own of a directory, and all of a container.
   ///
-  /// - Returns: The paths of a directory's other files.
+  /// - Returns: The paths of other files in a directory.
   @discardableResult
   func forEachFile(_ body: (File) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> [String] {
     var stored: StoredPayloads?
-    // The names are compared once one is met that no device gives.
+    // The names are compared after the first unusual one.
     func place(_ path: String) throws(KeyhaulError) -> String? {
       let layout = archive.layout
       guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
@@ -123,7 +123,7 @@ struct BackupWalk {
       }
       if stored == nil { stored = try archive.storedFiles() }
       if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
-      // Otherwise the old list of a device that was updated, which goes along, may name it.
+      // Otherwise, the old list of an updated device, which is also copied, may contain it.
       let isOfOther = layout.other.storedPath(of: identifier) == path && stored?.isUnread(path) == false
       return isOfOther ? path : nil
     }
@@ -159,29 +159,29 @@ struct BackupWalk {
     }
   }
 
-  /// The identifier of a payload where it belongs.
+  /// Returns the identifier of a payload with its usual path.
   private func payload(at path: String) -> String? {
     BackupPath.payload(at: path).flatMap { archive.layout.storedPath(of: $0) == path ? $0 : nil }
   }
 
-  /// Of a file of the backup, by its path in it.
+  /// Returns the maximum size of a file of the backup, by path.
   private func byteLimit(of path: String) -> Int64 {
     switch StoredPart.allCases.first(where: { $0.path == path }) {
     case nil: limits.entryByteCount
-    // What is too large to be read, and needed by nobody, goes along as it is.
+    // Optional files that are too large to be read are copied unchanged.
     case .info?, .status?, .databaseLog?, .databaseJournal?: Int64(limits.databaseByteCount)
     case let part?: Int64(part.limit(limits))
     }
   }
 
-  /// What else stands in a directory, and would go with it; what systems leave in every directory doesn't count.
+  /// Returns the names of other files in a directory, except those of the operating system. They would be lost with it.
   func foreignNames() throws(KeyhaulError) -> [String] {
     guard isDirectory else { return [] }
     return try forEachFile { _ in }.filter { !FileSystem.isSystemClutter($0) }
   }
 }
 
-/// Counts what was copied and asks whether to go on.
+/// A meter of copied bytes that can stop the work.
 final class CopyMeter {
   let total: Int64
   private var done: Int64 = 0
@@ -198,8 +198,7 @@ final class CopyMeter {
   }
 }
 
-/// Goes through the files of a backup's directory in a fixed order, to copy them: the parts with a name of their own
-/// first.
+/// A walk through the files of a backup's directory in a fixed order, metadata files first.
 struct DirectoryWalk {
   let handle: DirectoryHandle
   private let system: FileSystem
@@ -211,19 +210,19 @@ struct DirectoryWalk {
 
   /// A file that is open for reading.
   struct File {
-    /// Where it lies, relative to the backup's directory.
+    /// The actual path, relative to the backup's directory.
     let storedPath: String
-    /// Where it belongs, which is elsewhere for a payload with another name than a device gives it.
+    /// The usual path. It differs if the payload has an unusual name.
     let path: String
     let status: FileStatus
     var byteCount: Int64 { status.byteCount }
     fileprivate let handle: DirectoryHandle
   }
 
-  /// Opens each file that belongs to a backup.
+  /// Opens each file of the backup.
   ///
-  /// - Parameter place: Where the file at a path belongs; `nil` for one that isn't the backup's.
-  /// - Returns: The paths of files that don't.
+  /// - Parameter place: Returns the usual path of a file, or `nil` if it is not part of the backup.
+  /// - Returns: The paths of other files.
   func forEachFile(
     placedBy place: (String) throws(KeyhaulError) -> String?, _ body: (File) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> [String] {
@@ -260,14 +259,14 @@ struct DirectoryWalk {
     return foreign.sorted()
   }
 
-  /// A file of somebody else's may have the name of a directory of payloads.
+  /// Returns whether an entry is a directory. Another file may have the name of a payload directory.
   private func isDirectory(_ name: String) throws(KeyhaulError) -> Bool {
     try systemCall(name) { () throws(Errno) in
       try system.status(of: name.systemName, in: handle.descriptor)?.kind == .directory
     }
   }
 
-  /// Hands on the bytes of a file.
+  /// Passes the content of a file to a closure in portions.
   func forEachPortion(
     of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -286,7 +285,7 @@ struct DirectoryWalk {
     }
   }
 
-  /// Up to so many bytes of a file's end.
+  /// Returns up to a number of bytes at the end of a file.
   func lastBytes(_ count: Int, of file: File) throws(KeyhaulError) -> [UInt8] {
     let wanted = Int(min(Int64(count), file.byteCount))
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: wanted, alignment: 16)
