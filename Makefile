@@ -62,6 +62,7 @@ lint:
 	.venv/bin/python Tests/Support/check_structure.py
 	.venv/bin/python Tests/Support/check_documentation.py
 	packaging/check_version.py
+	packaging/make_release_tag.py --check
 
 docs: deps
 	@.ci/docs

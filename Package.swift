@@ -1,7 +1,14 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// Development builds: environment variables and unsafe flags. A release has fixed values in place of these lines, so that a package that
+// uses Keyhaul by version gets the same build in every environment (packaging/make_release_tag.py).
 let environment = Context.environment
+let optimizesSwift: [SwiftSetting] = [.unsafeFlags(["-O"])]
+let optimizesC: [CSetting] = [.unsafeFlags(["-O2"])]
+let importsSecurity: [SwiftSetting] = [.unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "Security"])]
+// End of development builds.
+
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
@@ -9,11 +16,11 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error, .when(configuration: .debug)),
 ]
 
-/// What the package is built for: `tests`, `portable` (the program of `make -C packaging portable`) or `docs`; otherwise for use.
+/// What the package is built for: `tests`, `portable` (the program of `make -C packaging portable`), `docs` or `fuzzing`; otherwise for
+/// use.
 let purpose = environment["KEYHAUL_BUILD"]
 
-/// Targets that read bytes one by one. The tests optimize them in debug builds too, and then take four fifths of the time. A package
-/// that depends on Keyhaul never does, because unsafe flags are refused in dependencies.
+/// Targets that read bytes one by one. The tests optimize them in debug builds too, and then take four fifths of the time.
 let optimizedParts =
   purpose == "tests" ? ["CKeyhaul", "Basics", "KeychainFormats", "KeychainCrypto"] : []
 
@@ -36,7 +43,7 @@ func part(
 {
   .target(
     name: name, dependencies: dependencies, path: "Sources/\(layer)/\(name)", exclude: excluded, sources: sources,
-    swiftSettings: strict + (optimizedParts.contains(name) ? [.unsafeFlags(["-O"])] : []))
+    swiftSettings: strict + (optimizedParts.contains(name) ? optimizesSwift : []))
 }
 
 /// The tests in `Tests/<name>Tests`.
@@ -102,9 +109,6 @@ let stores = keychains + ["VirtualDevice", "Backups"]
       name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", exclude: ["BackupReport"],
       packageAccess: false, swiftSettings: strict),
     tests(of: "Security", ["LocalAuthentication", "KeychainServices"]),
-    .testTarget(
-      name: "FoundationOnlyTests", dependencies: ["Security"],
-      swiftSettings: strict + [.unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "Security"])]),
     tests(
       of: "KeychainServices",
       ["KeychainExamples", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit"] + stores,
@@ -124,13 +128,22 @@ let stores = keychains + ["VirtualDevice", "Backups"]
       path: "docs/Templates/AppKeychainTests/Tests/SignInTests", packageAccess: false),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "VirtualDevice", grdb]),
     tests(of: "KeyhaulServing", ["KeyhaulTesting", "Basics"]),
+    .testTarget(
+      name: "AppleComparisonTests",
+      dependencies: ["Security", "LocalAuthentication", "KeychainServices", "KeyhaulTesting", "VirtualDevice"],
+      exclude: ["README.md"], packageAccess: false, swiftSettings: strict),
   ]
+  let foundationOnlyTests: [Target] =
+    importsSecurity.isEmpty
+    ? []
+    : [.testTarget(name: "FoundationOnlyTests", dependencies: ["Security"], swiftSettings: strict + importsSecurity)]
   let appleNames = ["Security", "LocalAuthentication", "KeyhaulServing"]
 #else
   let appleTargets = [
     part("KeychainServices", in: "Apple", [], sources: ["Apple"]),
     part("KeyhaulTesting", in: "Apple", ["KeychainServices"], sources: ["Apple"]),
   ]
+  let foundationOnlyTests: [Target] = []
   let appleNames: [String] = []
 #endif
 
@@ -147,6 +160,9 @@ let documentation: [Package.Dependency] =
   purpose == "docs"
   ? [.package(url: "https://github.com/swiftlang/swift-docc-plugin", .upToNextMinor(from: "1.5.0"))] : []
 
+/// Targets that only the fuzzer uses from outside of the package.
+let fuzzedNames = purpose == "fuzzing" ? ["DeviceServer"] : []
+
 let package = Package(
   name: "keyhaul",
   platforms: [.macOS(.v15)],
@@ -159,7 +175,7 @@ let package = Package(
       ]),
     .library(name: "Reports", targets: ["Reports"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
-  ] + (["KeychainServices", "KeyhaulTesting"] + appleNames).map { .library(name: $0, targets: [$0]) },
+  ] + (["KeychainServices", "KeyhaulTesting"] + appleNames + fuzzedNames).map { .library(name: $0, targets: [$0]) },
   dependencies: [
     // `ParserMessage` reads the sentences of its errors, so a new minor version needs a look first.
     .package(url: "https://github.com/apple/swift-argument-parser", .upToNextMinor(from: "1.8.2")),
@@ -170,7 +186,7 @@ let package = Package(
     // Sources/C
     code(
       "CKeyhaul",
-      (optimizedParts.contains("CKeyhaul") ? [.unsafeFlags(["-O2"])] : [])
+      (optimizedParts.contains("CKeyhaul") ? optimizesC : [])
         + (linksLibraries ? [.define("KEYHAUL_LINKS_LIBQRENCODE")] : []),
       links: linksLibraries ? [.linkedLibrary("qrencode")] : []),
     library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev", brew: "openssl@3"),
@@ -218,6 +234,6 @@ let package = Package(
     tests(
       of: "CommandLine", ["BackupReport", "Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
       excluding: ["Sessions", "Snapshots"]),
-  ].filter(isWanted) + appleTargets.filter(isWanted),
+  ].filter(isWanted) + (appleTargets + foundationOnlyTests).filter(isWanted),
   swiftLanguageModes: [.v6]
 )

@@ -105,7 +105,7 @@ struct MissingManifestTests {
       ForeignDatabase.schema + "CREATE TRIGGER t AFTER INSERT ON Files BEGIN DELETE FROM Files; END;")
     for list in [foreign, trigger, Array(foreign.prefix(600)), [1, 2, 3], []] {
       let error = try failure(opening: packed([("Manifest.db", list)]))
-      #expect(error?.code == .notABackup && error?.reason == "it has no Manifest.plist")
+      #expect(error?.code == .notABackup && error?.reason == "it has no Manifest.plist in any folder")
       try directory.write(list, to: "folder/Manifest.db")
       let folder = #expect(throws: KeyhaulError.self) { try BackupArchive.open(.path(directory.path("folder"))) }
       #expect(folder?.code == .notABackup && folder?.reason == "it has no Manifest.plist")

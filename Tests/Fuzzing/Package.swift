@@ -20,7 +20,10 @@ let package = Package(
   targets: [
     // A fuzzer has no `main`: libFuzzer brings it.
     .executableTarget(
-      name: "Fuzzer", dependencies: [.product(name: "KeyhaulKit", package: "keyhaul")],
+      name: "Fuzzer",
+      dependencies: [
+        .product(name: "KeyhaulKit", package: "keyhaul"), .product(name: "DeviceServer", package: "keyhaul"),
+      ],
       packageAccess: false, swiftSettings: inside + [.unsafeFlags(["-parse-as-library"])])
   ],
   swiftLanguageModes: [.v6]

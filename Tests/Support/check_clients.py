@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lets published backup clients use a virtual device: `keyhaul device serve` as the phone.
 
-    check_clients.py [--pymobiledevice3 PROGRAM] [--cuts N] [--seed S] KEYHAUL
+    check_clients.py [--pymobiledevice3 PROGRAM] [--pytest PROGRAM] [--cuts N] [--seed S] KEYHAUL
 
 The clients are those of libimobiledevice (idevicepair, ideviceinfo, idevicebackup2) and, if it is named, pymobiledevice3.
 Each makes backups, changes the backup password and restores. Each backup that a client wrote has to pass `keyhaul verify`,
@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -30,7 +31,8 @@ from served_devices import ITERATIONS, Difference, ServedDevices, require
 
 # The backup passwords. None of them can be in a log by chance.
 FIRST, SECOND, WRONG = "first-Tq7", "second-Zx4", "wrong-Hk9"
-FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "Fixtures/devices"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "Fixtures/devices"
 
 
 class Desk(ServedDevices):
@@ -373,9 +375,6 @@ def check_cuts(checks, desk, make_client, folder, count, seed):
         require(checked.returncode in (0, 3, 13, 14), f"verify of a cut backup: {checked.returncode}\n{checked.stderr}")
         return checked.returncode == 0
 
-    def accounts():
-        return {entry["attributes"].get("acct") for entry in desk.entries(backup)} & {"moment"}
-
     def set_moment(number):
         """Give the device an item of its own for each moment, so that old and new differ."""
         desk.keyhaul("item", "delete", "old-phone", "--account", "moment", "--yes", status=(0, 4))
@@ -463,9 +462,29 @@ def check_busy(checks, desk, make_client, folder):
     desk.verify(folder / client.udid)
 
 
+def check_page(checks, desk, pytest):
+    """The shell test and the Python test of the tutorial pass as they are printed."""
+    page = (ROOT / "docs/Tutorials/TestABackupTool.md").read_text(encoding="utf-8")
+    for language, code in re.findall(r"^```(sh|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        folder = desk.folder / f"page-{language}"
+        folder.mkdir()
+        (folder / "test_page.py").write_text(code, encoding="utf-8")
+        environment = {
+            **desk.environment, "KEYHAUL_HOME": str(folder / "devices"),
+            "PATH": f"{os.path.dirname(desk.program)}:{os.environ['PATH']}"}
+        environment.pop("USBMUXD_SOCKET_ADDRESS", None)
+        command = [str(pytest), "-q", "test_page.py"] if language == "python" else ["sh", "-c", code]
+        run = subprocess.run(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        checks.that(
+            run.returncode == 0, f"the {'Python' if language == 'python' else 'shell'} test of the tutorial passes",
+            run.stdout + run.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--pymobiledevice3", type=pathlib.Path)
+    parser.add_argument("--pytest", type=pathlib.Path, help="runs the tests of the tutorial")
     parser.add_argument("--cuts", type=int, default=5, help="connections to cut in a backup, and again in a restore")
     parser.add_argument("--seed", default="moments", help="selects the moments of the cuts")
     parser.add_argument("keyhaul")
@@ -504,6 +523,9 @@ def main():
             log = (desk.folder / "server.log").read_text()
             telling = [line for line in log.splitlines() if any(word in line for word in (FIRST, SECOND, WRONG, "PRIVATE"))]
             checks.that(not telling, "no password is in the log", "\n".join(telling[:5]))
+            if arguments.pytest:
+                print("\nThe page for authors of backup tools")
+                check_page(checks, desk, arguments.pytest.absolute())
         except (Difference, subprocess.TimeoutExpired) as difference:
             print(f"  FAIL  {difference}\n{(desk.folder / 'server.log').read_text()[-4000:]}", file=sys.stderr)
             desk.server.kill()

@@ -154,7 +154,8 @@ class Session(Checks):
             faults = self.schemas.faults(MESSAGE, message)
             self.check(not faults, f"{line}: {text[:100]}: {faults[:2]}")
             if message.get("message_type") == "exit_error":
-                self.check((message["code"], message["id"]) == (process.returncode, EXIT_IDS.get(process.returncode)),
+                ids = {EXIT_IDS.get(process.returncode)} | ({"needs-password"} if process.returncode == 12 else set())
+                self.check(message["code"] == process.returncode and message["id"] in ids,
                            f"{line}: reports {message['code']} {message['id']}, but ends with {process.returncode}")
         if not process.stdout:
             self.check(not prints_document or exit_code not in (0, 2, 3, 4), f"{line}: no document")

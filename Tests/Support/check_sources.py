@@ -82,6 +82,9 @@ RULES = [
     Rule("only the program and the Words and Results of Reports name flags and commands",
          r'^(?!\s*//).*"[^"]*(?:(?<!var\()--[a-z]|\bkeyhaul [a-z])', r"^Sources/.*\.swift$",
          r"^Sources/(?:CommandLine/|Library/Reports/(?:Words|Results)/)"),
+    Rule("these tests also compile with Apple's Security, so only VirtualPhones.swift imports our own modules",
+         import_of(r"Basics|Keychain\w+|VirtualDevice|Backups|Keyhaul(?:Kit|Serving)|Reports|DeviceServer|TestSupport"),
+         r"^Tests/AppleComparisonTests/", r"/VirtualPhones\.swift$"),
     Rule("a path on a developer's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
          r"^Tests/TestSupport/test-vectors\.json$"),
     Rule("a reference to a document outside this repository", r"(?<![\w/.-])(?:spec|shared)/[\w-]", r"."),
@@ -119,7 +122,7 @@ PLAIN_TARGETS = [
     "Sources/Library/Basics", "Sources/Library/KeychainFormats", "Sources/Library/KeychainCrypto",
     "Sources/Library/KeychainRules", "Sources/Library/Keychains", "Sources/Library/VirtualDevice",
     "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests", "Tests/KeychainRulesTests",
-    "Tests/KeychainsTests", "Tests/VirtualDeviceTests",
+    "Tests/KeychainsTests", "Tests/VirtualDeviceTests", "Tests/AppleComparisonTests",
 ]
 PLAIN_SOURCES = re.compile(rf"^(?:{'|'.join(PLAIN_TARGETS)})/.*\.swift$")
 COMMENT = re.compile(r"\s*//")

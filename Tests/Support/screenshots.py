@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import plistlib
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import axe_core_python
 from playwright.sync_api import sync_playwright
 
 from checks import Checks
@@ -33,6 +35,13 @@ MAX_HEIGHT = {PHONE: 2_000, LAPTOP: 1_800}
 VISIBLE_ROW_COUNT = (
     "[...document.querySelectorAll('.rows tbody tr')].filter(r => getComputedStyle(r).display !== 'none').length"
 )
+# The apps of the backups without a device: identifier, name and category in the App Store.
+APPS = [
+    ("com.google.Authenticator", "Google Authenticator", 6002), ("net.whatsapp.WhatsApp", "WhatsApp Messenger", 6005),
+    ("io.metamask", "MetaMask - Crypto Wallet", 6015), ("org.example.savings", "Example Savings", 6015),
+    ("org.example.chat", "Example Chat", 6005), ("org.example.game", "Example Game", 6014),
+]
+AXE = pathlib.Path(axe_core_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 PAGE_CHECKS = (FOLDER / "page_checks.js").read_text(encoding="utf-8")
 
 # Replaces the system's fonts, which the pages use, so that the images are the same on every machine.
@@ -74,6 +83,19 @@ class Workspace:
         self.run("item", "update", "old-phone", "--service", "AirPort", "--account", "Home",
                  "--new-label", "Wi-Fi at home", "--new-secret-file", "secret", "--yes")
         self.run("item", "delete", "old-phone", "--service", "home.example", "--account", "guest", "--yes")
+
+    def name_apps(self, backup):
+        """Give a backup the form that Finder gives one: installed apps in Info.plist, and no seal."""
+        path = self.folder / backup / "Info.plist"
+        info = plistlib.loads(path.read_bytes())
+        info["Applications"] = {
+            identifier: {"iTunesMetadata": plistlib.dumps(
+                {"itemName": name, "genreId": genre}, fmt=plistlib.FMT_BINARY)}
+            for identifier, name, genre in APPS
+        }
+        info["Installed Applications"] = [identifier for identifier, _, _ in APPS]
+        path.write_bytes(plistlib.dumps(info))
+        (self.folder / backup / "Keyhaul.seal").unlink()
 
     def page(self, name, *arguments):
         """Return the HTML report of a command, with fixed dates, digests and measured times."""
@@ -147,6 +169,32 @@ def check_layouts(browser, path, checks):
             checks.check(not found["lowContrast"], f"{path.name} on paper: contrast below AA: {found['lowContrast']}")
             text_color = page.evaluate("getComputedStyle(document.documentElement).color")
             checks.check(text_color == "rgb(28, 35, 48)", f"{path.name} on paper has the text color {text_color}")
+
+
+def check_accessibility(browser, path, checks):
+    """Run axe on a page, on a phone and a laptop, in both color schemes, and on paper."""
+    for width, is_dark, media in (
+        (PHONE, False, "screen"), (PHONE, True, "screen"), (LAPTOP, False, "screen"), (LAPTOP, True, "screen"),
+        (LAPTOP, False, "print"),
+    ):
+        with browser.showing(
+            path, width=width, is_dark=is_dark, media=media, opens_details=True, allows_scripts=True
+        ) as page:
+            page.evaluate(AXE)
+            found = page.evaluate("axe.run()")
+            faults = [f"{fault['id']}: {fault['nodes'][0]['html'][:80]}" for fault in found["violations"]]
+            description = f"{path.name} at {width} px, {'dark' if is_dark else 'light'}, {media}"
+            checks.check(not faults, f"{description}: axe reports {faults}")
+            checks.check(len(found["passes"]) > 20, f"{description}: axe checked {len(found['passes'])} rules")
+
+
+def check_paper(browser, path, checks):
+    """Check that the checklist of a page follows its heading on paper."""
+    with browser.showing(path, media="print") as page:
+        tops = page.evaluate("""[...document.querySelectorAll("main > *")].map(
+            part => [part.getBoundingClientRect().top, part.tagName + "." + part.className])""")
+        order = [name for _, name in sorted(tops)]
+        checks.check(order[:2] == ["HEADER.", "SECTION.checklist"], f"{path.name} on paper: {order}")
 
 
 def check_filters(browser, path, checks):
@@ -368,6 +416,15 @@ def main():
                 "hostile-difference.html", "diff", "family.backup", "hostile.backup", *password_options
             ),
         }
+        workspace.run("device", "create", "stranger", "--from", "old-phone")
+        for backup, options in (("phone", password_options), ("plain-phone", ("--no-password",))):
+            workspace.run("backup", "stranger", "-o", f"{backup}/", *options)
+            workspace.name_apps(backup)
+        workspace.run("device", "delete", "stranger", "--confirm", "stranger")
+        phones = [
+            workspace.page("phone.html", "plan", "phone/", *password_options),
+            workspace.page("plain-phone.html", "plan", "plain-phone/"),
+        ]
         other_pages = [
             workspace.page("plain.html", "plan", "plain.backup", "--to", "new-phone"),
             workspace.plan("family.backup", "old-phone", "same.html"),
@@ -383,13 +440,16 @@ def main():
             workspace.page("plain-inspection.html", "inspect", "plain.backup"),
             workspace.page("device-difference.html", "diff", "monday.backup", "old-phone", *password_options),
         ]
-        for path in (plan, outlook, inspection, difference, comparison, *malicious_pages.values(), *other_pages):
+        for path in (outlook, *phones):
+            check_paper(browser, path, checks)
+        for path in (plan, outlook, inspection, difference, comparison, *phones, *malicious_pages.values(), *other_pages):
+            check_accessibility(browser, path, checks)
             check_layouts(browser, path, checks)
             check_filters(browser, path, checks)
             check_views(browser, path, checks)
         for title, path in malicious_pages.items():
             check_malicious_names(browser, path, title, checks)
-        diagrams = [plan, outlook, *other_pages[:4], *(with_digits(plan, digits) for digits in range(1, 6))]
+        diagrams = [plan, outlook, *phones, *other_pages[:4], *(with_digits(plan, digits) for digits in range(1, 6))]
         if arguments.items:
             diagrams.append(check_large(browser, workspace, arguments.items, checks))
         if arguments.out:

@@ -126,7 +126,7 @@ struct ArchiveCheckTests {
     let sealed = try world.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
     #expect(sealed.status == 13 && sealed.errors.contains("b has changed since it was sealed"), "\(sealed)")
     try world.unseal("b")
-    let outcome = try world.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
+    let outcome = try world.keyhaul("rekey b --in-place --password-file .bp --new-password-command 'echo another'")
     #expect(outcome.status == 0 && outcome.output.hasPrefix("Rekeyed b. "))
     #expect(outcome.errors.contains("warning: b is damaged; changing the password does not repair it\n"))
     #expect(outcome.errors.contains("  why: 1 listed file is not stored\n"))

@@ -102,8 +102,8 @@ struct BackupChoiceTests {
     for verb in ["inspect", "verify", "plan"] {
       for (folder, path) in [("Linked", "Linked/attic"), ("MobileSync", "MobileSync/Backup/attic")] {
         let outcome = try world.keyhaul("\(verb) \(folder) --password-file .bp")
-        #expect(outcome.status == 0 && outcome.output.contains("\n1 backup: 1 with exit code 0.\n"), "\(outcome)")
-        #expect(outcome.output.contains("  \(path)\n") && !outcome.output.contains("Passed over"), "\(outcome)")
+        #expect(outcome.status == 0, "\(outcome)")
+        #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
       }
       let lost = try world.keyhaul("\(verb) Lost")
       #expect(lost.status == 14 && lost.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""), "\(lost)")
@@ -120,41 +120,5 @@ struct BackupChoiceTests {
     try world.backUp(to: "Backup/.attic/")
     let outcome = try world.keyhaul("inspect Backup")
     #expect(outcome.status == 64 && outcome.errors.hasSuffix("  try: Backup/.attic\n"), "\(outcome)")
-  }
-
-  @Test("A file inside a backup is answered with the backup that it belongs to")
-  func insideABackup() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
-    let payload = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-    for file in ["Manifest.plist", "Manifest.db", "Info.plist", "Status.plist", payload] {
-      for verb in ["inspect", "verify", "plan", "export -o x.json"] {
-        let outcome = try world.keyhaul("\(verb) ./b/\(file)")
-        #expect(outcome.status == 14, "\(verb) \(file): \(outcome)")
-        #expect(outcome.errors.hasSuffix("  why: it belongs to the backup ./b\n  try: ./b\n"), "\(outcome)")
-      }
-    }
-    #expect(try world.devices.run("cd b/51 && keyhaul verify ../Manifest.db").errors.hasSuffix("  try: ..\n"))
-    // Beside nothing of a backup a file of such a name may be anything.
-    try world.devices.run("mkdir alone; cp b/Info.plist alone")
-    #expect(try !world.keyhaul("inspect alone/Info.plist").errors.contains("belongs to"))
-  }
-
-  @Test("that holds a single one is still no backup itself")
-  func single() throws {
-    let world = try MoveWorld()
-    try world.devices.run("mkdir Backup")
-    try world.backUp(to: "Backup/attic/")
-    #expect(try world.keyhaul("verify Backup --quick").output.contains("1 backup: 1 with exit code 0.\n"))
-    let outcome = try world.keyhaul("why Backup --account anna")
-    #expect(outcome.status == 64)
-    #expect(
-      outcome.errors
-        == """
-        error: Backup contains a backup, but is not a backup itself
-          why: it contains attic
-          try: Backup/attic; keyhaul inspect Backup lists them
-
-        """)
   }
 }

@@ -67,8 +67,9 @@ struct EmptiedIndexTests {
       let inspected = try world.keyhaul("inspect plain --list")
       #expect(inspected.output.contains("push token"), "\(index): \(inspected)")
       for line in [
-        "item add plain --service mail --account anna", "item delete plain --account anna --yes",
-        "rekey plain --new-password-file .bp --rounds 1", "restore plain --to new-phone --yes",
+        "item add plain --service mail --account anna --in-place",
+        "item delete plain --account anna --yes --in-place",
+        "rekey plain --new-password-file .bp --rounds 1 --in-place", "restore plain --to new-phone --yes",
       ] {
         let outcome = try world.keyhaul(line)
         #expect(outcome.status == 13, "\(index) \(line): \(outcome)")

@@ -68,7 +68,7 @@ struct DamageCarriedOnTests {
     let verified = try world.keyhaul("verify plain")
     #expect(verified.status == 13, "\(verified)")
     let before = try world.files(in: "plain").map { try world.read("plain/\($0)") }
-    let outcome = try world.keyhaul("rekey plain --new-password-file .bp --rounds 1")
+    let outcome = try world.keyhaul("rekey plain --in-place --new-password-file .bp --rounds 1")
     #expect(outcome.status == 13 && outcome.errors.contains("plain is damaged"), "\(outcome)")
     #expect(try world.files(in: "plain").map { try world.read("plain/\($0)") } == before)
   }

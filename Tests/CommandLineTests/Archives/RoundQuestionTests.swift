@@ -13,7 +13,8 @@ struct RoundQuestionTests {
   }
 
   static let verbs = [
-    "inspect b/ --list", "verify b/", "diff b/ b/", "export b/ -o x.json", "rekey b/ --new-password-file .bp",
+    "inspect b/ --list", "verify b/", "diff b/ b/", "export b/ -o x.json",
+    "rekey b/ --in-place --new-password-file .bp",
     "plan b/ --to new-phone", "why b/ --item 0", "restore b/ --to new-phone --yes",
   ]
 
@@ -45,7 +46,9 @@ struct RoundQuestionTests {
       #expect(outcome.terminal.contains(" on this machine. Go on? [y/N] "))
       #expect(outcome.errors == "error: stopped: the answer was not yes\n  why: nothing was changed\n")
     }
-    for (verb, archives) in [("inspect b/ --list", 1), ("diff b/ b/", 1), ("rekey b/ --new-password-file .bp", 1)] {
+    for (verb, archives) in [
+      ("inspect b/ --list", 1), ("diff b/ b/", 1), ("rekey b/ --in-place --new-password-file .bp", 1),
+    ] {
       // What was changed is not the count alone: the password's key is another one, too.
       let outcome = try world.keyhaul("\(verb) --password-file .bp", typed: ["y", "y", "y"])
       #expect(outcome.status == 12, "\(verb): \(outcome)")

@@ -83,7 +83,7 @@ struct UndecodedNameVerbTests {
     #expect(try world.read("one") == Array(Self.text.utf8))
     try world.succeed("convert b -o c.tar -q")
     try checkFile(of: world, in: "c.tar")
-    try world.succeed("rekey b --new-password-file .bp --rounds 1 -q")
+    try world.succeed("rekey b --in-place --new-password-file .bp --rounds 1 -q")
     try checkFile(of: world, in: "b", "--password-file .bp")
     try world.succeed("convert b --decrypted -o d/ --password-file .bp -q")
     try checkFile(of: world, in: "d")
@@ -92,7 +92,7 @@ struct UndecodedNameVerbTests {
       "plan b --to new-phone --password-file .bp -q", "why b --item 0 --to new-phone --password-file .bp -q",
       "export b --format json --reveal --password-file .bp -o items.json -q",
       "restore b --to new-phone --password-file .bp --yes -q",
-      "rekey b --password-file .bp --no-password --yes -q",
+      "rekey b --in-place --password-file .bp --no-password --yes -q",
     ] {
       let outcome = try world.keyhaul(line)
       #expect(outcome.status == 0, "\(line): \(outcome)")

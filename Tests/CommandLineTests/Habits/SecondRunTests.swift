@@ -171,7 +171,7 @@ struct SecondRunTests {
       for name in names { try world.write([1], to: name) }
       #expect(try world.succeed("\(line) --dry-run").contains("Nothing to do"))
       #expect(names.allSatisfy { (try? world.read($0)) != nil })
-      #expect(try world.succeed(line).contains("Nothing to do"))
+      #expect(try world.succeed("\(line) --in-place").contains("Nothing to do"))
       #expect(names.allSatisfy { (try? world.read($0)) == nil })
     }
   }

@@ -21,6 +21,7 @@ struct ManyBackupsTests {
       outcome.errors == """
         4 backups: 4 with exit code 0.
         Skipped in folders: 2 links, 1 other file, 1 special file and 1 hidden name.
+        Links that were not followed: shelf/again leads to one and shelf/deep/round leads to ../shelf.
 
         """)
     // The same order and rows, named one by one and mixed with a folder.
@@ -98,9 +99,10 @@ struct ManyBackupsTests {
     #expect(!outcome.output.contains("\u{1B}"))
     #expect(outcome.output.contains("\n   0  whole              old-phone "))
     #expect(
-      lines.suffix(5) == [
+      lines.suffix(6) == [
         "", "5 backups: 3 with exit code 0 and 2 with 14 (refused).",
         "Skipped in folders: 2 links, 1 other file, 1 special file and 1 hidden name.",
+        "Links that were not followed: shelf/again leads to one and shelf/deep/round leads to ../shelf.",
         "One of them in full: keyhaul verify shelf/deep/er/two.zip", "",
       ])
   }

@@ -8,7 +8,8 @@ struct CommandStatusTests {
   static let contract: [(CommandStatus, Int32, String)] = [
     (.ok, 0, "ok"), (.failed, 1, "failed"), (.differs, 2, "differs"), (.partial, 3, "partial"),
     (.noMatch, 4, "no-match"), (.doneBut, 5, "done-but"), (.notFound, 10, "not-found"), (.busy, 11, "busy"),
-    (.wrongPassword, 12, "wrong-password"), (.damaged, 13, "damaged"), (.refused, 14, "refused"),
+    (.wrongPassword, 12, "wrong-password"), (.needsPassword, 12, "needs-password"), (.damaged, 13, "damaged"),
+    (.refused, 14, "refused"),
     (.locked, 15, "locked"), (.stalePlan, 16, "stale-plan"), (.usage, 64, "usage"), (.signal(2), 130, "signal"),
     (.signal(15), 143, "signal"),
   ]

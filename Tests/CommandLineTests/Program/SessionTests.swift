@@ -122,19 +122,29 @@ struct SessionTests {
       ])
   }
 
-  @Test("where a person reads the lines of JSON there are few: one for each quarter, none for work without an end")
+  @Test("Status lines are one for each quarter of the work, and none for work without a known end")
   func fewStatusLines() {
     var lines: [String] = []
-    let known = StatusLines(phase: "derive-key", isQuiet: false, isOnTerminal: true) { lines.append($0) }
+    let known = StatusLines(phase: "derive-key") { lines.append($0) }
     known.update(done: nil, total: nil)
     for done in 0...1000 { known.update(done: done, total: 1000) }
     #expect(lines.count == 6)
-    let endless = StatusLines(phase: "read", isQuiet: false, isOnTerminal: true) { lines.append($0) }
+    let endless = StatusLines(phase: "read") { lines.append($0) }
     for done in 0...1000 { endless.update(done: done, total: nil) }
     #expect(lines.count == 6)
-    let read = StatusLines(phase: "read", isQuiet: false) { lines.append($0) }
-    for done in 0...1000 { read.update(done: done, total: 1000) }
-    #expect(lines.count == 6 + 101)
+  }
+
+  @Test("A command writes at most ten status lines, and none with --no-progress or -q")
+  func statusLineLimit() throws {
+    for (flags, count) in [([], 10), (["--no-progress"], 0), (["-q"], 0)] as [([String], Int)] {
+      let world = try TestSession(["--json"] + flags)
+      for phase in ["a", "b", "c", "d"] {
+        world.session.progress("Working", phase: phase) { report in
+          for done in 0...100 { report.update(done: done, total: 100) }
+        }
+      }
+      #expect(try world.told.split(separator: "\n").count == count)
+    }
   }
 
   @Test("progress says nothing where no terminal shows it, and passes on what the work gives")

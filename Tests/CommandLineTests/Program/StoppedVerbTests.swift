@@ -8,11 +8,13 @@ import Testing
 struct StoppedVerbTests {
   /// Every line that waits for a key's derivation, as long as that takes.
   static let lines =
-    ["rekey plain --new-password-command 'touch asked; cat .np'"]
+    ["rekey plain --in-place --new-password-command 'touch asked; cat .np'"]
     + [
       "inspect b --list", "verify b", "diff b b", "export b -o x.json", "export b -o x.csv --reveal",
-      "export b --domain KeychainDomain --path keychain-backup.plist -o x.plist", "rekey b --new-password-file .np",
-      "rekey b --no-password", "plan b --to new-phone -o x.plan", "why b --item 0", "restore b --to new-phone --yes",
+      "export b --domain KeychainDomain --path keychain-backup.plist -o x.plist",
+      "rekey b --in-place --new-password-file .np",
+      "rekey b --in-place --no-password", "plan b --to new-phone -o x.plan", "why b --item 0",
+      "restore b --to new-phone --yes",
     ].map { "\($0) --password-command 'touch asked; cat .bp'" }
 
   private func world() throws -> MoveWorld {

@@ -168,10 +168,10 @@ struct SecretReadingTests {
     #expect(
       missing
         == CommandFailure(
-          .wrongPassword, "x.backup needs a password", why: "Keyhaul cannot ask, because there is no terminal",
+          .needsPassword, "x.backup needs a password", why: "Keyhaul cannot ask, because there is no terminal",
           try: "--password-file, --password-fd or --password-command"))
     let forbidden = ending { _ = try password(try TestSession(["--no-input"], terminalPath: "/dev/null"), []) }
-    #expect(forbidden?.status == .wrongPassword)
+    #expect(forbidden?.status == .needsPassword)
     #expect(forbidden?.why == "--no-input prevents Keyhaul from asking")
   }
 }

@@ -92,7 +92,7 @@ struct Demo: RunnableVerb {
     environment["KEYHAUL_HOME"] = "devices"
     let words = command.split(separator: " ").map(String.init)
     let status = Program(
-      arguments: words + ["--no-input", "--color", common.color.rawValue], environment: environment
+      arguments: words + ["--no-input", "--color", common.color.rawValue], environment: environment, isInDemo: true
     ).run()
     switch status {
     case .ok, .signal: return status

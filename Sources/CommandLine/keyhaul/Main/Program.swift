@@ -1,5 +1,6 @@
 import ArgumentParser
 import KeyhaulKit
+import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -14,6 +15,8 @@ import KeyhaulKit
 struct Program {
   let arguments: [String]
   let environment: [String: String]
+  /// Whether the demo runs the command. It ends without a word if the program that reads its output ends.
+  var isInDemo = false
 
   static func main() {
     ProcessMemory.guardAgainstDumps()
@@ -98,14 +101,16 @@ struct Program {
   }
 
   private func run(_ verb: any RunnableVerb, named name: String) -> CommandStatus {
-    let session = Session(common: verb.common, verb: name, environment: environment)
+    let session = Session(common: verb.messageOptions, verb: name, environment: environment)
     do {
       try verb.common.check(formats: type(of: verb).formats, answersBeside: type(of: verb).answersBesideFiles)
       let status = try verb.perform(in: session)
       try session.flush()
       return session.settled(status)
     } catch {
-      return session.fail(session.settled(error))
+      let failure = session.settled(error)
+      if isInDemo, failure.isClosedPipe { return .signal(Errno.closedPipeSignal) }
+      return session.fail(failure)
     }
   }
 

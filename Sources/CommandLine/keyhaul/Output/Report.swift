@@ -31,7 +31,7 @@ extension Session {
       guard !isJSON else { return try forEachPortion(ofDocument: report, portion) }
       var waiting: [UInt8] = []
       var style = resultStyle
-      style.usesColor = false
+      (style.usesColor, style.cutsText) = (false, false)
       try forEachLine(of: report, style: style) { (line) throws(CommandFailure) in
         waiting.append(contentsOf: line.utf8)
         waiting.append(UInt8(ascii: "\n"))

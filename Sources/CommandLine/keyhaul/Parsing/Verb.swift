@@ -9,11 +9,14 @@ protocol Verb: ParsableCommand {
   static var formats: [OutputFormat] { get }
   /// Whether `--format` may say what a file is written as, and `--json` beside it asks for a document about that.
   static var answersBesideFiles: Bool { get }
+  /// The options that decide how messages and the result look.
+  var messageOptions: CommonOptions { get }
 }
 
 extension Verb {
   static var formats: [OutputFormat] { [.text, .json] }
   static var answersBesideFiles: Bool { false }
+  var messageOptions: CommonOptions { common }
 }
 
 /// A verb that can be run, and so can stand in the root command's list.

@@ -9,26 +9,21 @@ struct ProgressReport {
   func update(done: Int, total: Int?) { send(done, total) }
 }
 
-/// The status lines of `--json`: at once, and then for each whole percent that is gained; where a person reads them, for
-/// each quarter of the work.
+/// The status lines of `--json`: one when the work begins, and one for each quarter of it.
 final class StatusLines {
+  /// The most status lines of a command, whatever it does.
+  static let maximumCount = 10
+
   private let phase: String
-  private let isQuiet: Bool
-  private let isOnTerminal: Bool
   private let write: (String) -> Void
   private var lastStep = -1
 
-  init(
-    phase: String, isQuiet: Bool, isOnTerminal: Bool = false, write: @escaping (String) -> Void
-  ) {
+  init(phase: String, write: @escaping (String) -> Void) {
     self.phase = phase
-    self.isQuiet = isQuiet
-    self.isOnTerminal = isOnTerminal
     self.write = write
   }
 
   func update(done: Int?, total: Int?) {
-    guard !isQuiet else { return }
     var fields: [(String, JSONValue)] = [("message_type", "status"), ("phase", .string(phase))]
     if let done {
       guard let step = step(done: done, total: total), step != lastStep else { return }
@@ -39,11 +34,10 @@ final class StatusLines {
     write(JSONValue.object(fields).compactText() + "\n")
   }
 
-  /// Returns the progress in whole steps; `nil` if the total is unknown and the output goes to a terminal.
+  /// Returns the progress in quarters; `nil` if the total is unknown or nothing is done yet.
   private func step(done: Int, total: Int?) -> Int? {
-    guard let total else { return isOnTerminal ? nil : done }
-    let steps = isOnTerminal ? 4.0 : 100.0
-    return total > 0 ? Int(Double(min(done, total)) / Double(total) * steps) : Int(steps)
+    guard let total, done > 0 || total == 0 else { return nil }
+    return total > 0 ? Int(Double(min(done, total)) / Double(total) * 4) : 4
   }
 }
 

@@ -40,6 +40,8 @@ final class Session {
   var isAboutChangedBackup = false
   /// The folders of devices that calls which are shown have to name, as no device in them is found by its name alone.
   var shownHomes: Set<String> = []
+  /// The number of status lines that were written.
+  private var statusLineCount = 0
   /// The locks of the backups that the command uses.
   private var locks: [(path: String, lock: BackupLock)] = []
   /// Whether what it replaced is still there, as it could not be removed: then its change stands, and is not all of it.
@@ -145,7 +147,7 @@ final class Session {
   static func writeFailure(_ error: Errno) -> CommandFailure {
     if error.isClosedPipe {
       var failure = CommandFailure(.signal(Errno.closedPipeSignal), "the program that reads the result has ended")
-      failure.isSilent = true
+      (failure.isSilent, failure.isClosedPipe) = (true, true)
       return failure
     }
     if error == .interrupted, let signal = Interruption.pending {
@@ -243,9 +245,12 @@ final class Session {
   ) throws(Failure) -> Result {
     if record != nil { return try body(ProgressReport { _, _ in }) }
     if isJSON {
-      let status = StatusLines(
-        phase: phase, isQuiet: common.quiet, isOnTerminal: messagesAreOnTerminal
-      ) { self.writeMessage($0) }
+      guard !common.quiet, !common.noProgress else { return try body(ProgressReport { _, _ in }) }
+      let status = StatusLines(phase: phase) { line in
+        guard self.statusLineCount < StatusLines.maximumCount else { return }
+        self.statusLineCount += 1
+        self.writeMessage(line)
+      }
       status.update(done: nil, total: nil)
       return try body(ProgressReport { done, total in status.update(done: done, total: total) })
     }
@@ -269,10 +274,9 @@ final class Session {
 
   /// Why there is none.
   var missingTerminal: String {
-    common.noInput && !isOneOfMany
-      ? "--no-input prevents Keyhaul from asking"
-      : "Keyhaul cannot ask, because there "
-        + "is no terminal"
+    if isOneOfMany { return "Keyhaul does not ask while it reads several backups" }
+    return common.noInput
+      ? "--no-input prevents Keyhaul from asking" : "Keyhaul cannot ask, because there is no terminal"
   }
 
   /// Takes standard input for one purpose.

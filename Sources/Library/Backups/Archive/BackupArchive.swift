@@ -283,6 +283,27 @@ extension BackupArchive {
   /// password all the same.
   package var hasFalseClaim: Bool { findings.contains { $0.kind == .falseClaim } }
 
+  /// Whether the backup's folder has a keychain file under its own name, as in a folder that a downloader of iCloud backups
+  /// or an unpacker of backups wrote. Keyhaul does not read such a folder.
+  package var hasFilesByDomain: Bool {
+    guard case .directory(let handle, let source) = source else { return false }
+    return source.hasFile("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)", in: handle.descriptor)
+  }
+
+  /// What a report says of such a folder.
+  package static let filesByDomain =
+    "the files are there under their own names, such as \(KeychainPayload.domain)/\(KeychainPayload.relativePath); "
+    + "Keyhaul reads backups in the layout of Finder, in which a file's name is a hash"
+
+  /// Whether Keyhaul made the backup from a virtual device, as far as the backup itself shows: it has a seal, and its
+  /// `Info.plist` names no version of iTunes, as that of Finder, iTunes, Apple Devices and idevicebackup2 does.
+  ///
+  /// Source: libimobiledevice, `idevicebackup2.c`, which writes one where there is no iTunes.
+  package var isMadeByKeyhaul: Bool {
+    guard seal != nil, let computerProperties else { return false }
+    return computerProperties.iTunesVersion == nil
+  }
+
   /// Whether its keybag is one of a backup with a password, as its manifest says.
   package var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
 
@@ -385,7 +406,9 @@ extension BackupArchive {
   private func storedKeychain() throws(KeyhaulError) -> StoredBytes {
     guard let stored = parts[large: layout.keychainPart] else {
       throw KeyhaulError(
-        .payloadMissing, "the manifest lists \(layout.keychainPart.path), which is missing")
+        .payloadMissing,
+        "the manifest lists \(layout.keychainPart.path), which is missing"
+          + (hasFilesByDomain ? "; \(Self.filesByDomain)" : ""))
     }
     return stored
   }

@@ -48,6 +48,9 @@ package enum BackupDirectory {
     (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45
   }
 
+  /// Whether a folder's name is a device's identifier, as the name of a backup's folder is; a date may follow it.
+  package static func isDeviceIdentifier(_ name: String) -> Bool { parts(of: name).identifier != nil }
+
   /// Directories that are looked into, at most.
   package static let maximumDirectoryCount = 10_000
 
@@ -157,15 +160,21 @@ extension DirectorySource {
     guard let propertyLists = try? readPropertyLists(directory), let manifest = propertyLists[.manifest] else {
       return nil
     }
-    let parsed = try? BackupManifest(parsing: manifest)
+    var parsed: BackupManifest?
+    var isOfUnknownLayout = false
+    do throws(KeyhaulError) {
+      parsed = try BackupManifest(parsing: manifest)
+    } catch {
+      isOfUnknownLayout = error.category == .refused
+    }
     let info = propertyLists[.info].flatMap { try? ComputerProperties(parsing: $0) }?.device
     let device = (parsed?.device ?? BackupDevice()).completed(by: info)
     let parts = BackupDirectory.parts(of: name)
     return BackupDirectory.Entry(
       name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name, date: parsed?.date,
       isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) },
-      state: state(of: propertyLists, hasManifest: parsed != nil, in: directory), isArchivedCopy: parts.isArchivedCopy,
-      isLink: isLink)
+      state: isOfUnknownLayout ? nil : state(of: propertyLists, hasManifest: parsed != nil, in: directory),
+      isArchivedCopy: parts.isArchivedCopy, isLink: isLink)
   }
 
   private func state(

@@ -24,7 +24,7 @@ struct EntryLedger {
     }
   }
 
-  /// A file that is wanted in memory: which, and of which leading directory (empty for none).
+  /// A file that is wanted in memory: which, and in which directory (empty for none).
   struct Wanted {
     let directory: EntryName
     let part: StoredPart
@@ -140,7 +140,7 @@ struct EntryLedger {
         "entry \(entryCount), \(quoted(name)), claims \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
       )
     }
-    // Many leading directories could each ask for a backup's worth of memory.
+    // Many directories could each ask for a backup's worth of memory.
     wantedByteCount += byteCount
     guard wantedByteCount <= limits.keptByteCount else {
       throw KeyhaulError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
@@ -162,18 +162,20 @@ struct EntryLedger {
 
   /// The one backup among the entries.
   func finish() throws(KeyhaulError) -> Found {
-    let candidates = parts.keys.filter { $0 != Self.snapshotDirectory }
+    let candidates = parts.keys.filter { $0.lastComponent != Self.snapshotDirectory }
       .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
     var directories = candidates.filter { parts[$0]?.contains(.manifest) == true }
     if directories.isEmpty {
       for name in candidates where try parts[name]?.hasPlaintextList() == true { directories.append(name) }
     }
-    guard directories.count < 2 else {
-      throw KeyhaulError(
-        .unsupported, "it contains \(directories.count) backups, the first in \(quoted(directories[0]))")
-    }
+    // A folder inside a backup's folder is not a second backup.
+    directories = directories.filter { inner in !directories.contains { !$0.isEmpty && inner.isInside($0) } }
+    guard directories.count < 2 else { throw Self.severalBackups(in: directories) }
     guard let directory = directories.first, var found = parts[directory] else {
-      throw KeyhaulError(.notABackup, "it has no Manifest.plist")
+      throw KeyhaulError(
+        .notABackup, "it has no Manifest.plist in any folder",
+        meaning: ErrorMeaning(
+          .refused, "this is not a backup", advice: "unpack it, and name the folder that has a Manifest.plist"))
     }
     let layout = found.layout ?? .manifestDB
     let stored = storedPayloads(in: directory, layout, hasBothLists: found.contains(layout.other.listPart))
@@ -185,6 +187,17 @@ struct EntryLedger {
       found[large: layout.keychainPart] = nil
     }
     return Found(directory: directory, parts: found, payloads: stored)
+  }
+
+  private static func severalBackups(in directories: [EntryName]) -> KeyhaulError {
+    let names = directories.prefix(3).map { $0.isEmpty ? "its top folder" : quoted($0) }
+    let rest = directories.count - names.count
+    return KeyhaulError(
+      .unsupported,
+      "it contains \(directories.count) backups, in \(HumanReadable.list(names + (rest > 0 ? ["\(rest) other folders"] : [])))",
+      meaning: ErrorMeaning(
+        .refused, "it contains several backups",
+        advice: "unpack it and name the folder with the backups in it, or leave only one backup in it"))
   }
 
   /// The payloads of one backup, those with other names among them.
@@ -209,7 +222,7 @@ struct EntryLedger {
   private static let snapshotDirectory = EntryName("Snapshot")
 
   struct Found {
-    /// The leading directory, empty for none.
+    /// The directory around the backup's files, at any depth; empty for none.
     let directory: EntryName
     let parts: StoredParts
     let payloads: StoredPayloads
@@ -217,17 +230,15 @@ struct EntryLedger {
 }
 
 extension EntryPath {
-  /// The wanted file that this is the name of, with one leading directory or none.
+  /// The wanted file that this is the name of, in a directory at any depth.
   fileprivate var wanted: EntryLedger.Wanted? {
-    guard let last = components.last, components.count <= 3 else { return nil }
+    guard let last = components.last else { return nil }
     for (part, own) in wantedPaths where own.last.map({ Self.isSame(last, $0) }) == true {
-      guard components.count - own.count <= 1, components.suffix(own.count).elementsEqual(own, by: Self.isSame) else {
-        continue
-      }
+      guard components.suffix(own.count).elementsEqual(own, by: Self.isSame) else { continue }
       // Of the parts the keychain's file alone is found with capitals too.
       let isKeychain = part == .keychain || part == .oldKeychain
       guard isKeychain || components.suffix(own.count).elementsEqual(own) else { continue }
-      return .init(directory: components.count > own.count ? EntryName(bytes: components[0]) : .none, part: part)
+      return .init(directory: directory(around: own.count), part: part)
     }
     return nil
   }
@@ -239,30 +250,34 @@ extension EntryPath {
 
   /// The payloads that this may be with a name in capitals: each with the directory around it, and its path in that.
   fileprivate var renamedPayloads: [(directory: EntryName, path: String, identifier: String)] {
-    guard components.last?.count == 40, components.count <= 3,
+    guard components.last?.count == 40,
       components.suffix(2).contains(where: { $0.contains { (65...90).contains($0) } })
     else { return [] }
-    let names = components.map { String(decoding: $0, as: UTF8.self) }
+    let names = components.suffix(2).map { String(decoding: $0, as: UTF8.self) }
     return (1...2).compactMap { count in
-      guard names.count == count || names.count == count + 1 else { return nil }
+      guard count <= names.count else { return nil }
       let own = names.suffix(count)
       let path = own.joined(separator: "/")
       guard let identifier = BackupPath.payload(at: own),
         !BackupLayout.allCases.contains(where: { $0.storedPath(of: identifier) == path })
       else { return nil }
-      return (names.count > count ? EntryName(bytes: components[0]) : .none, path, identifier)
+      return (directory(around: count), path, identifier)
     }
   }
 
-  /// The leading directory and the identifier, if this names a payload: forty hexadecimal digits, of a current backup
-  /// in a directory named after the first two of them.
+  /// The directory around the backup's files and the identifier, if this names a payload: forty hexadecimal digits, of
+  /// a current backup in a directory named after the first two of them.
   fileprivate func payload(in layout: BackupLayout) -> (directory: EntryName, identifier: String)? {
     guard let name = components.last, name.count == 40 else { return nil }
     let identifier = String(decoding: name, as: UTF8.self)
     guard isFileIdentifier(identifier) else { return nil }
+    // In such a directory it is a payload of the current layout alone.
+    if layout == .mbdb, components.count > 1, components[components.count - 2].elementsEqual(name.prefix(2)) {
+      return nil
+    }
     let own = parts(of: layout.storedPath(of: identifier))
-    guard components.count - own.count <= 1, components.suffix(own.count).elementsEqual(own) else { return nil }
-    return (components.count > own.count ? EntryName(bytes: components[0]) : .none, identifier)
+    guard components.suffix(own.count).elementsEqual(own) else { return nil }
+    return (directory(around: own.count), identifier)
   }
 }
 

@@ -127,9 +127,11 @@ package enum BackupPath {
   ///
   /// - Parameter directory: The one around the backup's files, empty for none.
   package static func inside(_ directory: EntryName, _ path: EntryPath) -> String? {
-    guard directory.isEmpty || path.components.first == directory.bytes else { return nil }
-    let own = path.components.dropFirst(directory.isEmpty ? 0 : 1)
-    guard own.count <= 2, own.allSatisfy({ $0.allSatisfy { $0 < 0x80 } }) else { return nil }
+    let depth = directory.isEmpty ? 0 : directory.bytes.count { $0 == UInt8(ascii: "/") } + 1
+    let own = path.components.dropFirst(depth)
+    guard (1...2).contains(own.count), path.directory(around: own.count) == directory,
+      own.allSatisfy({ $0.allSatisfy { $0 < 0x80 } })
+    else { return nil }
     let texts = own.map { Substring(decoding: $0, as: UTF8.self) }
     return isOwn(texts) ? texts.joined(separator: "/") : nil
   }

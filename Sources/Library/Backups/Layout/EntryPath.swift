@@ -8,6 +8,8 @@ import KeychainFormats
 package struct EntryPath: Hashable {
   /// At least one; none empty, `.` or `..`.
   package let components: [ArraySlice<UInt8>]
+  /// The components with the slashes between them.
+  private let joined: ArraySlice<UInt8>
 
   /// - Throws: What is wrong with the name, as the end of a sentence that begins with it.
   package init(_ name: EntryName, limit: Int) throws(EntryPathFault) {
@@ -32,6 +34,15 @@ package struct EntryPath: Hashable {
       if component.dropFirst().first == UInt8(ascii: ":") { throw .init(text: "its name has a drive letter") }
     }
     self.components = components
+    joined = rest
+  }
+
+  /// Returns the name of the directory around the last components; empty if there are no others.
+  ///
+  /// - Parameter count: The number of components inside the directory.
+  package func directory(around count: Int) -> EntryName {
+    guard count < components.count else { return .none }
+    return EntryName(bytes: joined[..<components[components.count - count - 1].endIndex])
   }
 
   private static let slash = UInt8(ascii: "/")
@@ -101,6 +112,17 @@ package struct EntryName: Hashable, Sendable {
   }
 
   private static func escape(_ byte: UInt8) -> String { "\\x" + String(byte, radix: 16, uppercase: true) }
+
+  /// The part of the name after its last slash.
+  package var lastComponent: EntryName {
+    EntryName(bytes: bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes[($0 + 1)...] } ?? bytes)
+  }
+
+  /// Whether the name is that of something below a directory.
+  package func isInside(_ directory: EntryName) -> Bool {
+    bytes.count > directory.bytes.count && bytes.starts(with: directory.bytes)
+      && bytes[bytes.startIndex + directory.bytes.count] == UInt8(ascii: "/")
+  }
 
   /// The name without so many bytes at its end.
   package func dropLast(_ count: Int) -> EntryName { EntryName(bytes: bytes.dropLast(count)) }

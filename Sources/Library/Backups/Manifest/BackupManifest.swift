@@ -71,11 +71,14 @@ package struct BackupManifest: Sendable {
 
   /// Reads a `Manifest.plist`, binary or XML.
   ///
-  /// - Throws: `.damaged`, `.unsupported` for a version above 10, `.overLimit`. A missing version and a keybag that is
+  /// - Throws: `.damaged`, `.unsupported` for a version above 10 and for a backup of iPhone OS 3, `.overLimit`. A missing version and a keybag that is
   ///   missing or cannot be read are no errors: everything else of the backup opens without them.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let part = StoredPart.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
+    if root["AuthVersion"] != nil, root["BackupKeyBag"] == nil, root["Version"] == nil {
+      throw Self.isOfPhoneOS3(part)
+    }
     isEncrypted =
       switch root["IsEncrypted"] {
       case nil: nil
@@ -91,6 +94,18 @@ package struct BackupManifest: Sendable {
     device = BackupDevice(lockdown: root["Lockdown"]?.dictionaryValue ?? PropertyDictionary())
     for key in ["IsEncrypted", "BackupKeyBag", "Version", "Date", "WasPasscodeSet", "ManifestKey"] { root[key] = nil }
     others = root
+  }
+
+  /// Returns the error of a backup of iPhone OS 2 or 3: its manifest has a signature and no keybag, and each of its files
+  /// is a pair of `.mddata` and `.mdinfo`.
+  ///
+  /// Source: descriptions of such folders by users of libimobiledevice and of iTunes Backup Explorer.
+  private static func isOfPhoneOS3(_ part: String) -> KeyhaulError {
+    KeyhaulError(
+      .unsupported, "\(part) has an AuthVersion and no keybag, as before iOS 4",
+      meaning: ErrorMeaning(
+        .refused, "this is a backup of iPhone OS 3 or earlier, in a layout that is not read",
+        advice: "a reader of that time, or a backup that a device with iOS 4 or later makes"))
   }
 
   private static func version(_ value: PropertyValue?, in part: String) throws(KeyhaulError) -> String? {

@@ -112,6 +112,16 @@ package struct DirectorySource {
     return true
   }
 
+  /// Whether a regular file is at a path of one or two names.
+  func hasFile(_ path: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
+    do {
+      guard try open(path, in: directory) != nil else { return false }
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /// A regular file that is open for reading.
   private struct OpenFile: ~Copyable {
     let path: String

@@ -73,6 +73,43 @@ package struct BackupRewriter: Sendable {
     }
   }
 
+  /// Where a changed backup is written.
+  package enum Target: Sendable {
+    /// In the place of the backup itself.
+    case inPlace
+    /// To a copy. The backup itself stays as it is.
+    case copy(ArchiveDestination, replace: Bool)
+
+    var isCopy: Bool { if case .copy = self { true } else { false } }
+
+    /// The name of a file where it is written.
+    func name(of file: BackupWalk.File) -> EntryName { isCopy ? EntryName(file.path) : file.name }
+
+    /// The time of a file where it is written: in a copy that of the backup.
+    func modificationTime(of file: BackupWalk.File, in archive: BackupArchive) -> Int64 {
+      isCopy ? archive.entryTime : file.modificationTime
+    }
+  }
+
+  /// Puts a changed backup where it goes.
+  ///
+  /// - Parameter access: The owner and permissions to keep from the backup that is replaced.
+  func place(
+    _ outgoing: OutgoingBackup, of walk: BackupWalk, to target: Target, keeping access: PreservedAccess
+  ) throws(KeyhaulError) -> BackupPlacement.Placed {
+    let placement = BackupPlacement(system: system)
+    switch target {
+    case .inPlace:
+      return try changing(walk.archive, at: walk.path) { () throws(KeyhaulError) in
+        walk.isDirectory
+          ? try placement.placeDirectory(outgoing, at: walk.path, replace: true, keeping: access)
+          : try placement.placeFile(
+            outgoing, at: walk.path, format: try walk.format(), replace: true, keeping: access)
+      }
+    case .copy(let destination, let replace): return try placement.place(outgoing, at: destination, replace: replace)
+    }
+  }
+
   /// Told how many bytes of how many are copied; ends the work where it answers `false`.
   package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 }

@@ -24,21 +24,21 @@ extension BackupRewriter {
     try archive.require(.copying)
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
-    let time = archive.date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0
-    let tally = Tally()
+    let time = archive.entryTime
+    let counts = CopyCounts()
     let walk = self.walk(through: archive, at: path)
     var outgoing = OutgoingBackup(
       directoryName: archive.directoryName, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
     ) { (sink) throws(KeyhaulError) in
       let others = try walk.forEachFile { (file) throws(KeyhaulError) in
         guard file.isOwn else {
-          tally.foreignFiles.append(file.name.shown)
+          counts.foreignFiles.append(file.name.shown)
           return
         }
         try file.copy(to: sink, as: EntryName(file.path), modificationTime: time, meter)
-        tally.fileCount += 1
+        counts.fileCount += 1
       }
-      tally.foreignFiles += others
+      counts.foreignFiles += others
     }
     outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
@@ -48,11 +48,12 @@ extension BackupRewriter {
     }
     let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)
     return RewrittenBackup(
-      path: placed.path, byteCount: placed.byteCount, fileCount: tally.fileCount, isDurable: placed.isDurable,
-      leftover: placed.leftover, foreignFiles: tally.foreignFiles)
+      path: placed.path, byteCount: placed.byteCount, fileCount: counts.fileCount, isDurable: placed.isDurable,
+      leftover: placed.leftover, foreignFiles: counts.foreignFiles)
   }
 
-  private final class Tally {
+  /// Counts the files of a copy, and keeps the names of the files that are not part of the backup.
+  final class CopyCounts {
     var fileCount = 0
     var foreignFiles: [String] = []
   }
@@ -65,6 +66,9 @@ extension BackupArchive {
       $0 + Int64(parts[$1]?.count ?? 0)
     }
   }
+
+  /// The time of every file of a copy, in seconds since 1970: that of the backup.
+  var entryTime: Int64 { date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0 }
 
   /// The name of the directory around the files.
   var directoryName: String { BackupDirectory.name(for: device.identifier) }

@@ -11,6 +11,8 @@ final class KeychainReplacement {
   private let plain: [UInt8]
   /// The two files as the backup stores them, by their paths.
   private var parts: [String: [UInt8]] = [:]
+  /// What is not part of the backup and was not copied.
+  private(set) var foreignFiles: [String] = []
 
   /// Makes both files.
   ///
@@ -91,11 +93,18 @@ final class KeychainReplacement {
     }
   }
 
-  func send(_ walk: BackupWalk, to sink: any StoredFileSink, _ meter: CopyMeter) throws(KeyhaulError) {
-    try walk.forEachFile { (file) throws(KeyhaulError) in
+  func send(
+    _ walk: BackupWalk, to sink: any StoredFileSink, _ target: BackupRewriter.Target, _ meter: CopyMeter
+  ) throws(KeyhaulError) {
+    foreignFiles += try walk.forEachFile { (file) throws(KeyhaulError) in
       if file.isJournal { return }
-      guard file.isOwn, let bytes = parts[file.path] else { return try file.pass(to: sink, meter) }
-      try sink.add(file.name, bytes, modificationTime: file.modificationTime)
+      guard file.isOwn || !target.isCopy else { return foreignFiles.append(file.name.shown) }
+      let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
+      guard file.isOwn, let bytes = parts[file.path] else {
+        if target.isCopy { return try file.copy(to: sink, as: name, modificationTime: time, meter) }
+        return try file.pass(to: sink, meter)
+      }
+      try sink.add(name, bytes, modificationTime: time)
       try meter.add(Int(clamping: file.byteCount))
     }
   }
@@ -124,13 +133,14 @@ extension BackupRewriter {
   ///   - path: Where it stands: a directory, or one file. No link.
   ///   - file: The new keychain file in clear, sealed for the backup's keybag.
   ///   - keys: The class keys of that keybag, unlocked.
+  ///   - target: Where the changed backup is written.
   ///   - random: Gives the key of the file.
   ///   - progress: Told how many bytes are done; where it answers `false` the work ends with `.interrupted`.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0, `.decryptedCopy` for
   ///   a decrypted copy; `.noKeychain`; `.occupied` where its directory holds other things, which would be lost; else as
   ///   `BackupWriter` does.
   package func replaceKeychain(
-    of archive: BackupArchive, at path: String, with file: [UInt8], keys: ClassKeys,
+    of archive: BackupArchive, at path: String, with file: [UInt8], keys: ClassKeys, to target: Target = .inPlace,
     random: some RandomSource = SystemRandomSource(), progress: @escaping Progress = { _, _ in true }
   ) throws(KeyhaulError) -> RewrittenBackup {
     try Self.checkReencryption(of: archive)
@@ -138,11 +148,12 @@ extension BackupRewriter {
     let replacement = try KeychainReplacement(file, in: archive, keys: keys, random: random)
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let walk = self.walk(through: archive, at: path)
-    try replacement.prepare(walk)
+    if !target.isCopy { try replacement.prepare(walk) }
     var outgoing = OutgoingBackup(
-      directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
+      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: meter.total,
+      isEncrypted: archive.areFilesEncrypted
     ) { (sink) throws(KeyhaulError) in
-      try replacement.send(walk, to: sink, meter)
+      try replacement.send(walk, to: sink, target, meter)
     }
     outgoing.check = { (written) throws(KeyhaulError) in
       // What was read before must be what stands there still: its other files are taken over unseen.
@@ -151,14 +162,9 @@ extension BackupRewriter {
       }
       try replacement.check(try reopen(written, like: archive), stored: stored)
     }
-    let placement = BackupPlacement(system: system)
-    let placed = try changing(archive, at: path) { () throws(KeyhaulError) in
-      walk.isDirectory
-        ? try placement.placeDirectory(outgoing, at: path, replace: true, keeping: .all)
-        : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: .all)
-    }
+    let placed = try place(outgoing, of: walk, to: target, keeping: .all)
     return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: stored.count, isDurable: placed.isDurable,
-      leftover: placed.leftover, foreignFiles: [])
+      leftover: placed.leftover, foreignFiles: target.isCopy ? replacement.foreignFiles : [])
   }
 }

@@ -24,41 +24,38 @@ extension BackupRewriter {
   ///   - path: Where it stands: a directory, or one file. No link.
   ///   - keybag: The one that it gets, with the class keys that it had.
   ///   - keys: Those class keys, unlocked.
+  ///   - target: Where the changed backup is written.
   ///   - random: Gives the keys of the files.
   ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its directory holds other things,
   ///   which would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
   package func reencrypt(
     _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys,
-    random: some RandomSource = SystemRandomSource(),
+    to target: Target = .inPlace, random: some RandomSource = SystemRandomSource(),
     progress: @escaping Progress = { _, _ in true }
   ) throws(KeyhaulError) -> RewrittenBackup {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
     try archive.requireSealed(stored)
     let pass = try ReencryptionPass(
-      archive, keybag: keybag, keys: keys, random: random,
+      archive, keybag: keybag, keys: keys, target: target, random: random,
       meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))
     let walk = self.walk(through: archive, at: path)
     try pass.prepare(walk)
     var outgoing = OutgoingBackup(
-      directoryName: nil, byteCount: pass.meter.total, isEncrypted: !archive.isEncrypted
+      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: pass.meter.total,
+      isEncrypted: !archive.isEncrypted
     ) { (sink) throws(KeyhaulError) in try pass.send(walk, to: sink) }
     outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
       try pass.check(copy, storedCount: stored.count)
     }
-    let placement = BackupPlacement(system: system)
     // Decrypted files must not be readable by users who could read only the encrypted ones.
     let access = archive.isEncrypted ? PreservedAccess.owner : .all
-    let placed = try changing(archive, at: path) { () throws(KeyhaulError) in
-      walk.isDirectory
-        ? try placement.placeDirectory(outgoing, at: path, replace: true, keeping: access)
-        : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: access)
-    }
+    let placed = try place(outgoing, of: walk, to: target, keeping: access)
     return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
-      leftover: placed.leftover, foreignFiles: pass.unlisted.sorted())
+      leftover: placed.leftover, foreignFiles: (pass.unlisted + pass.foreignFiles).sorted())
   }
 }
 
@@ -68,9 +65,12 @@ final class ReencryptionPass<Random: RandomSource> {
   private(set) var fileCount = 0
   /// Payloads that the list doesn't have. Nothing tells what they are, so that they are not carried over.
   private(set) var unlisted: [String] = []
+  /// What is not part of the backup and is not copied.
+  private(set) var foreignFiles: [String] = []
   private let archive: BackupArchive
   private let keybag: Keybag
   private let keys: ClassKeys
+  private let target: BackupRewriter.Target
   private let random: Random
   private let list: ManifestWorkingCopy
   /// Of each payload's plain form, by its identifier; found before any is written, because an entry says its size first.
@@ -80,12 +80,14 @@ final class ReencryptionPass<Random: RandomSource> {
   private static var fileClass: KeyClass { .fileUntilFirstUserAuthentication }
 
   init(
-    _ archive: BackupArchive, keybag: Keybag, keys: ClassKeys, random: Random, meter: CopyMeter
+    _ archive: BackupArchive, keybag: Keybag, keys: ClassKeys, target: BackupRewriter.Target, random: Random,
+    meter: CopyMeter
   ) throws(KeyhaulError) {
     list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
     self.archive = archive
     self.keybag = keybag
     self.keys = keys
+    self.target = target
     self.random = random
     self.meter = meter
   }
@@ -97,7 +99,7 @@ final class ReencryptionPass<Random: RandomSource> {
   /// Learns what has to be known before the first byte is written.
   func prepare(_ walk: BackupWalk) throws(KeyhaulError) {
     do throws(KeyhaulError) {
-      if let other = try walk.foreignNames().first {
+      if !target.isCopy, let other = try walk.foreignNames().first {
         throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
       }
       guard !encrypts else { return }
@@ -138,10 +140,11 @@ final class ReencryptionPass<Random: RandomSource> {
   // MARK: Writing
 
   func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(KeyhaulError) {
-    let sink = try SealingSink(target, layout: archive.layout, directory: walk.directory)
+    let sink = try SealingSink(target, layout: archive.layout, directory: self.target.isCopy ? .none : walk.directory)
     var time: Int64 = 0
     var prefix = EntryName.none
-    try walk.forEachFile { (file) throws(KeyhaulError) in
+    let others = try walk.forEachFile { (file) throws(KeyhaulError) in
+      guard file.isOwn || !self.target.isCopy else { return foreignFiles.append(file.name.shown) }
       guard !file.isLeftover else { return unlisted.append(file.path) }
       if let identifier = file.payload {
         guard let row = try list.archive(of: identifier) else {
@@ -154,16 +157,19 @@ final class ReencryptionPass<Random: RandomSource> {
         }
         try list.replaceArchive(of: identifier, by: changed)
       } else if file.path == StoredPart.manifest.path || file.path == StoredPart.database.path {
-        time = file.modificationTime
-        prefix = file.name.dropLast(file.path.utf8.count)
+        time = self.target.modificationTime(of: file, in: archive)
+        prefix = self.target.name(of: file).dropLast(file.path.utf8.count)
         return
       } else if file.path == StoredPart.seal.path || file.isJournal {
         return
       } else {
-        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
+        try file.copy(
+          to: sink, as: self.target.name(of: file),
+          modificationTime: self.target.modificationTime(of: file, in: archive), meter)
       }
       fileCount += 1
     }
+    if self.target.isCopy { foreignFiles += others }
     let parts = try lastParts()
     try sink.add(prefix + StoredPart.database.path, parts.database, modificationTime: time)
     try sink.add(prefix + StoredPart.manifest.path, parts.manifest, modificationTime: time)
@@ -230,7 +236,8 @@ final class ReencryptionPass<Random: RandomSource> {
       try sink.write(bytes)
     }
     let reading = try SealedReading(of: file.path, in: archive)
-    try sink.begin(file.name, byteCount: byteCount, modificationTime: file.modificationTime)
+    try sink.begin(
+      target.name(of: file), byteCount: byteCount, modificationTime: target.modificationTime(of: file, in: archive))
     try file.forEachPortion { (portion) throws(KeyhaulError) in
       try reading?.update(portion)
       try write(try transform(portion))

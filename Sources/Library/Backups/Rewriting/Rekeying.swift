@@ -42,13 +42,38 @@ extension BackupRewriter {
     guard let old = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
     let new = try ManifestEdit(old).replacing(keybag: keybag)
     let seals = try RenewedSeals(of: archive, manifest: new, keys: keys)
-    return try changing(archive, at: path) { () throws(KeyhaulError) in
-      switch archive.source {
-      case .directory: try replaceManifest(of: archive, in: path, old: old, new: new, seals)
-      case .container: try replaceEntry(path, of: archive, new: new, keybag: keybag, seals, progress)
-      case .stream: throw KeyhaulError(.unsupported, "a stream cannot be changed")
+    switch archive.source {
+    case .directory:
+      return try changing(archive, at: path) { () throws(KeyhaulError) in
+        try replaceManifest(of: archive, in: path, old: old, new: new, seals)
       }
+    case .container:
+      return try write(archive, at: path, to: .inPlace, manifest: new, keybag: keybag, seals, progress).isDurable
+    case .stream: throw KeyhaulError(.unsupported, "a stream cannot be changed")
     }
+  }
+
+  /// Writes a copy of a backup with another keybag that holds the same class keys. The backup itself stays as it is.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup that was opened at `path`.
+  ///   - path: The path of a directory or one file.
+  ///   - destination: The place and the format of the copy.
+  ///   - replace: Whether a backup, or a file, that stands at the destination may go.
+  ///   - keybag: The copy's keybag.
+  ///   - keys: The class keys, unlocked: a sealed backup needs them.
+  ///   - progress: Called with the number of bytes copied; if it returns `false`, the work ends with `.interrupted`.
+  /// - Throws: As `replaceKeybag`, and as `BackupWriter`.
+  package func copy(
+    _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool, with keybag: Keybag,
+    keys: ClassKeys? = nil, progress: @escaping Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> RewrittenBackup {
+    try Self.checkRekeying(of: archive)
+    guard let old = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
+    let new = try ManifestEdit(old).replacing(keybag: keybag)
+    let seals = try RenewedSeals(of: archive, manifest: new, keys: keys)
+    return try write(
+      archive, at: path, to: .copy(destination, replace: replace), manifest: new, keybag: keybag, seals, progress)
   }
 
   private func replaceManifest(
@@ -99,25 +124,28 @@ extension BackupRewriter {
       })
   }
 
-  /// Copies every entry as it is, but for the manifest.
-  private func replaceEntry(
-    _ path: String, of archive: BackupArchive, new: [UInt8], keybag: Keybag, _ seals: RenewedSeals?,
-    _ progress: @escaping Progress
-  ) throws(KeyhaulError) -> Bool {
+  /// Copies every file as it is, except the manifest and the seal.
+  private func write(
+    _ archive: BackupArchive, at path: String, to target: Target, manifest new: [UInt8], keybag: Keybag,
+    _ seals: RenewedSeals?, _ progress: @escaping Progress
+  ) throws(KeyhaulError) -> RewrittenBackup {
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let walk = self.walk(through: archive, at: path)
+    let counts = CopyCounts()
     var outgoing = OutgoingBackup(
-      directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
+      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: meter.total,
+      isEncrypted: archive.areFilesEncrypted
     ) { (sink) throws(KeyhaulError) in
-      try walk.forEachFile { (file) throws(KeyhaulError) in
-        if file.isOwn, file.path == StoredPart.manifest.path {
-          return try sink.add(file.name, new, modificationTime: file.modificationTime)
-        }
+      counts.foreignFiles += try walk.forEachFile { (file) throws(KeyhaulError) in
+        guard file.isOwn || !target.isCopy else { return counts.foreignFiles.append(file.name.shown) }
+        let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
+        counts.fileCount += 1
+        if file.isOwn, file.path == StoredPart.manifest.path { return try sink.add(name, new, modificationTime: time) }
         if file.isOwn, file.path == StoredPart.seal.path, let seals {
-          return try sink.add(file.name, seals.new, modificationTime: file.modificationTime)
+          return try sink.add(name, seals.new, modificationTime: time)
         }
-        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
+        try file.copy(to: sink, as: name, modificationTime: time, meter)
       }
     }
     outgoing.check = { (written) throws(KeyhaulError) in
@@ -126,9 +154,10 @@ extension BackupRewriter {
         try copy.storedFiles() == stored
       else { throw KeyhaulError(.changed, "the backup changed while it was being copied") }
     }
-    let placed = try BackupPlacement(system: system)
-      .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: .all)
-    return placed.isDurable
+    let placed = try place(outgoing, of: walk, to: target, keeping: .all)
+    return RewrittenBackup(
+      path: placed.path, byteCount: placed.byteCount, fileCount: counts.fileCount, isDurable: placed.isDurable,
+      leftover: placed.leftover, foreignFiles: target.isCopy ? counts.foreignFiles : [])
   }
 }
 

@@ -155,6 +155,9 @@ public struct BackupVerification: Sendable, Equatable {
     return missingCount > 0 && others == [.files: missingCount]
   }
 
+  /// Whether the files are there under their own names, in a layout that Keyhaul does not read.
+  package internal(set) var hasFilesByDomain = false
+
   /// How many files were sealed and are not there.
   var sealedMissingCount = 0
 

@@ -28,6 +28,7 @@ extension BackupVerifier {
         return nil
       }
       let isMissing = error.code == .payloadMissing
+      findings.hasFilesByDomain = isMissing && archive.hasFilesByDomain
       findings.found.append(isMissing ? .keychainMissing(reason: error.reason) : .keychainDamaged(reason: error.reason))
       let kind: BackupVerification.Fault.Kind = isMissing ? .payloadMissing : .keychainDamaged
       // A version that nobody here knows a device may write all the same.

@@ -41,7 +41,7 @@ package struct Table {
   package mutating func add(_ cells: [String]) { rows.append(cells) }
 
   /// Returns whether all cells fit without being cut.
-  package func fits(_ style: TextStyle) -> Bool { Self.total(widths(style)) <= style.width }
+  package func fits(_ style: TextStyle) -> Bool { !style.cutsText || Self.total(widths(style)) <= style.width }
 
   private var rowCount: Int { generated.count + rows.count }
 
@@ -70,17 +70,17 @@ package struct Table {
   /// Returns the heading and the rows, or those of another table if a cell would have to be cut.
   package func lines(style: TextStyle, fallback other: () -> Table) -> [String] {
     let widths = widths(style)
-    return Self.total(widths) <= style.width ? lines(style, widths) : other().lines(style: style)
+    return !style.cutsText || Self.total(widths) <= style.width ? lines(style, widths) : other().lines(style: style)
   }
 
   private func lines(_ style: TextStyle, _ needed: [Int]) -> [String] {
     var widths = needed
-    fit(&widths, into: style.width)
+    if style.cutsText { fit(&widths, into: style.width) }
 
     func line(_ cells: [String]) -> String {
       let padded = columns.indices.map { index in
         DisplayWidth.padded(
-          DisplayWidth.cut(cells[index], columns: widths[index], ellipsis: style.ellipsis),
+          style.cut(cells[index], columns: widths[index]),
           columns: widths[index], rightAligned: columns[index].isRightAligned)
       }
       let text = padded.joined(separator: "  ")

@@ -5,11 +5,14 @@ package struct TextStyle: Equatable, Sendable {
   package var usesColor: Bool
   /// Whether the locale uses UTF-8; otherwise all text is converted to ASCII.
   package var isUnicode: Bool
+  /// Whether text that is wider than its place is cut; not in a pipe or a file, whose reader needs all of it.
+  package var cutsText: Bool
 
-  package init(width: Int, usesColor: Bool, isUnicode: Bool) {
+  package init(width: Int, usesColor: Bool, isUnicode: Bool, cutsText: Bool = true) {
     self.width = width
     self.usesColor = usesColor
     self.isUnicode = isUnicode
+    self.cutsText = cutsText
   }
 
   package static let plain = TextStyle(width: 80, usesColor: false, isUnicode: true)

@@ -97,7 +97,13 @@ extension TextStyle {
   /// Returns a name from a file, escaped and cut to the width of a line or table column. A name may be a megabyte long
   /// and appear in every row.
   package func escapedName(_ name: String) -> String {
-    adapted(UntrustedText.escaped(name, columns: max(width, Table.minimumColumnWidth), ellipsis: ellipsis))
+    guard cutsText else { return adapted(UntrustedText.escaped(name)) }
+    return adapted(UntrustedText.escaped(name, columns: max(width, Table.minimumColumnWidth), ellipsis: ellipsis))
+  }
+
+  /// Returns text cut to a number of columns, if this style cuts text.
+  package func cut(_ text: String, columns: Int) -> String {
+    cutsText ? DisplayWidth.cut(text, columns: columns, ellipsis: ellipsis) : text
   }
 }
 

@@ -317,7 +317,7 @@ extension PageStyle {
     @media screen and (max-width:36rem){.streams p:first-child{flex-direction:column;gap:0;\
     height:\(Int(2 * FlowLayout.lineHeight))px}.streams ol:first-child p:first-child{align-items:flex-end}\
     .streams p:first-child span{max-width:100%}}
-    @media print{.views{margin-top:1.2rem}.views>label{display:none}.streams{max-width:15cm;margin:0 auto}}
+    @media print{.views{margin-top:1.2rem}.views>input,.views>label{display:none}.streams{max-width:15cm;margin:0 auto}}
 
     """
 }

@@ -252,23 +252,27 @@ extension FuturesFacts {
       + unusable(counts(onSameDevice: false))
   }
 
-  /// The backup in a sentence or two: its origin, its protection and its state; `nil` of a device.
+  /// The backup in a sentence or two: its origin, its protection and its condition; `nil` of a device.
   package var state: String? {
-    guard isOfBackup else { return nil }
+    guard let condition else { return nil }
     let date = source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
     let device = isRedacted ? "the old device" : source.deviceName ?? "the source device"
-    let start =
-      "The backup was made\(date) by \(Markup.shortened(device)), "
-      + "\(protection ?? (source.encrypted ? "with a password" : "without a password"))"
-    if let obstacle = findings.obstacle { return "\(start); \(obstacle)." }
+    let password = protection ?? (source.encrypted ? "with a password" : "without a password")
+    return "The backup was made\(date) by \(Markup.shortened(device)), \(password). \(condition)"
+  }
+
+  /// What Keyhaul found out about the condition of the backup's keychain; `nil` of a device.
+  var condition: String? {
+    guard isOfBackup else { return nil }
+    if let obstacle = findings.obstacle { return "\(obstacle.prefix(1).uppercased() + obstacle.dropFirst())." }
     let damaged = counts(onSameDevice: false).unreadable - (maker?.unreadable.count ?? 0)
-    if damaged > 0 { return "\(start); \(HumanReadable.count(damaged, "item")) cannot be read in this copy." }
-    if isDamaged { return "\(start); Keyhaul found damage in it." }
+    if damaged > 0 { return "\(HumanReadable.count(damaged, "item")) cannot be read in this copy." }
+    if isDamaged { return "Keyhaul found damage in it." }
     let unchecked = futures.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
-    guard unchecked > 0, !futures.triedHardware else { return "\(start). Keyhaul found no damage in its keychain." }
+    guard unchecked > 0, !futures.triedHardware else { return "Keyhaul found no damage in its keychain." }
     return unchecked == futures.comparison.items.count
-      ? "\(start). Keyhaul could not check its items: only that device can decrypt them."
-      : "\(start). Keyhaul found no damage in the items that it can decrypt."
+      ? "Keyhaul could not check its items: only that device can decrypt them."
+      : "Keyhaul found no damage in the items that it can decrypt."
   }
 }
 

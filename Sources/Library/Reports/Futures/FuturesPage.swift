@@ -60,7 +60,9 @@ public struct FuturesPage: HTMLPage {
         page.element("strong") { $0.name(facts.source.name) }
         page.words(facts.isOfBackup ? origin : ", as a backup made now would contain it")
         let password = facts.source.encrypted ? "with a password" : "without a password"
-        page.words(", \(facts.protection ?? password). Nothing has been changed.")
+        page.words(", \(facts.protection ?? password). ")
+        if let condition = facts.condition { page.sentence("\(condition) ") }
+        page.words("Nothing has been changed.")
       }
     }
   }

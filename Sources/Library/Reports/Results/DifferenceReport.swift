@@ -53,10 +53,10 @@ package struct DifferenceReport: Report {
     let head = 2 + kindWidth + 2
     let half = max(Table.minimumColumnWidth, style.width / 2)
     let room = style.width - head - 2 - remarkWidth
-    let nameWidth = min(widest, max(room, half))
+    let nameWidth = style.cutsText ? min(widest, max(room, half)) : widest
     return rows.indices.flatMap { index in
       let (row, name, remark) = (rows[index], names[index], remarks[index])
-      let cut = DisplayWidth.cut(name, columns: nameWidth, ellipsis: style.ellipsis)
+      let cut = style.cut(name, columns: nameWidth)
       let label =
         "\(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.identity.kind), columns: kindWidth) + "  "
         + DisplayWidth.padded(cut, columns: nameWidth) + "  "

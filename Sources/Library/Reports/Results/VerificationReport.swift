@@ -213,7 +213,9 @@ package struct VerificationReport {
       parts.append("a journal or log next to its manifest was not read, although it may change the manifest")
     }
     if count[.database] != nil { parts.append("its manifest differs from what was written") }
-    if verification.isKeychainLost {
+    if verification.hasFilesByDomain {
+      parts.append("its files are under their own names, in a layout that Keyhaul does not read")
+    } else if verification.isKeychainLost {
       parts.append(
         count[.database] == nil
           ? "its keychain is lost in this copy"
@@ -229,7 +231,9 @@ package struct VerificationReport {
     let missing = verification.missingCount
     let changed = count[.files, default: 0] - missing
     if changed > 0 { parts.append("\(HumanReadable.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
-    if missing > 0 { parts.append("\(HumanReadable.count(missing, "file")) \(missing == 1 ? "is" : "are") missing") }
+    if missing > 0, !verification.hasFilesByDomain {
+      parts.append("\(HumanReadable.count(missing, "file")) \(missing == 1 ? "is" : "are") missing")
+    }
     if let clause = verification.sealClause { parts.append(clause) }
     return HumanReadable.list(parts)
   }

@@ -101,10 +101,10 @@ package struct ReportItemTable {
     let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
     let widest = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
     let fixed = 4 + 11 + 2 + 2 + protectionWidth
-    let nameWidth = max(Table.minimumColumnWidth, min(widest, style.width - fixed))
+    let nameWidth = style.cutsText ? max(Table.minimumColumnWidth, min(widest, style.width - fixed)) : widest
     var lines: [String] = []
     for (row, name) in zip(shown, names) {
-      let cut = DisplayWidth.cut(name, columns: nameWidth, ellipsis: style.ellipsis)
+      let cut = style.cut(name, columns: nameWidth)
       var line = "  \(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.kind), columns: 11) + "  "
       line += DisplayWidth.padded(cut, columns: nameWidth) + "  "
       line += DisplayWidth.padded(style.adapted(row.protection), columns: protectionWidth)

@@ -136,8 +136,8 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     case .fileRecord: (try? FileRecord(archive: bytes)) != nil
     case .oldManifest:
       (try? MBDBManifest(bytes)).map { manifest in
-        var entries = try? manifest.entries()
-        return (try? entries?.next()) != nil
+        var entries = manifest.entries()
+        return (try? entries.next()) != nil
       } ?? false
     case .keychainFile: (try? KeychainBackupFile(parsing: bytes))?.entries.isEmpty == false
     case .sealedItem: SealedItems.open(bytes) != nil

@@ -16,7 +16,7 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
 
 enum Fuzzer {
   private static let inputs: [any FuzzedInput] =
-    FuzzedFormat.allCases + FuzzedArchive.allCases + FuzzedDatabase.allCases
+    FuzzedFormat.allCases + FuzzedArchive.allCases + FuzzedDatabase.allCases + FuzzedConversation.allCases
 
   /// The kind that `KEYHAUL_FUZZED_INPUT` names.
   static let input: any FuzzedInput = {

@@ -19,6 +19,8 @@ struct ArgumentResolver {
   let deviceNames: () -> [String]
   /// The backup that a path means which leads into a directory of several.
   var backup: (String) throws(CommandFailure) -> String? = { (_) throws(CommandFailure) in nil }
+  /// The only backup in a folder that is not a backup itself; `nil` if there is none, or several.
+  var onlyBackup: (String) throws(CommandFailure) -> String? = { (_) throws(CommandFailure) in nil }
 
   /// A device that must exist.
   func device(_ argument: String) throws(CommandFailure) -> KeychainPlace {
@@ -43,18 +45,16 @@ struct ArgumentResolver {
     return .device(name: name, directory: directory)
   }
 
-  /// An archive to read. That it exists and is not a device is checked, what it is is for its reader to say.
+  /// An archive to read. That it exists and is not a device is checked, what it is is for its reader to say. A file of a
+  /// backup leads to the backup, and so does a folder with only one backup in it.
   func archive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
     guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
     let found = content(argument)
-    if found == .file || found == .structured, let owner = backup(holding: argument) {
-      throw CommandFailure(
-        .refused, "\(argument) is one file of a backup", why: "it belongs to the backup \(owner)",
-        try: ShellQuoting.argument(owner, placeholder: "the folder that contains it"))
-    }
+    if found == .file || found == .structured, let owner = backup(holding: argument) { return .archive(path: owner) }
     switch found {
-    case .file, .directory: return .archive(path: argument)
+    case .file: return .archive(path: argument)
+    case .directory: return .archive(path: try onlyBackup(argument) ?? argument)
     case .structured: return .dump(path: argument)
     case .databaseDirectory(let databases):
       guard databases.count == 1, let database = databases.first else {
@@ -165,6 +165,10 @@ extension ArgumentResolver {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
         return names.filter { DeviceName.isValid($0) && PathContent(of: "\(home)/\($0)") == .device }.sorted()
       },
-      backup: { (path) throws(CommandFailure) in try BackupChoice.path(path, backups: BackupChoice.backups) })
+      backup: { (path) throws(CommandFailure) in try BackupChoice.path(path, backups: BackupChoice.backups) },
+      onlyBackup: { (path) throws(CommandFailure) in
+        guard case .one(let backup) = try BackupPlaces.content(of: path) else { return nil }
+        return backup
+      })
   }
 }

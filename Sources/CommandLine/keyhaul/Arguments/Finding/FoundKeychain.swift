@@ -62,11 +62,23 @@ struct ArgumentFinder {
   /// - Throws: `.usage` for a device.
   func archive(_ typed: String) throws(CommandFailure) -> FoundArchive {
     switch try resolver.archive(typed) {
-    case .archive(let path): return FoundArchive(typed: typed, path: path)
+    case .archive(let path): return archive(typed, at: path)
     case .standardInput: return FoundArchive(typed: typed, path: nil)
     case .dump(let path): throw try FoundDump(typed: typed, path: path, databaseKeys, in: session).refusal
     case .device(let name, _): throw FoundArchive.isDevice(name)
     }
+  }
+
+  /// The archive at a path, which may be another one than the user typed: then messages call it by its own.
+  private func archive(_ typed: String, at path: String) -> FoundArchive {
+    // An identifier that chooses a backup stays as it was typed.
+    let content = path == typed ? .absent : PathContent(of: typed)
+    guard content != .absent else { return FoundArchive(typed: typed, path: path) }
+    let names = (UntrustedText.escaped(typed), UntrustedText.escaped(path))
+    session.note(
+      content == .directory
+        ? "\(names.0) contains one backup: \(names.1)" : "\(names.0) is a file of the backup \(names.1)")
+    return FoundArchive(typed: path, path: path)
   }
 
   /// An archive or a dump, where a verb takes either and no device.
@@ -82,7 +94,7 @@ struct ArgumentFinder {
     switch try resolver.deviceOrArchive(typed) {
     case .device(let name, let directory):
       .device(try FoundDevice(typed: typed, name: name, directory: directory, session))
-    case .archive(let path): .archive(FoundArchive(typed: typed, path: path))
+    case .archive(let path): .archive(archive(typed, at: path))
     case .dump(let path): .dump(try FoundDump(typed: typed, path: path, databaseKeys, in: session))
     case .standardInput: .archive(FoundArchive(typed: typed, path: nil))
     }

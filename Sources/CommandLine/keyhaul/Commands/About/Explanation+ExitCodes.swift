@@ -6,7 +6,9 @@ extension Explanation {
   static let all = fates + terms + ways + vocabulary + classes + findings + faults + exitCodes
 
   /// Every exit code, in order. Unknown codes mean failure.
-  static let exitCodes: [Explanation] = CommandStatus.fixed.map(page) + [page(.signal(2))]
+  static let exitCodes: [Explanation] =
+    CommandStatus.fixed.flatMap { $0 == .wrongPassword ? [page($0), page(.needsPassword)] : [page($0)] }
+    + [page(.signal(2))]
 
   private static func page(_ status: CommandStatus) -> Explanation {
     switch status {
@@ -56,11 +58,19 @@ extension Explanation {
         "Nothing was changed.", "Try again, or add --wait 30s.")
     case .wrongPassword:
       of(
-        status, "the password or passcode is wrong or missing",
-        "The password unwraps no key, or none was given and Keyhaul cannot ask for it because there is no terminal. "
+        status, "the password or passcode is wrong",
+        "The password unwraps no key. "
           + "If the keybag's salt or iteration count is damaged, every password looks wrong.",
         "Nothing was changed, except that a device counts wrong passcodes.",
         "Use the password that was set when the backup was made, or the passcode of the device.")
+    case .needsPassword:
+      of(
+        status, "a password or passcode is needed, and none was given",
+        "The backup is encrypted, or the device is locked. Keyhaul asks on a terminal, except when --no-input forbids "
+          + "it. For many backups it asks once, and tries that password on all of them.",
+        "Nothing was changed.",
+        "Give the password with --password-file, or run the command on a terminal. If backups have different "
+          + "passwords, --passwords FILE says where each one is.")
     case .damaged:
       of(
         status, "the backup does not match what was written",

@@ -24,6 +24,8 @@ protocol EditableKeychain {
   var name: String { get }
   /// "on" a device, "in" a backup.
   var preposition: String { get }
+  /// What a sentence about a change ends with: where the changed copy is; empty if the keychain itself is changed.
+  var ending: String { get }
   /// A note to show before the user is asked; `nil` if there is nothing to note.
   var note: String? { get }
   /// The document of its items, without secrets.
@@ -63,6 +65,10 @@ protocol EditableKeychain {
 protocol WholeEditableKeychain: EditableKeychain {
   var items: ListedItems { get }
   var selection: ItemSelection { get }
+}
+
+extension EditableKeychain {
+  var ending: String { "" }
 }
 
 extension WholeEditableKeychain {
@@ -233,22 +239,28 @@ struct EditableBackup: WholeEditableKeychain {
   private let unlocker: ArchiveUnlocker
   private let key: ArchiveKey
   private let hardware: HardwareKey?
+  private let change: ChangeOptions
+  private let target: BackupRewriter.Target
 
   /// - Throws: What keeps the backup from being opened, and from being rewritten.
   init(
-    _ found: FoundArchive, _ selection: ItemSelection, _ unlocking: UnlockingOptions, to verb: String,
-    isRehearsed: Bool, in session: Session
+    _ found: FoundArchive, _ selection: ItemSelection, _ unlocking: UnlockingOptions, _ change: ChangeOptions,
+    to verb: String, isRehearsed: Bool, in session: Session
   ) throws(CommandFailure) {
     self.selection = selection
+    self.change = change
+    try change.check(differsFrom: found.files + unlocking.files, in: session)
     // Beside a link stands another file than beside what it points to.
     path = URL(filePath: try found.requirePath(for: "item \(verb)")).resolvingSymlinksInPath().path
-    named = try found.open(isRehearsed ? .reading : .writing, storage: unlocking.storage, in: session)
+    let isRead = isRehearsed || change.output != nil
+    named = try found.open(isRead ? .reading : .writing, storage: unlocking.storage, in: session)
     do throws(KeyhaulError) {
       try named.archive.require(.rewriting)
       try BackupRewriter.checkReencryption(of: named.archive)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
+    target = try change.target(for: named, isRehearsed: isRehearsed, in: session)
     unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     let given = try unlocker.hardwareKey()
     key = try unlocker.key(unlocking.password)
@@ -272,7 +284,11 @@ struct EditableBackup: WholeEditableKeychain {
       try: "another copy; rewriting this copy would hide the damage")
   }
 
-  func removeLeftovers() { BackupRewriter().removeLeftovers(of: named.archive, at: path) }
+  func removeLeftovers() {
+    if change.output == nil { BackupRewriter().removeLeftovers(of: named.archive, at: path) }
+  }
+
+  var ending: String { change.ending(for: named.name) }
 
   func reach(of item: KeychainItem) -> String {
     guard opened.hasPassword, item.protection?.isThisDeviceOnly == false else {
@@ -312,10 +328,13 @@ struct EditableBackup: WholeEditableKeychain {
 
   private func write(_ bytes: [UInt8], _ done: DoneChange, in session: Session) throws(CommandFailure) {
     let keys = try unlocker.classKeys(with: key, hardware)
-    let written = try session.rewriting(named, done) { (rewriter, progress) throws(KeyhaulError) in
-      try rewriter.replaceKeychain(of: named.archive, at: path, with: bytes, keys: keys, progress: progress)
+    let written = try session.rewriting(named, to: change.output, change.done(done)) {
+      (rewriter, progress) throws(KeyhaulError) in
+      try rewriter.replaceKeychain(
+        of: named.archive, at: path, with: bytes, keys: keys, to: target, progress: progress)
     }
     session.settleReplaced(written.leftover)
+    session.warn(ofForeignFiles: written.foreignFiles)
   }
 }
 
@@ -404,15 +423,19 @@ extension TargetKeychain {
   ///
   /// - Parameters:
   ///   - selection: The items that the user means.
+  ///   - change: Where a changed backup is written.
   ///   - verb: The name of the command.
   ///   - isRehearsed: Whether the command only shows what it would do.
   func edit(
-    _ selection: ItemSelection, _ unlocking: UnlockingOptions, to verb: String, isRehearsed: Bool, in session: Session
+    _ selection: ItemSelection, _ unlocking: UnlockingOptions, _ change: ChangeOptions, to verb: String,
+    isRehearsed: Bool, in session: Session
   ) throws(CommandFailure) -> any EditableKeychain {
-    switch try find(unlocking, in: session) {
+    let found = try find(unlocking, in: session)
+    if !found.isArchive { try change.refuse(for: keychain) }
+    return switch found {
     case .device(let device): EditableDevice(device, selection)
     case .archive(let archive):
-      try EditableBackup(archive, selection, unlocking, to: verb, isRehearsed: isRehearsed, in: session)
+      try EditableBackup(archive, selection, unlocking, change, to: verb, isRehearsed: isRehearsed, in: session)
     case .dump(let dump): try EditableSimulator(dump, selection)
     }
   }

@@ -6,7 +6,7 @@ import Reports
 struct ItemAdd: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Add an item to a device, a backup or a Simulator's keychain",
-    usage: "keyhaul item add DEVICE|BACKUP [attributes] [--secret-file PATH]",
+    usage: "keyhaul item add DEVICE|BACKUP [attributes] [--secret-file PATH] [-o COPY]",
     examples: [
       "keyhaul item add old-phone --service chat.example --account anna",
       "keyhaul item add old-phone --kind internet --server imap.example.org --account anna --secret-file -",
@@ -18,7 +18,9 @@ struct ItemAdd: RunnableVerb {
       "--kind", .init("--account, --service, --server", "what the item is for"),
       .init("--protection", "when-unlocked, after-first-unlock, always (also with -this-device); passcode-only"),
       .init("--secret-file", "read the secret, or a certificate or key in PEM or DER"),
-      .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run",
+      .init("--password-file", "the backup's password, if the items are in a backup"),
+      .init("--output, --in-place", "change a copy, or the backup itself"),
+      "--dry-run",
     ])
   static let configuration = described(as: "add")
 
@@ -26,6 +28,7 @@ struct ItemAdd: RunnableVerb {
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "The secret") var secret: ItemSecretFlags
+  @OptionGroup(title: "If the items are in a backup") var change: ChangeOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
@@ -36,7 +39,7 @@ struct ItemAdd: RunnableVerb {
     let described = try described()
     let selection = try ItemSelection(ChosenItems(kind: kind, attributes: attributes))
     let unlocking = UnlockingOptions(password: password, opening: opening)
-    let keychain = try target.edit(selection, unlocking, to: "add", isRehearsed: dryRun.isOn, in: session)
+    let keychain = try target.edit(selection, unlocking, change, to: "add", isRehearsed: dryRun.isOn, in: session)
     try keychain.check(attributes)
     let item = try complete(described, in: session)
     let shown = UntrustedText.escaped(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
@@ -46,7 +49,7 @@ struct ItemAdd: RunnableVerb {
       .add(item), isRehearsed: dryRun.isOn, Self.done("an item was added to \(keychain.name)", on: keychain.name),
       in: session)
     let reach = keychain.reach(of: added.first?.item ?? item)
-    try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(reach)).")
+    try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(reach))\(keychain.ending).")
     if keychain.hiddenCount > 0 {
       session.note(
         "\(HumanReadable.count(keychain.hiddenCount, "item")) in this keychain cannot be decrypted here, so Keyhaul could not "
@@ -54,7 +57,7 @@ struct ItemAdd: RunnableVerb {
       )
     }
     if session.isJSON {
-      try session.answer(keychain.document, of: added, dryRun.isOn ? [("dry_run", true)] : [])
+      try session.answer(keychain.document, of: added, change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     return .ok
   }

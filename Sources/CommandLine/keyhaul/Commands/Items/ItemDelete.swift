@@ -6,7 +6,7 @@ import Reports
 struct ItemDelete: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Delete items from a device, a backup or a Simulator's keychain",
-    usage: "keyhaul item delete DEVICE|BACKUP [attributes] [--yes]",
+    usage: "keyhaul item delete DEVICE|BACKUP [attributes] [--yes] [-o COPY]",
     examples: [
       "keyhaul item delete old-phone --service chat.example --account anna",
       "keyhaul item delete old-phone --access-group '*.example.chat' -n",
@@ -14,12 +14,15 @@ struct ItemDelete: RunnableVerb {
     ],
     flags: [
       .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--yes",
-      .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run", "--json",
+      .init("--password-file", "the backup's password, if the items are in a backup"),
+      .init("--output, --in-place", "change a copy, or the backup itself"),
+      "--dry-run", "--json",
     ])
   static let configuration = described(as: "delete")
 
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup(title: "If the items are in a backup") var change: ChangeOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
@@ -31,7 +34,7 @@ struct ItemDelete: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let selection = try ItemSelection(chosen).required(to: "delete")
     let unlocking = UnlockingOptions(password: password, opening: opening)
-    let keychain = try target.edit(selection, unlocking, to: "delete", isRehearsed: dryRun.isOn, in: session)
+    let keychain = try target.edit(selection, unlocking, change, to: "delete", isRehearsed: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: nil, in: session)
     guard !entries.isEmpty else {
       session.note("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
@@ -44,14 +47,17 @@ struct ItemDelete: RunnableVerb {
       try session.say(FoundItemTable.table(of: entries, style: session.resultStyle))
     } else {
       if let note = keychain.note { session.note(note) }
-      try session.confirm("Delete \(items) from \(name)?", refusal: "deleting \(items) from \(name)")
+      try session.confirm(
+        "Delete \(entries.count == 1 ? "this item" : "these \(items)") from \(name)\(change.output == nil ? "" : " in the copy")?",
+        refusal: "deleting \(items) from \(name)",
+        showing: FoundItemTable.table(of: entries, style: session.messageStyle).lines(style: session.messageStyle))
     }
     let what = "\(items) \(entries.count == 1 ? "was" : "were") deleted from \(keychain.name)"
     _ = try keychain.perform(
       .delete(entries), isRehearsed: dryRun.isOn, ItemAdd.done(what, on: keychain.name), in: session)
     if !dryRun.isOn {
       for entry in entries { session.detail("deleted \(ItemText.line(of: entry))") }
-      try session.announce("Deleted \(items) from \(name).")
+      try session.announce("Deleted \(items) from \(name)\(keychain.ending).")
     }
     if session.isJSON {
       try session.answer(keychain.document, of: entries, outcome(dryRun.isOn ? 0 : entries.count))
@@ -60,6 +66,6 @@ struct ItemDelete: RunnableVerb {
   }
 
   private func outcome(_ count: Int) -> [(String, JSONValue)] {
-    [("deleted", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : [])
+    [("deleted", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : [])
   }
 }

@@ -151,18 +151,14 @@ struct ItemFind: TabularVerb {
     return .partial
   }
 
-  /// Where no terminal sets the width, names are cut much later: whoever reads a pipe looks for them.
-  private static let widestPipedLine = 200
-
   private static func fault(of row: KeychainEntry) -> String {
     row.detail ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
   }
 
   private func write(_ rows: [KeychainEntry], in session: Session) throws(CommandFailure) {
     var style = session.resultStyle
-    if !session.resultIsOnTerminal, session.environment["COLUMNS"] == nil { style.width = Self.widestPipedLine }
     let isFile = output.map { $0 != "-" } ?? false
-    if isFile { style.usesColor = false }
+    if isFile { (style.usesColor, style.cutsText) = (false, false) }
     let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
     guard isFile, let output else {
       for line in lines { try session.say(line) }

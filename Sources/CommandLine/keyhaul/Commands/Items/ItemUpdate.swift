@@ -13,10 +13,14 @@ struct ItemUpdate: RunnableVerb {
       "keyhaul item update family.backup --service chat.example --account anna --new-account bob",
     ],
     flags: [
-      .init("--account, --service, --server", "which items; * matches any text"), "--kind",
-      .init("--new-account, --new-label, ...", "new values; each attribute has such a flag"), "--new-protection",
+      .init("--account, --service, --server", "which items; * matches any text"),
+      .init("--kind", "generic, internet, certificate or key"),
+      .init("--new-account, --new-label, ...", "new values; each attribute has such a flag"),
+      .init("--new-protection", "the new protection class"),
       "--new-secret-file", "--yes",
-      .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run", "--json",
+      .init("--password-file", "the backup's password, if the items are in a backup"),
+      .init("--output, --in-place", "change a copy, or the backup itself"),
+      "--dry-run", "--json",
     ])
   static let configuration = described(as: "update")
 
@@ -24,6 +28,7 @@ struct ItemUpdate: RunnableVerb {
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "What changes") var changes: ItemChangeOptions
   @OptionGroup(title: "The new secret") var newSecret: NewItemSecretFlags
+  @OptionGroup(title: "If the items are in a backup") var change: ChangeOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
@@ -39,7 +44,7 @@ struct ItemUpdate: RunnableVerb {
       throw CommandFailure.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
     }
     let unlocking = UnlockingOptions(password: password, opening: opening)
-    let keychain = try target.edit(selection, unlocking, to: "update", isRehearsed: dryRun.isOn, in: session)
+    let keychain = try target.edit(selection, unlocking, change, to: "update", isRehearsed: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: wanted, in: session)
     let readable = entries.filter { $0.item != nil }
     guard !readable.isEmpty else { return try end(entries, changed: [], of: keychain, in: session) }
@@ -72,7 +77,7 @@ struct ItemUpdate: RunnableVerb {
     try session.confirm("Change \(items) \(place)?", refusal: "changing \(items) \(place)")
     let changed = try keychain.perform(.update(readable, wanted), isRehearsed: false, done, in: session)
     for entry in changed { session.detail("changed \(ItemText.line(of: entry))") }
-    try session.announce("Changed \(items) \(place).")
+    try session.announce("Changed \(items) \(place)\(keychain.ending).")
     return try end(entries, changed: changed, of: keychain, in: session)
   }
 
@@ -104,7 +109,8 @@ struct ItemUpdate: RunnableVerb {
     if session.isJSON {
       let count = dryRun.isOn ? 0 : changed.count
       try session.answer(
-        keychain.document, of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : []))
+        keychain.document, of: changed,
+        [("changed", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     let unreadable = entries.count { $0.item == nil }
     if unreadable > 0 {

@@ -335,6 +335,9 @@ extension PlanCommand {
   var rows: FieldTable? { move.to != nil && view == nil && expect == nil ? Self.table : nil }
 
   static var takesDevices: Bool { true }
+  var needsPassword: Bool { true }
+
+  func listing(of folders: [String]) throws -> any BackupVerb { try Inspect.parse(folders) }
 
   func alone(with path: String) -> PlanCommand {
     var verb = self
@@ -413,6 +416,11 @@ extension PlanCommand {
   static func finding(in document: JSONValue) -> String? {
     guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else { return nil }
     return "\(HumanReadable.grouped(arrives)) of \(HumanReadable.grouped(total)) move"
+  }
+
+  static func reason(in document: JSONValue) -> String? {
+    guard let count = summary(of: document)?["unreadable"]?.integerValue, count > 0 else { return nil }
+    return "\(HumanReadable.count(Int(clamping: count), "item")) cannot be read"
   }
 
   /// Where a document counts: of a plan in its summary, of a plan without a target in what a new device would get.

@@ -142,9 +142,15 @@ struct AnswerColumn: Sendable {
 struct AnswerSummary: Equatable, Sendable {
   /// How many backups there were for each exit code.
   private(set) var countByCode: [Int32: Int] = [:]
-  private var idByCode: [Int32: String] = [:]
+  /// The number of backups for each exit code and id. Two ids may have the same code.
+  private var counts: [Ending: Int] = [:]
   /// How many of them had been answered before.
   private(set) var resumedCount = 0
+  /// The number of backups that need a password, when none was given.
+  var needingPasswordCount: Int {
+    counts.reduce(0) { $0 + ($1.key.id == CommandStatus.needsPassword.id ? $1.value : 0) }
+  }
+  private struct Ending: Hashable { let code: Int32, id: String }
   /// The first one that had no fault.
   private(set) var firstWithoutFault: String?
   var passedOver = PassedOver()
@@ -153,7 +159,7 @@ struct AnswerSummary: Equatable, Sendable {
 
   mutating func add(_ answer: BackupAnswer, isResumed: Bool) {
     countByCode[answer.code, default: 0] += 1
-    idByCode[answer.code] = answer.id
+    counts[Ending(code: answer.code, id: answer.id), default: 0] += 1
     if isResumed { resumedCount += 1 }
     if answer.code == 0, firstWithoutFault == nil { firstWithoutFault = answer.path }
   }
@@ -171,10 +177,10 @@ struct AnswerSummary: Equatable, Sendable {
 
   /// "12 backups: 9 with exit code 0, 2 with 13 (damaged) and 1 with 12 (wrong-password)."
   var sentence: String {
-    let codes = countByCode.sorted { $0.key < $1.key }
-    let parts = codes.enumerated().map { index, entry in
-      "\(HumanReadable.grouped(entry.value)) \(index == 0 ? "with exit code" : "with") \(entry.key)"
-        + (entry.key == 0 ? "" : " (\(idByCode[entry.key] ?? "?"))")
+    let endings = counts.sorted { ($0.key.code, $0.key.id) < ($1.key.code, $1.key.id) }
+    let parts = endings.enumerated().map { index, entry in
+      "\(HumanReadable.grouped(entry.value)) \(index == 0 ? "with exit code" : "with") \(entry.key.code)"
+        + (entry.key.code == 0 ? "" : " (\(entry.key.id))")
     }
     return "\(HumanReadable.count(count, "backup")): \(HumanReadable.list(parts))."
   }
@@ -186,10 +192,18 @@ struct AnswerSummary: Equatable, Sendable {
       lines.append(
         "\(HumanReadable.count(resumedCount, "result")) \(resumedCount == 1 ? "was" : "were") already there.")
     }
+    if needingPasswordCount > 0 {
+      lines.append(
+        "\(HumanReadable.count(needingPasswordCount, "backup")) \(needingPasswordCount == 1 ? "needs" : "need") a "
+          + "password: add --password-file FILE, or --passwords FILE for different passwords.")
+    }
     let passed = passedOver.counts.filter { $0.count > 0 }.map {
       HumanReadable.count($0.count, $0.noun, plural: $0.plural)
     }
     if !passed.isEmpty { lines.append("Skipped in folders: \(HumanReadable.list(passed)).") }
+    if !passedOver.linkTargets.isEmpty {
+      lines.append("Links that were not followed: \(HumanReadable.list(passedOver.linkTargets)).")
+    }
     return lines
   }
 

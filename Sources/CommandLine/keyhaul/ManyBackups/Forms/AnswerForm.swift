@@ -95,6 +95,8 @@ struct AnswerTextForm: AnswerForm {
   let style: TextStyle
   /// In a few words, what the verb's document says.
   let finding: (BackupAnswer) -> String
+  /// The reason why a result is only partly good; `nil` if its warnings say it.
+  let reason: (BackupAnswer) -> String?
   /// How one of them is looked at by itself.
   let call: String
   /// Flags that belong to it.
@@ -115,9 +117,13 @@ struct AnswerTextForm: AnswerForm {
       facts.isEncrypted.map { $0 ? "yes" : "no" } ?? "-", facts.hasSeal.map { $0 ? "yes" : "no" } ?? "-",
     ]
     var lines = [style.painted(line(cells, answer.path), answer.code == 0 ? nil : .red)]
-    if let error = answer.error {
+    // One line below the table says what to do about the password.
+    if let error = answer.error, answer.id != CommandStatus.needsPassword.id {
       lines.append("      error: " + shown(error.message))
       if let why = error.why { lines.append("        why: " + shown(why, keepingEscapes: true)) }
+    }
+    if answer.error == nil, answer.code == CommandStatus.partial.code, let reason = reason(answer) {
+      lines.append("      why: " + shown(reason, keepingEscapes: true))
     }
     lines += answer.warnings.map { "      warning: " + shown($0.message) }
     return lines.joined(separator: "\n") + "\n"
@@ -132,10 +138,10 @@ struct AnswerTextForm: AnswerForm {
     return lines.map { style.adapted($0) + "\n" }.joined()
   }
 
-  /// The path is last and never cut: it is there to be typed.
+  /// The path is last and never cut, because the user may type it.
   private func line(_ cells: [String], _ path: String) -> String {
     let padded = zip(cells, Self.widths).enumerated().map { index, cell in
-      let text = DisplayWidth.cut(shown(cell.0), columns: cell.1, ellipsis: style.ellipsis)
+      let text = style.cut(shown(cell.0), columns: cell.1)
       return DisplayWidth.padded(text, columns: cell.1, rightAligned: index == 0)
     }
     return (padded + [shown(path)]).joined(separator: "  ")

@@ -3,12 +3,16 @@ import KeyhaulKit
 /// A verb that answers about one backup, and in one call about many.
 protocol BackupVerb: TabularVerb, Sendable {
   /// The backups and folders that are named.
-  var paths: [String] { get }
+  var paths: [String] { get set }
   var many: ManyBackupsOptions { get }
   var unlocking: UnlockingOptions { get }
   /// Where the result goes, but for standard output.
   var output: String? { get }
 
+  /// Returns the command that lists the backups in folders, for a call without an argument.
+  func listing(of folders: [String]) throws -> any BackupVerb
+  /// Whether the command itself is the one that lists backups.
+  static var listsBackups: Bool { get }
   /// The same call about one backup alone, its answer a document on standard output.
   func alone(with path: String) -> Self
   /// Answers about the one backup that is named.
@@ -25,6 +29,8 @@ protocol BackupVerb: TabularVerb, Sendable {
   func inputs(in session: Session) throws -> [(flag: String, content: [UInt8])]
   /// Whether the command tries an available password.
   var usesPassword: Bool { get }
+  /// Whether the command needs the password of an encrypted backup.
+  var needsPassword: Bool { get }
 
   /// The rows of its document about one backup; `nil` if that has none.
   var rows: FieldTable? { get }
@@ -37,22 +43,58 @@ protocol BackupVerb: TabularVerb, Sendable {
   static var columns: [AnswerColumn] { get }
   /// The same in a few words for people; `nil` if the document has none.
   static func finding(in document: JSONValue) -> String?
+  /// The reason why a result is only partly good; `nil` if its warnings say it.
+  static func reason(in document: JSONValue) -> String?
 }
 
 extension BackupVerb {
   static var takesDevices: Bool { false }
+  static var listsBackups: Bool { false }
+  static func reason(in _: JSONValue) -> String? { nil }
   func warnOfMany(in _: Session) throws(CommandFailure) {}
   var usesPassword: Bool { true }
   func inputs(in _: Session) throws -> [(flag: String, content: [UInt8])] { [] }
 
   /// Answers about the one backup that is named, or about each of many.
   func perform(in session: Session) throws -> CommandStatus {
+    guard !paths.isEmpty || many.pathsFrom != nil else { return try listKnownBackups(in: session) }
     guard try isAboutMany(session) else {
       session.chosen = try ChosenFields(chosen, of: rows, otherwise: Self.rowsAdvice)
       return try performAlone(in: session)
     }
     session.chosen = try ChosenFields(chosen, of: BackupAnswer.table)
     return try ManyBackupsRun(self, in: session).perform()
+  }
+
+  /// Lists the backups that Finder, Apple Devices, iTunes or idevicebackup2 made, for a call without an argument.
+  ///
+  /// - Throws: `.usage` if there are none, and for a command other than `inspect`: its user has to name one.
+  private func listKnownBackups(in session: Session) throws -> CommandStatus {
+    let what = "\(session.verb) needs a backup\(Self.takesDevices ? " or a device" : "")"
+    let folders = KnownBackupFolders.all(session.environment)
+    guard !folders.isEmpty else {
+      let places = KnownBackupFolders.places(session.environment).map { UntrustedText.escaped($0) }
+      throw CommandFailure.usage(
+        what, why: places.isEmpty ? nil : "there are no backups in \(HumanReadable.list(places, conjunction: "or"))",
+        try: "\(session.verb) PATH; PATH may also be a mounted macOS or Windows volume")
+    }
+    if Self.listsBackups { return try Self.run(try listing(of: folders), in: session) }
+    if !session.isJSON { _ = try Self.run(try listing(of: folders), in: session) }
+    let places = BackupPlaces(folders, list: nil)
+    var (first, count): (String?, Int) = (nil, 0)
+    while let place = try places.next() {
+      guard place.fault == nil else { continue }
+      first = first ?? place.path
+      count += 1
+    }
+    throw CommandFailure.usage(
+      what, why: "none was named; \(HumanReadable.count(count, "backup")) \(count == 1 ? "was" : "were") found",
+      try: "\(session.verb) \(ShellQuoting.argument(first, placeholder: "PATH"))")
+  }
+
+  private static func run(_ listing: some BackupVerb, in session: Session) throws -> CommandStatus {
+    session.chosen = try ChosenFields(listing.chosen, of: BackupAnswer.table)
+    return try ManyBackupsRun(listing, in: session).perform()
   }
 
   /// Whether an argument is the name of a device in the home folder.
@@ -66,20 +108,18 @@ extension BackupVerb {
 
   private func isAboutMany(_ session: Session) throws(CommandFailure) -> Bool {
     let isPage = common.isHTML || common.isJUnit
-    let word = session.verb.split(separator: " ").last.map(String.init) ?? session.verb
-    guard let first = paths.first else {
-      guard many.pathsFrom != nil else {
-        throw .usage(
-          "\(session.verb) needs \(word == "plan" ? "a backup or a device" : "a backup")", try: "\(session.verb) -h")
-      }
-      return true
-    }
+    guard let first = paths.first else { return true }
     let isList = paths.count > 1 || many.isGiven || common.isNDJSON || common.isCSV
     if !isPage, !isList {
       // A name that is a device's too is for the verb to refuse.
       let home = try session.homeDirectoryIfAny()
       guard !Self.takesDevices || !Self.isDevice(first, home: home) else { return false }
-      return try BackupPlaces.areBackups(in: first)
+      // A script gets a list of any folder; a person gets the one backup in it.
+      switch try BackupPlaces.content(of: first) {
+      case .none: return false
+      case .one: return session.isJSON
+      case .several: return true
+      }
     }
     guard isPage else { return true }
     guard !isList else {

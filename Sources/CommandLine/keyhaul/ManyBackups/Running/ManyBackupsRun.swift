@@ -121,12 +121,26 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       let stands = (try? FileSystem.real.status(of: path)) ?? nil
       guard stands == nil, !isDevice else { continue }
       if let chosen = try? BackupChoice.path(path, backups: BackupChoice.backups), chosen != path { continue }
+      if looksLikePath(path) {
+        throw CommandFailure(
+          .notFound, "\(path) does not exist", why: "no file or folder has this name",
+          try: "check the path; --paths-from FILE for paths that may be missing")
+      }
       throw .usage(
         "an argument of \(session.verb) is not a file",
         why: "it is number \(place + 1) of \(paths.count); Keyhaul does not repeat it here, because it may be a "
           + "password",
         try: "--password-file, --password-fd or --password-command; --paths-from FILE for paths that may be missing")
     }
+  }
+
+  /// Whether an argument is so clearly a path that it may be repeated: it ends like a backup, or is in a folder that
+  /// exists. A password that was typed in the wrong place is neither.
+  private static func looksLikePath(_ argument: String) -> Bool {
+    let name = argument.lowercased()
+    if BackupWalk.endings.contains(where: name.hasSuffix) { return true }
+    let parent = argument.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+    return !parent.isEmpty && PathContent(of: parent) == .directory
   }
 
   private static func passwords(_ verb: Verb, in session: Session) throws(CommandFailure) -> SharedPasswords {
@@ -138,12 +152,28 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       return SharedPasswords(named: nil, list: try PasswordList(path, in: session))
     }
     do throws(CommandFailure) {
-      return SharedPasswords(named: try session.sharedPassword(flags), list: nil)
+      if let named = try session.sharedPassword(flags) { return SharedPasswords(named: named, list: nil) }
     } catch {
       // What the environment names and cannot be read is told of each backup that needs it.
       guard !flags.isGiven, error.status != .usage else { throw error }
       return SharedPasswords(named: nil, list: nil)
     }
+    return SharedPasswords(named: try askedPassword(verb, in: session), list: nil)
+  }
+
+  /// Asks once for the password of all backups, on a terminal, if one of them may need it.
+  private static func askedPassword(_ verb: Verb, in session: Session) throws(CommandFailure) -> SharedPassword? {
+    guard verb.needsPassword, verb.many.pathsFrom == nil, session.terminal() != nil else { return nil }
+    let places = BackupPlaces(verb.paths, list: nil)
+    while let place = try places.next() {
+      guard place.fault == nil else { continue }
+      // Whether a backup in one file has a password shows only when the file is read.
+      let mayNeedPassword = BackupDirectory.entry(of: place.path)?.isEncrypted ?? (PathContent(of: place.path) == .file)
+      guard mayNeedPassword else { continue }
+      let folder = verb.paths.count == 1 ? verb.paths.first : nil
+      return try session.askedPassword(of: folder.map { "the backups in \($0)" } ?? "the backups")
+    }
+    return nil
   }
 
   private static func form(of verb: Verb, word: String, _ session: Session) -> any AnswerForm {
@@ -159,13 +189,14 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       return AnswerListForm(verb: word, folder: isFolder ? only : nil)
     }
     var style = session.resultStyle
-    if isFile { style.usesColor = false }
+    if isFile { (style.usesColor, style.cutsText) = (false, false) }
     return AnswerTextForm(
       style: style,
       finding: { answer in
-        let found = answer.document.flatMap(Verb.finding)
-        return answer.error == nil ? found ?? answer.id : answer.id
-      }, call: session.verb, parts: verb.shownParts)
+        // A result that is only partly good has one word, whatever the command.
+        guard answer.error == nil, answer.code != CommandStatus.partial.code else { return answer.id }
+        return answer.document.flatMap(Verb.finding) ?? answer.id
+      }, reason: { answer in answer.document.flatMap(Verb.reason) }, call: session.verb, parts: verb.shownParts)
   }
 }
 

@@ -15,6 +15,8 @@ struct CommandFailure: Error, Equatable {
   var advice: String?
   /// Ends the program without a word, as a closed pipe does.
   var isSilent = false
+  /// Whether the program that reads the output has ended.
+  var isClosedPipe = false
   /// On which side of the moment in which a change became final it happened.
   var stage = CommitStage.beforeCommit
   /// What was done and stands, where that is so: a clause.

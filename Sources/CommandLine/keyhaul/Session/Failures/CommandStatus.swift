@@ -18,8 +18,10 @@ enum CommandStatus: Hashable, Sendable {
   case notFound
   /// Another process uses the device or the backup.
   case busy
-  /// The password or passcode is wrong, or there is none and no terminal to ask on.
+  /// The password or passcode is wrong.
   case wrongPassword
+  /// A password or passcode is needed, and none was given. It has the code of `wrongPassword` and its own name.
+  case needsPassword
   /// The archive's bytes are not what was written.
   case damaged
   /// Not a backup, hostile or unsupported.
@@ -33,7 +35,7 @@ enum CommandStatus: Hashable, Sendable {
   /// Ended by a signal.
   case signal(Int32)
 
-  /// Every status with a fixed code, in the order of the codes.
+  /// A status for every fixed code, in the order of the codes.
   static let fixed: [CommandStatus] = [
     .ok, .failed, .differs, .partial, .noMatch, .doneBut, .notFound, .busy, .wrongPassword, .damaged, .refused,
     .locked, .stalePlan, .usage,
@@ -50,7 +52,7 @@ enum CommandStatus: Hashable, Sendable {
     case .doneBut: 5
     case .notFound: 10
     case .busy: 11
-    case .wrongPassword: 12
+    case .wrongPassword, .needsPassword: 12
     case .damaged: 13
     case .refused: 14
     case .locked: 15
@@ -72,6 +74,7 @@ enum CommandStatus: Hashable, Sendable {
     case .notFound: "not-found"
     case .busy: "busy"
     case .wrongPassword: "wrong-password"
+    case .needsPassword: "needs-password"
     case .damaged: "damaged"
     case .refused: "refused"
     case .locked: "locked"

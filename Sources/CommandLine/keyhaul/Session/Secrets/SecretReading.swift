@@ -15,7 +15,7 @@ extension Session {
   /// - Parameters:
   ///   - subject: Whose it is, as the user named it: "family.backup".
   ///   - isNew: Whether it is being set: then a prompt asks twice.
-  /// - Throws: `.wrongPassword` where it is empty, or missing with no terminal to ask on.
+  /// - Throws: `.wrongPassword` if it is empty; `.needsPassword` if none was given and Keyhaul cannot ask.
   func password<Name>(
     _ flags: SecretFlags<Name>, of subject: String, isNew: Bool = false
   ) throws(CommandFailure) -> Secret {
@@ -27,6 +27,16 @@ extension Session {
       note("\(UntrustedText.escaped(subject)): the byte order mark before the \(flags.family.noun) was ignored.")
     }
     return try checkedPassword(bytes.secret(), family: flags.family, subject: subject)
+  }
+
+  /// Asks once for a password that opens several backups.
+  ///
+  /// - Returns: `nil` if there is no terminal, and for an empty line: then there is no password to try.
+  func askedPassword(of subject: String) throws(CommandFailure) -> SharedPassword? {
+    guard let terminal = terminal() else { return nil }
+    let typed = try terminal.secret(promptText("Password of \(subject)"))
+    guard !typed.isEmpty else { return nil }
+    return SharedPassword(try checkedPassword(typed, family: .password, subject: subject), from: "the password")
   }
 
   /// Gets a password from a source that a list names.
@@ -109,12 +119,16 @@ extension Session {
   }
 
   private func terminal(for family: SecretFamily, of subject: String) throws(CommandFailure) -> TerminalDevice {
-    guard let terminal = terminal() else { throw missing(family, of: subject, why: missingTerminal) }
+    guard let terminal = terminal() else {
+      throw missing(family, of: subject, why: isOneOfMany ? "no password was given for it" : missingTerminal)
+    }
     return terminal
   }
 
   private func missing(_ family: SecretFamily, of subject: String, why: String) -> CommandFailure {
-    CommandFailure(.wrongPassword, "\(subject) needs a \(family.noun)", why: why, try: family.flags)
+    CommandFailure(
+      .needsPassword, "\(subject) needs a \(family.noun)", why: why,
+      try: isOneOfMany ? "\(family.flags); --passwords FILE for different passwords" : family.flags)
   }
 
   private func promptText(_ title: String) -> String {

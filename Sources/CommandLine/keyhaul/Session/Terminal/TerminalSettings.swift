@@ -28,7 +28,12 @@ struct TerminalSettings: Sendable {
   func style(isTerminal: Bool, terminalWidth: Int?) -> TextStyle {
     TextStyle(
       width: width(terminalWidth: terminalWidth), usesColor: usesColor(isTerminal: isTerminal),
-      isUnicode: isUnicode)
+      isUnicode: isUnicode, cutsText: isTerminal || columns != nil)
+  }
+
+  /// The width that the user asks for; `nil` if the environment names none.
+  private var columns: Int? {
+    environment["COLUMNS"].flatMap { Int($0) }.flatMap { (20...10_000).contains($0) ? $0 : nil }
   }
 
   /// `NO_COLOR` counts where it is not empty (no-color.org); `--color always` overrides all.
@@ -42,7 +47,7 @@ struct TerminalSettings: Sendable {
 
   /// `COLUMNS`, else the terminal's own word, else 80.
   func width(terminalWidth: Int?) -> Int {
-    if let columns = environment["COLUMNS"].flatMap({ Int($0) }), (20...10_000).contains(columns) { return columns }
+    if let columns { return columns }
     if let terminalWidth, terminalWidth >= 20 { return terminalWidth }
     return Self.defaultWidth
   }

@@ -95,7 +95,7 @@ package enum PageStyle {
     @media print{@page{margin:14mm}html{background:none;font-size:9pt;line-height:1.4}body{max-width:none;padding:0}\
     .verdict{font-size:1.5rem}h2{break-after:avoid;margin:1.1rem 0 .5rem}\
     details::details-content{content-visibility:visible;display:block}summary{list-style:none}\
-    article,figure,tr,pre,li{break-inside:avoid}.filter{display:none!important}footer{margin-top:1.2rem}}
+    article,figure,tr,pre,li{break-inside:avoid}.filter,.items>input{display:none!important}footer{margin-top:1.2rem}}
 
     """
 }

@@ -68,6 +68,13 @@ struct Export: RunnableVerb {
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
+  /// A format is that of the file; only `--json` asks for a document about it.
+  var messageOptions: CommonOptions {
+    var options = common
+    if output != "-", files == nil, options.format == .json { options.format = nil }
+    return options
+  }
+
   func perform(in session: Session) throws -> CommandStatus {
     if let files { return try FilesExport(self, folder: files).perform(in: session) }
     guard outputPath != nil else {

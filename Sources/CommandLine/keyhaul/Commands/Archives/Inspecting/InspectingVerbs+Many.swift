@@ -1,3 +1,4 @@
+import ArgumentParser
 import KeyhaulKit
 import Reports
 
@@ -15,6 +16,14 @@ extension Inspect {
 
   var output: String? { report.output }
 
+  static let listsBackups = true
+
+  func listing(of folders: [String]) -> any BackupVerb {
+    var verb = self
+    verb.paths = folders
+    return verb
+  }
+
   func alone(with path: String) -> Inspect {
     var verb = self
     verb.paths = [path]
@@ -28,6 +37,8 @@ extension Inspect {
       throw .usage("--hash accepts one backup", why: "it prints one line", try: "keyhaul inspect --hash ARCHIVE")
     }
   }
+
+  var needsPassword: Bool { part == .list || part == .tree }
 
   var shownParts: [String] { part.map { ["--\($0.rawValue)"] } ?? [] }
 
@@ -56,11 +67,14 @@ extension Verify {
   static let rowsAdvice = "several backups, or --json"
   var rows: FieldTable? { nil }
 
-  var output: String? { nil }
+  var output: String? { report.output }
+
+  func listing(of folders: [String]) throws -> any BackupVerb { try Inspect.parse(folders) }
 
   func alone(with path: String) -> Verify {
     var verb = self
     verb.paths = [path]
+    verb.report.output = nil
     verb.common.askNothing()
     return verb
   }
@@ -69,6 +83,7 @@ extension Verify {
 
   var shownParts: [String] { (quick ? ["--quick"] : []) + (sealed ? ["--sealed"] : []) }
   var usesPassword: Bool { !quick }
+  var needsPassword: Bool { !quick }
 
   func asked(in session: Session) -> [String] {
     shownParts + unlocking.opening.asked + common.detail
@@ -80,6 +95,22 @@ extension Verify {
     AnswerColumn("damaged", at: "items", "damaged"), AnswerColumn("seal", at: "seal"),
     AnswerColumn("device_key", at: "device_key"),
   ]
+
+  static func reason(in document: JSONValue) -> String? {
+    let faults = document["faults"]?.arrayValue ?? []
+    if let first = faults.first, let detail = first["detail"]?.stringValue {
+      let count = Int(clamping: document["fault_count"]?.integerValue ?? 0)
+      let place = first["file"]?.stringValue.map { "\($0): " } ?? ""
+      return place + detail + (count > 1 ? ", and \(HumanReadable.count(count - 1, "other fault"))" : "")
+    }
+    if document["verdict"]?.stringValue == "unconfirmed" {
+      return "nothing says whether the device finished the backup"
+    }
+    if document["device_key"]?.stringValue == DeviceKeyVerdict.foreign.rawValue {
+      return "the given device key decrypts none of the items that need one"
+    }
+    return document["seal"]?.stringValue == "missing" ? "it has no seal" : nil
+  }
 
   static func finding(in document: JSONValue) -> String? {
     guard let verdict = document["verdict"]?.stringValue else { return nil }

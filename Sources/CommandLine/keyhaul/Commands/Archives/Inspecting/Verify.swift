@@ -6,12 +6,12 @@ import Reports
 struct Verify: BackupVerb {
   static let screen = HelpScreen(
     sentence: "Check a backup's files, keys and items",
-    usage: "keyhaul verify ARCHIVE|FOLDER... [--quick] [--sealed]",
+    usage: "keyhaul verify ARCHIVE|FOLDER... [--quick] [--sealed] [-o FILE]",
     examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
     flags: [
       "--quick", .init("--sealed", "exit with 3 if there is no seal"), "--password-file",
       .init("--device-key-file", "also check items that only their device can decrypt"),
-      .init("-v", "list every fault"), "--format",
+      .init("-v", "list every fault"), .init("--output", "write the result to a file"), "--format",
       .init("--paths-from", "read more paths from a file; - is standard input"),
       .init("--passwords", "a file that says where each backup's password is"),
       .init("--resume", "skip backups whose results are already in this file"), "--json",
@@ -33,6 +33,7 @@ struct Verify: BackupVerb {
       discussion: "Someone who changes a backup can remove its seal. An older sealed backup of the same phone with the "
         + "same password passes too, because nothing in it shows that it is older than the backup it replaced."))
   var sealed = false
+  @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
@@ -61,14 +62,11 @@ struct Verify: BackupVerb {
     case .dump(let dump): return try verify(dump, in: session)
     case .device(let device): throw FoundArchive.isDevice(device.name)
     }
+    try self.report.prepare(inputs: found.files + unlocking.files, in: session)
     let report = try report(of: found, in: session)
-    if session.isJSON {
-      try session.answer(report.json)
-    } else {
-      for line in report.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
-        try session.say(line.text, line.color)
-      }
-    }
+    try session.deliver(
+      VerifyResult(json: report.json) { report.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
+      to: self.report.output)
     let name = UntrustedText.escaped(report.name)
     for note in report.verification.notes {
       let text = "\(name): \(UntrustedText.escaped(note, keepingEscapes: true))"
@@ -112,16 +110,13 @@ struct Verify: BackupVerb {
       throw .usage(
         "--sealed applies only to backups", why: "a keychain database has no seal", try: "leave --sealed out")
     }
+    try report.prepare(inputs: found.files, in: session)
     let verification = DatabaseVerification(rows.database, opened: rows.rows, named: found.typed)
-    if session.isJSON {
-      try session.answer(verification.json)
-      guard !verification.isDamaged else {
-        throw CommandFailure(.damaged, "\(found.typed) is damaged", why: verification.loss, try: "use another copy")
-      }
-    } else {
-      for line in verification.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
-        try session.say(line.text, line.color)
-      }
+    try session.deliver(
+      VerifyResult(json: verification.json) { verification.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
+      to: report.output)
+    if session.isJSON, verification.isDamaged {
+      throw CommandFailure(.damaged, "\(found.typed) is damaged", why: verification.loss, try: "use another copy")
     }
     return verification.isDamaged ? .damaged : verification.isPartial ? .partial : .ok
   }
@@ -214,6 +209,16 @@ struct Verify: BackupVerb {
       try Interruption.check()
       throw CommandFailure(archive: error, name: named.name)
     }
+  }
+}
+
+/// A verification as a report.
+private struct VerifyResult: Report {
+  let json: JSONValue
+  let makeLines: (_ style: TextStyle, _ showsAll: Bool) -> [(text: String, color: Color?)]
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    makeLines(style, showsAll).map { style.painted($0.text, $0.color) }
   }
 }
 

@@ -155,11 +155,13 @@ struct BackupCommand: RunnableVerb {
   private func exportedLines(_ report: ExportReport, style: TextStyle) -> [String] {
     let protections = report.exported.map { ItemText.protection($0.protection) }
     let widest = protections.map(DisplayWidth.columns).max() ?? 0
-    let nameWidth = max(Table.minimumColumnWidth, style.width - 4 - 11 - 4 - widest)
-    return zip(report.exported, protections).map { item, protection in
-      let name = UntrustedText.escaped(ItemText.name(item.identity), columns: nameWidth, ellipsis: style.ellipsis)
+    let names = report.exported.map { style.escapedName(ItemText.name($0.identity)) }
+    let room = max(Table.minimumColumnWidth, style.width - 4 - 11 - 4 - widest)
+    let nameWidth = style.cutsText ? room : max(room, names.map(DisplayWidth.columns).max() ?? 0)
+    return report.exported.indices.map { index in
+      let (item, name, protection) = (report.exported[index], names[index], protections[index])
       return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11) + "  "
-        + DisplayWidth.padded(name, columns: nameWidth) + "  " + protection
+        + DisplayWidth.padded(style.cut(name, columns: nameWidth), columns: nameWidth) + "  " + protection
     }
   }
 

@@ -44,7 +44,7 @@ struct Convert: RunnableVerb {
     let named = try found.open(storage: opening.storage, for: .copying, in: session)
     if output != "-" { try session.requireOutput(output, differsFrom: [path]) }
     if !decrypted, let copy = try standingCopy(of: named, at: path, in: session) {
-      warn(ofForeign: copy.foreignFiles, in: session)
+      session.warn(ofForeignFiles: copy.foreignFiles)
       try report(named, outcome: copy, isThere: true, in: session)
       return status(of: named, without: copy.foreignFiles)
     }
@@ -67,18 +67,9 @@ struct Convert: RunnableVerb {
       try rewriter.convert(named.archive, at: path, to: destination, replace: replaces, progress: progress)
     }
     session.settleReplaced(outcome.leftover)
-    warn(ofForeign: outcome.foreignFiles, in: session)
+    session.warn(ofForeignFiles: outcome.foreignFiles)
     try report(named, outcome: outcome, in: session)
     return status(of: named, without: outcome.foreignFiles)
-  }
-
-  private func warn(ofForeign all: [String], in session: Session) {
-    // Manifest.db-shm is only SQLite's index of a log, which SQLite makes again.
-    let files = all.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
-    guard let first = files.first else { return }
-    session.warn(
-      "\(HumanReadable.count(files.count, "file")) not copied",
-      why: "\(files.count == 1 ? "" : "the first: ")\(first) is not part of a backup")
   }
 
   /// A copy without what may change its list of files does not show that there was any.

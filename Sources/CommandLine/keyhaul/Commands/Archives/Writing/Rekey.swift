@@ -12,14 +12,16 @@ import Reports
 struct Rekey: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Change the password of a backup",
-    usage: "keyhaul rekey ARCHIVE [--rounds N] [--no-password]",
+    usage: "keyhaul rekey ARCHIVE [-o COPY|--in-place] [--rounds N] [--no-password]",
     examples: [
       "keyhaul rekey family.backup",
       "keyhaul rekey family.backup --password-file ~/.old --new-password-file ~/.new",
     ],
     flags: [
       "--password-file", "--new-password-file", "--rounds", "--no-password", "--device-key-file",
-      .init("--accept-unproven-key", "use a device key that no item confirms"), "--dry-run",
+      .init("--accept-unproven-key", "use a device key that no item confirms"),
+      .init("--output, --in-place", "change a copy, or the backup itself"),
+      "--dry-run",
     ])
   static let configuration = described(as: "rekey")
 
@@ -38,6 +40,7 @@ struct Rekey: RunnableVerb {
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "The new password") var newPassword: NewPasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Where the changed backup goes") var change: ChangeOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
@@ -50,22 +53,26 @@ struct Rekey: RunnableVerb {
     // Beside a link stands another file than beside what it points to.
     let found = try ArgumentFinder(session).archive(archive)
     let path = URL(filePath: try found.requirePath(for: "rekey")).resolvingSymlinksInPath().path
-    let named = try found.open(dryRun.isOn ? .reading : .writing, storage: opening.storage, in: session)
+    try change.check(differsFrom: found.files + [password.file, newPassword.file, opening.deviceKeyFile], in: session)
+    let isRead = dryRun.isOn || change.output != nil
+    let named = try found.open(isRead ? .reading : .writing, storage: opening.storage, in: session)
     do throws(KeyhaulError) {
       try named.archive.require(.rewriting)
       try BackupRewriter.checkRekeying(of: named.archive)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
-    switch try change(named) {
-    case .another: try change(named, at: path, in: session)
-    case .first: try HardwareRekey(self, named, path, in: session).protect(in: session)
-    case .none: try HardwareRekey(self, named, path, in: session).unprotect(in: session)
+    let kind = try kind(of: named)
+    let target = try change.target(for: named, isRehearsed: dryRun.isOn, in: session)
+    switch kind {
+    case .another: try changePassword(of: named, at: path, to: target, in: session)
+    case .first: try HardwareRekey(self, named, path, target, in: session).protect(in: session)
+    case .none: try HardwareRekey(self, named, path, target, in: session).unprotect(in: session)
     }
     return .ok
   }
 
-  private func change(_ named: NamedArchive) throws(CommandFailure) -> Change {
+  private func kind(of named: NamedArchive) throws(CommandFailure) -> Change {
     if noPassword, newPassword.isGiven {
       throw .usage("--no-password and a new password cannot be used together", try: "use only one of them")
     }
@@ -115,7 +122,9 @@ struct Rekey: RunnableVerb {
     let key: ArchiveKey
   }
 
-  private func change(_ named: NamedArchive, at path: String, in session: Session) throws {
+  private func changePassword(
+    of named: NamedArchive, at path: String, to target: BackupRewriter.Target, in session: Session
+  ) throws {
     if acceptUnprovenKey {
       throw CommandFailure.usage(
         "--accept-unproven-key is not used to change the password of \(named.name)",
@@ -146,7 +155,7 @@ struct Rekey: RunnableVerb {
     let isSame = new.held.secret.matches(old.password)
     try requireSoundList(of: named, keys: try unlocker.classKeys(with: old.key))
     warnOfLosses(of: named, keys: try unlocker.classKeys(with: old.key), in: session)
-    if isSame, !BackupRewriter.hasUnfinishedSeal(named.archive),
+    if isSame, change.output == nil, !BackupRewriter.hasUnfinishedSeal(named.archive),
       rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) })
     {
       if !dryRun.isOn { BackupRewriter().removeLeftovers(of: named.archive, at: path) }
@@ -158,14 +167,24 @@ struct Rekey: RunnableVerb {
     }
     if !dryRun.isOn {
       let keys = try unlocker.classKeys(with: old.key)
-      _ = try session.rewriting(named, Self.done("\(named.name) has the new password", named)) {
-        (rewriter, progress) throws(KeyhaulError) in
-        try rewriter.replaceKeybag(of: named.archive, at: path, with: changed, keys: keys, progress: progress)
+      let done = change.done(Self.done("\(named.name) has the new password", named))
+      let copy = try session.rewriting(named, to: change.output, done) {
+        (rewriter, progress) throws(KeyhaulError) -> RewrittenBackup? in
+        switch target {
+        case .inPlace:
+          try rewriter.replaceKeybag(of: named.archive, at: path, with: changed, keys: keys, progress: progress)
+          return nil
+        case .copy(let destination, let replace):
+          return try rewriter.copy(
+            named.archive, at: path, to: destination, replace: replace, with: changed, keys: keys, progress: progress)
+        }
       }
+      session.settleReplaced(copy?.leftover)
+      session.warn(ofForeignFiles: copy?.foreignFiles ?? [])
     }
     try report(
       named, changed,
-      did: "Rekeyed \(UntrustedText.escaped(named.name)). "
+      did: "Rekeyed \(UntrustedText.escaped(named.name))\(change.ending(for: named.name)). "
         + (isSame
           ? "Its password has not changed; its iteration count has."
           : "The old password no longer works for this copy. Other copies still use it."),
@@ -205,7 +224,7 @@ struct Rekey: RunnableVerb {
       let document = RekeyDocument(
         of: named.name, keybag, isEncrypted: !noPassword, isWritten: isWritten && !dryRun.isOn, isDryRun: dryRun.isOn,
         isKeyProven: isKeyProven)
-      return try session.answer(document.json)
+      return try session.answer(document.json.adding(change.members))
     }
     try session.announce(dryRun.isOn ? would : did)
     session.noteDryRun(dryRun)
@@ -218,12 +237,14 @@ struct HardwareRekey {
   private let named: NamedArchive
   private let unlocker: ArchiveUnlocker
   private let path: String
+  private let target: BackupRewriter.Target
 
-  init(_ verb: Rekey, _ named: NamedArchive, _ path: String, in session: Session) {
+  init(_ verb: Rekey, _ named: NamedArchive, _ path: String, _ target: BackupRewriter.Target, in session: Session) {
     self.verb = verb
     self.named = named
     unlocker = ArchiveUnlocker(named, verb.opening, in: session)
     self.path = path
+    self.target = target
   }
 
   func protect(in session: Session) throws {
@@ -244,7 +265,8 @@ struct HardwareRekey {
     let name = UntrustedText.escaped(named.name)
     try verb.report(
       named, keybag,
-      did: "Encrypted \(name) with the new password.\(isProven ? "" : unprovenKeySentence) "
+      did: "Encrypted \(name) with the new password\(verb.change.ending(for: named.name))."
+        + "\(isProven ? "" : unprovenKeySentence) "
         + "Other copies still have no password.",
       would: "Would encrypt \(name) with the new password.", isKeyProven: isProven, in: session)
   }
@@ -274,7 +296,7 @@ struct HardwareRekey {
       : hardware.isPublished ? "" : " From now on, only \(device) can decrypt the keychain in this backup."
     try verb.report(
       named, keybag,
-      did: "Removed the password of \(name).\(reach)",
+      did: "Removed the password of \(name)\(verb.change.ending(for: named.name)).\(reach)",
       would: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
   }
 
@@ -292,7 +314,7 @@ struct HardwareRekey {
 
   /// Every file changes, so that a directory is rewritten and takes the old one's place.
   private func requireReplaceable() throws(CommandFailure) {
-    guard PathContent(of: path) == .directory else { return }
+    guard PathContent(of: path) == .directory, verb.change.output == nil else { return }
     try ArchiveOutput.requireOnlyBackup(in: path, named: named.name)
   }
 
@@ -379,9 +401,10 @@ struct HardwareRekey {
     guard !verb.dryRun.isOn else { return }
     let keys = try unlocker.classKeys(with: key)
     let what = verb.noPassword ? "no longer has a password" : "has the new password"
-    let outcome = try session.rewriting(named, Rekey.done("\(named.name) \(what)", named)) {
+    let done = verb.change.done(Rekey.done("\(named.name) \(what)", named))
+    let outcome = try session.rewriting(named, to: verb.change.output, done) {
       (rewriter, progress) throws(KeyhaulError) in
-      try rewriter.reencrypt(named.archive, at: path, with: keybag, keys: keys, progress: progress)
+      try rewriter.reencrypt(named.archive, at: path, with: keybag, keys: keys, to: target, progress: progress)
     }
     session.settleReplaced(outcome.leftover)
     if let first = outcome.foreignFiles.first {

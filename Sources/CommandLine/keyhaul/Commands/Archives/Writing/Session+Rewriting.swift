@@ -45,6 +45,16 @@ extension Session {
     output == "-" ? try Interruption.leavingAtOnce(write) : try write()
   }
 
+  /// Warns of files in the backup's folder that are not part of the backup, and so are not in a copy of it.
+  func warn(ofForeignFiles all: [String]) {
+    // Manifest.db-shm is only SQLite's index of a log, which SQLite makes again.
+    let files = all.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
+    guard let first = files.first else { return }
+    warn(
+      "\(HumanReadable.count(files.count, "file")) not copied",
+      why: "\(files.count == 1 ? "" : "the first: ")\(first) is not part of a backup")
+  }
+
   /// Says that a dry run has changed nothing.
   func noteDryRun(_ dryRun: DryRunOptions) {
     if dryRun.isOn { note("Nothing was written (--dry-run).") }

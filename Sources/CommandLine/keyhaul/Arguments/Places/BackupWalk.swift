@@ -9,6 +9,8 @@ import SystemPackage
 final class BackupWalk {
   /// How deep folders are looked into.
   static let maximumDepth = 64
+  /// The most names that are looked at.
+  static let maximumNameCount = 200_000
 
   /// Endings of backups in one file; one of another name is known by its first bytes.
   static let endings = ContainerFormat.allCases.flatMap(\.endings) + [".backup"]
@@ -24,6 +26,11 @@ final class BackupWalk {
 
   private let system = FileSystem.real
   private var levels: [Level] = []
+  /// The folder that was named.
+  private let folder: String
+  /// The folders, and backups, that are still to be looked at; the last one is next.
+  private var roots: [String] = []
+  private var remainingNameCount: Int
   /// Where the folder that was named could not be read.
   private var first: BackupPlace?
   private(set) var passedOver = PassedOver()
@@ -35,9 +42,14 @@ final class BackupWalk {
   /// The backups that links lead to; the last one is next.
   private var linked: [BackupPlace] = []
 
-  init(_ path: String) {
-    let trimmed = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
-    first = descend(into: trimmed)
+  /// - Parameters:
+  ///   - path: A folder. In a user's folder, and on a macOS or Windows volume, only the places of backups are looked at.
+  ///   - limit: The most names that are looked at.
+  init(_ path: String, limit: Int = BackupWalk.maximumNameCount) {
+    folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    remainingNameCount = limit
+    roots = KnownBackupFolders.below(folder).reversed()
+    if roots.isEmpty { first = descend(into: folder) }
   }
 
   /// Whether a directory is, or was, a backup: by a file that no other has.
@@ -57,7 +69,7 @@ final class BackupWalk {
     while linked.isEmpty, let link = links.popLast() {
       try Interruption.check()
       linked = Self.backups(behind: link)
-      if !linked.isEmpty { passedOver.links -= 1 }
+      if !linked.isEmpty { passedOver.follow(link) }
     }
     return linked.popLast()
   }
@@ -76,16 +88,19 @@ final class BackupWalk {
 
   private func nextWithoutLink() throws(CommandFailure) -> BackupPlace? {
     if let place = first.take() { return place }
-    while let level = levels.indices.last {
-      try Interruption.check()
-      guard let name = levels[level].names.popLast() else {
-        levels.removeLast()
-        continue
+    while true {
+      while let level = levels.indices.last {
+        try Interruption.check()
+        guard let name = levels[level].names.popLast() else {
+          levels.removeLast()
+          continue
+        }
+        let path = levels[level].path == "/" ? "/\(name)" : "\(levels[level].path)/\(name)"
+        if let place = look(at: path, named: name) { return place }
       }
-      let path = levels[level].path == "/" ? "/\(name)" : "\(levels[level].path)/\(name)"
-      if let place = look(at: path, named: name) { return place }
+      guard let root = roots.popLast() else { return nil }
+      if let place = descend(into: root) { return place }
     }
-    return nil
   }
 
   private func look(at path: String, named name: String) -> BackupPlace? {
@@ -107,13 +122,19 @@ final class BackupWalk {
       if Self.isBackupFile(path) { return BackupPlace(path) }
       passedOver.files += 1
     case .link:
-      passedOver.links += 1
+      passedOver.addLink(path, to: target(of: name))
       if !isFoundWithoutLink, links.count < Self.maximumLinkCount { links.append(path) }
     case .pipe, .other: passedOver.specials += 1
     // Gone since its folder was read.
     case nil: break
     }
     return nil
+  }
+
+  /// Returns the target of a link in the folder that is being read; `nil` if it cannot be read.
+  private func target(of name: String) -> String? {
+    guard let parent = levels.last?.path, let directory = try? system.openDirectory(parent) else { return nil }
+    return try? system.linkTarget(of: name, in: directory)
   }
 
   private static func isBackupFile(_ path: String) -> Bool {
@@ -137,6 +158,16 @@ final class BackupWalk {
       all = try system.names(in: directory)
     } catch {
       return unreadable(path, error)
+    }
+    remainingNameCount -= all.count
+    guard remainingNameCount >= 0 else {
+      (levels, roots) = ([], [])
+      return BackupPlace(
+        path,
+        fault: CommandFailure(
+          .refused, "stopped looking in \(path)",
+          why: "\(folder) has more than \(HumanReadable.grouped(Self.maximumNameCount)) files and folders",
+          try: "a folder closer to the backups"))
     }
     let names = all.compactMap(\.validText)
     passedOver.unnamed += all.count - names.count

@@ -1,3 +1,5 @@
+import KeyhaulKit
+
 /// What the arguments of a call about many backups name, one place after the other, in the order of the arguments and of the
 /// list; a folder stands for the backups in it.
 final class BackupPlaces {
@@ -11,16 +13,36 @@ final class BackupPlaces {
     self.list = list
   }
 
-  /// Whether a path is a folder with backups in it, and none itself.
-  static func areBackups(in path: String) throws(CommandFailure) -> Bool {
-    guard isFolder(path) else { return false }
-    let walk = BackupWalk(path)
-    // What cannot be read is told of in the row of a folder that has backups besides.
-    while let place = try walk.next() {
-      if place.fault == nil { return true }
-    }
-    return false
+  /// The backups in a folder that is not a backup itself, as far as an argument's meaning depends on them.
+  enum Content: Equatable {
+    /// No backups, or not such a folder.
+    case none
+    /// One backup, at this path.
+    case one(String)
+    /// Several backups, or one beside a folder that cannot be read.
+    case several
   }
+
+  static func content(of path: String) throws(CommandFailure) -> Content {
+    guard isFolder(path) else { return .none }
+    let walk = BackupWalk(path)
+    var found: String?
+    var hasFault = false
+    while let place = try walk.next() {
+      // What cannot be read has a row of its own among the backups of the folder.
+      guard place.fault == nil else {
+        hasFault = true
+        continue
+      }
+      guard found == nil, !hasFault else { return .several }
+      found = place.path
+    }
+    guard let found else { return .none }
+    return hasFault ? .several : .one(found)
+  }
+
+  /// Whether a path is a folder with backups in it, and not a backup itself.
+  static func areBackups(in path: String) throws(CommandFailure) -> Bool { try content(of: path) != .none }
 
   private static func isFolder(_ path: String) -> Bool {
     path != "-" && PathContent(of: path) == .directory && !BackupWalk.isBackup(path)
@@ -60,17 +82,6 @@ final class BackupPlaces {
   }
 }
 
-extension PassedOver {
-  fileprivate mutating func add(_ other: PassedOver) {
-    links += other.links
-    files += other.files
-    specials += other.specials
-    hidden += other.hidden
-    unnamed += other.unnamed
-    keychains += other.keychains
-  }
-}
-
 /// Where one backup is, of many that a call is about.
 struct BackupPlace: Sendable {
   let path: String
@@ -90,6 +101,12 @@ struct BackupPlace: Sendable {
 struct PassedOver: Equatable, Sendable {
   /// Links that were not followed.
   var links = 0
+  /// The first of these links, each with its target, as text.
+  var linkTargets: [String] { namedLinks.map { "\($0.link) leads to \($0.target)" } }
+  private var namedLinks: [NamedLink] = []
+  private struct NamedLink: Equatable, Sendable { let path: String, link: String, target: String }
+  /// The most links that are named.
+  private static let maximumNamedLinkCount = 3
   /// Files that are no backup in one file, as their names and first bytes say.
   var files = 0
   /// Pipes, sockets and devices.
@@ -102,6 +119,31 @@ struct PassedOver: Equatable, Sendable {
   var keychains = 0
 
   init() {}
+
+  /// Adds a link that is not followed.
+  mutating func addLink(_ path: String, to target: String?) {
+    links += 1
+    guard namedLinks.count < Self.maximumNamedLinkCount, let target else { return }
+    namedLinks.append(
+      NamedLink(path: path, link: UntrustedText.escaped(path), target: UntrustedText.escaped(target)))
+  }
+
+  /// Records that a link is followed after all.
+  mutating func follow(_ path: String) {
+    links -= 1
+    namedLinks.removeAll { $0.path == path }
+  }
+
+  /// Adds what was passed over in another folder.
+  mutating func add(_ other: PassedOver) {
+    links += other.links
+    namedLinks += other.namedLinks.prefix(max(0, Self.maximumNamedLinkCount - namedLinks.count))
+    files += other.files
+    specials += other.specials
+    hidden += other.hidden
+    unnamed += other.unnamed
+    keychains += other.keychains
+  }
 
   /// Each kind with how many there were, in words and as the name of a document's member.
   var counts: [(name: String, noun: String, plural: String, count: Int)] {

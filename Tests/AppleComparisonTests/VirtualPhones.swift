@@ -1,0 +1,77 @@
+#if canImport(KeyhaulTesting)
+  import Foundation
+  import KeychainServices
+  import KeyhaulTesting
+  import VirtualDevice
+
+  /// Virtual phones, one for each row, which can have all the table's apps, states and answers.
+  struct VirtualPhones: ComparedKeychain {
+    let name = "Keyhaul's virtual phones"
+    private static let groups: KeyValuePairs = [
+      "mail": ["TEAM.mail", "TEAM.shared"], "shop": ["TEAM.shop", "TEAM.shared"], "all": ["TEAM.mail", "*"],
+      "token-only": ["com.apple.token"], "apsd": ["com.apple.apsd"],
+    ]
+    private static let answers: [String: AuthenticationOutcome] = [
+      "allow": .allow, "deny": .deny, "cancel": .cancel, "none": .unavailable,
+    ]
+
+    private var client: KeychainClient?
+
+    struct NoPhone: Error {}
+
+    private var phone: KeychainClient {
+      get throws {
+        guard let client else { throw NoPhone() }
+        return client
+      }
+    }
+
+    func obstacle(to row: CallRow) -> String? {
+      if row.app == "clip" { return "an App Clip" }
+      return row.queries.contains("ctx:deny") ? "a context whose user has refused before" : nil
+    }
+
+    mutating func prepare(for row: CallRow) throws {
+      let passcode = row.device.contains("no-passcode") ? nil : Phone.standardPasscode
+      client =
+        if row.device.contains("syncing") {
+          try KeychainClient.onNewDevice(
+            app: "mail", accessGroups: ["TEAM.mail", "TEAM.shared"], passcode: passcode ?? "",
+            options: DeviceOptions(isSyncing: true))
+        } else {
+          try Phone(passcode: passcode, apps: Self.groups).client(as: "mail")
+        }
+    }
+
+    func enterState(of row: CallRow) throws {
+      let phone = try phone
+      phone.authenticationOutcome = row.device.compactMap { Self.answers[$0] }.first ?? .unavailable
+      if row.device.contains("locked") { try phone.lock() }
+      if row.device.contains("boot") { try phone.restart() }
+    }
+
+    func withGroups(_ text: String) -> String { text }
+
+    func context(answered answer: String) throws -> LAContext {
+      let phone = try phone
+      let before = phone.authenticationOutcome
+      defer { phone.authenticationOutcome = before }
+      phone.authenticationOutcome = Self.answers[answer] ?? .unavailable
+      let context = LAContext()
+      let isDone = DispatchSemaphore(value: 0)
+      context.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "to compare keychain calls") { _, _ in
+        isDone.signal()
+      }
+      isDone.wait()
+      return context
+    }
+
+    func run<Result>(as app: String, _ body: () throws -> Result) throws -> Result {
+      let phone = try phone
+      // A client of an app that is not installed has no access groups, as the table's app "none".
+      return try DefaultKeychain.using(app == "mail" ? phone : KeychainClient(phone.device, as: app), body)
+    }
+
+    func clean() {}
+  }
+#endif

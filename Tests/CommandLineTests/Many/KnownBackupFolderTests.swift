@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("The folders in which other programs keep backups")
+struct KnownBackupFolderTests {
+  private static let finder = "Library/Application Support/MobileSync/Backup"
+  private static let udid = "00008110-0000000000000001"
+
+  /// A backup in the world's home folder, at this path.
+  private func world(_ path: String) throws -> MoveWorld {
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.devices.run("mkdir -p '\(path)' && mv b '\(path)/\(Self.udid)'")
+    return world
+  }
+
+  @Test(
+    "Without an argument, inspect lists the backups of each program",
+    arguments: [
+      finder, "Apple/MobileSync/Backup", "AppData/Roaming/Apple Computer/MobileSync/Backup", "MobileSync/Backup",
+      "phone backups",
+    ])
+  func listed(folder: String) throws {
+    let world = try world(folder)
+    let outcome = try world.keyhaul("inspect")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(outcome.output.contains("  \(world.home.path)/\(folder)/\(Self.udid)\n"), "\(outcome)")
+    let document = try world.object(world.succeed("inspect --json"))
+    #expect(document["format"] as? String == "backup-list/1" && (document["backups"] as? [Any])?.count == 1)
+  }
+
+  @Test("Without an argument, plan and verify list the backups and ask for one of them", arguments: ["plan", "verify"])
+  func named(verb: String) throws {
+    let world = try world(Self.finder)
+    let outcome = try world.keyhaul(verb)
+    let path = "\(world.home.path)/\(Self.finder)/\(Self.udid)"
+    #expect(outcome.status == 64 && outcome.output.contains("  \(path)\n"), "\(outcome)")
+    #expect(outcome.errors.hasPrefix("error: keyhaul \(verb) needs a backup"), "\(outcome)")
+    #expect(flat(outcome.errors).contains("1 backup was found"), "\(outcome)")
+    #expect(outcome.output.contains("\nOne of them in full: keyhaul \(verb) '\(path)'\n"), "\(outcome)")
+    let quiet = try world.keyhaul("\(verb) --json")
+    #expect(quiet.status == 64 && quiet.output.isEmpty, "\(quiet)")
+  }
+
+  @Test("If there are no backups, the message names the folders that were looked at")
+  func none() throws {
+    let world = try DeviceWorld()
+    for verb in ["inspect", "plan", "verify"] {
+      let outcome = try world.run("keyhaul \(verb)")
+      #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
+      #expect(
+        flat(outcome.errors).contains("there are no backups in \(world.home.path)/\(Self.finder), "), "\(outcome)")
+    }
+    #expect(try world.run("HOME= keyhaul inspect").status == 64)
+  }
+
+  @Test("On a macOS or Windows volume only the users' folders of backups are looked at")
+  func volumes() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.devices.run(
+      """
+      win='Windows/Users/anna/AppData/Roaming/Apple Computer/MobileSync/Backup'
+      mkdir -p "$win" Windows/Users/ben/Apple/MobileSync/Backup 'Windows/Program Files' 'mac/Users/eve/\(Self.finder)'
+      cp -R b "$win/one"; cp -R b Windows/Users/ben/Apple/MobileSync/Backup/two; cp -R b 'Windows/Program Files/three'
+      cp -R b 'mac/Users/eve/\(Self.finder)/four'; cp -R b mac/five
+      """)
+    func paths(_ line: String) throws -> [String] {
+      try world.keyhaul("\(line) --format ndjson").output.split(separator: "\n").compactMap {
+        try world.object(String($0))["path"] as? String
+      }
+    }
+    #expect(
+      try paths("inspect Windows/") == [
+        "Windows/Users/anna/AppData/Roaming/Apple Computer/MobileSync/Backup/one",
+        "Windows/Users/ben/Apple/MobileSync/Backup/two",
+      ])
+    #expect(try paths("inspect mac") == ["mac/Users/eve/\(Self.finder)/four"])
+    // A user's folder too, and the one backup on a volume is that backup.
+    #expect(try paths("inspect Windows/Users/ben") == ["Windows/Users/ben/Apple/MobileSync/Backup/two"])
+    #expect(try world.keyhaul("verify mac --password-file .bp").output.contains("/four is intact"))
+    // Other folders are searched as before.
+    #expect(try paths("inspect 'Windows/Program Files'") == ["Windows/Program Files/three"])
+  }
+
+  @Test("A search of a folder ends after a number of names, and says so")
+  func limit() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.devices.run("mkdir -p many/z; for n in 1 2 3 4 5 6; do : > many/$n; done; cp -R b many/z/backup")
+    let path = world.home.appending(path: "many").path
+    let whole = BackupWalk(path)
+    #expect(try whole.next()?.fault == nil && whole.next() == nil)
+    let cut = BackupWalk(path, limit: 7)
+    let place = try #require(try cut.next())
+    #expect(place.fault?.status == .refused && place.fault?.message.hasPrefix("stopped looking in ") == true)
+    #expect(try cut.next() == nil)
+  }
+}

@@ -1,0 +1,314 @@
+import Basics
+import DeviceServer
+import Foundation
+import KeychainFormats
+import KeyhaulKit
+import VirtualDevice
+
+/// The layers of a served device, with the bytes of a client as input: no sockets and no TLS.
+enum FuzzedConversation: String, CaseIterable, FuzzedInput {
+  case usbmuxd
+  case lockdown
+  /// The first byte selects the service.
+  case services = "device-services"
+  case fileConduit = "afc"
+  case backup = "mobilebackup2"
+
+  func run(_ bytes: [UInt8]) {
+    _ = converse(bytes)
+  }
+
+  func accepts(_ bytes: [UInt8]) -> Bool { converse(bytes) }
+
+  /// Runs a conversation.
+  ///
+  /// - Returns: Whether it took all bytes, and nothing in it failed.
+  private func converse(_ bytes: [UInt8]) -> Bool {
+    let phone = FuzzedPhone.shared
+    let channel = ClientBytes(self == .services ? Array(bytes.dropFirst()) : bytes)
+    var isSound = true
+    do throws(WireError) {
+      switch self {
+      case .usbmuxd:
+        let destination = try MultiplexerConversation(phone.host).run(on: channel)
+        expect(destination?.ticket == nil, "no client gets a service without lockdown")
+      case .lockdown: try lockdown(phone, channel)
+      case .services: try service(bytes.first ?? 0, phone, channel)
+      case .fileConduit: try FileConduit(SharedFiles()).run(on: channel)
+      case .backup:
+        guard !phone.needsManyIterations(bytes) else { return false }
+        try BackupConversation(phone.device, on: channel).run()
+      }
+    } catch {
+      // It does not follow the protocol, and says where.
+      _ = String(describing: error)
+      isSound = false
+    }
+    expect(phone.reset(), "nothing of a client's backup is left")
+    return isSound && channel.isAtEnd && !phone.takeFailure()
+  }
+
+  private func lockdown(_ phone: FuzzedPhone, _ channel: ClientBytes) throws(WireError) {
+    var conversation = LockdownConversation(phone.device)
+    while let value = try PropertyListFrame.small.read(from: channel, within: nil) {
+      guard let request = value.dictionaryValue else { throw WireError(.malformed, "a request is not a dictionary") }
+      switch try conversation.step(for: request) {
+      // TLS would begin after a secure step. Here the requests of the session follow unencrypted.
+      case .answer(let answer), .secure(let answer, _):
+        try channel.write(try PropertyListFrame.bytes(of: .dictionary(answer), as: .xml))
+      case .end: return
+      }
+    }
+  }
+
+  private func service(_ number: UInt8, _ phone: FuzzedPhone, _ channel: ClientBytes) throws(WireError) {
+    switch number & 3 {
+    case 0: try NotificationProxy(phone.device).run(on: channel)
+    case 1:
+      try PropertyListServices.run(on: channel) {
+        (PropertyListServices.installationProxy($0, applications: ["org.example.app"]), false)
+      }
+    case 2:
+      try PropertyListServices.run(on: channel) {
+        let (answer, isDone) = PropertyListServices.diagnostics($0)
+        return ([answer], isDone)
+      }
+    default: try PropertyListServices.run(on: channel) { ([PropertyListServices.springBoard($0)], false) }
+    }
+  }
+
+  func examples() throws -> [[UInt8]] {
+    let captured = try FuzzedPhone.capturedMessages()
+    /// The messages of a layer, with those that end the connection last.
+    func all(_ layer: String) -> [UInt8] {
+      let own = captured.filter { $0.layer == layer }
+      let isLast: (String) -> Bool = { name in ["Connect", "Shutdown", "Goodbye"].contains { name.contains($0) } }
+      return (own.filter { !isLast($0.name) } + own.filter { isLast($0.name) }.prefix(1)).flatMap(\.bytes)
+    }
+    switch self {
+    case .usbmuxd: return [all("usbmuxd")]
+    case .lockdown: return [all("lockdown")]
+    case .services:
+      let icon: PropertyValue = .dictionary([
+        "command": .string("getIconPNGData"), "bundleId": .string("org.example.app"),
+      ])
+      return [
+        [0] + all("notification_proxy"), [1] + all("installation_proxy"), [2] + all("diagnostics_relay"),
+        [3] + (try PropertyListFrame.bytes(of: icon, as: .xml)),
+      ]
+    case .fileConduit: return [all("afc")]
+    case .backup: return try ClientScript.all()
+    }
+  }
+}
+
+/// The bytes of a client, then the end of the stream.
+private final class ClientBytes: ByteChannel {
+  private let rest: Locked<ArraySlice<UInt8>>
+
+  init(_ bytes: [UInt8]) { rest = Locked(bytes[...]) }
+
+  var isAtEnd: Bool { rest.withLock { $0.isEmpty } }
+
+  func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
+    rest.withLock { rest in
+      let bytes = Array(rest.prefix(count))
+      rest = rest.dropFirst(bytes.count)
+      return bytes
+    }
+  }
+
+  func write(_ bytes: [UInt8]) throws(WireError) {}
+  func close() {}
+}
+
+/// Whether the log of a device reported a failed request.
+private final class Failures: Sendable {
+  let hasOne = Locked(false)
+}
+
+/// A served device in memory, the same in every run.
+private final class FuzzedPhone: Sendable {
+  static let shared: FuzzedPhone = {
+    do {
+      return try FuzzedPhone()
+    } catch {
+      fatalError("no device: \(error)")
+    }
+  }()
+
+  let device: ServedDevice
+  let host: MultiplexerHost
+  private let directory: URL
+  private let failures = Failures()
+
+  private init() throws {
+    let memory = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
+    directory = URL(filePath: memory).appending(path: "keyhaul-phone-\(ProcessInfo.processInfo.processIdentifier)")
+    try? FileManager.default.removeItem(at: directory)
+    // The identifier of the device is in the requests, so it has to be the same in every process.
+    let environment = DeviceEnvironment(random: CountedBytes(), passcodeRounds: 1)
+    let home = DeviceHome(path: directory.path, environment: environment)
+    let fixture = try DeviceFixture(decoding: Array(ExampleDocuments.fixture.utf8), from: "example")
+    device = try ServedDevice(
+      home.create(from: fixture, keys: .published), number: Self.deviceNumber, trust: .always, rounds: 1
+    ) { [failures] line in
+      if line.contains("failed") { failures.hasOne.withLock { $0 = true } }
+    }
+    host = MultiplexerHost([device])
+    if let pairing = Pairing(record: try Self.capturedPairing(), escrowBag: [1, 2, 3]) { try device.add(pairing) }
+    atexit { try? FileManager.default.removeItem(at: FuzzedPhone.shared.directory) }
+  }
+
+  /// The number of the device in the captured messages.
+  private static let deviceNumber = 7
+
+  /// Whether a request failed since the last call.
+  func takeFailure() -> Bool {
+    failures.hasOne.withLock { hasOne in
+      defer { hasOne = false }
+      return hasOne
+    }
+  }
+
+  /// Undoes what a client may change.
+  ///
+  /// - Returns: Whether no file of a client's backup is left.
+  func reset() -> Bool {
+    try? device.claim.replaceBackupPassword(nil)
+    if let hostID = try? Self.capturedPairing()["HostID"]?.stringValue { device.tickets.withdraw(hostID: hostID) }
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: device.device.directory)) ?? []
+    return !names.contains("staged")
+  }
+
+  /// Whether bytes contain a keybag that needs more than 10,000 iterations. They are accepted, and would take seconds.
+  func needsManyIterations(_ bytes: [UInt8]) -> Bool {
+    for tag in ["ITER", "DPIC"] {
+      let header = Array(tag.utf8) + [0, 0, 0, 4]
+      var rest = bytes[...]
+      while let place = rest.firstRange(of: header) {
+        let number = rest[place.upperBound...].prefix(4).reduce(0) { $0 << 8 | Int($1) }
+        if number > 10_000 { return true }
+        rest = rest[place.upperBound...]
+      }
+    }
+    return false
+  }
+
+  // MARK: Captured messages
+
+  private struct Vectors: Decodable {
+    struct Message: Decodable {
+      let name: String
+      let layer: String
+      let from: String
+      let hex: String
+    }
+    let vectors: [Message]
+    let pairRecords: [[String: Value]]
+
+    /// Only texts are read.
+    enum Value: Decodable {
+      case text(String)
+      case other
+
+      init(from decoder: any Decoder) {
+        self = (try? decoder.singleValueContainer().decode(String.self)).map { .text($0) } ?? .other
+      }
+    }
+  }
+
+  private static let vectors: Vectors? = {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
+    let url = root.appending(path: "TestSupport/device-protocol-vectors.json")
+    return (try? Data(contentsOf: url)).flatMap { try? JSONDecoder().decode(Vectors.self, from: $0) }
+  }()
+
+  private struct Missing: Error {}
+
+  /// The messages of clients, for this device.
+  static func capturedMessages() throws -> [(name: String, layer: String, bytes: [UInt8])] {
+    guard let vectors else { throw Missing() }
+    return vectors.vectors.filter { $0.from == "client" }.map { message in
+      let digits = message.hex.compactMap { $0.hexDigitValue.map { UInt8($0) } }
+      let bytes = stride(from: 1, to: digits.count, by: 2).map { digits[$0 - 1] << 4 | digits[$0] }
+      let own = bytes.replacing(Array("55A16284-5725385955A4A8EF".utf8), with: Array(shared.device.udid.utf8))
+      return (message.name, message.layer, own)
+    }
+  }
+
+  private static func capturedPairing() throws -> PropertyDictionary {
+    guard let record = vectors?.pairRecords.first else { throw Missing() }
+    var pairing: PropertyDictionary = [:]
+    for (key, value) in record {
+      guard case .text(let text) = value else { continue }
+      pairing[key] = key.hasSuffix("Certificate") ? .data(Array(text.utf8)) : .string(text)
+    }
+    return pairing
+  }
+}
+
+/// What a client sends in a whole request, all of it ahead of the device's messages.
+private enum ClientScript {
+  private static func frame(_ name: String, _ elements: [PropertyValue]) throws -> [UInt8] {
+    try DeviceLink.frame(name, elements)
+  }
+
+  private static func status(_ code: Int64 = 0, _ value: PropertyValue = .dictionary([:])) throws -> [UInt8] {
+    try frame("DLMessageStatusResponse", [.integer(code), .string(DeviceLink.nothing), value])
+  }
+
+  private static func file(_ path: String, _ bytes: [UInt8]?) throws -> [UInt8] {
+    let name = DeviceLink.lengthAndBytes(Array(path.utf8))
+    guard let bytes else {
+      return name + DeviceLink.block(.localError, Array("No such file".utf8)) + [0, 0, 0, 0]
+        + (try status(HostStatus.several))
+    }
+    return name + DeviceLink.block(.data, bytes) + DeviceLink.block(.success) + [0, 0, 0, 0] + (try status())
+  }
+
+  private static func request(
+    _ name: String, _ others: PropertyDictionary = [:], then answers: [[UInt8]]
+  ) throws -> [UInt8] {
+    var request: PropertyDictionary = [
+      "MessageName": .string(name), "TargetIdentifier": .string(FuzzedPhone.shared.device.udid),
+    ]
+    for entry in others.entries { request.entries.append(entry) }
+    let versions: PropertyValue = .array([.real(2.0), .real(2.1)])
+    return try frame("DLMessageVersionExchange", [.string("DLVersionsOk"), .integer(300)])
+      + (try frame(
+        "DLMessageProcessMessage",
+        [.dictionary(["MessageName": .string("Hello"), "SupportedProtocolVersions": versions])]))
+      + (try frame("DLMessageProcessMessage", [.dictionary(request)])) + answers.flatMap { $0 }
+      + (try frame("DLMessageDisconnect", [.string(DeviceLink.nothing)]))
+  }
+
+  static func all() throws -> [[UInt8]] {
+    let udid = FuzzedPhone.shared.device.udid
+    let source = "4C1F0A2B-9D3E5F60718293A4"
+    let sample = SampleFolder.shared.files
+    func stored(_ names: [String]) throws -> [[UInt8]] { try names.map { try file("\(source)/\($0)", sample[$0]) } }
+    let from: PropertyDictionary = ["SourceIdentifier": .string(source)]
+    let keychain = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+    let manifests = ["Status.plist", "Manifest.plist", "Manifest.db"]
+    func statuses(_ count: Int) throws -> [[UInt8]] { try (0..<count).map { _ in try status() } }
+    return [
+      // Four directories, four statuses of the backup, two uploads, two moves and a removal.
+      try request(
+        "Backup",
+        then: [try file("\(udid)/Status.plist", nil), try status(0, .integer(1 << 40))] + (try statuses(13))),
+      try request("Restore", from, then: try stored(manifests + ["Info.plist", keychain])),
+      try request(
+        "ChangePassword", ["NewPassword": .string("new")],
+        then: try ["Snapshot/Manifest.plist", "Manifest.plist"].map { try file("\(udid)/\($0)", nil) }),
+      try request("Info", from, then: try stored(manifests)), try request("List", from, then: try stored(manifests)),
+      try request("Unback", from, then: try stored(manifests) + (try statuses(4))),
+      try request(
+        "Extract",
+        [
+          "SourceIdentifier": .string(source), "DomainName": .string("KeychainDomain"),
+          "RelativePath": .string("keychain-backup.plist"),
+        ], then: try stored(manifests) + (try statuses(1))),
+    ]
+  }
+}

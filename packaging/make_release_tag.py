@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Create the commit and the tag of a release, which Swift packages use by version.
+
+    packaging/make_release_tag.py [--check]
+
+A manifest that reads environment variables builds other targets with other flags in another environment, also for a
+package that uses it by version. Swift 6.2 accepts unsafe compiler flags in such a package; older versions refused them.
+So the commit of the tag has another Package.swift, without both: the lines between "Development builds" and "End of development builds" are replaced by fixed values. Otherwise the commit
+equals the current one, which is its parent. The tag is named after the version of the program, such as v0.2.0. The
+branch and the files in the folder do not change, and nothing is pushed.
+
+--check only checks that such a manifest can be made. `make lint` runs it.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+VERSION = re.compile(r'static let number = "([^"]+)"')
+VERSION_FILE = "Sources/CommandLine/keyhaul/Output/ProgramVersion.swift"
+DEVELOPMENT = re.compile(r"^// Development builds\b.*?^// End of development builds\.\n", re.M | re.S)
+DECLARATION = re.compile(r"^let (\w+)(: \[\w+\])? = ", re.M)
+FIXED = """\
+// This is the manifest of a release, made by packaging/make_release_tag.py.
+let environment = ["KEYHAUL_COMMIT": "COMMIT"]
+let optimizesSwift: [SwiftSetting] = []
+let optimizesC: [CSetting] = []
+let importsSecurity: [SwiftSetting] = []
+"""
+
+
+def fail(message):
+    sys.exit(f"error: {message}")
+
+
+def git(*arguments, **options):
+    """Return the output of a git command in this repository."""
+    run = subprocess.run(["git", *arguments], cwd=TOP, stdout=subprocess.PIPE, text=True, **options)
+    if run.returncode:
+        fail(f"git {arguments[0]} failed")
+    return run.stdout.strip()
+
+
+def released(manifest, commit):
+    """Return the manifest of a release."""
+    blocks = DEVELOPMENT.findall(manifest)
+    if len(blocks) != 1:
+        fail(f'Package.swift has {len(blocks)} blocks "Development builds"; there must be one')
+    names = [found[0] for found in DECLARATION.findall(blocks[0])]
+    fixed_names = [found[0] for found in DECLARATION.findall(FIXED)]
+    if names != fixed_names:
+        fail(f"the development builds declare {', '.join(names)}, but a release declares {', '.join(fixed_names)}")
+    text = manifest.replace(blocks[0], FIXED.replace("COMMIT", commit))
+    for word in "unsafeFlags", "Context.", "ProcessInfo", "getenv":
+        if word in text:
+            fail(f"Package.swift contains {word} outside of the development builds")
+    return text
+
+
+def main():
+    manifest = (TOP / "Package.swift").read_text(encoding="utf-8")
+    if sys.argv[1:] == ["--check"]:
+        released(manifest, "0" * 40)
+        return
+    if sys.argv[1:]:
+        fail("the only option is --check")
+    if git("status", "--porcelain"):
+        fail("files are not committed")
+    version = VERSION.search((TOP / VERSION_FILE).read_text(encoding="utf-8"))[1]
+    tag, commit = f"v{version}", git("rev-parse", "HEAD")
+    if git("tag", "--list", tag):
+        fail(f"the tag {tag} already exists")
+    blob = git("hash-object", "-w", "--stdin", input=released(manifest, commit))
+    date = git("log", "-1", "--format=%cI")
+    with tempfile.TemporaryDirectory() as folder:
+        index = {**os.environ, "GIT_INDEX_FILE": f"{folder}/index"}
+        git("read-tree", "HEAD", env=index)
+        git("update-index", "--cacheinfo", f"100644,{blob},Package.swift", env=index)
+        tree = git("write-tree", env=index)
+    dated = {**os.environ, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    release = git("commit-tree", tree, "-p", commit, "-m", f"Release {version}", env=dated)
+    git("tag", "--annotate", tag, release, "--message", f"Keyhaul {version}", env=dated)
+    print(f"{tag} is {release}, made from {commit}; to publish it: git push origin {tag}")
+
+
+if __name__ == "__main__":
+    main()
