@@ -23,8 +23,8 @@ package enum PublishedStep: String, CaseIterable {
     case .windows: "Windows: turn on \"Encrypt local backup\" in Apple Devices, or in iTunes."
     case .linux: "Linux: run \"idevicebackup2 -i encryption on\", then \"idevicebackup2 backup FOLDER\"."
     case .earlierBackups:
-      "Finder, Apple Devices and iTunes then make a new backup at once, and overwrite and encrypt the earlier ones. If "
-        + "you need an earlier backup as it is, copy its folder first."
+      "When you turn it on, Finder, Apple Devices and iTunes make a new backup at once, and overwrite and encrypt the "
+        + "earlier ones. If you need an earlier backup as it is, copy its folder first."
     case .forgottenPassword:
       "If you forgot the password: on the iPhone (iOS 11 or later), open Settings > General > Transfer or Reset > Reset > "
         + "Reset All Settings, and enter the passcode. This removes the backup password, so you can set a new one. "
