@@ -122,8 +122,9 @@ def make_backup(folder):
         rows.append((key_id, authenticators.proton_box(entry, keys[key_id], nonce)))
     items = [account.described() for account in in_items]
     items += [authenticators.proton_item(name, keys[name]) for name in ("encryptionKey-A", "encryptionKey-B")]
-    items.append({"kind": "generic-password", "protection": "ak", "attributes": {"acct": "anna", "svce": "mail"},
-                  "secret": {"text": "hunter2"}})
+    items.append({
+        "kind": "generic-password", "protection": "ak", "secret": {"text": "hunter2"},
+        "attributes": {"acct": "anna", "svce": "mail", "agrp": "ABCDE12345.mail"}})
     files = (ordinary_files() + authenticators.freeotp_files([account.address for account in in_preferences])
              + authenticators.proton_files(rows, logged_count=3) + authenticators.unreadable_files())
     BackupBuilder(BackupOptions(password=PASSWORD, files=files), items, seed="codes").build().write(folder)

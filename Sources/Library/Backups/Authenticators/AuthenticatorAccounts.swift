@@ -62,8 +62,8 @@ package struct AuthenticatorAccounts: Sendable {
     missing.contains { if case .file = $0.obstacle { true } else { false } }
   }
 
-  /// Creates a collection without accounts.
-  package init() {}
+  /// Creates a collection of accounts that were read before.
+  package init(_ accounts: [Account] = []) { self.accounts = accounts }
 
   /// Reads the files of the authenticator apps in a backup.
   ///

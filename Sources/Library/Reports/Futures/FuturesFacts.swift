@@ -19,6 +19,8 @@ public struct FuturesFacts: Sendable {
   package var findings: [PlanDocument.Finding] = []
   /// Whether opening the backup found damage, which may be other than unreadable items.
   package var isDamaged = false
+  /// The one-time passwords of the backup; `nil` for a device.
+  package var codes: OneTimePasswordOverview?
   /// What the commands call source and backups.
   let words: CommandWords
 
@@ -173,8 +175,28 @@ extension FuturesFacts {
         ? .missing(command: isVirtual ? Commands.backup(of: words.oldDevice, to: words.newBackup) : nil)
         : .good(word: words.source),
       gainedByPassword: isOfBackup && !futures.hasPassword ? max(0, gained) : 0, isOfBackup: isOfBackup,
-      losses: known + alone, apps: apps, showsAll: showsAll
+      losses: known + alone, apps: apps, showsAll: showsAll, codes: codeEntries(showsAll: showsAll)
     ).checklist
+  }
+
+  /// The one-time passwords to save, and the apps to export others from.
+  private func codeEntries(showsAll: Bool) -> [Checklist.Entry] {
+    guard let codes else { return [] }
+    var entries: [Checklist.Entry] = []
+    if let sentence = codes.sentence(isRedacted: isRedacted) {
+      entries.append(.init(words: sentence, commands: [Commands.codes(of: words.source)]))
+    }
+    guard !isRedacted else { return entries }
+    guard !showsAll else {
+      return entries + codes.missing.map { .init(words: AuthenticatorWords.sentence($0.app, $0.obstacle)) }
+    }
+    // An installed authenticator has an entry of its kind.
+    let listed = apps.installed.filter { $0.kind == .authenticator }.map(\.identifier)
+    let rest = codes.missing.filter { !listed.contains($0.app.identifier) }
+    if !rest.isEmpty {
+      entries.append(.init(name: HumanReadable.list(rest.map(\.app.name)), words: "Export the codes in the app."))
+    }
+    return entries
   }
 
   /// Whether the device is a virtual one that is available, of which Keyhaul can make a backup.

@@ -1,6 +1,7 @@
 package import KeyhaulKit
 
-/// The one-time passwords that can be saved from a backup: how many, in which apps, and how many a new phone gets anyway.
+/// The one-time passwords that can be saved from a backup: how many, in which apps, and how many of them a restore brings
+/// to a new phone.
 package struct OneTimePasswordOverview: Sendable {
   /// An app, and the number of its one-time passwords.
   package struct App: Sendable, Hashable {
@@ -44,7 +45,8 @@ package struct OneTimePasswordOverview: Sendable {
     }
     for item in items {
       guard let opened = item.item else { continue }
-      add(opened, names.app(of: ItemIdentity(opened)).words, isMoving: moving.contains(item.index))
+      let app = names.app(of: ItemIdentity(opened))
+      add(opened, app.text.isEmpty ? app.words : app.text, isMoving: moving.contains(item.index))
     }
     for account in accounts.accounts { add(account.item, account.app.name, isMoving: true) }
     self.apps = apps.values.sorted { ($1.count, $0.name) < ($0.count, $1.name) }
@@ -53,23 +55,27 @@ package struct OneTimePasswordOverview: Sendable {
 }
 
 extension OneTimePasswordOverview {
-  /// "5 one-time passwords can be saved: Authenticator 3, Tofu 2. A new iPhone gets 4 of them from this backup."
+  /// Returns how many one-time passwords there are, as something to do: "Save 5 one-time passwords of Tofu (3) and
+  /// org.example.codes (2); 4 of them also move."
   ///
-  /// - Parameter newPhone: The new phone, such as "a new iPhone".
-  package func sentence(newPhone: String) -> String? {
+  /// - Parameter isRedacted: Whether the names of apps are left out.
+  /// - Returns: `nil` if there is none.
+  package func sentence(isRedacted: Bool) -> String? {
     guard count > 0 else { return nil }
-    let list = apps.prefix(3).map { app in
-      "\(UntrustedText.shortened(app.name, columns: 40)) \(HumanReadable.grouped(app.count))"
+    let shown = apps.prefix(apps.count > 3 ? 2 : 3).map { app in
+      let name = UntrustedText.shortened(app.name, columns: 40)
+      return apps.count == 1 ? name : "\(name) (\(HumanReadable.grouped(app.count)))"
     }
-    let rest = apps.dropFirst(3).reduce(0) { $0 + $1.count }
-    let names = (list + (rest > 0 ? ["others \(HumanReadable.grouped(rest))"] : [])).joined(separator: ", ")
+    let rest = apps.count - shown.count
+    let names = HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more apps"] : shown)
     let moving =
       switch movingCount {
-      case count: count == 1 ? "It also moves" : "All of them also move"
-      case 0: count == 1 ? "It does not move" : "None of them moves"
+      case count: count == 1 ? "it also moves" : "all also move"
+      case 0: count == 1 ? "it does not move" : "none of them moves"
       default: "\(HumanReadable.grouped(movingCount)) of them also \(movingCount == 1 ? "moves" : "move")"
       }
-    return "\(HumanReadable.count(count, "one-time password")) can be saved (\(names)). \(moving) to \(newPhone)."
+    let passwords = HumanReadable.count(count, "one-time password")
+    return "Save \(passwords)\(isRedacted ? "" : " of \(names)"); \(moving)."
   }
 
   /// The overview for programs.
@@ -82,7 +88,9 @@ extension OneTimePasswordOverview {
       "apps": .array(
         listed.map { ["name": .string($0.name), "count": .count($0.count), "moving": .count($0.movingCount)] }),
       "missing": .array(
-        missing.map { ["app": .string($0.app.rawValue), "reason": .string($0.obstacle.identifier)] }),
+        (isRedacted ? [] : missing).map { missing in
+          ["app": .string(missing.app.rawValue), "reason": .string(missing.obstacle.identifier)]
+        }),
     ]
   }
 }

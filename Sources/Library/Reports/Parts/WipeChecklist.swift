@@ -33,6 +33,8 @@ struct WipeChecklist {
   let apps: AppDirectory
   /// Whether each app has its own entry; otherwise apps with the same advice share one.
   var showsAll = true
+  /// What to do about one-time passwords.
+  var codes: [Checklist.Entry] = []
 
   /// The most apps that are listed, and the most names of an entry, unless all are asked for.
   private static let shortList = 3
@@ -107,7 +109,7 @@ struct WipeChecklist {
     let shares = shares
     let named = shares.filter { !$0.name.isEmpty }
     let shown = showsAll ? named[...] : named.prefix(Self.shortList)
-    var entries = shown.map(entry)
+    var entries = codes + shown.map(entry)
     if shown.count < named.count {
       let rest = named.count - shown.count
       entries.append(

@@ -36,6 +36,7 @@ package enum Commands {
   static func inspectionPage(of archive: String) -> String {
     "keyhaul inspect \(archive) --format html --password-file PATH -o inspection.html"
   }
+  static func codes(of archive: String) -> String { "keyhaul export \(archive) --reveal -o codes.qr.html" }
   static func secrets(of archive: String) -> String { "keyhaul export \(archive) --reveal -o secrets.json" }
   static func diff(_ first: String, _ second: String, deviceKey: String) -> String {
     "keyhaul diff \(first) \(second) \(deviceKeyFile) \(deviceKey)"

@@ -21,6 +21,9 @@ package struct FuturesDocument {
     let groups = facts.checklist(showsAll: true).groups.filter { !$0.entries.isEmpty }
     fields.append(("before_wiping", .array(groups.map(Self.json))))
     if !facts.apps.installed.isEmpty { fields.append(("apps", .array(facts.apps.installed.map(Self.json)))) }
+    if let codes = facts.codes, !codes.isEmpty {
+      fields.append(("one_time_passwords", codes.value(isRedacted: facts.isRedacted)))
+    }
     if facts.isOfBackup { fields.append(UnseenItems.field) }
     if facts.isRedacted { fields.append(("redacted", .boolean(true))) }
     return .object(fields)

@@ -9,7 +9,9 @@ struct Inspect: BackupVerb {
     usage: "keyhaul inspect ARCHIVE|FOLDER... [--list|--keybag|--tree] [-o FILE]",
     examples: ["keyhaul inspect family.backup --list --password-file ~/.bp", "keyhaul inspect Backup --format csv"],
     flags: [
-      "--list", "--keybag", "--tree", "--output", "--format", "--password-file",
+      "--list", "--keybag", "--tree",
+      .init("--hash", "print the line with which hashcat looks for a forgotten password"), "--output", "--format",
+      "--password-file",
       .init("--paths-from", "read more paths from a file; - is standard input"),
       .init("--passwords", "a file that says where each backup's password is"),
       .init("--resume", "skip backups whose results are already in this file"), "--json",
@@ -25,6 +27,7 @@ struct Inspect: BackupVerb {
     completion: .file())
   var paths: [String] = []
   @Flag var part: Inspection.Part?
+  @Flag(help: "Print the line that hashcat and John the Ripper read to look for a forgotten password.") var hash = false
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
@@ -52,6 +55,7 @@ struct Inspect: BackupVerb {
     }
     let backups = found.backups
     if let backups { throw BackupChoice.several(backups, in: archive) }
+    if hash { return try sayHash(of: found, in: session) }
     try report.prepare(inputs: found.files + unlocking.files, in: session)
     // What is left of a backup is shown in text and as a document; the page and single parts need the whole.
     let named = try found.open(
@@ -79,6 +83,24 @@ struct Inspect: BackupVerb {
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word, program: ProgramVersion.signature),
       to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
+  }
+
+  /// Prints the line that tools for forgotten passwords read. It is not secret, but it lets others guess the password.
+  private func sayHash(of found: FoundArchive, in session: Session) throws -> CommandStatus {
+    guard part == nil, common.format ?? .text == .text, !session.isJSON, report.output == nil, paths.count == 1 else {
+      throw CommandFailure.usage(
+        "--hash cannot be used with other parts, formats or backups", why: "it prints one line of text",
+        try: "keyhaul inspect --hash ARCHIVE")
+    }
+    let named = try found.open(storage: unlocking.storage, in: session)
+    guard named.archive.isEncrypted, let line = named.archive.keybag.passwordHash else {
+      throw CommandFailure(
+        .refused, "\(named.name) has no line for a password",
+        why: named.archive.isEncrypted ? "its keybag has no key that a password wraps" : "it has no password",
+        try: "keyhaul inspect \(ShellQuoting.quote(named.name))")
+    }
+    try session.say(line)
+    return .ok
   }
 
   /// Shows what is in another tool's dump.

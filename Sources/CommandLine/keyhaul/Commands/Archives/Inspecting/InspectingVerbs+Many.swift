@@ -32,7 +32,11 @@ extension Inspect {
     return verb
   }
 
-  func checkMany() throws(CommandFailure) {}
+  func checkMany() throws(CommandFailure) {
+    guard !hash else {
+      throw .usage("--hash accepts one backup", why: "it prints one line", try: "keyhaul inspect --hash ARCHIVE")
+    }
+  }
 
   var needsPassword: Bool { part == .list || part == .tree }
 

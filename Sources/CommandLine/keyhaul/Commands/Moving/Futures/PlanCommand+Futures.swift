@@ -13,7 +13,7 @@ extension PlanCommand {
     BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
     let question = Question(
       source: source, word: word, productType: named.archive.device.productType, hardware: opened.hardware,
-      isDamaged: !opened.archive.damage.isEmpty)
+      isDamaged: !opened.archive.damage.isEmpty, codes: opened.codes)
     return try answer(question, opened.futures, expectations, in: session)
   }
 
@@ -41,6 +41,7 @@ extension PlanCommand {
     let productType: String?
     let hardware: String?
     let isDamaged: Bool
+    var codes: FoundCodes?
   }
 
   private func answer(
@@ -55,6 +56,11 @@ extension PlanCommand {
     facts.findings = source.shownFindings
     facts.protection = source.ownProtection
     facts.isDamaged = question.isDamaged
+    if let codes = question.codes {
+      let moving = futures.planForNewDevice.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
+      facts.codes = OneTimePasswordOverview(
+        codes.items, moving: Set(moving), codes.accounts, names: question.source.apps)
+    }
     guard view == nil, expectations == nil else {
       let report = PlanReport(
         futures.planForNewDevice, of: question.source, ontoNew: facts.newPhone, made: made)
@@ -86,13 +92,29 @@ extension PlanCommand {
   }
 }
 
+/// Where one-time passwords of a backup are.
+struct FoundCodes {
+  let items: [ArchivedItem]
+  let accounts: AuthenticatorAccounts
+}
+
 extension ArchiveUnlocker {
+  /// The accounts in files of authenticator apps; none if the files cannot be read, which the plan does not depend on.
+  private func accounts(with key: ArchiveKey) -> AuthenticatorAccounts {
+    guard let items = try? archive.reader(with: key, for: .reading),
+      let accounts = try? AuthenticatorAccounts(
+        in: archive, items, installed: InstalledApps.names(in: archive).keys)
+    else { return AuthenticatorAccounts() }
+    return accounts
+  }
+
   /// An archive opened for a new device and for its own one.
   struct OpenedForFutures {
     let archive: OpenedArchive
     let futures: MigrationFutures
     /// Whose hardware key was tried; `nil` if none was.
     let hardware: String?
+    let codes: FoundCodes
   }
 
   /// Opens the archive as a new device would, and as the device that made it where its hardware key is available: given by
@@ -112,10 +134,11 @@ extension ArchiveUnlocker {
       returning = try? archive.open(with: key, deviceKey: given.key, for: .planning)
       name = "the device whose key was given"
     }
+    let codes = FoundCodes(items: (returning ?? opened).items, accounts: accounts(with: key))
     do throws(KeyhaulError) {
       return OpenedForFutures(
         archive: opened, futures: try MigrationFutures(of: opened, returning: returning, maker: maker?.items),
-        hardware: name)
+        hardware: name, codes: codes)
     } catch {
       throw CommandFailure(error, doing: "cannot plan for \(self.name)")
     }
