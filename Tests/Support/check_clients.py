@@ -522,6 +522,10 @@ def main():
             desk.stop()
             log = (desk.folder / "server.log").read_text()
             telling = [line for line in log.splitlines() if any(word in line for word in (FIRST, SECOND, WRONG, "PRIVATE"))]
+            requests = ("usbmuxd: ListDevices", "usbmuxd: Connect to port 62078", "lockdown: StartService",
+                        "com.apple.afc: lock", "com.apple.mobile.notification_proxy: ")
+            missing = [name for name in requests if name not in log]
+            checks.that(not missing, "the log has a line for each request", f"missing: {missing}")
             checks.that(not telling, "no password is in the log", "\n".join(telling[:5]))
             if arguments.pytest:
                 print("\nThe page for authors of backup tools")

@@ -114,9 +114,14 @@ package struct MultiplexerConversation: Sendable {
 
   /// Answers requests until the client connects to a device.
   ///
+  /// - Parameters:
+  ///   - channel: The connection.
+  ///   - log: Receives the name of each request.
   /// - Returns: Where the connection leads; `nil` if the client closed it.
   /// - Throws: As the channel does; `.malformed` for bytes that are not usbmuxd's protocol.
-  package func run(on channel: any ByteChannel) throws(WireError) -> Destination? {
+  package func run(
+    on channel: any ByteChannel, logging log: (String) -> Void = { _ in }
+  ) throws(WireError) -> Destination? {
     var isListening = false
     defer { if isListening { host.removeListener(channel) } }
     while let packet = try MultiplexerPacket.read(from: channel, within: isListening ? nil : Self.idleLimit) {
@@ -131,6 +136,7 @@ package struct MultiplexerConversation: Sendable {
         throw WireError(.malformed, "a usbmuxd request is not a dictionary")
       }
       let request = MultiplexerRequest(value)
+      log("usbmuxd: \(request.name)")
       switch request {
       case .connect(let number, let port):
         let (destination, result) = destination(device: number, port: port)

@@ -84,6 +84,21 @@ package enum MultiplexerRequest: Sendable, Hashable {
   /// A request that is not known, or lacks a part.
   case other
 
+  /// The request's name, for the log.
+  package var name: String {
+    switch self {
+    case .listDevices: "ListDevices"
+    case .listen: "Listen"
+    case .listListeners: "ListListeners"
+    case .readBUID: "ReadBUID"
+    case .readPairRecord: "ReadPairRecord"
+    case .savePairRecord: "SavePairRecord"
+    case .deletePairRecord: "DeletePairRecord"
+    case .connect(let device, let port): "Connect to port \(port) of device \(device)"
+    case .other: "an unknown request"
+    }
+  }
+
   /// Reads a request.
   package init(_ value: PropertyDictionary) {
     let identifier = value["PairRecordID"]?.stringValue

@@ -125,7 +125,7 @@ package final class DeviceServer: Sendable {
   package func serve(_ channel: any ByteChannel) {
     defer { channel.close() }
     do throws(WireError) {
-      guard let destination = try MultiplexerConversation(host).run(on: channel) else { return }
+      guard let destination = try MultiplexerConversation(host).run(on: channel, logging: log) else { return }
       let device = destination.device
       do throws(WireError) {
         guard let ticket = destination.ticket else {
@@ -148,21 +148,22 @@ package final class DeviceServer: Sendable {
       over: base, showing: try device.identity(for: ticket.pairing),
       requiringOneOf: ticket.pairing.clientCertificates, within: Self.handshakeLimit)
     defer { channel.close() }
+    let log = { (text: String) in device.note("\(ticket.service.rawValue): \(text)") }
     switch ticket.service {
     case .backup: try BackupConversation(device, on: channel).run()
     case .diagnostics:
-      try PropertyListServices.run(on: channel) { (request) throws(WireError) in
+      try PropertyListServices.run(on: channel, logging: log) { (request) throws(WireError) in
         let (answer, isDone) = PropertyListServices.diagnostics(request)
         return ([answer], isDone)
       }
-    case .fileConduit: try FileConduit(device.sharedFiles).run(on: channel)
+    case .fileConduit: try FileConduit(device.sharedFiles).run(on: channel, logging: log)
     case .installationProxy:
-      try PropertyListServices.run(on: channel) { (request) throws(WireError) in
+      try PropertyListServices.run(on: channel, logging: log) { (request) throws(WireError) in
         (PropertyListServices.installationProxy(request, applications: device.applications), false)
       }
     case .notificationProxy: try NotificationProxy(device).run(on: channel)
     case .springBoard:
-      try PropertyListServices.run(on: channel) { (request) throws(WireError) in
+      try PropertyListServices.run(on: channel, logging: log) { (request) throws(WireError) in
         ([PropertyListServices.springBoard(request)], false)
       }
     }

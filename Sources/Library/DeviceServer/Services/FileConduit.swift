@@ -105,10 +105,14 @@ package final class FileConduit {
 
   /// Serves a connection until the client ends it. Its lock is released then.
   ///
+  /// - Parameters:
+  ///   - channel: The connection.
+  ///   - log: Receives the name of each request.
   /// - Throws: As the channel does; `.malformed` for bytes that are not AFC.
-  package func run(on channel: any ByteChannel) throws(WireError) {
+  package func run(on channel: any ByteChannel, logging log: (String) -> Void = { _ in }) throws(WireError) {
     defer { files.unlock(for: self) }
     while let packet = try FileConduitPacket.read(from: channel) {
+      log(Operation(rawValue: packet.operation).map { "\($0)" } ?? "an unknown request")
       try channel.write(answer(to: packet).bytes)
     }
   }

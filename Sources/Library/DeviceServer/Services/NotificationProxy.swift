@@ -26,7 +26,8 @@ package struct NotificationProxy {
     }
     device.notifications.add(observer)
     defer { device.notifications.remove(observer) }
-    try PropertyListServices.run(on: channel) { request in answer(to: request, of: observer) }
+    let log = { (text: String) in device.note("\(ServiceName.notificationProxy.rawValue): \(text)") }
+    try PropertyListServices.run(on: channel, logging: log) { request in answer(to: request, of: observer) }
   }
 
   /// Carries out a command.

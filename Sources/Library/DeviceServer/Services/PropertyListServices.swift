@@ -45,17 +45,30 @@ package enum PropertyListServices {
     request["command"]?.stringValue == "getIconPNGData" ? ["pngData": .data([])] : ["Error": .string("UnknownCommand")]
   }
 
+  private static let maximumLoggedCount = 64
+
+  /// The name of a request, and the notification that it names. No other value goes into the log.
+  static func summary(of request: PropertyDictionary) -> String {
+    ["Command", "Request", "command", "Name"].compactMap { request[$0]?.stringValue?.prefix(maximumLoggedCount) }
+      .joined(separator: " ")
+  }
+
   /// Serves one of the services until the client ends the conversation.
   ///
+  /// - Parameters:
+  ///   - channel: The connection.
+  ///   - log: Receives the name of each request.
+  ///   - answer: Returns the answers to a request, and whether the client is done.
   /// - Throws: As the channel does; `.malformed` for bytes that are not property lists.
   package static func run(
-    on channel: any ByteChannel,
+    on channel: any ByteChannel, logging log: (String) -> Void = { _ in },
     _ answer: (PropertyDictionary) throws(WireError) -> (answers: [PropertyDictionary], isDone: Bool)
   ) throws(WireError) {
     while let value = try PropertyListFrame.small.read(from: channel, within: nil) {
       guard let request = value.dictionaryValue else {
         throw WireError(.malformed, "a request is not a dictionary")
       }
+      log(summary(of: request))
       let (answers, isDone) = try answer(request)
       for answer in answers {
         try channel.write(try PropertyListFrame.bytes(of: .dictionary(answer), as: .xml))
