@@ -380,7 +380,8 @@ def other_sources(session):
     session.rows("simulator list simulators", "simulators", "fault", "name", exit_code=3)
     for line in ("seed simulators/UDID --from old-phone -n", "seed simulators/UDID --from every-rule --yes",
                  "seed simulators/UDID --from family.backup --keep --yes --password-file password",
-                 "snapshot simulators/UDID -o saved.db --yes", "reset simulators/UDID --app apple -n",
+                 "snapshot simulators/UDID -o saved.db --yes", "restore simulators/UDID saved.db -n",
+                 "restore simulators/UDID saved.db --yes", "reset simulators/UDID --app apple -n",
                  "reset simulators/UDID --app apple --yes"):
         run(f"simulator {line}")
     run("simulator reset simulators/UDID --app apple --yes", exit_code=4)

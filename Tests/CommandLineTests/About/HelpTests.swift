@@ -50,7 +50,8 @@ struct HelpTests {
   @Test("gives examples that the verb understands", arguments: verbs)
   func examplesParse(name: String) throws {
     for example in try verb(name).screen.examples {
-      let words = example.split(separator: " ").map(String.init)
+      // A word in quotes may contain spaces.
+      let words = example.matches(of: /'[^']*'|\S+/).map { String($0.0.filter { $0 != "'" }) }
       #expect(words.first == "keyhaul")
       let line = words.dropFirst().prefix { $0 != ">" }
       let parsed = try AllVerbs.parse(line: Array(line))
@@ -79,8 +80,8 @@ struct HelpTests {
         "device passcode set", "device passcode change", "device passcode remove", "device erase", "device delete",
         "device export", "device serve", "device fixture",
         "item add", "item find", "item update", "item delete", "backup", "inspect", "verify", "diff", "export",
-        "rekey", "convert", "seal", "simulator list", "simulator seed", "simulator snapshot", "simulator reset", "plan",
-        "restore", "why", "demo", "explain", "completions", "version",
+        "rekey", "convert", "seal", "simulator list", "simulator seed", "simulator snapshot", "simulator restore",
+        "simulator reset", "plan", "restore", "why", "demo", "explain", "completions", "version",
       ])
   }
 

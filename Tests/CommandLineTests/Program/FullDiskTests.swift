@@ -65,6 +65,7 @@ struct LostResultTests {
     "plan b.tar --to new-phone --password-file .bp -o -",
     "plan b.tar --to new-phone --password-file .bp --format html",
     "simulator list .", "simulator seed sim --from old-phone --yes", "simulator snapshot sim -o s.db",
+    "simulator restore sim s.db --yes",
     "simulator reset sim --app ABCDE12345.com.example.notes --yes",
     "why b.tar --service chat.example --password-file .bp",
     "restore b.tar --to new-phone --password-file .bp --yes", "demo", "explain", "completions bash", "version",
@@ -75,7 +76,8 @@ struct LostResultTests {
     "device create", "device passcode", "device lock", "device unlock", "device restart", "device erase",
     "device delete", "device export", "item add", "item update", "item delete", "backup old-phone -o d.tar",
     "export b.tar -o x.json",
-    "rekey", "convert b.tar -o e.tar", "restore", "simulator seed", "simulator snapshot", "simulator reset",
+    "rekey", "convert b.tar -o e.tar", "restore", "simulator seed", "simulator snapshot", "simulator restore",
+    "simulator reset",
   ]
 
   @Test(

@@ -91,7 +91,8 @@ struct LeakTests {
     "item find sim --service planted", "item delete sim --service planted --account n0 --yes",
     "simulator seed sim --from b.tar --password-file .bp --yes", "simulator seed sim --from b.tar --password-file .np",
     "restore b.tar --to sim --password-file .bp --existing merge --yes", "simulator snapshot sim -o saved.db --yes",
-    "simulator reset sim --app nobody --yes", "item find b.zip --service planted --password-file .bp",
+    "simulator restore sim saved.db --yes", "simulator reset sim --app nobody --yes",
+    "item find b.zip --service planted --password-file .bp",
     "item update b.zip --service planted --account n1 --new-label other --password-file .bp --yes",
   ]
 

@@ -73,7 +73,7 @@ extension ItemChanges {
 
 extension KeychainItem {
   /// Whether the item refers to an object on a token (`tkid`).
-  var hasToken: Bool { self[.tokenID]?.stringValue.map { !$0.isEmpty } ?? (self[.tokenID] != nil) }
+  package var hasToken: Bool { self[.tokenID]?.stringValue.map { !$0.isEmpty } ?? (self[.tokenID] != nil) }
   /// Whether the item is a shared group's copy (`ggrp`).
   var isSharedCopy: Bool { self[.sharingGroup]?.stringValue.map { !$0.isEmpty } ?? false }
 }

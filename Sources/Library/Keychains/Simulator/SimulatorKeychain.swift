@@ -2,6 +2,7 @@ package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 import KeychainRules
+import SystemPackage
 
 /// A Simulator's keychain database, opened for changes.
 ///
@@ -363,6 +364,58 @@ extension SimulatorKeychain {
       return try keys.wrap(secret, for: protection, .simulator(store))
     } catch {
       throw KeyhaulError(.databaseFailed, error.reason)
+    }
+  }
+}
+
+extension SimulatorKeychain {
+  /// Replaces a database file by a snapshot, byte for byte.
+  ///
+  /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite would
+  /// apply it to the new file, and the new file takes the name. If the process is killed at any moment, the file has the
+  /// items of before or is the snapshot.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the database to replace.
+  ///   - snapshot: The database to write (`KeychainDatabase.image`).
+  ///   - image: The database to replace, as it was read.
+  ///   - system: The file system.
+  /// - Throws: `.databaseBusy` if another process has the file open or has changed it, `.unchangeable` if the snapshot's
+  ///   keys are not a Simulator's, and errors of writing. An error of stage `afterCommit` if the file was replaced but may
+  ///   not be on the disk yet.
+  package static func replace(
+    at path: String, with snapshot: KeychainDatabase, changing image: [UInt8], system: FileSystem = .real
+  ) throws(KeyhaulError) {
+    let keys = snapshot.wrappedMetadataKeys.values.filter { !$0.isEmpty }
+    guard keys.allSatisfy({ SimulatorKeyStore.of($0) != nil }) else {
+      throw KeyhaulError(.unchangeable, "the snapshot's keys are not a Simulator's keys")
+    }
+    guard let place = DestinationPath(path) else { throw KeyhaulError(.databaseNotWritable, "it has no file name") }
+    let database = try KeychainConnection(path: path)
+    guard try database.hasContent(of: image) else {
+      throw KeyhaulError(.databaseBusy, "another process has changed it since Keyhaul read it")
+    }
+    var replacement = FileReplacement(place, system)
+    replacement.preservedAccess = .all
+    let written = try replacement.write(
+      explaining: { refusal in
+        switch refusal {
+        case .system(let reason): KeyhaulError(.databaseDisk, reason.reason, errno: reason)
+        case .occupied: KeyhaulError(.databaseNotWritable, "it is not a regular file")
+        }
+      },
+      check: { (_) throws(KeyhaulError) in try database.removeLog() },
+      fill: { (file) throws(KeyhaulError) in
+        do throws(Errno) {
+          try system.writeAll(snapshot.image, to: file)
+        } catch {
+          throw KeyhaulError(.databaseDisk, error.reason, errno: error)
+        }
+        return Int64(snapshot.image.count)
+      })
+    database.close()
+    if let reason = written.nameFailure {
+      throw KeyhaulError(.databaseDisk, reason.reason, errno: reason).with(stage: .afterCommit)
     }
   }
 }

@@ -33,7 +33,7 @@ enum FileCompletion {
   }
 
   /// Bash expands what it is offered: a name that it would run as a command, or split, is left to be typed by hand.
-  private static func isSafeForShell(_ path: String) -> Bool {
+  static func isSafeForShell(_ path: String) -> Bool {
     path.unicodeScalars.allSatisfy {
       $0.properties.isAlphabetic || ("0"..."9").contains($0) || "._-+,@%/".unicodeScalars.contains($0)
     }

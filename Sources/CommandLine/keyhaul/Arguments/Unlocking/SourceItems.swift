@@ -18,10 +18,8 @@ struct SourceItems {
 
   /// Only those of these access groups.
   ///
-  /// - Parameter groups: All of them where there are none.
-  mutating func keep(groups: [String]) {
-    guard !groups.isEmpty else { return }
-    items.removeAll { item in !groups.contains { $0 == item.accessGroup } }
+  mutating func keep(groups: Set<String>) {
+    items.removeAll { item in !(item.accessGroup.map(groups.contains) ?? false) }
   }
 
   /// Reads a device, a backup, a dump, a database, or a description of a device that comes with the program.

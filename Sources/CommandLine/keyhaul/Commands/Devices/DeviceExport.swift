@@ -35,7 +35,6 @@ struct DeviceExport: RunnableVerb {
     let items = rows.compactMap(\.item)
     try write(items, of: device.name, in: session)
     let count = HumanReadable.count(items.count, "item")
-    session.note("Keyhaul has never been tested with a real Simulator.")
     try session.announce(
       "Wrote \(count) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. The secrets in it are not encrypted."
     )

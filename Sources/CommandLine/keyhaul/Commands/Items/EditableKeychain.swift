@@ -356,7 +356,7 @@ struct EditableSimulator: WholeEditableKeychain {
 
   func reach(of item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
 
-  var note: String? { SimulatorNote.untried }
+  var note: String? { nil }
 
   func removeLeftovers() {}
 

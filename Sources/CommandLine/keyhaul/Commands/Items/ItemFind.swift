@@ -225,56 +225,6 @@ struct ItemFind: TabularVerb {
   }
 }
 
-/// The table of `item find`.
-enum FoundItemTable {
-  /// Where names would be cut, classes go by their codes and dates without their time: nobody knows an item by those.
-  static func table(of rows: [KeychainEntry], style: TextStyle) -> Table {
-    let whole = [LocalTimeFormat.local, LocalTimeFormat.localDay].map { table(of: rows, isShort: false, changed: $0) }
-    return whole.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: LocalTimeFormat.localDay)
-  }
-
-  private static func table(of rows: [KeychainEntry], isShort: Bool, changed: (KeychainDate) -> String) -> Table {
-    let distinctions = ItemText.distinctions(rows.map { $0.item })
-    let showsDistinctions = distinctions.contains { !$0.isEmpty }
-    var table = Table(
-      [
-        .init("KIND"), .init(nameTitle(of: Set(rows.map(\.kind))), flexible: true),
-        .init("ACCOUNT", flexible: true), .init(ItemText.protectionTitle(isShort: isShort)),
-        .init("CHANGED"),
-      ] + (showsDistinctions ? [.init(ItemText.distinctionTitle, flexible: true)] : []))
-    for (row, distinction) in zip(rows, distinctions) {
-      table.add(
-        [
-          ItemText.kind(row.kind), name(of: row), row.identity.account ?? "",
-          ItemText.protection(row.protection, isShort: isShort),
-          row.modificationDate.map(changed) ?? "–",
-        ] + (showsDistinctions ? [distinction] : []))
-    }
-    return table
-  }
-
-  /// Items of one kind have one attribute that names them; a mixed table has a column for all of these.
-  private static func nameTitle(of kinds: Set<ItemKind>) -> String {
-    guard let kind = kinds.first, kinds.count == 1 else { return "NAME" }
-    return switch kind {
-    case .genericPassword: "SERVICE"
-    case .internetPassword: "SERVER"
-    case .certificate, .key: "LABEL"
-    }
-  }
-
-  private static func name(of row: KeychainEntry) -> String {
-    guard let item = row.item else { return "(cannot be read)" }
-    let identity = row.identity
-    return switch row.kind {
-    case .genericPassword: identity.service ?? ""
-    case .internetPassword: identity.server ?? ""
-    case .certificate: identity.label ?? ""
-    case .key: ItemText.name(of: item)
-    }
-  }
-}
-
 /// What `item find --sort` sorts by. Items that do not have it come last; equal ones stay in the order of a backup.
 enum ItemOrder: String, WordArgument {
   case kind, name, account, label, group, protection, created, changed

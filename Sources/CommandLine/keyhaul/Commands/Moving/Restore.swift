@@ -90,7 +90,6 @@ struct Restore: RunnableVerb {
       try agreement.refusePointless(report)
       return prepared.status(of: report)
     }
-    if simulator != nil { session.note(SimulatorNote.untried) }
     let shown = try agreement.isAsked ? target.hold(.reading) { try prepared.report(onto: $0, in: session) } : nil
     if let shown {
       try agreement.reach(on: shown)

@@ -2,27 +2,53 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// The Simulator that a verb means.
+/// The Simulator that a command is for.
 struct SimulatorArgument: ParsableArguments {
   @Argument(
-    help: "The Simulator: its folder, its keychain's folder, or keychain-2-debug.db itself.", completion: .file())
+    help: ArgumentHelp(
+      "The Simulator: its name, its UDID, booted, its folder, or its keychain.",
+      discussion: "Names are those of the Simulators in ~/Library/Developer/CoreSimulator/Devices."),
+    completion: .simulators)
   var simulator: String
 
   init() {}
 
   init(path: String) { simulator = path }
 
-  /// Looks it up and reads it.
+  /// Finds the Simulator and reads its keychain.
   ///
-  /// - Throws: `.refused` for what is not a keychain's own database.
+  /// - Throws: `.notFound` or `.usage` if no Simulator or several have the name; `.refused` if the path is not that of a
+  ///   keychain database.
   func find(in session: Session) throws(CommandFailure) -> FoundSimulator {
-    guard case .dump(let found) = try ArgumentFinder(session).archiveOrDump(simulator), found.isDatabase else {
+    let path = try path(session.environment)
+    guard case .dump(let found) = try ArgumentFinder(session).archiveOrDump(path), found.isDatabase else {
       throw CommandFailure(
-        .refused, "\(simulator) is not a Simulator's keychain",
+        .refused, "\(path) is not a Simulator's keychain",
         why: "there is no keychain-2-debug.db at this path or in its "
           + "data/Library/Keychains", try: "keyhaul simulator list")
     }
     return try FoundSimulator(found)
+  }
+
+  /// Returns the folder of the Simulator with this name, or the argument itself if it is a path.
+  private func path(_ environment: [String: String]) throws(CommandFailure) -> String {
+    guard !simulator.contains("/"), PathContent(of: simulator) == .absent else { return simulator }
+    let directory = InstalledSimulator.standardDirectory(environment)
+    let all = InstalledSimulator.all(in: directory)
+    let found = all.filter { $0.isMeant(by: simulator) }
+    if found.count > 1 {
+      let names = found.map { "\($0.udid)\($0.runtime.map { " (\(UntrustedText.escaped($0)))" } ?? "")" }
+      throw .usage(
+        "\(simulator) could mean several Simulators", why: "there are \(HumanReadable.list(names))",
+        try: "the UDID, such as \(ShellQuoting.quote(found[0].udid))")
+    }
+    if let found = found.first { return found.path }
+    guard !all.isEmpty else { return simulator }
+    let near = EditDistance.nearest(to: simulator, among: all.flatMap { [$0.udid, $0.name].compactMap(\.self) })
+    throw CommandFailure(
+      .notFound, simulator == "booted" ? "no Simulator is booted" : "there is no Simulator named \(simulator)",
+      why: "\(directory) has \(HumanReadable.count(all.count, "other Simulator"))",
+      try: near.map { ShellQuoting.quote($0) } ?? "keyhaul simulator list")
   }
 }
 
@@ -35,6 +61,8 @@ final class FoundSimulator {
   private(set) lazy var target = SimulatorTarget(named: name, rows: rows)
 
   var name: String { found.typed }
+  /// The access groups of all rows.
+  private(set) lazy var groups = Set(rows.compactMap(\.accessGroup))
 
   /// - Throws: `.refused` for a dump, which is not a Simulator's keychain.
   convenience init(_ found: FoundDump) throws(CommandFailure) {
@@ -65,6 +93,7 @@ final class FoundSimulator {
     _ done: DoneChange, isRehearsed: Bool = false, in session: Session,
     _ body: (SimulatorKeychain) throws(Failure) -> Result
   ) throws(CommandFailure) -> Result {
+    try requireShutDown()
     let keychain = try told { () throws(KeyhaulError) in try held() }
     let result = try told { () throws(Failure) in try body(keychain) }
     if isRehearsed { return result }
@@ -73,6 +102,28 @@ final class FoundSimulator {
       try session.changing(done) { () throws(KeyhaulError) in try keychain.commit(changing: database.image) }
     }
     return result
+  }
+
+  /// Replaces the keychain by a snapshot, byte for byte.
+  ///
+  /// - Throws: As `change`.
+  func restore(_ snapshot: FoundSimulator, _ done: DoneChange, in session: Session) throws(CommandFailure) {
+    try requireShutDown()
+    try Interruption.check()
+    try told { () throws(KeyhaulError) in
+      try session.changing(done) { () throws(KeyhaulError) in
+        try SimulatorKeychain.replace(at: found.path, with: snapshot.database, changing: database.image)
+      }
+    }
+  }
+
+  /// Refuses to change the keychain of a Simulator that is running: its daemon has the database open.
+  func requireShutDown() throws(CommandFailure) {
+    guard let simulator = InstalledSimulator(ofKeychain: found.path), let state = simulator.state, state != .shutDown
+    else { return }
+    throw CommandFailure(
+      .busy, "\(name) is not shut down", why: "its device.plist says that it is \(state.word); nothing was changed",
+      try: "xcrun simctl shutdown \(ShellQuoting.quote(simulator.udid))")
   }
 
   private func held() throws(KeyhaulError) -> SimulatorKeychain {
@@ -165,5 +216,13 @@ struct StandingItems {
     item[.persistentReference] = nil
     item[.appClip] = nil
     return item
+  }
+}
+
+extension KeychainDatabase.OpenedRow {
+  /// The access group that the row's column states, also of a row that cannot be decrypted.
+  var accessGroup: String? {
+    guard case .text(let group)? = row.columns[.accessGroup] else { return nil }
+    return String(decoding: group, as: UTF8.self)
   }
 }

@@ -22,7 +22,11 @@ struct SimulatorList: TabularVerb {
     completion: .directory)
   var directory: String?
   /// The members of each of `simulators` in `simulator-list/1`.
-  static let table = FieldTable("simulators", ["name", "path", "items", "schema", "fault"])
+  static let table = FieldTable(
+    "simulators",
+    [
+      "name", "path", "device_name", "runtime", "state", "items", "schema", "fault",
+    ])
 
   @OptionGroup var chosen: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
@@ -31,15 +35,16 @@ struct SimulatorList: TabularVerb {
   private struct Entry {
     let name: String
     let path: String
-    /// What it holds; `nil` if that cannot be read.
+    /// Its description; `nil` if its folder has none.
+    let installed: InstalledSimulator?
+    /// Its keychain; `nil` if that cannot be read.
     let found: FoundSimulator?
     let fault: String?
   }
 
   func perform(in session: Session) throws -> CommandStatus {
     session.chosen = try ChosenFields(chosen, of: Self.table)
-    let home = session.environment["HOME"] ?? "~"
-    let directory = directory ?? "\(home)/Library/Developer/CoreSimulator/Devices"
+    let directory = directory ?? InstalledSimulator.standardDirectory(session.environment)
     let names: [String]
     do {
       names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
@@ -51,11 +56,12 @@ struct SimulatorList: TabularVerb {
     let entries = names.compactMap { name -> Entry? in
       let path = "\(directory)/\(name)"
       guard case .databaseDirectory = PathContent(of: path) else { return nil }
+      let installed = InstalledSimulator(folder: path)
       do throws(CommandFailure) {
         let found = try SimulatorArgument(path: path).find(in: session)
-        return Entry(name: name, path: path, found: found, fault: nil)
+        return Entry(name: name, path: path, installed: installed, found: found, fault: nil)
       } catch {
-        return Entry(name: name, path: path, found: nil, fault: error.why ?? error.message)
+        return Entry(name: name, path: path, installed: installed, found: nil, fault: error.why ?? error.message)
       }
     }
     if session.isJSON {
@@ -66,10 +72,14 @@ struct SimulatorList: TabularVerb {
     } else if entries.isEmpty {
       session.note("No Simulator in \(UntrustedText.escaped(directory)) has a keychain.")
     } else {
-      var table = Table([.init("SIMULATOR", flexible: true), .init("ITEMS", rightAligned: true), .init("SCHEMA")])
+      var table = Table([
+        .init("SIMULATOR", flexible: true), .init("RUNTIME"), .init("STATE"), .init("ITEMS", rightAligned: true),
+        .init("SCHEMA"),
+      ])
       for entry in entries {
         table.add([
-          entry.name, entry.found.map { HumanReadable.grouped($0.rows.count) } ?? "–",
+          entry.installed?.name ?? entry.name, entry.installed?.runtime ?? "–", entry.installed?.state?.word ?? "–",
+          entry.found.map { HumanReadable.grouped($0.rows.count) } ?? "–",
           entry.found?.database.schema?.text ?? entry.fault ?? "–",
         ])
       }
@@ -81,6 +91,8 @@ struct SimulatorList: TabularVerb {
   private static func json(_ entry: Entry) -> JSONValue {
     [
       "name": .string(entry.name), "path": .string(entry.path),
+      "device_name": .text(entry.installed?.name), "runtime": .text(entry.installed?.runtime),
+      "state": .text(entry.installed?.state?.word),
       "items": entry.found.map { .count($0.rows.count) } ?? .null,
       "schema": .text(entry.found?.database.schema?.text), "fault": .text(entry.fault),
     ]

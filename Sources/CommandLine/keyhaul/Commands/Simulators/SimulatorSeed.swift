@@ -6,10 +6,10 @@ import Reports
 struct SimulatorSeed: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Put items into a Simulator's keychain",
-    usage: "keyhaul simulator seed SIMULATOR --from SOURCE [--app GROUP]",
+    usage: "keyhaul simulator seed SIMULATOR --from SOURCE [--app APP]",
     examples: [
-      "keyhaul simulator seed ~/Library/Developer/CoreSimulator/Devices/UDID --from family.backup",
-      "keyhaul simulator seed UDID --from old-phone --app TEAM.org.example.chat --yes",
+      "keyhaul simulator seed 'iPhone 16' --from family.backup",
+      "keyhaul simulator seed 'iPhone 16' --from old-phone --app org.example.chat --yes",
     ],
     flags: ["--from", "--app", "--keep", "--password-file", "--dry-run", "--yes", "--json"])
   static let configuration = described(as: "seed")
@@ -21,7 +21,9 @@ struct SimulatorSeed: RunnableVerb {
       valueName: "source"),
     completion: .devicesAndFiles)
   var from: String
-  @Option(help: ArgumentHelp("Only the items of this access group; may be repeated.", valueName: "group"))
+  @Option(
+    help: ArgumentHelp(
+      "Only the items of this app, by bundle identifier or access group; may be repeated.", valueName: "app"))
   var app: [String] = []
   @Flag(help: "Keep existing items. (By default, items with the same primary key are replaced.)") var keep = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
@@ -34,14 +36,25 @@ struct SimulatorSeed: RunnableVerb {
     let simulator = try target.find(in: session)
     var source = try SourceItems.read(
       from, UnlockingOptions(password: password, opening: opening), databaseKeys, in: session)
-    source.keep(groups: app)
-    let items = source.items
-    guard !items.isEmpty else {
-      session.note("No item in \(UntrustedText.escaped(source.name)) matches.")
+    let groups = Set(source.items.compactMap(\.accessGroup))
+    if !app.isEmpty { source.keep(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
+    guard !source.items.isEmpty else {
+      let near = app.first.flatMap { AppGroups.nearest(to: $0, among: groups) }
+      session.note(
+        "No item in \(UntrustedText.escaped(source.name)) matches"
+          + (near.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
       if session.isJSON { try session.answer(document(simulator, source, Outcome(placements: [], same: 0))) }
       return .noMatch
     }
     let outcome = try put(source, into: simulator, in: session)
+    let tokenKeys = source.items.filter(\.hasToken)
+    if let first = tokenKeys.first {
+      session.warn(
+        "\(HumanReadable.count(tokenKeys.count, "key")) of \(source.name) cannot be used in a Simulator",
+        why:
+          "the private key is in a Secure Enclave or on another token; the first is \(ItemText.name(ItemIdentity(first)))",
+        try: "keyhaul explain hardware-key")
+    }
     if source.unreadableCount > 0 {
       session.warn(
         "left out \(HumanReadable.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
@@ -101,9 +114,13 @@ struct SimulatorSeed: RunnableVerb {
     }
     if dryRun.isOn {
       try session.announce("Would put \(count) from \(name) into \(place): \(expected.words).")
+      if !session.isJSON {
+        let put = zip(others, expected.placements).filter { $0.1 != .kept }
+        let entries = put.enumerated().map { KeychainEntry(index: $0.offset, item: $0.element.0) }
+        try session.say(FoundItemTable.table(of: entries, style: session.resultStyle))
+      }
       return expected
     }
-    session.note(SimulatorNote.untried)
     let replaced = expected.count(.replaced)
     let loss = replaced == 0 ? "" : ", replacing \(HumanReadable.grouped(replaced))"
     try session.confirm("Put \(count) into \(place)\(loss)?", refusal: "putting \(count) into \(place)\(loss)")

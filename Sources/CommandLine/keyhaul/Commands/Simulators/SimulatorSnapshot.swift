@@ -7,7 +7,10 @@ struct SimulatorSnapshot: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Save a Simulator's keychain as one file",
     usage: "keyhaul simulator snapshot SIMULATOR -o FILE",
-    examples: ["keyhaul simulator snapshot ~/Library/Developer/CoreSimulator/Devices/UDID -o signed-in.db"],
+    examples: [
+      "keyhaul simulator snapshot 'iPhone 16' -o signed-in.db",
+      "keyhaul simulator snapshot ~/Library/Developer/CoreSimulator/Devices/UDID -o signed-in.db",
+    ],
     flags: ["--output", "--yes", "--json"])
   static let configuration = described(as: "snapshot")
 
@@ -48,34 +51,81 @@ struct SimulatorSnapshot: RunnableVerb {
   }
 }
 
+/// `keyhaul simulator restore`: replaces a Simulator's keychain by a snapshot, byte for byte.
+struct SimulatorRestore: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Replace a Simulator's keychain by a snapshot",
+    usage: "keyhaul simulator restore SIMULATOR SNAPSHOT",
+    examples: [
+      "keyhaul simulator restore 'iPhone 16' signed-in.db",
+      "keyhaul simulator restore 'iPhone 16' signed-in.db --yes",
+    ],
+    flags: ["--dry-run", "--yes", "--json"])
+  static let configuration = described(as: "restore")
+
+  @OptionGroup var target: SimulatorArgument
+  @Argument(help: "The file that simulator snapshot has written.", completion: .file()) var snapshot: String
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let simulator = try target.find(in: session)
+    let saved = try SimulatorArgument(path: snapshot.contains("/") ? snapshot : "./\(snapshot)").find(in: session)
+    guard [.none, .applied, .takenBack].contains(saved.database.log) else {
+      throw CommandFailure(
+        .refused, "cannot read \(snapshot) completely", why: "its log (-wal) does not match it, and may contain items",
+        try: "a file that keyhaul simulator snapshot has written")
+    }
+    let old = HumanReadable.count(simulator.rows.count, "row")
+    let new = HumanReadable.count(saved.rows.count, "row")
+    if dryRun.isOn {
+      try simulator.requireShutDown()
+      try session.announce("Would replace the \(old) of \(simulator.name) by the \(new) of \(snapshot).")
+    } else {
+      try session.confirm(
+        "Replace the \(old) of \(simulator.name) by the \(new) of \(snapshot)?",
+        refusal: "replacing the keychain of \(simulator.name)")
+      let done = DoneChange(
+        "\(simulator.name) was restored from \(snapshot)",
+        look: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
+      try simulator.restore(saved, done, in: session)
+      try session.announce("Restored \(simulator.name) from \(snapshot), with \(new).")
+    }
+    if session.isJSON {
+      try session.answer(
+        simulator.document(
+          "restore-snapshot", [("source", .string(snapshot)), ("rows", .count(saved.rows.count))],
+          isDryRun: dryRun.isOn))
+    }
+    return .ok
+  }
+}
+
 /// `keyhaul simulator reset`: the items of an app are gone from a Simulator's keychain, and all others stay.
 struct SimulatorReset: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Delete an app's items from a Simulator's keychain",
-    usage: "keyhaul simulator reset SIMULATOR --app GROUP",
-    examples: ["keyhaul simulator reset ~/Library/Developer/CoreSimulator/Devices/UDID --app TEAM.org.example.chat"],
+    usage: "keyhaul simulator reset SIMULATOR --app APP",
+    examples: ["keyhaul simulator reset 'iPhone 16' --app org.example.chat"],
     flags: ["--app", "--dry-run", "--yes", "--json"])
   static let configuration = described(as: "reset")
 
   @OptionGroup var target: SimulatorArgument
   @Option(
-    help: ArgumentHelp("The app's access group, as it appears in its items. May be repeated.", valueName: "group"))
+    help: ArgumentHelp("The app's bundle identifier, or one of its access groups. May be repeated.", valueName: "app"))
   var app: [String]
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)
-    let groups = Set(app)
-    let count = simulator.rows.count { row in
-      guard case .text(let group)? = row.row.columns[.accessGroup] else { return false }
-      return groups.contains(String(decoding: group, as: UTF8.self))
-    }
+    let groups = try AppGroups.selected(by: app, among: simulator.groups, of: simulator.name)
+    let rows = simulator.rows.filter { row in row.accessGroup.map(groups.contains) ?? false }
+    let count = rows.count
     guard count > 0 else {
-      let others = Set(simulator.rows.compactMap { $0.opened.item?.accessGroup })
-      let near = app.first.flatMap { EditDistance.nearest(to: $0, among: others.sorted()) }
+      let near = app.first.flatMap { AppGroups.nearest(to: $0, among: simulator.groups) }
       session.note(
-        "No item of \(UntrustedText.escaped(simulator.name)) has this access group"
+        "No item of \(UntrustedText.escaped(simulator.name)) belongs to this app"
           + (near.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
       if session.isJSON { try session.answer(simulator.document("reset", [("removed", 0)], isDryRun: dryRun.isOn)) }
       return .noMatch
@@ -83,15 +133,18 @@ struct SimulatorReset: RunnableVerb {
     let items = HumanReadable.count(count, "item")
     var removed = 0
     if dryRun.isOn {
-      try session.announce("Would delete \(items) from \(simulator.name).")
+      try session.announce("Would delete \(items) from \(simulator.name):")
+      if !session.isJSON {
+        let entries = simulator.found.dump.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
+        try session.say(FoundItemTable.table(of: entries, style: session.resultStyle))
+      }
     } else {
-      session.note(SimulatorNote.untried)
       try session.confirm("Delete \(items) from \(simulator.name)?", refusal: "deleting items from \(simulator.name)")
       let done = DoneChange(
         "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
         look: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
       removed = try simulator.change(done, in: session) { (keychain) throws(KeyhaulError) in
-        try keychain.removeItems(ofGroups: app)
+        try keychain.removeItems(ofGroups: groups.sorted())
       }
       try session.announce("Deleted \(HumanReadable.count(removed, "item")) from \(simulator.name).")
     }

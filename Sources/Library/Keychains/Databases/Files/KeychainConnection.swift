@@ -96,6 +96,16 @@ extension UntrustedDatabase<KeyhaulError> {
     }
   }
 
+  /// Ends the transaction, merges the log into the file and removes it.
+  ///
+  /// - Throws: `.databaseBusy` if SQLite keeps the log.
+  func removeLog() throws(KeyhaulError) {
+    do throws(KeyhaulError) { try commit() } catch { throw error.with(stage: .beforeCommit) }
+    var mode: String?
+    try forEachRow("PRAGMA journal_mode = DELETE") { row in mode = row.text(0) }
+    guard mode == "delete" else { throw KeyhaulError(.databaseBusy, "its log is in use") }
+  }
+
   /// Whether the database has the content of an image, regardless of the log setting in the file's header.
   ///
   /// - Throws: `.databaseFailed` if there is not enough memory for a copy of the database.

@@ -1,0 +1,47 @@
+import KeyhaulKit
+import Reports
+
+/// The access groups that `--app` selects among those of a keychain's items.
+enum AppGroups {
+  /// Selects access groups.
+  ///
+  /// - Parameters:
+  ///   - apps: Access groups, or bundle identifiers, which are access groups without the team's prefix.
+  ///   - groups: The access groups of all items.
+  ///   - place: The keychain's name for errors.
+  /// - Throws: `.usage` if apps of several teams have the same bundle identifier.
+  static func selected(
+    by apps: [String], among groups: Set<String>, of place: String
+  ) throws(CommandFailure) -> Set<String> {
+    var selected: Set<String> = []
+    for app in apps {
+      if groups.contains(app) {
+        selected.insert(app)
+        continue
+      }
+      let found = groups.filter { withoutTeam($0) == app }.sorted()
+      guard found.count < 2 else {
+        throw .usage(
+          "--app \(app) could mean several apps in \(place)", why: "there are \(HumanReadable.list(found))",
+          try: "--app \(ShellQuoting.quote(found[0]))")
+      }
+      selected.formUnion(found)
+    }
+    return selected
+  }
+
+  /// Returns the access group or bundle identifier that is most like one that was not found, or `nil`.
+  static func nearest(to app: String, among groups: Set<String>) -> String? {
+    EditDistance.nearest(to: app, among: (groups.union(groups.compactMap(withoutTeam))).sorted())
+  }
+
+  /// Returns "org.example.chat" for "ABCDE12345.org.example.chat", or `nil` if there is no team's prefix. The prefix is ten
+  /// letters and digits. Source: Apple, "Technical Note TN2415: Entitlements Troubleshooting".
+  private static func withoutTeam(_ group: String) -> String? {
+    let parts = group.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].utf8.count == 10,
+      parts[0].utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) })
+    else { return nil }
+    return String(parts[1])
+  }
+}
