@@ -15,6 +15,7 @@ struct TutorialTests {
     "7-four-digits": ["FourDigitTutorial"], "8-app-test-suite": ["AppTestSuiteTutorial"],
     "9-port-a-package": ["PortAPackageCode", "PortAPackageTutorial"],
     "GettingStarted": ["GettingStartedTutorial"], "ReadABackup": ["ReadABackupTutorial"],
+    "SaveYourCodes": [],
     "TestABackupTool": ["TestABackupToolTutorial"],
     "TestYourAppsMigration": [
       "Package", "Sources/SignIn/SignIn", "Tests/SignInTests/SignInTests", "Tests/SignInTests/SignInXCTests",

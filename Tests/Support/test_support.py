@@ -484,6 +484,7 @@ class SourceRules(unittest.TestCase):
         "Sources/Library/KeychainRules/A.swift": ["import GR" "DB", "package import Found" "ation"],
         "Sources/Library/VirtualDevice/SecItem/A.swift": ["import GR" "DB", "import Found" "ation"],
         "Sources/Library/Reports/A.swift": ["let a = \"use -" "-existing\"", "let a = \"key" "haul verify\""],
+        "Tests/AppleComparisonTests/A.swift": ["import Keyhaul" "Kit"],
         "docs/Format.md": ["as in spe" "c/02", "see sha" "red/DESIGN.md", "cd /wor" "k/main", "open /t" "mp/a"],
     }
     CLEAN = {

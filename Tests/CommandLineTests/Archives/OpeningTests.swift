@@ -209,7 +209,7 @@ struct OpeningTests {
       try $0.execute(sql: "INSERT INTO Properties VALUES ('padding', zeroblob(9 << 20))")
     }
     try world.unseal("b")
-    try world.succeed("rekey b --new-password-file .bp --rounds 1 -q")
+    try world.succeed("rekey b --in-place --new-password-file .bp --rounds 1 -q")
     try world.succeed("convert b -o b.tar -q")
     for name in ["b", "b.tar"] {
       for line in OpeningLines.all.map({ $0.replacing(/\bb\b/, with: name) }) + ["convert \(name) -o c.tar --yes"] {

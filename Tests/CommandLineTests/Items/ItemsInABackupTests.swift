@@ -45,7 +45,7 @@ struct ItemsInABackupTests {
     var bytes = try Data(contentsOf: url)
     bytes[5_000] ^= 1
     try bytes.write(to: url)
-    let outcome = try world.keyhaul("item \(line) --password-file .bp")
+    let outcome = try world.keyhaul("item \(line) --in-place --password-file .bp")
     #expect(
       outcome.status == 13 && outcome.errors.contains("error: b is damaged, and nothing was changed"), "\(outcome)")
     #expect(outcome.errors.contains("the digest recorded for the keychain file does not match"))
