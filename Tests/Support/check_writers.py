@@ -56,11 +56,12 @@ class Writer:
         key = ["--password-file", OLD_PASSWORD]
         service = ["--service", f"added-{index}", "--account", "anna", "--access-group", GROUP]
         return {
-            "item add": ["item", "add", backup, *service, "--secret-file", "secret", *key],
+            "item add": ["item", "add", backup, "--in-place", *service, "--secret-file", "secret", *key],
             "item update": [
-                "item", "update", backup, "--service", "kept", "--new-label", f"label-{index}", "--yes", *key],
-            "item delete": ["item", "delete", backup, "--service", f"gone-{index}", "--yes", *key],
-            "rekey": ["rekey", backup, *key, "--new-password-file", f"password-{index}", "--rounds", "1"],
+                "item", "update", backup, "--in-place", "--service", "kept", "--new-label", f"label-{index}", "--yes",
+                *key],
+            "item delete": ["item", "delete", backup, "--in-place", "--service", f"gone-{index}", "--yes", *key],
+            "rekey": ["rekey", backup, "--in-place", *key, "--new-password-file", f"password-{index}", "--rounds", "1"],
             "seal": ["seal", backup, *key],
             "convert": ["convert", "other", "-o", target(backup), "--yes"],
             "backup": ["backup", "phone", "-o", target(backup), *key, "--rounds", "1", "--yes"],
