@@ -803,8 +803,12 @@ def check(devices, arguments):
             connection.expect_end(max(1, begin + IDLE_SECONDS + 10 - time.monotonic()), closes=False)
     for _, connection in host.silent:
         connection.close()
+    # A thread ends a moment after it closed its descriptors.
     deadline = time.monotonic() + 15
-    while (after := usage.sample())["descriptors"] > before["descriptors"] and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        after = usage.sample()
+        if after["descriptors"] <= before["descriptors"] and after["threads"] <= before["threads"]:
+            break
         time.sleep(0.2)
     require(devices.server.poll() is None, "the server ended")
     require(after["descriptors"] <= before["descriptors"], f"descriptors: {before} before, {after} after")
