@@ -153,7 +153,7 @@ struct JournalTests {
   }
 
   @Test("A journal reverts an unfinished change, in a directory and in a tar", arguments: [nil, "b.tar"])
-  func takenBack(packed: String?) throws {
+  func rolledBack(packed: String?) throws {
     let directory = try TemporaryDirectory()
     let before = try backup(in: directory)
     let list = try LoggedList.unfinished(before)

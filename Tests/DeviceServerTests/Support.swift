@@ -111,7 +111,7 @@ struct ProtocolVector: Sendable, CustomTestStringConvertible {
 
 /// A virtual device that is served to a test.
 final class ServedPhone: Sendable {
-  let home: TemporaryDeviceHome
+  let home: TemporaryDeviceSet
   let served: ServedDevice
   /// The lines of the log.
   let lines = Lines()
@@ -121,8 +121,8 @@ final class ServedPhone: Sendable {
     trust: TrustPolicy = .always, passcode: String = "", rounds: Int = 1,
     filledBy fill: (DeviceSession) throws(KeyhaulError) -> Void = { (_) throws(KeyhaulError) in }
   ) throws {
-    home = try TemporaryDeviceHome()
-    let device = try home.home.create(
+    home = try TemporaryDeviceSet()
+    let device = try home.devices.create(
       DeviceName("phone"), DeviceOptions(), passcode: Secret(utf8: passcode), filledBy: fill)
     served = try ServedDevice(device, number: 7, trust: trust, rounds: rounds) { [lines] in lines.add($0) }
   }

@@ -71,7 +71,7 @@ struct DatabaseItemDamageTests {
     #expect(opened > 0)
   }
 
-  private func openAttributes(of opened: OpenedDatabaseItem) -> KeychainItem? {
+  private func openAttributes(of opened: DecryptedDatabaseItem) -> KeychainItem? {
     var item = opened.item
     item?.secrets = [:]
     return item

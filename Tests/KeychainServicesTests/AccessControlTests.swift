@@ -82,9 +82,9 @@ struct AccessControlTests {
     #expect(try add([.biometryAny]) == errSecSuccess)
     #expect(read([kSecUseAuthenticationUI: kSecUseAuthenticationUIFail]).status == errSecInteractionNotAllowed)
     #expect(read([kSecUseAuthenticationUI: kSecUseAuthenticationUISkip]).status == errSecItemNotFound)
-    #expect(phone.device.person.requests.isEmpty)
+    #expect(phone.device.user.requests.isEmpty)
     #expect(read([kSecUseAuthenticationUI: kSecUseAuthenticationUIAllow]).status == errSecSuccess)
-    #expect(phone.device.person.requests.count == 1)
+    #expect(phone.device.user.requests.count == 1)
   }
 
   @Test("An access control with an accessibility attribute or on a synchronizable item is errSecParam (-50)")
@@ -181,7 +181,7 @@ struct LAContextTests {
     let talking = LAContext()
     talking.localizedReason = "Pay the baker"
     #expect(read(talking) == errSecSuccess)
-    #expect(phone.device.person.requests.last?.prompt == "Pay the baker")
+    #expect(phone.device.user.requests.last?.prompt == "Pay the baker")
   }
 
   @Test("An item with an application password is readable only with that password")

@@ -159,7 +159,7 @@ struct ClientTests {
     let session = try phone.device.openSession(.writing, verb: "test")
     #expect(phone.speak { add() } == errSecNotAvailable)
     #expect(desk.clock.slept.reduce(.zero, +) == KeychainClient.lockTimeout)
-    session.end()
+    session.invalidate()
     #expect(phone.speak { add() } == errSecSuccess)
   }
 

@@ -81,7 +81,7 @@ struct KeptDeviceTests {
       let home = URL(filePath: device.directory).deletingLastPathComponent()
       try FileManager.default.createSymbolicLink(
         at: URL(filePath: link.path("home")), withDestinationURL: home)
-      device = try DeviceHome(path: link.path("home")).device(device.name)
+      device = try DeviceSet(path: link.path("home")).device(device.name)
     }
     let calls = Calls()
     Thread { calls.go(on: phone) }.start()

@@ -102,7 +102,7 @@ struct BackupOnTheDesk {
     let other = try desk.phone("other")
     let session = try phone.held()
     try session.plant(.password("moves"), .password("stays", .whenUnlockedThisDeviceOnly))
-    session.end()
+    session.invalidate()
     let path = try desk.backUp(phone, password: nil)
     let onOther = try other.held()
     #expect(try onOther.restore(desk.open(path, password: nil, on: onOther)).isSameDevice == false)
@@ -130,7 +130,7 @@ struct BackupOnTheDesk {
     item.secret = SensitiveBytes(copying: [1])
     try session.add(item)
     #expect(try HeldKeychain(session).item("classless")?.protection == .whenUnlocked)
-    session.end()
+    session.invalidate()
     let target = try desk.phone("other").held()
     try target.restore(
       desk.open(try desk.backUp(phone, password: Desk.password), password: Desk.password, on: target))
@@ -147,7 +147,7 @@ struct BackupOnTheDesk {
     let phone = try desk.phone("phone", passcode: "1234")
     let session = try phone.held()
     try plantSecrets(session)
-    session.end()
+    session.invalidate()
     let path = try desk.backUp(phone, password: Desk.password, as: .directory)
     let before = try desk.open(path, password: Desk.password, on: session.device.held())
     let old = before.archive.keybag
@@ -189,7 +189,7 @@ struct BackupOnTheDesk {
       let phone = try desk.phone("phone")
       let session = try phone.held()
       try session.plant(.password("a"), .password("b", .always))
-      session.end()
+      session.invalidate()
       return try Array(Data(contentsOf: URL(fileURLWithPath: desk.backUp(phone, password: Desk.password))))
     }
     #expect(try backup() == backup())

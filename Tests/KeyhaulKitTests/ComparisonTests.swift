@@ -31,12 +31,12 @@ struct ComparisonTests {
     let held = try source.held(.reading)
     let target = try desk.phone("target", passcode: "1")
     let comparison = try MigrationComparison(of: held, onto: target.held(.reading), hasPassword: true)
-    held.end()
+    held.invalidate()
     for setting in RestoreSetting.allCases {
       let password = setting.hasPassword ? Desk.password : nil
       let path = try desk.backUp(source, password: password, named: "b\(setting.hasPassword)")
       let session = try (setting.onSameDevice ? source : target).held()
-      defer { session.end() }
+      defer { session.invalidate() }
       let kept = try HeldKeychain(session).rows
       try HeldKeychain.empty(session.device)
       let archive = try desk.open(path, password: password, on: session)
@@ -70,7 +70,7 @@ struct ComparisonTests {
     let path = try desk.backUp(source, password: hasPassword ? Desk.password : nil)
     for (device, isSame) in [(source, true), (try desk.bundled("new-phone"), false)] {
       let session = try device.held(.reading)
-      defer { session.end() }
+      defer { session.invalidate() }
       let archive = try desk.open(path, password: hasPassword ? Desk.password : nil, on: session)
       let plan = try Restorer.plan(archive, onto: session, policy: .merge)
       let comparison = MigrationComparison(of: archive, plan)

@@ -21,7 +21,7 @@ private final class BrokenKeybag {
     other = try desk.phone("other")
     forge = Forge(desk: desk, password: Desk.password)
     let session = try phone.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     try session.plant(
       ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly }.map { .password($0.rawValue, $0) })
     prepared = try BackupExporter.prepare(session, password: secret(Desk.password), rounds: 1)

@@ -36,13 +36,13 @@ struct DumpPlanTests {
     ]
     let fault = DumpFault(.tagMismatch, "made up")
     let dump = KeychainDump(
-      form: .tables,
+      format: .tables,
       items: items.enumerated().map { DumpedItem(entry: $0, kind: .genericPassword, content: .open($1)) } + [
-        DumpedItem(entry: 9, kind: .key, content: .shut(fault, protection: .whenUnlocked))
+        DumpedItem(entry: 9, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
       ])
     let desk = try Desk(seed: "dump")
     let target = try desk.phone("target", passcode: "1").held(.reading)
-    defer { target.end() }
+    defer { target.invalidate() }
 
     func outcomes(_ hasPassword: Bool) throws -> [Int: MigrationPlan.Outcome] {
       let plan = try Restorer.plan(dump, named: "d", hasPassword: hasPassword, onto: target, policy: .replace)

@@ -80,7 +80,7 @@ struct EveryTermTests {
   private func checkWarned(_ term: ReportTerm, onSameDevice: Bool) throws {
     let path = try desk.backUp(source, password: Desk.password)
     let session = try (onSameDevice ? source : target).held()
-    defer { session.end() }
+    defer { session.invalidate() }
     let plan = try session.restore(desk.open(path, password: Desk.password, on: session), policy: .replace)
     let warned = plan.decisions.filter { $0.warning != nil }
     #expect(warned.map(\.identity.account) == ["migrates-but-unusable"])
@@ -92,12 +92,12 @@ struct EveryTermTests {
 
   private func checkLeftOut(_ term: ReportTerm) throws {
     let session = try source.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     let report = try BackupExporter.prepare(session, password: nil).report
     let left = report.leftOut.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
     #expect(left.compactMap(\.outcome.reason?.rawValue) == [term.id])
     let other = try target.held(.reading)
-    defer { other.end() }
+    defer { other.invalidate() }
     let plan = try Restorer.plan(BackupForecast(of: session, hasPassword: true), onto: other, policy: .merge)
     // A deleted item is no item that could stay behind.
     #expect(plan[term.id] == (term == .reason(.deleted) ? .absent : .staysBehind))
@@ -107,7 +107,7 @@ struct EveryTermTests {
   private func checkPlanned(_ term: ReportTerm, _ password: String?, _ policy: ExistingItemPolicy) throws {
     let path = try desk.backUp(source, password: password)
     let session = try target.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     let plan = try session.restore(desk.open(path, password: password, on: session), policy: policy)
     if case .reason = term {
       #expect(plan.summary.byReason.contains { $0.key.rawValue == term.id && $0.value > 0 })
@@ -131,7 +131,7 @@ struct EveryTermTests {
   private func checkTarget(isRemoved: Bool) throws {
     let path = try desk.backUp(source, password: Desk.password)
     let session = try target.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     let plan = try session.restore(desk.open(path, password: Desk.password, on: session), policy: .replace)
     #expect(plan.removed.map(\.account) == ["removed"])
     let held = try HeldKeychain(session).items
@@ -155,7 +155,7 @@ struct EveryTermTests {
       }
     }
     let session = try target.held(.reading)
-    defer { session.end() }
+    defer { session.invalidate() }
     guard forgery != .brokenSeal else {
       try Forge.changeSeal(of: path)
       let error = try openingError { _ = try desk.open(path, password: Desk.password, on: session) }

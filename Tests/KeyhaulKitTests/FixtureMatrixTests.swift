@@ -80,7 +80,7 @@ struct FixtureMatrix {
           try check(
             path, password, archived, onto: target, policy, desk, "\(resident ?? "empty"), \(state), \(policy)")
         }
-        if resident != "itself" { target.session.end() }
+        if resident != "itself" { target.session.invalidate() }
       }
     }
   }
@@ -93,7 +93,7 @@ struct FixtureMatrix {
     let session = try desk.phone(name, passcode: passcode).held()
     guard let fixture else { return session }
     let model = try desk.bundled(fixture, named: "model-\(name)").held(.reading)
-    defer { model.end() }
+    defer { model.invalidate() }
     let items = try HeldKeychain(model).rows.compactMap(\.item)
     try session.plant(items.filter { $0.protection != .whenPasscodeSetThisDeviceOnly || state != .withoutPasscode })
     return session

@@ -23,14 +23,14 @@ struct ForecastTests {
       for password in [Desk.password, nil] {
         let path = try desk.backUp(source, password: password)
         let held = try source.held(.reading)
-        defer { held.end() }
+        defer { held.invalidate() }
         let forecast = try BackupForecast(of: held, hasPassword: password != nil)
         let left = try BackupExporter.prepare(held, password: nil).report.leftOut.filter {
           $0.outcome.reason != .deleted
         }
         for device in [source, target] {
           let session = try device.held(.reading)
-          defer { session.end() }
+          defer { session.invalidate() }
           let archive = try desk.open(path, password: password, on: session)
           for policy in ExistingItemPolicy.allCases {
             let foreseen = try Restorer.plan(forecast, onto: session, policy: policy)
@@ -61,7 +61,7 @@ struct ForecastTests {
       let archive = try BackupArchive.open(.path(try desk.backUp(source, password: password)))
       let key = try archive.unlock(password: secret(password))
       let phones = [nil, try source.held(.reading), try target.held(.reading)]
-      defer { for phone in phones { phone?.end() } }
+      defer { for phone in phones { phone?.invalidate() } }
       for first in phones {
         let opened = try archive.open(with: key, deviceKey: try first?.deviceKey())
         for second in phones {

@@ -43,11 +43,11 @@ struct IdentityTests {
     let session = try old.held()
     try session.add(made.certificate)
     try session.add(made.key)
-    session.end()
+    session.invalidate()
     let path = try desk.backUp(old, password: Desk.password)
 
     let new = try desk.phone("new-phone").held()
-    defer { new.end() }
+    defer { new.invalidate() }
     try new.restore(desk.open(path, password: Desk.password, on: new))
     let arrived = try halves(of: new)
     #expect(arrived.certificates.count == 1 && arrived.keys.count == 1)
@@ -66,17 +66,17 @@ struct IdentityTests {
     let session = try old.held()
     try session.add(made.certificate)
     try session.add(key)
-    session.end()
+    session.invalidate()
     let path = try desk.backUp(old, password: Desk.password)
 
     let new = try desk.phone("new-phone").held()
     try new.restore(desk.open(path, password: Desk.password, on: new))
     let arrived = try halves(of: new)
     #expect(arrived.certificates.count == 1 && arrived.keys.isEmpty)
-    new.end()
+    new.invalidate()
 
     let same = try old.held()
-    defer { same.end() }
+    defer { same.invalidate() }
     try same.erase()
     try same.restore(desk.open(path, password: Desk.password, on: same))
     let back = try halves(of: same)

@@ -42,7 +42,7 @@ struct LeftOutOnADeviceTests {
   }
 
   private func phoneAfter(_ session: DeviceSession) -> VirtualDevice {
-    session.end()
+    session.invalidate()
     return session.device
   }
 

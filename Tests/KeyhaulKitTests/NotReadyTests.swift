@@ -42,7 +42,7 @@ struct NotReady {
       phone = try desk.phone("phone", passcode: "1234")
       let session = try phone.held()
       try session.plant(.password("a"), .password("b"), .password("c", .afterFirstUnlock), .password("d", .always))
-      session.end()
+      session.invalidate()
       path = try desk.backUp(phone, password: Desk.password)
     }
   }
@@ -65,8 +65,8 @@ struct NotReady {
     let clock = LateClock()
     let environment = DeviceEnvironment(
       clock: clock.deviceClock, random: SeededRandomSource(seed: "locks meanwhile"), passcodeRounds: 2)
-    let home = try TemporaryDeviceHome(environment: environment)
-    let session = try home.home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")).held()
+    let home = try TemporaryDeviceSet(environment: environment)
+    let session = try home.devices.create(DeviceName("phone"), passcode: Secret(utf8: "1234")).held()
     try session.plant(.password("a"), .password("c", .afterFirstUnlock))
     try session.requestLock()
     clock.jump(afterLooks: looksBefore)

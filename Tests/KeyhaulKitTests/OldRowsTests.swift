@@ -25,20 +25,20 @@ struct OldRowsTests {
     let source = try desk.phone("source")
     let first = try source.held()
     try first.plant([.password("arriving"), .password("both").dated(2000)])
-    first.end()
+    first.invalidate()
     let session = try desk.phone("target").held()
     try session.plant(.password("both"), .password("resident"))
     let archive = try desk.open(
       try desk.backUp(source, password: Desk.password), password: Desk.password, on: session)
     let device = session.device
     let expected = try Restorer.plan(archive, onto: session, policy: policy)
-    session.end()
+    session.invalidate()
     try HeldKeychain.execute("UPDATE genp SET musr = x''", on: device)
 
     let reading = try device.held(.reading)
     let revision = reading.record.revision
     let plan = try Restorer.plan(archive, onto: reading, policy: policy)
-    reading.end()
+    reading.invalidate()
     #expect(try forms(device) == ["blob"])
     #expect(plan.decisions.map(\.outcome) == expected.decisions.map(\.outcome) && plan.removed == expected.removed)
 

@@ -35,7 +35,7 @@ struct Pretending {
     let phones = try TwoPhones()
     let session = try phones.old.held()
     let prepared = try BackupExporter.prepare(session, password: secret(Desk.password), rounds: 1)
-    session.end()
+    session.invalidate()
     for number in (UInt32(0)...13) + [0x19, 0x26, 0xFFFF_FFFF] where KeyClass(rawValue: number) != protection.keyClass {
       let path = try phones.forge.write(prepared, named: "class-\(number)") { contents in
         try contents.editEntries { entries in
@@ -106,7 +106,7 @@ struct Pretending {
     let phones = try TwoPhones()
     let session = try phones.old.held()
     let prepared = try BackupExporter.prepare(session, password: secret(Desk.password), rounds: 1)
-    session.end()
+    session.invalidate()
     let forger = try prepared.contents.keybag.unlock(password: secret(Desk.password), deviceKey: nil)
     for (inside, outside) in [
       (ProtectionClass.whenUnlockedThisDeviceOnly, KeyClass.whenUnlocked),

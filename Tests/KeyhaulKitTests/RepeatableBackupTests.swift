@@ -12,7 +12,7 @@ struct RepeatableBackupTests {
     let phone = try desk.phone("phone", passcode: "1234")
     let session = try phone.held()
     for number in 0..<20 { _ = try session.add(.genericPassword("item \(number)")) }
-    session.end()
+    session.invalidate()
     return try files(at: desk.backUp(phone, password: password, as: packaging))
   }
 

@@ -34,7 +34,7 @@ struct RestoredAgainTests {
     let session = try target.held()
     let plan = try session.restore(
       try desk.open(path, password: Desk.password, on: session), policy: .merge)
-    try session.finish()
+    try session.close()
     return plan
   }
 
@@ -53,7 +53,7 @@ struct RestoredAgainTests {
   func newer() throws {
     let session = try target.held()
     try session.plant(.password("a", at: 9e8).holding("newer"))
-    try session.finish()
+    try session.close()
     #expect(try !merge().changesNothing)
     let before = try files()
     let again = try merge()

@@ -27,7 +27,7 @@ struct StoryFinderTests {
   @Test("is found in the archive, with what the restore would do on the target")
   func archived() throws {
     let target = try phones.new.held(.reading)
-    defer { target.end() }
+    defer { target.invalidate() }
     let archive = try phones.desk.open(path, password: Desk.password, on: target)
     let plan = try Restorer.plan(archive, onto: target, policy: .replace)
     let stories = try finder("ak").stories(in: archive, named: "b", maker: nil, onto: (target, plan))
@@ -56,8 +56,8 @@ struct StoryFinderTests {
     let maker = try phones.old.held()
     let target = try phones.new.held()
     defer {
-      maker.end()
-      target.end()
+      maker.invalidate()
+      target.invalidate()
     }
     try maker.plant(.password("later", .whenUnlocked), .password("never", .whenPasscodeSetThisDeviceOnly))
     try target.plant(.password("own", .whenUnlocked))
@@ -75,7 +75,7 @@ struct StoryFinderTests {
   @Test("is told of a device as of the backup that it would give now")
   func device() throws {
     let held = try phones.old.held()
-    defer { held.end() }
+    defer { held.invalidate() }
     let stories = try finder("aku").stories(on: held, onto: nil, policy: .replace)
     let story = try #require(stories.first)
     #expect(stories.count == 1 && story.identity.account == "aku")

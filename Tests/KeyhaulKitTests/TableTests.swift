@@ -102,7 +102,7 @@ struct Table {
     try source.plant(itemsOfEveryClass())
     let planted = try HeldKeychain(source).items
     #expect(planted.count == 35)
-    source.end()
+    source.invalidate()
     let path = try desk.backUp(old, password: password, as: situation.packaging)
 
     let target = try (situation.toSameDevice ? old : desk.phone("new-phone")).held()

@@ -21,7 +21,7 @@ struct WholeOrNothing {
       let source = try desk.phone("source")
       let first = try source.held()
       try first.plant((0..<5).map { .password("arriving \($0)") } + [.password("both").dated(2000)])
-      first.end()
+      first.invalidate()
       session = try desk.phone("target").held()
       try session.plant(
         .password("both"), .password("resident"), .password("own", marks: [.systemBound: .integer(1)]))
@@ -88,18 +88,18 @@ struct WholeOrNothing {
     arguments: ExistingItemPolicy.allCases, [0, 4])
   func stopped(_ policy: ExistingItemPolicy, after count: Int) throws {
     let halfway = try Halfway()
-    halfway.session.end()
+    halfway.session.invalidate()
     let (patience, desk) = (Patience(), try #require(halfway.desk))
     let environment = DeviceEnvironment(
       clock: DeviceClock(now: { Desk.now }, sleep: { _ in }, shouldContinue: { patience.holds }),
       random: SeededRandomSource(seed: "stopped"), passcodeRounds: 2)
-    let session = try DeviceHome(path: desk.home.path, environment: environment).device(DeviceName("target")).held()
+    let session = try DeviceSet(path: desk.home.path, environment: environment).device(DeviceName("target")).held()
     let plan = try Restorer.plan(halfway.archive, onto: session, policy: policy)
     patience.end(after: count)
     let error = try migrationError { try Restorer.restore(plan, onto: session) }
     #expect(error?.isCancelled == true && error?.category == .failed, "\(String(describing: error))")
     patience.end(after: .max)
-    session.end()
+    session.invalidate()
     try halfway.expectUnchanged()
   }
 
@@ -144,7 +144,7 @@ struct WholeOrNothing {
   @Test("a phone that is only read can be planned for; restoring to it is refused")
   func reading() throws {
     let halfway = try Halfway()
-    halfway.session.end()
+    halfway.session.invalidate()
     let session = try halfway.session.device.held(.reading)
     let plan = try Restorer.plan(halfway.archive, onto: session, policy: .replace)
     #expect(plan.summary.migrates == 6)

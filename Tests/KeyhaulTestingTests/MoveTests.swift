@@ -66,7 +66,7 @@ struct MoveTests {
     let move = try phone.move(to: .newPhone, backup: .encrypted)
     try phone.run { SignIn.add("later", "l") }
     #expect(throws: PhoneError.self) { try move.restore() }
-    #expect(error { try move.restore() }?.code == .outdatedMove)
+    #expect(error { try move.restore() }?.code == .staleMove)
   }
 
   @Test("A move includes the items that no backup contains, with their reasons")

@@ -79,9 +79,9 @@ struct PhoneTests {
     let phone = try Phone()
     try phone.run { SignIn.addGuarded("vault") }
     #expect(try phone.run { SignIn.secret(of: "vault") } == nil)
-    for person in Phone.Person.allCases {
-      phone.person = person
-      #expect(phone.person == person)
+    for person in Phone.User.allCases {
+      phone.user = person
+      #expect(phone.user == person)
       #expect(try phone.run { SignIn.secret(of: "vault") } == (person == .allows ? "guarded" : nil))
     }
   }

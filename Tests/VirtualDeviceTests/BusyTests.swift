@@ -42,7 +42,7 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.openSession(.writing, verb: "keyhaul restore")
-    defer { session.end() }
+    defer { session.invalidate() }
     let later = patient(device, PatientClock())
     let error = #expect(throws: KeyhaulError.self) {
       _ = try later.openSession(.writing, verb: "keyhaul backup", wait: .seconds(3))
@@ -59,12 +59,12 @@ struct BusyTests {
     let device = try phones.create()
     let (one, two) = (try device.held(.reading), try device.held(.reading))
     #expect(try code { _ = try device.held(.writing) } == .deviceBusy)
-    one.end()
+    one.invalidate()
     #expect(try code { _ = try device.held(.writing) } == .deviceBusy)
-    two.end()
+    two.invalidate()
     let writer = try device.held(.writing)
     #expect(try code { _ = try device.held(.reading) } == .deviceBusy)
-    writer.end()
+    writer.invalidate()
     #expect(try code { _ = try device.held(.writing) } == nil)
   }
 
@@ -73,7 +73,7 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let holder = HeldSession(try device.held())
-    let clock = PatientClock(meanwhile: { holder.end() })
+    let clock = PatientClock(meanwhile: { holder.invalidate() })
     let session = try patient(device, clock).openSession(.writing, verb: "test", wait: .seconds(30))
     #expect(session.state == .unlocked)
     #expect(clock.slept.withLock { $0 } < .seconds(30))
@@ -86,7 +86,7 @@ struct BusyTests {
     let holder = HeldSession(try device.held())
     let home = phones.home
     let clock = PatientClock(meanwhile: {
-      holder.end()
+      holder.invalidate()
       try? home.delete(device.name)
     })
     #expect(
@@ -99,7 +99,7 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.held()
-    session.end()
+    session.invalidate()
     #expect(try code { try session.lock() } == .deviceNotWritable)
     #expect(try code { _ = try session.itemCount } == .deviceNotWritable)
     #expect(session.rawKeys(1...12).isEmpty)
@@ -112,7 +112,7 @@ struct BusyTests {
     let session = try device.held()
     try session.add("plain", .always)
     let store = try session.keychain
-    session.end()
+    session.invalidate()
     let keys = try device.held(.reading)
     #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
     #expect(throws: KeyhaulError.self) { try store.find(ItemQuery(), keys: keys.classKeys) }
@@ -138,8 +138,8 @@ struct BusyTests {
     let session = try device.held()
     try session.add("one", .always)
     try session.add("two", .always)
-    try session.finish()
-    try session.finish()
+    try session.close()
+    try session.close()
     #expect(!FileManager.default.fileExists(atPath: DeviceFile.keychain.path(in: device.directory) + "-wal"))
     #expect(try device.held(.reading).record.revision == "r3")
     #expect(try device.held(.reading).itemCount == 2)
@@ -149,7 +149,7 @@ struct BusyTests {
     try failing.add("three", .always)
     while faults.stepCount < 20 { try? failing.recordBackup(at: Phones.now) }
     #expect(try code { try failing.add("four", .always) } == nil)
-    #expect(try code { try failing.finish() } == .deviceIO)
+    #expect(try code { try failing.close() } == .deviceIO)
     #expect(try device.held(.reading).itemCount == 4)
   }
 
@@ -177,7 +177,7 @@ struct BusyTests {
     #expect(free.state == .unlocked)
     #expect(free.isPasscodeSet == true)
     let session = try device.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     let busy = try device.summary(verb: "keyhaul device list")
     #expect(busy.isBusy)
     #expect(busy.record.udid == free.record.udid)
@@ -193,9 +193,9 @@ struct BusyTests {
     #expect(try name().contains("a rather long name"))
     let second = try device.openSession(.reading, verb: "short")
     #expect(try name().contains("\"short\"") && name().hasSuffix("}\n"))
-    first.end()
+    first.invalidate()
     #expect(try name().contains("short"))
-    second.end()
+    second.invalidate()
     #expect(try name().isEmpty)
   }
 
@@ -204,7 +204,7 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     let text = "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}"
     try device.write(Array(text.utf8), to: .lock)
     #expect(throws: KeyhaulError(.deviceBusy, "phone", "another process is using it")) { _ = try device.held() }
@@ -215,7 +215,7 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.openSession(.writing, verb: "\u{1b}[31m" + String(repeating: "x", count: 100))
-    defer { session.end() }
+    defer { session.invalidate() }
     let error = #expect(throws: KeyhaulError.self) { _ = try device.held() }
     #expect(error?.reason == "process \(getpid()) ([31m\(String(repeating: "x", count: 36))) has used it for 0 s")
   }
@@ -225,7 +225,8 @@ struct BusyTests {
     let phones = try Phones()
     _ = try phones.create("first")
     let waits = Locked(0)
-    let holder = Locked<HomeLock?>(try HomeLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles()))
+    let holder = Locked<DeviceSetLock?>(
+      try DeviceSetLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles()))
     var environment = phones.home.environment
     environment.clock = DeviceClock(
       now: { Phones.now },
@@ -233,11 +234,11 @@ struct BusyTests {
         waits.withLock { $0 += 1 }
         holder.withLock { $0 = nil }
       })
-    _ = try DeviceHome(path: phones.home.path, environment: environment)
+    _ = try DeviceSet(path: phones.home.path, environment: environment)
       .create(DeviceName("second"), passcode: Secret(utf8: ""))
     #expect(waits.withLock { $0 } == 1)
 
-    let again = try HomeLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles())
+    let again = try DeviceSetLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles())
     #expect(try code { _ = try phones.create("third") } == .deviceBusy)
     _ = consume again
     #expect(try phones.home.devices().map(\.name.text) == ["first", "second"])
@@ -287,5 +288,5 @@ private final class HeldSession: Sendable {
 
   init(_ session: DeviceSession) { self.session = session }
 
-  func end() { session.end() }
+  func invalidate() { session.invalidate() }
 }

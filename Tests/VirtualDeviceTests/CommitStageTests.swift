@@ -53,7 +53,7 @@ struct CommitStageTests {
       let faults = Faults(after: limit, .noSpace)
       let error = try error {
         let session = try device.through(faults.door).held()
-        defer { session.end() }
+        defer { session.invalidate() }
         try verb.run(session)
       }
       guard let error else { break }
@@ -71,7 +71,7 @@ struct CommitStageTests {
       let phones = try Phones()
       var environment = phones.home.environment
       environment.files = Faults(after: limit).door
-      let home = DeviceHome(path: phones.home.path, environment: environment)
+      let home = DeviceSet(path: phones.home.path, environment: environment)
       let error = try error {
         _ = try home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
           (session) throws(KeyhaulError) in
@@ -96,7 +96,7 @@ struct CommitStageTests {
       var environment = phones.home.environment
       environment.files = Faults(after: limit).door
       let error = try error {
-        try DeviceHome(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
+        try DeviceSet(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
       }
       guard let error else { break }
       #expect(try phones.home.devices().isEmpty == (error.stage == .afterCommit), "step \(limit): \(error)")
@@ -115,9 +115,9 @@ struct CommitStageTests {
       let device = try copy(start, "cut-\(limit)")
       let session = try device.through(Faults(after: limit).door).held()
       let error = try error {
-        defer { session.end() }
+        defer { session.invalidate() }
         for account in ["a", "b"] { try session.add(account, .always) }
-        try session.finish()
+        try session.close()
       }
       guard let error else { break }
       #expect(try device.held().itemCount == (error.stage == .afterCommit ? 3 : 1), "step \(limit): \(error)")

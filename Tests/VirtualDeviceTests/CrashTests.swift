@@ -53,7 +53,7 @@ struct CrashTests {
 
     init(_ device: VirtualDevice) throws {
       let session = try device.held()
-      defer { session.end() }
+      defer { session.invalidate() }
       state = session.state
       keybag = try device.read(.keybag)
       keys = session.rawKeys(1...12)
@@ -140,7 +140,7 @@ struct CrashTests {
       for second in seconds {
         let device = try copy(cut, "cut-\(first)-\(second)")
         let secondFaults = Faults(after: second)
-        let ending = try code { try device.through(secondFaults.door).held().end() }
+        let ending = try code { try device.through(secondFaults.door).held().invalidate() }
         #expect((ending != nil) == secondFaults.didFail)
         #expect(try Looks(device) == new, "cut off at steps \(first) and \(second)")
         if !secondFaults.didFail { break }
@@ -158,7 +158,7 @@ struct CrashTests {
       let faults = Faults(after: limit)
       var environment = phones.home.environment
       environment.files = faults.door
-      let home = DeviceHome(path: phones.home.path, environment: environment)
+      let home = DeviceSet(path: phones.home.path, environment: environment)
       _ = try? home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
         (session) throws(KeyhaulError) in
         _ = try session.add(KeychainItem(kind: .genericPassword))
@@ -183,7 +183,7 @@ struct CrashTests {
       let faults = Faults(after: limit)
       var environment = phones.home.environment
       environment.files = faults.door
-      try? DeviceHome(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
+      try? DeviceSet(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
       if let device = try phones.home.devices().first {
         #expect(try device.held().state == .unlocked)
         try phones.home.delete(DeviceName("phone"))
@@ -249,7 +249,7 @@ struct CrashTests {
   private func kill(_ device: VirtualDevice, _ faults: Faults, _ verb: Verb) throws {
     do {
       let session = try device.through(faults.door).held()
-      defer { session.end() }
+      defer { session.invalidate() }
       try verb.run(session)
     } catch is KeyhaulError {
       return

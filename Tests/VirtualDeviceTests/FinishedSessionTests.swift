@@ -44,7 +44,7 @@ struct FinishedSessionTests {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     try session.add("one", .always)
     try session.add("two", .always)
     let log = DeviceFile.keychain.path(in: device.directory) + "-wal"
@@ -76,13 +76,13 @@ struct FinishedSessionTests {
     #expect(
       openers.sorted() == [
         "Apple/KeychainServices/Client/KeychainClient.swift", "CommandLine/keyhaul/Arguments/Finding/FoundDevice.swift",
-        "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/KeptSessions.swift",
+        "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",
       ])
     for name in [
-      "Apple/KeychainServices/Client/DeviceGate.swift", "CommandLine/keyhaul/Arguments/Finding/FoundDevice.swift",
-      "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/KeptSessions.swift",
+      "Apple/KeychainServices/Client/DeviceAccessLock.swift", "CommandLine/keyhaul/Arguments/Finding/FoundDevice.swift",
+      "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",
     ] {
-      #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains(".finish()"))
+      #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains(".close()"))
     }
   }
 }

@@ -214,7 +214,7 @@ struct StoppedPasscodeTests {
     _ = try phones.create()
     var environment = phones.home.environment
     environment.clock = DeviceClock(now: { Phones.now }, sleep: { _ in }, shouldContinue: { false })
-    return try DeviceHome(path: phones.home.path, environment: environment).device(DeviceName("phone"))
+    return try DeviceSet(path: phones.home.path, environment: environment).device(DeviceName("phone"))
   }
 
   @Test("A stopped attempt leaves the device as it was and is not counted")

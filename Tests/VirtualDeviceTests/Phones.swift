@@ -13,14 +13,14 @@ struct Phones {
   static let now = KeychainDate(secondsSinceReferenceDate: 785_412_345.25)
 
   let directory: TemporaryDirectory
-  let home: DeviceHome
+  let home: DeviceSet
 
   init(seed: String = "phones", files: DeviceFiles = DeviceFiles(), rounds: UInt32 = 3) throws {
     directory = try TemporaryDirectory()
     var environment = DeviceEnvironment(
       clock: .fixed(at: Self.now), random: SeededRandomSource(seed: seed), passcodeRounds: rounds)
     environment.files = files
-    home = DeviceHome(path: directory.path("devices"), environment: environment)
+    home = DeviceSet(path: directory.path("devices"), environment: environment)
   }
 
   func create(

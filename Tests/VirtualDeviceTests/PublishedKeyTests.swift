@@ -34,7 +34,7 @@ struct PublishedKeyTests {
       #expect(!session.record.hasPublishedHardwareKey)
       #expect(try !session.isHardwareKeyPublished(knownSeeds: [7]))
       #expect(session.record.created == Timestamp.date(from: "2026-11-20T17:58:00Z"))
-      session.end()
+      session.invalidate()
     }
     #expect(!String(decoding: try one.read(.record), as: UTF8.self).contains("published"))
   }
@@ -52,7 +52,7 @@ struct PublishedKeyTests {
     #expect(try session.isHardwareKeyPublished())
     try session.erase()
     #expect(try session.isHardwareKeyPublished())
-    session.end()
+    session.invalidate()
     #expect(try one.summary(verb: "test").isHardwareKeyPublished == true)
     let record = String(decoding: try one.read(.record), as: UTF8.self)
     #expect(record.contains("\"published_hardware_key\": true"))

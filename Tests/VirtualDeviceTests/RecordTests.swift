@@ -75,7 +75,7 @@ struct RecordTests {
     try device.write(Array(added.utf8), to: .record)
     let session = try device.held()
     try session.recordBackup(at: Phones.now)
-    session.end()
+    session.invalidate()
     let kept = try JSONValue(parsing: try device.read(.record)).objectValue
     #expect(kept?["colour"] == (try JSONValue(parsing: Array("{\"case\": [1, 2.5]}".utf8))))
     #expect(kept?["last_backup"] == .string(Timestamp.text(of: Phones.now)))
@@ -218,7 +218,7 @@ struct RevisionTests {
     #expect(try rises { try session.setPasscode(Secret(utf8: "1")) })
     #expect(try rises { try session.erase() })
     let last = session.record.revisionCounter
-    session.end()
+    session.invalidate()
     #expect(try onDisk(device) == .integer(last))
   }
 
@@ -236,7 +236,7 @@ struct RevisionTests {
     try session.add("b", .always)
     #expect(session.record.revision == "r3")
     #expect(try onDisk(device) != .integer(1))
-    session.end()
+    session.invalidate()
     #expect(try onDisk(device) == .integer(3))
   }
 
@@ -245,7 +245,7 @@ struct RevisionTests {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.held()
-    let store = try session.willChangeItems()
+    let store = try session.prepareItemChanges()
     #expect(try JSONValue(parsing: device.read(.record)).objectValue?["revision"] == .integer(2))
     #expect(try store.count(of: .genericPassword) == 0)
   }
@@ -313,7 +313,7 @@ struct SyncingTests {
 
 @Suite("Texts of device errors")
 struct ErrorTextTests {
-  @Test("Every error has a summary and advice in the program's style", arguments: KeyhaulError.Code.ofDevice)
+  @Test("Every error has a summary and advice in the program's style", arguments: KeyhaulError.Code.deviceCodes)
   func words(_ code: KeyhaulError.Code) {
     let error = KeyhaulError(code, "phone", "a fact")
     for text in [error.summary, error.advice] {

@@ -31,7 +31,7 @@ struct SecItemSessionTests {
     directory = try TemporaryDirectory()
     let environment = DeviceEnvironment(
       clock: clock.clock, random: SeededRandomSource(seed: "session"), passcodeRounds: 3)
-    let home = DeviceHome(path: directory.path("devices"), environment: environment)
+    let home = DeviceSet(path: directory.path("devices"), environment: environment)
     var options = DeviceOptions()
     options.apps = [
       DeviceApp(name: "mail", accessGroups: ["TEAM.mail"]), DeviceApp(name: "shop", accessGroups: ["TEAM.shop"]),
@@ -100,7 +100,7 @@ struct SecItemSessionTests {
     let session = try device.held()
     try session.secItemAdd(mail, as: "mail")
     try session.requestLock()
-    session.end()
+    session.invalidate()
     #expect(try device.held(.reading).state == .locked)
   }
 
@@ -109,7 +109,7 @@ struct SecItemSessionTests {
     let session = try device.held()
     try session.requestLock()
     clock.advance(4)
-    session.finishLock()
+    session.waitForLock()
     #expect(session.state == .locked)
     #expect(device.environment.clock.now().secondsSinceReferenceDate == 785_412_355)
   }
@@ -165,10 +165,10 @@ struct SecItemSessionTests {
     }
     #expect(read() == -25308)
     for (answer, expected) in [(.allow, 0), (.deny, -25293), (.cancel, -128)] as [(AuthenticationOutcome, Int32)] {
-      device.person.answer = answer
+      device.user.answer = answer
       #expect(read() == expected)
     }
-    #expect(device.person.requests.count == 4)
+    #expect(device.user.requests.count == 4)
   }
 
   @Test("Items of the passcode class are deleted with the passcode")

@@ -21,11 +21,11 @@ struct TemporaryDeviceLeftoverTests {
     let running = try system.openLockFile(directory.path("\(names[3])/.in-use"))
     let isHeld = system.claim(running)
     #expect(isHeld)
-    let home = try TemporaryDeviceHome(inside: directory.path)
+    let home = try TemporaryDeviceSet(inside: directory.path)
     let left = try FileManager.default.contentsOfDirectory(atPath: directory.path)
     #expect(left.count == 4, "\(left)")
     #expect(left.contains(names[3]) && left.contains("keyhaul-devices-notes"), "\(left)")
-    #expect(FileManager.default.fileExists(atPath: home.home.path))
+    #expect(FileManager.default.fileExists(atPath: home.devices.path))
     system.unclaim(running)
     withExtendedLifetime(home) {}
   }

@@ -27,7 +27,7 @@ struct TurnTests {
     let first = device(phone) { _ in
       // The device is free now, and the first process is asleep.
       holder.withLock { session in
-        session?.end()
+        session?.invalidate()
         session = nil
       }
       late.withLock { codes in
@@ -38,7 +38,7 @@ struct TurnTests {
     }
     let session = try first.openSession(.writing, verb: "first", wait: .seconds(5))
     #expect(late.withLock { $0 } == [.deviceBusy, .deviceBusy])
-    session.end()
+    session.invalidate()
     #expect(try code { try self.device(phone).held(.writing, wait: .seconds(1)) } == nil)
   }
 
@@ -46,7 +46,7 @@ struct TurnTests {
   func stopped() throws {
     let phones = try Phones()
     let phone = try phones.create()
-    let turn = try WaitingTurn.take(phone.directory, device: "phone", DeviceFiles())
+    let turn = try LockQueueTicket.acquire(phone.directory, device: "phone", DeviceFiles())
     let isTaken = turn != nil
     #expect(isTaken)
     let slept = Locked(Duration.zero)
@@ -63,7 +63,7 @@ struct TurnTests {
     let phones = try Phones()
     let phone = try phones.create()
     let holder = try phone.held()
-    defer { holder.end() }
+    defer { holder.invalidate() }
     let slept = Locked(Duration.zero)
     let patient = device(phone) { duration in slept.withLock { $0 += duration } }
     #expect(try code { try patient.held(.writing, wait: .seconds(7)) } == .deviceBusy)
@@ -90,14 +90,14 @@ struct TurnTests {
     for _ in 0..<2 {
       Thread {
         while !isOver.withLock({ $0 }) {
-          try? phone.openSession(.writing, verb: "greedy", wait: .seconds(60)).end()
+          try? phone.openSession(.writing, verb: "greedy", wait: .seconds(60)).invalidate()
         }
         done.signal()
       }.start()
     }
     for _ in 0..<10 {
       looks.withLock { $0 = 0 }
-      try patient.openSession(.writing, verb: "patient", wait: .seconds(300)).end()
+      try patient.openSession(.writing, verb: "patient", wait: .seconds(300)).invalidate()
       // With three processes, chance may delay one several times but not a hundred times. The number of checks counts,
       // not the uses by others, because a busy machine may suspend a process for any time.
       #expect(looks.withLock { $0 } < 100)
@@ -109,6 +109,6 @@ struct TurnTests {
 
 extension VirtualDevice {
   fileprivate func held(_ access: DeviceAccess, wait: Duration) throws {
-    try openSession(access, verb: "test", wait: wait).end()
+    try openSession(access, verb: "test", wait: wait).invalidate()
   }
 }

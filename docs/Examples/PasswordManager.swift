@@ -158,13 +158,13 @@ extension PasswordManager {
   /// is no device.
   public static var shared: PasswordManager {
     guard let client = try? DefaultKeychain.client() else { return PasswordManager(listeningTo: nil) }
-    return client.companion(PasswordManager.self) { PasswordManager(listeningTo: client.notificationCenter) }
+    return client.associatedObject(PasswordManager.self) { PasswordManager(listeningTo: client.notificationCenter) }
   }
 
   /// Drops the shared manager with its cached key. The next use of `shared` creates a new one.
   public static func dropShared() {
     guard let client = try? DefaultKeychain.client() else { return }
-    client.dropCompanion(PasswordManager.self)
+    client.removeAssociatedObject(PasswordManager.self)
   }
 }
 

@@ -49,7 +49,7 @@ struct KeyhaulErrorTests {
     let own = KeyhaulError(Self.code, "a fact")
     #expect(KeyhaulError(own as any ExplainedError) == own)
     #expect(throws: error.with(subject: "phone")) {
-      try reporting(about: "phone") { () throws(Refusal) in throw Refusal() }
+      try translatingErrors(about: "phone") { () throws(Refusal) in throw Refusal() }
     }
   }
 

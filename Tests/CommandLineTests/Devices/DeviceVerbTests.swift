@@ -121,7 +121,7 @@ struct DeviceVerbTests {
   @Test("say who holds a device that is in use, and wait where that is asked for")
   func busy() throws {
     try world.run("keyhaul device create new-phone --passcode-command 'echo 1'")
-    let device = try DeviceHome(path: world.devices.path).device(DeviceName("new-phone"))
+    let device = try DeviceSet(path: world.devices.path).device(DeviceName("new-phone"))
     let holder = try device.openSession(.writing, verb: "keyhaul restore")
     for line in [
       "device lock new-phone", "device show new-phone", "device erase new-phone --yes", "item find new-phone",
@@ -143,7 +143,7 @@ struct DeviceVerbTests {
     nonisolated(unsafe) let releasing = holder
     Thread.detachNewThread {
       Thread.sleep(forTimeInterval: 0.3)
-      releasing.end()
+      releasing.invalidate()
     }
     #expect(try world.run("keyhaul device lock new-phone --wait 30s").status == 0)
   }
@@ -164,8 +164,8 @@ struct DeviceVerbTests {
   @Test("do not erase what has changed since the question was asked")
   func changedMeanwhile() throws {
     try world.run("keyhaul device create d")
-    let session = try DeviceHome(path: world.devices.path).device(DeviceName("d")).openSession(.reading, verb: "test")
-    defer { session.end() }
+    let session = try DeviceSet(path: world.devices.path).device(DeviceName("d")).openSession(.reading, verb: "test")
+    defer { session.invalidate() }
     #expect(ending { try session.requireUnchanged(since: session.record.revision) } == nil)
     #expect(ending { try session.requireUnchanged(since: "r0") }?.status == .failed)
   }

@@ -230,7 +230,7 @@ struct MoveWorldTests {
   @Test("is busy while another command holds it, and is waited for if that is wanted")
   func busy() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
-    let device = try DeviceHome(path: world.devices.devices.path).device(DeviceName("new-phone"))
+    let device = try DeviceSet(path: world.devices.devices.path).device(DeviceName("new-phone"))
     let holder = try device.openSession(.reading, verb: "keyhaul plan")
     let restore = "restore b.tar --to new-phone --password-file .bp --yes"
     // It may be looked at and not be changed; who took it last, to look at it, was the restore itself.
@@ -247,7 +247,7 @@ struct MoveWorldTests {
     nonisolated(unsafe) let releasing = holder
     Thread.detachNewThread {
       Thread.sleep(forTimeInterval: 0.3)
-      releasing.end()
+      releasing.invalidate()
     }
     let waited = try world.keyhaul("\(restore) --wait 60s")
     #expect(

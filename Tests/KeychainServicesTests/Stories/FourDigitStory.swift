@@ -83,7 +83,7 @@ struct FourDigitStory {
       try FileManager.default.copyItem(atPath: phone.device.directory, toPath: copy)
       try FileManager.default.removeItem(atPath: copy + "/hardware.uid")
       if let hardware { try FileManager.default.copyItem(atPath: hardware, toPath: copy + "/hardware.uid") }
-      let copied = try DeviceHome(path: directory.path, environment: phone.device.environment).device(DeviceName(name))
+      let copied = try DeviceSet(path: directory.path, environment: phone.device.environment).device(DeviceName(name))
       for guess in ["0007", "1234", ""] {
         #expect(try code { _ = try PasscodeGuesser.open(copied, with: [guess]) } == .deviceDamaged, "\(name)")
       }

@@ -37,7 +37,7 @@ struct Desk {
   /// Backs up a phone and returns the path of the backup.
   func backUp(_ phone: KeychainClient, password: String?) throws -> String {
     let session = try phone.device.openSession(.writing, verb: "backup")
-    defer { session.end() }
+    defer { session.invalidate() }
     let prepared = try BackupExporter.prepare(session, password: secret(password), rounds: 1)
     let path = directory.path("\(UUID().uuidString).tar")
     _ = try prepared.write(to: .file(path, .tar))
@@ -48,7 +48,7 @@ struct Desk {
   @discardableResult
   func restore(_ path: String, password: String?, onto phone: KeychainClient) throws -> MigrationPlan {
     let session = try phone.device.openSession(.writing, verb: "restore")
-    defer { session.end() }
+    defer { session.invalidate() }
     let backup = try BackupArchive.open(.path(path))
     let archive = try backup.open(
       with: backup.unlock(password: secret(password)), deviceKey: try session.deviceKey())

@@ -3,19 +3,19 @@ import Testing
 
 @Suite("A first move")
 struct FirstMove {
-  let home: TemporaryDeviceHome
+  let home: TemporaryDeviceSet
   let old: VirtualDevice
   let new: VirtualDevice
 
   /// Creates two phones in a temporary directory, which is removed with `home`. The old phone has two items.
   init() throws {
-    home = try TemporaryDeviceHome()
-    old = try home.home.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
+    home = try TemporaryDeviceSet()
+    old = try home.devices.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
       (phone) throws(KeyhaulError) in
       try phone.add(Self.password("mail", .afterFirstUnlock))
       try phone.add(Self.password("push token", .whenUnlockedThisDeviceOnly))
     }
-    new = try home.home.create(DeviceName("new-phone"), passcode: Secret(utf8: "0000"))
+    new = try home.devices.create(DeviceName("new-phone"), passcode: Secret(utf8: "0000"))
   }
 
   private static func password(_ account: String, _ protection: ProtectionClass) -> KeychainItem {
@@ -32,8 +32,8 @@ struct FirstMove {
     let source = try old.openSession(.reading, verb: "plan")
     let target = try new.openSession(.reading, verb: "plan")
     defer {
-      source.end()
-      target.end()
+      source.invalidate()
+      target.invalidate()
     }
     let forecast = try BackupForecast(of: source, hasPassword: true)
     let plan = try Restorer.plan(forecast, onto: target, policy: .replace)

@@ -11,12 +11,12 @@ import Testing
   try phone.run {
     #expect(throws: Tickets.Failure.self) { try tickets.ticket(for: "opera") }
   }
-  phone.person = .allows
+  phone.user = .allows
   #expect(try phone.run { try tickets.ticket(for: "opera") } == Data("row 7".utf8))
   #expect(try phone.run { try tickets.ticket(for: "cinema") } == nil)
 
   // No backup contains an item that requires a passcode.
   let new = try phone.move(to: .newPhone, backup: .encrypted).restore()
-  new.person = .allows
+  new.user = .allows
   #expect(try new.run { try tickets.ticket(for: "opera") } == nil)
 }

@@ -10,9 +10,9 @@ import Testing
 struct DatabaseAsSourceTests {
   private static func source(
     _ bytes: [UInt8], log: [UInt8] = [], classKeys: [KeyClass: SensitiveBytes] = [:]
-  ) throws -> (KeychainDump, [KeychainDatabase.OpenedRow]) {
+  ) throws -> (KeychainDump, [KeychainDatabase.DecryptedRow]) {
     let database = try KeychainDatabase(file: bytes, log: log)
-    let rows = try database.opened(with: database.keys(classKeys: classKeys))
+    let rows = try database.decrypted(with: database.keys(classKeys: classKeys))
     return (KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty), rows)
   }
 
@@ -21,10 +21,11 @@ struct DatabaseAsSourceTests {
     let (source, _) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
     let vectors = try TestVectors.database()
     let expected = try vectors["items"].elements + vectors["wal"]["more_items"].elements
-    #expect(source.form == .database && source.items.count == expected.count)
+    #expect(source.format == .database && source.items.count == expected.count)
     let versions = Dictionary(try expected.map { (UInt32(try $0["version"].integer), 1) }, uniquingKeysWith: +)
     #expect(
-      source.database == DatabaseFacts(schema: "12.11", versionCounts: versions, log: .applied, keys: .beside))
+      source.database
+        == DatabaseDetails(schema: "12.11", versionCounts: versions, journalStatus: .applied, keys: .inDatabase))
     #expect(source.items.allSatisfy { $0.fault == nil })
     #expect(source.nature.hasSuffix("with its keys stored unencrypted in it, like a Simulator's"))
   }
@@ -32,7 +33,7 @@ struct DatabaseAsSourceTests {
   @Test("Columns that differ from the decrypted item are reported")
   func columns() throws {
     let (_, rows) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
-    #expect(rows.allSatisfy { $0.differingColumns.isEmpty && $0.hasFittingDigest != false })
+    #expect(rows.allSatisfy { $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
     let changes: [(sql: String, kind: ItemKind, columns: [AttributeCode])] = [
       ("UPDATE genp SET agrp = 'mallory' WHERE rowid = 1", .genericPassword, [.accessGroup]),
       ("UPDATE genp SET acct = x'00' WHERE rowid = 1", .genericPassword, [.account]),

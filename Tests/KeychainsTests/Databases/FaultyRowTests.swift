@@ -28,7 +28,7 @@ struct FaultyRowTests {
       let keys = try database.keys(
         classKeys: Dictionary(
           uniqueKeysWithValues: classKeys.map { (try keyClass($0), SensitiveBytes(copying: try $1.bytes)) }))
-      let opened = try #require(database.opened(with: keys).first)
+      let opened = try #require(database.decrypted(with: keys).first)
       #expect(opened.row.sealed == blob, "\(name)")
       guard !Self.notOpened.contains(name) else {
         #expect(opened.opened.verdict == .unsupportedVersion && opened.opened.item == nil, "\(name)")

@@ -11,7 +11,7 @@ struct KeychainDatabaseTests {
   func withoutLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes())
     #expect(database.schema?.major == 12 && database.schema?.minor == 11)
-    #expect(database.log == .none)
+    #expect(database.journalStatus == .none)
     #expect(database.rows.map(\.version).filter { $0 == 8 }.count == 10)
     #expect(Set(database.wrappedMetadataKeys.keys.map(\.rawValue)) == Set(6...12))
     let expected = try TestVectors.database()["items"].elements
@@ -32,7 +32,7 @@ struct KeychainDatabaseTests {
   @Test("A database with its log has 13 items, the last of them only in the log")
   func withLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log())
-    #expect(database.log == .applied)
+    #expect(database.journalStatus == .applied)
     let vectors = try TestVectors.database()
     try expect(database, toHold: vectors["items"].elements + vectors["wal"]["more_items"].elements)
   }
@@ -42,7 +42,7 @@ struct KeychainDatabaseTests {
     let log = try DatabaseFile.log()
     for count in [1, 31, 32, 56, 500, log.count - 1] {
       let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: Array(log.prefix(count)))
-      #expect(database.log == .unreadable, "\(count)")
+      #expect(database.journalStatus == .unreadable, "\(count)")
       #expect(database.rows.count == 12, "\(count)")
     }
   }
@@ -54,7 +54,7 @@ struct KeychainDatabaseTests {
       var changed = log
       changed[offset] ^= 0x40
       let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: changed)
-      #expect(database.log == .unreadable, "\(offset)")
+      #expect(database.journalStatus == .unreadable, "\(offset)")
       #expect(database.rows.count == 12, "\(offset)")
     }
   }
@@ -63,7 +63,7 @@ struct KeychainDatabaseTests {
   func logOfOtherPages() throws {
     let other = try DatabaseFile.changed(by: "PRAGMA page_size = 4096; VACUUM")
     let database = try KeychainDatabase(file: other, log: DatabaseFile.log())
-    #expect(database.log == .foreign)
+    #expect(database.journalStatus == .unrelated)
     #expect(database.rows.count == 12)
   }
 
@@ -71,7 +71,7 @@ struct KeychainDatabaseTests {
   func logOfOtherDatabase() throws {
     let other = try DatabaseFile.changed(by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; VACUUM")
     let database = try KeychainDatabase(file: other, log: DatabaseFile.log())
-    #expect(database.log == .foreign)
+    #expect(database.journalStatus == .unrelated)
     #expect(database.rows.count == 12)
   }
 
@@ -83,15 +83,15 @@ struct KeychainDatabaseTests {
     ])
   func logOfOtherContent(sql: String) throws {
     let database = try KeychainDatabase(file: DatabaseFile.changed(by: sql), log: DatabaseFile.log())
-    #expect(database.log == .foreign)
+    #expect(database.journalStatus == .unrelated)
   }
 
   @Test("A digest column that differs from the item's digest is reported, and the item is kept")
   func otherDigest() throws {
     let changed = try DatabaseFile.changed(by: "UPDATE genp SET sha1 = x'00' WHERE rowid = 2")
     let database = try KeychainDatabase(file: changed)
-    let opened = try database.opened(with: database.keys())
-    #expect(opened.map(\.hasFittingDigest) == opened.map { $0.row.kind != .genericPassword || $0.row.number != 2 })
+    let opened = try database.decrypted(with: database.keys())
+    #expect(opened.map(\.hasMatchingDigest) == opened.map { $0.row.kind != .genericPassword || $0.row.number != 2 })
   }
 
   @Test("Rows that cannot be decrypted are kept, each with its reason")
@@ -104,13 +104,13 @@ struct KeychainDatabaseTests {
         """)
     let database = try KeychainDatabase(file: changed)
     #expect(database.rows.count == 12)
-    let verdicts = try database.opened(with: database.keys()).map(\.opened.verdict)
+    let verdicts = try database.decrypted(with: database.keys()).map(\.opened.verdict)
     #expect(verdicts.prefix(3) == [.unsupportedVersion, .malformed, .noClassKey])
     #expect(verdicts.filter { $0 == .open }.count == 8)
   }
 
   private func expect(_ database: KeychainDatabase, toHold expected: [TestVectors]) throws {
-    let opened = try database.opened(with: database.keys())
+    let opened = try database.decrypted(with: database.keys())
     #expect(opened.count == expected.count)
     for vector in expected {
       let (table, number) = (try vector["table"].string, try vector["rowid"].integer)
@@ -118,7 +118,7 @@ struct KeychainDatabaseTests {
       let place = Comment(rawValue: "\(table):\(number)")
       #expect(found.opened.verdict.rawValue == (try vector["verdict"].string), place)
       #expect(found.opened.findings.isEmpty, place)
-      #expect(found.hasFittingDigest == true, place)
+      #expect(found.hasMatchingDigest == true, place)
       #expect(try found.row.version.map(Int.init) == vector["version"].integer, place)
       #expect(try found.row.digest == vector["sha1"].bytes, place)
       let item = try #require(found.opened.item, place)

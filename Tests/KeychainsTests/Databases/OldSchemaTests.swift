@@ -103,14 +103,14 @@ struct OldSchemaTests {
   @Test("An item of schema 5 is decrypted with its class key, and its missing digest does not count as a mismatch")
   func opening() throws {
     let database = try Self.database()
-    let rows = try database.opened(with: Self.keys(of: database))
+    let rows = try database.decrypted(with: Self.keys(of: database))
     let first = try #require(rows.first)
     let expected = try OldDatabaseFile.realItem().vector["expect_attributes"]
     #expect(first.opened.verdict == .open)
     #expect(try first.opened.item?.secret?.withBytes { Array($0) } == Array(expected["v_Data_ascii"].string.utf8))
-    #expect(rows.allSatisfy { $0.hasFittingDigest == nil })
+    #expect(rows.allSatisfy { $0.hasMatchingDigest == nil })
     let dump = KeychainDump(database, opened: rows, hasGivenKeys: true)
-    #expect(dump.items.allSatisfy { !$0.hasOtherDigest } && dump.database?.schema == "5.0")
+    #expect(dump.items.allSatisfy { !$0.hasMismatchedDigest } && dump.database?.schema == "5.0")
   }
 
   @Test("A column of schema 5 may contain an attribute's value or its hash, but no other value")
@@ -119,7 +119,7 @@ struct OldSchemaTests {
       (Self.hashed, true), ({ OldDatabaseFile.hex(Array($0.utf8)) }, true), ({ _ in Self.hashed("mallory") }, false),
     ] as [((String) -> String, Bool)] {
       let database = try Self.database(account: account)
-      let first = try #require(try database.opened(with: Self.keys(of: database)).first)
+      let first = try #require(try database.decrypted(with: Self.keys(of: database)).first)
       #expect(first.differingColumns.contains(.account) == !isRight)
     }
   }

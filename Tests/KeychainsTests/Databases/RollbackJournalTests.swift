@@ -76,12 +76,12 @@ struct RollbackJournalTests {
   ]
 
   @Test("A rollback journal undoes an unfinished change, with the same rows as in SQLite", arguments: changes)
-  func takenBack(change: String) throws {
+  func rolledBack(change: String) throws {
     let unfinished = try Unfinished(change)
     // Otherwise the change has not reached the file, and the test shows nothing.
     #expect(unfinished.file != unfinished.before)
     let database = try KeychainDatabase(file: unfinished.file, journal: unfinished.journal)
-    #expect(database.log == .takenBack && database.isIntact)
+    #expect(database.journalStatus == .rolledBack && database.isIntact)
     let former = try KeychainDatabase(file: unfinished.before)
     #expect(database.rows.count == 12)
     #expect(database.rows.map(\.sealed) == former.rows.map(\.sealed))
@@ -95,7 +95,7 @@ struct RollbackJournalTests {
   func damaged() throws {
     let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
     let journal = unfinished.journal
-    var seen = Set<DatabaseFacts.LogUse>()
+    var seen = Set<DatabaseDetails.JournalStatus>()
     for step in 0..<60 {
       var other = journal
       if step % 2 == 0 {
@@ -105,12 +105,12 @@ struct RollbackJournalTests {
       }
       let theirs = try? unfinished.asSQLiteHasIt(Self.everything, other)
       guard let database = try? KeychainDatabase(file: unfinished.file, journal: other) else { continue }
-      seen.insert(database.log)
+      seen.insert(database.journalStatus)
       // If the journal was applied, the database is intact and SQLite has the same rows.
-      guard database.log == .takenBack else { continue }
+      guard database.journalStatus == .rolledBack else { continue }
       #expect(try database.isIntact && Unfinished.rows(Self.everything, of: database.image) == theirs, "\(step)")
     }
-    #expect(seen.contains(.takenBack))
+    #expect(seen.contains(.rolledBack))
   }
 
   @Test("Empty and zeroed journals are ignored, and a journal that does not begin like one is reported")
@@ -119,7 +119,7 @@ struct RollbackJournalTests {
     let zeroed = [UInt8](repeating: 0, count: 28) + unfinished.journal.dropFirst(28)
     for journal in [[], zeroed] {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
-      #expect(database.log == .none && database.rows.count == 12)
+      #expect(database.journalStatus == .none && database.rows.count == 12)
     }
     // SQLite ignores these files and removes them. Each of them may have been a journal.
     let damaged = unfinished.journal
@@ -128,7 +128,7 @@ struct RollbackJournalTests {
       damaged.prefix(7) + [0] + damaged.dropFirst(8),
     ] {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
-      #expect(database.log == .journalUnreadable && database.rows.count == 12)
+      #expect(database.journalStatus == .journalUnreadable && database.rows.count == 12)
       // SQLite does not roll the file back.
       #expect(
         try unfinished.asSQLiteHasIt("PRAGMA page_count", journal)
@@ -141,7 +141,7 @@ struct RollbackJournalTests {
     let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
     let log = Array("no log at all".utf8)
     let database = try KeychainDatabase(file: unfinished.before, log: log, journal: unfinished.journal)
-    #expect(database.log == .unreadable)
+    #expect(database.journalStatus == .unreadable)
     #expect(try database.image == KeychainDatabase(file: unfinished.before).image)
   }
 
@@ -151,7 +151,7 @@ struct RollbackJournalTests {
     let own = try DatabaseFile.changed(
       by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; PRAGMA page_size = 4096; VACUUM")
     let database = try KeychainDatabase(file: own, journal: other.journal)
-    #expect(database.log == .foreign && database.rows.count == 12)
+    #expect(database.journalStatus == .unrelated && database.rows.count == 12)
   }
 
   @Test("A journal that names a distant page does not allocate memory for the pages before it")
@@ -177,6 +177,6 @@ struct RollbackJournalTests {
     #expect(error?.code == .databaseOverLimit)
     // A sector size of zero could cause an endless loop.
     journal.replaceSubrange(20..<24, with: [0, 0, 0, 0])
-    #expect(try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal).log == .journalUnreadable)
+    #expect(try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal).journalStatus == .journalUnreadable)
   }
 }

@@ -25,11 +25,11 @@ struct SimulatorKeychainTests {
         .reduce(into: [:]) { $0[$1] = try directory.read($1) }
     }
 
-    func rows() throws -> [KeychainDatabase.OpenedRow] {
+    func rows() throws -> [KeychainDatabase.DecryptedRow] {
       let log = (try? directory.read("keychain-2-debug.db-wal")) ?? []
       let database = try KeychainDatabase(file: directory.read("keychain-2-debug.db"), log: log)
       #expect(database.isIntact)
-      return try database.opened(with: database.keys())
+      return try database.decrypted(with: database.keys())
     }
   }
 
@@ -47,7 +47,7 @@ struct SimulatorKeychainTests {
       ], secrets: ["v_Data": SensitiveBytes(copying: Array(secret.utf8))])
   }
 
-  private static func stored(_ row: KeychainDatabase.OpenedRow) -> [[UInt8]] {
+  private static func stored(_ row: KeychainDatabase.DecryptedRow) -> [[UInt8]] {
     [Array(row.row.kind.rawValue.utf8), Array("\(row.row.number)".utf8), row.row.sealed, row.row.digest ?? []]
   }
 
@@ -56,12 +56,12 @@ struct SimulatorKeychainTests {
     let place = try Place()
     let before = try place.rows().map(Self.stored)
     let keychain = try SimulatorKeychain(path: place.path)
-    #expect(try keychain.put(Self.item("anna", secret: "tr0ub4dor"), replacing: false) == .added)
+    #expect(try keychain.insert(Self.item("anna", secret: "tr0ub4dor"), replacingExisting: false) == .added)
     try keychain.commit(changing: [])
     let rows = try place.rows()
     #expect(rows.count == before.count + 1)
     #expect(
-      rows.allSatisfy { $0.opened.verdict == .open && $0.differingColumns.isEmpty && $0.hasFittingDigest != false })
+      rows.allSatisfy { $0.opened.verdict == .open && $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
     #expect(rows.map(Self.stored).filter(before.contains).count == before.count)
     #expect(rows.compactMap(\.opened.fault?.reason) == [])
     let new = try #require(rows.first { $0.opened.item?[.account] == .string("anna") })
@@ -75,14 +75,14 @@ struct SimulatorKeychainTests {
     let place = try Place()
     do {
       let keychain = try SimulatorKeychain(path: place.path)
-      #expect(try keychain.put(Self.item("anna", secret: "one"), replacing: true) == .added)
+      #expect(try keychain.insert(Self.item("anna", secret: "one"), replacingExisting: true) == .added)
       try keychain.commit(changing: [])
     }
     let first = try #require(try place.rows().first { $0.opened.item?[.account] == .string("anna") })
     do {
       let keychain = try SimulatorKeychain(path: place.path)
-      #expect(try keychain.put(Self.item("anna", secret: "two"), replacing: false) == .kept)
-      #expect(try keychain.put(Self.item("anna", secret: "three"), replacing: true) == .replaced)
+      #expect(try keychain.insert(Self.item("anna", secret: "two"), replacingExisting: false) == .kept)
+      #expect(try keychain.insert(Self.item("anna", secret: "three"), replacingExisting: true) == .replaced)
       try keychain.commit(changing: [])
     }
     let found = try place.rows().filter { $0.opened.item?[.account] == .string("anna") }
@@ -110,7 +110,7 @@ struct SimulatorKeychainTests {
     let before = try place.rows().map(Self.stored)
     do {
       let keychain = try SimulatorKeychain(path: place.path)
-      _ = try keychain.put(Self.item("anna", secret: "x"), replacing: true)
+      _ = try keychain.insert(Self.item("anna", secret: "x"), replacingExisting: true)
       _ = try keychain.removeItems(ofGroups: ["ABCDE12345.com.example.notes"])
     }
     #expect(try place.rows().map(Self.stored) == before)
@@ -121,7 +121,7 @@ struct SimulatorKeychainTests {
     let place = try Place(
       DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), log: false)
     let keychain = try SimulatorKeychain(path: place.path)
-    for account in ["a", "b"] { _ = try keychain.put(Self.item(account, secret: account), replacing: true) }
+    for account in ["a", "b"] { _ = try keychain.insert(Self.item(account, secret: account), replacingExisting: true) }
     try keychain.commit(changing: [])
     let database = try KeychainDatabase(file: place.directory.read("keychain-2-debug.db"))
     #expect(database.wrappedMetadataKeys.map(\.key.rawValue) == [7])

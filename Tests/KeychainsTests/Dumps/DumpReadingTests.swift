@@ -52,7 +52,7 @@ struct DumpReadingTests {
               + "<key>port</key><string>993</string>" + text("pdmn", "cku") + text("v_Data", "correct horse"))
           + "</dict>"))
 
-    #expect(dump.form == .tables)
+    #expect(dump.format == .tables)
     #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword])
     let (password, mail) = (dump.items[0], dump.items[1])
     #expect(password.item?[.account] == .string("anna"))
@@ -80,7 +80,7 @@ struct DumpReadingTests {
           + "</dict>"))
 
     let item = try #require(dump.items.first)
-    #expect(dump.form == .untypedTables)
+    #expect(dump.format == .untypedTables)
     #expect(item.item?.accessGroup == "apple", "one NUL at the end is not part of a text")
     #expect(item.item?[.account] == .string("anna"))
     #expect(item.item?[.synchronizable] == .integer(1))
@@ -107,7 +107,7 @@ struct DumpReadingTests {
           text("table", "tombs\u{202E}") + text("agrp", "a"),
           text("rowID", "7"))))
 
-    #expect(dump.form == .items)
+    #expect(dump.format == .items)
     #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword, .certificate, .key])
     #expect(dump.items.map(\.entry) == [3, 1, 2, 0])
     #expect(dump.items.map(\.tableSource) == [.inferred, .inferred, .inferred, .stated])
@@ -126,7 +126,7 @@ struct DumpReadingTests {
             + text("v_Data", "aHVudGVyMg=="),
           text("agrp", "a") + text("acct", "otto") + text("v_Data", "no base64!"))))
 
-    #expect(dump.form == .genericPasswords)
+    #expect(dump.format == .genericPasswords)
     #expect(secret(dump.items[0]) == Array("hunter2".utf8))
     #expect(
       dump.items[0].item?[.account] == .string("anna"), "which is base64 too, and nothing says it stands for bytes")
@@ -138,7 +138,7 @@ struct DumpReadingTests {
   @Test("A JSON dump with a byte order mark before it is read")
   func byteOrderMark() throws {
     let bytes = Array("\u{FEFF}[{\"item_class\": \"kSecClassGenericPassword\", \"account\": \"a\"}]".utf8)
-    #expect(KeychainDump.mayBegin(with: Array(bytes.prefix(KeychainDump.signatureByteCount))))
+    #expect(KeychainDump.hasSignature(Array(bytes.prefix(KeychainDump.signatureByteCount))))
     #expect(try KeychainDump(parsing: bytes).items.count == 1)
   }
 
@@ -156,7 +156,7 @@ struct DumpReadingTests {
          {"item_class": "kSecClassIdentity"}, {"item_class": "kSecClassWhatever"}, {"account": "x"}, 7]
         """.utf8))
 
-    #expect(dump.form == .objection)
+    #expect(dump.format == .objection)
     #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword, .key])
     let (chat, mail, key) = (dump.items[0], dump.items[1], dump.items[2])
     #expect(chat.protection == .whenUnlockedThisDeviceOnly)

@@ -9,7 +9,7 @@ struct KeychainDumpTests {
   @Test("Items of a dump are numbered as in a backup, by kind and then in the dump's order")
   func numbering() {
     let dump = KeychainDump(
-      form: .items,
+      format: .items,
       items: [(0, ItemKind.key), (2, .genericPassword), (3, .key), (5, .genericPassword)].map { entry, kind in
         DumpedItem(entry: entry, kind: kind, content: .attributesOnly(KeychainItem(kind: kind), nil))
       },
@@ -23,7 +23,7 @@ struct KeychainDumpTests {
   @Test("An item that cannot be decrypted has a reason and its protection class")
   func shut() {
     let fault = DumpFault(.tagMismatch, "the secret's tag does not fit")
-    let shut = DumpedItem(entry: 0, kind: .key, content: .shut(fault, protection: .whenUnlocked))
+    let shut = DumpedItem(entry: 0, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
     let half = DumpedItem(
       entry: 1, kind: .key,
       content: .attributesOnly(KeychainItem(kind: .key, attributes: [.protection: .string("ck")]), fault))

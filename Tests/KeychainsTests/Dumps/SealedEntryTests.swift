@@ -30,7 +30,7 @@ struct SealedEntryTests {
     let dump = try KeychainDump(parsing: bytes)
     let expected = try vector["items"].elements
 
-    #expect(dump.form == .sealedEntries)
+    #expect(dump.format == .encryptedEntries)
     #expect(dump.skipped == [.unknownLayout: 1])
     #expect(dump.items.count == 6 && expected.count == 6)
     for item in dump.items {
@@ -55,7 +55,7 @@ struct SealedEntryTests {
 
   @Test("Undecryptable entries are counted by class and reason")
   func shut() throws {
-    let shut = try KeychainDump(parsing: bytes).shutCounts
+    let shut = try KeychainDump(parsing: bytes).undecryptedCounts
     #expect(
       shut.map { "\($0.itemCount) \($0.protection?.rawValue ?? "-") \($0.reason.rawValue) \($0.hasAttributes)" } == [
         "1 ak no-class-key true", "1 ak tag-mismatch true", "1 dku no-class-key false",

@@ -75,7 +75,7 @@ struct Adding {
   func rehearsal() throws {
     let keychain = try Keychain()
     func rehearse(_ item: KeychainItem, keys: ClassKeys) throws -> StoredItem {
-      try keychain.store.rehearseAdding(item, keys: keys, now: .seconds(1), random: keychain.random)
+      try keychain.store.validateAdding(item, keys: keys, now: .seconds(1), random: keychain.random)
     }
     let locked = try keychain.lockedKeys()
 

@@ -25,7 +25,7 @@ struct BulkImportTests {
     try keychain.store.restore { (transaction) throws(KeyhaulError) in
       try transaction.importing(kinds) { () throws(KeyhaulError) in
         for item in items {
-          let incoming = try byRule(try IncomingItem(item))
+          let incoming = try translatingRuleErrors(try IncomingItem(item))
           try transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
         }
       }

@@ -100,7 +100,7 @@ struct KeychainErrors {
       (.notAvailable, .failed), (.closed, .failed), (.cancelled, .failed), (.storeBusy, .busy),
       (.storeDamaged, .damaged),
     ]
-    #expect(Set(expected.map(\.0)) == Set(KeyhaulError.Code.ofStore))
+    #expect(Set(expected.map(\.0)) == Set(KeyhaulError.Code.storeCodes))
     for (code, category) in expected {
       let error = KeyhaulError(code, "a reason")
       #expect(error.category == category)

@@ -191,7 +191,7 @@ struct OldEmptyDataTests {
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
     try copy("before")
     try store.write { (transaction) throws(KeyhaulError) in
-      try EmptyData.settle(in: transaction)
+      try EmptyData.normalize(in: transaction)
       try translatingErrors { try copy("within") }
     }
     try store.close()
@@ -209,7 +209,7 @@ struct OldEmptyDataTests {
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
     #expect(throws: KeyhaulError.self) {
       try store.write { (transaction) throws(KeyhaulError) in
-        try EmptyData.settle(in: transaction)
+        try EmptyData.normalize(in: transaction)
         throw KeyhaulError(.diskFull, "none left")
       }
     }
@@ -266,13 +266,13 @@ struct OldEmptyDataTests {
         contentsOf: (0..<25).map { .genericPassword("\($0)", group: "group \(group)") }, keys: keychain.keys,
         now: .seconds(1), random: keychain.random)
     }
-    let steps = try EmptyData.questions(about: .genericPassword).flatMap { question in
+    let steps = try EmptyData.probeSQL(for: .genericPassword).flatMap { question in
       try keychain.sql("EXPLAIN QUERY PLAN " + question).compactMap(\.last)
     }
     #expect(steps.contains { $0.hasPrefix("'SEARCH genp USING") })
     #expect(!steps.contains { $0.hasPrefix("'SCAN genp") }, "\(steps)")
-    #expect(try keychain.store.read(EmptyData.needsSettling(in:)) == false)
+    #expect(try keychain.store.read(EmptyData.needsNormalization(in:)) == false)
     try keychain.tamper("UPDATE genp SET musr = x'' WHERE rowid = 987")
-    #expect(try keychain.store.read(EmptyData.needsSettling(in:)))
+    #expect(try keychain.store.read(EmptyData.needsNormalization(in:)))
   }
 }

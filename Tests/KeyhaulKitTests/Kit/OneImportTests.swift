@@ -4,21 +4,21 @@ import Testing
 
 @Suite("A tool with one import")
 struct OneImportTests {
-  let home: TemporaryDeviceHome
+  let home: TemporaryDeviceSet
   let old: VirtualDevice
   let new: VirtualDevice
   let path: String
 
   /// Two phones; the old one has an item that may leave it and one that may not.
   init() throws {
-    home = try TemporaryDeviceHome()
-    path = home.home.path + "/old.tar"
-    old = try home.home.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
+    home = try TemporaryDeviceSet()
+    path = home.devices.path + "/old.tar"
+    old = try home.devices.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
       (phone) throws(KeyhaulError) in
       try phone.add(Self.password("mail", .afterFirstUnlock))
       try phone.add(Self.password("push token", .whenUnlockedThisDeviceOnly))
     }
-    new = try home.home.create(DeviceName("new-phone"), passcode: Secret(utf8: "0000"))
+    new = try home.devices.create(DeviceName("new-phone"), passcode: Secret(utf8: "0000"))
   }
 
   private static func password(_ account: String, _ protection: ProtectionClass) -> KeychainItem {
@@ -31,7 +31,7 @@ struct OneImportTests {
 
   private func accounts(on device: VirtualDevice) throws -> [String] {
     let session = try device.openSession(.reading, verb: "look")
-    defer { session.end() }
+    defer { session.invalidate() }
     return try session.find(ItemQuery()).items.compactMap { $0.item[.account]?.stringValue }.sorted()
   }
 
@@ -156,7 +156,7 @@ struct OneImportTests {
 
   @Test("A file with secrets is new, complete, and readable by its owner only")
   func secretFile() throws {
-    let file = home.home.path + "/secret.csv"
+    let file = home.devices.path + "/secret.csv"
     try SensitiveBytes(copying: Array("hunter2".utf8)).write(toNewFile: file)
     #expect(try String(contentsOfFile: file, encoding: .utf8) == "hunter2")
     let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int

@@ -12,16 +12,16 @@ struct Desk {
   static let now = KeychainDate(secondsSinceReferenceDate: 785_412_345.25)
   static let password = "correct horse battery staple"
 
-  let temporary: TemporaryDeviceHome
+  let temporary: TemporaryDeviceSet
   let directory: TemporaryDirectory
   let environment: DeviceEnvironment
 
-  var home: DeviceHome { temporary.home }
+  var home: DeviceSet { temporary.devices }
 
   init(seed: String = "desk") throws {
     environment = DeviceEnvironment(
       clock: .fixed(at: Self.now), random: SeededRandomSource(seed: seed), passcodeRounds: 2)
-    temporary = try TemporaryDeviceHome(environment: environment)
+    temporary = try TemporaryDeviceSet(environment: environment)
     directory = try TemporaryDirectory()
   }
 
@@ -52,7 +52,7 @@ struct Desk {
     _ phone: VirtualDevice, password: String?, named name: String = "backup", as packaging: Packaging = .tar
   ) throws -> String {
     let session = try phone.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     let prepared = try BackupExporter.prepare(session, password: secret(password), rounds: 1)
     let (path, destination) = destination(name, packaging)
     let outcome = try prepared.write(to: destination, replace: true, random: SeededRandomSource(seed: name))
@@ -79,7 +79,7 @@ extension VirtualDevice {
 extension DeviceSession {
   /// Puts items in as they are: dates, marks, UUIDs and references of the item stay.
   func plant(_ items: [KeychainItem]) throws {
-    let store = try willChangeItems()
+    let store = try prepareItemChanges()
     let random = environment.random
     let preserved = try items.map { try IncomingItem(preserved: $0) }
     try store.restore { (transaction) throws(KeyhaulError) in

@@ -17,7 +17,7 @@ struct Forge {
     _ phone: VirtualDevice, named name: String = "forged", changing edit: (inout BackupContents) throws -> Void
   ) throws -> String {
     let session = try phone.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     let prepared = try BackupExporter.prepare(session, password: secret(password), rounds: 1)
     return try write(prepared, named: name, changing: edit)
   }

@@ -22,7 +22,7 @@ struct TwoPhones {
     new = try desk.phone("new-phone", passcode: "654321")
     forge = Forge(desk: desk, password: password)
     let session = try old.held()
-    defer { session.end() }
+    defer { session.invalidate() }
     try session.plant((Self.migratable + Self.deviceOnly).map { .password($0.rawValue, $0) })
   }
 
@@ -38,7 +38,7 @@ struct TwoPhones {
   /// - Parameter claimed: What the items' blobs say they are, in the order of the archive; the accounts tell the truth.
   func restore(_ path: String, onto phone: VirtualDevice? = nil, password: String?? = .none) throws -> End {
     let session = try (phone ?? new).held()
-    defer { session.end() }
+    defer { session.invalidate() }
     try HeldKeychain.empty(session.device)
     let archive = try desk.open(path, password: password ?? forge.password, on: session)
     let plan = try session.restore(archive)

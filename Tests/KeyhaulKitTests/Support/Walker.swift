@@ -93,8 +93,8 @@ final class Walker {
   ) throws -> Value {
     var environment = desk.environment
     environment.files = DeviceFiles(death?.system ?? unsynced)
-    let session = try DeviceHome(path: desk.home.path, environment: environment).device(DeviceName(name)).held()
-    defer { session.end() }
+    let session = try DeviceSet(path: desk.home.path, environment: environment).device(DeviceName(name)).held()
+    defer { session.invalidate() }
     return try body(session)
   }
 
@@ -154,7 +154,7 @@ final class Walker {
 
   private func hardware() throws -> DeviceKey {
     let session = try desk.home.device(DeviceName("maker")).held(.reading)
-    defer { session.end() }
+    defer { session.invalidate() }
     return try session.deviceKey()
   }
 

@@ -32,7 +32,7 @@ struct SecItemIdentityTests {
   }
 
   @Test("A certificate with a public key or another key is not an identity")
-  func foreignNames() throws {
+  func unrecognizedFiles() throws {
     #expect(try phone(certificate, key.replacing("priv", with: false)).statusOfFinding(["class": "idnt"]) == -25300)
     let other = key.replacing("klbl", with: .bytes("another"))
     #expect(try phone(certificate, other).statusOfFinding(["class": "idnt"]) == -25300)

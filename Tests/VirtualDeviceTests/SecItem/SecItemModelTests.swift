@@ -49,7 +49,7 @@ struct SecItemModelTests {
     try phone.reset()
     var run = SecItemRun(phone: phone, isSyncing: isSyncing)
     for (number, step) in steps.enumerated() {
-      if let told = try run.carryOut(step) { return "step \(number + 1): \(told)" }
+      if let told = try run.apply(step) { return "step \(number + 1): \(told)" }
     }
     return try run.finalDifference()
   }
@@ -66,7 +66,7 @@ private struct SecItemRun {
     model = SecItemModel(hasPasscode: true, isSyncing: isSyncing)
   }
 
-  mutating func carryOut(_ step: SecItemStep) throws -> String? {
+  mutating func apply(_ step: SecItemStep) throws -> String? {
     phone.now += 1
     switch step {
     case .add(let app, let draft):

@@ -181,7 +181,7 @@ struct SecItemStatusTests {
       (.decode, -26275), (.parameter, -50), (.noSuchAttribute, -25303), (.storeIO, -36), (.diskFull, -34),
       (.notAvailable, -25291), (.closed, -25291), (.cancelled, -128), (.storeBusy, -25291), (.storeDamaged, -25291),
     ]
-    #expect(Set(expected.map(\.0)) == Set(KeyhaulError.Code.ofStore))
+    #expect(Set(expected.map(\.0)) == Set(KeyhaulError.Code.storeCodes))
     for (code, number) in expected {
       let error = KeyhaulError(code, "a reason")
       #expect(error.status.rawValue == number)

@@ -9,20 +9,20 @@ public import VirtualDevice
 /// `KEYHAUL_DEVICE_PASSCODE` change these defaults. So do `CFBundleIdentifier` and `keychain-access-groups` in an
 /// `Info.plist` beside the program.
 public enum DefaultKeychain {
-  @TaskLocal private static var ownClient: KeychainClient?
+  @TaskLocal private static var taskClient: KeychainClient?
   private static let processClient = Locked<KeychainClient?>(nil)
   /// The client of a `run` in the whole process, which comes before the process's own.
-  private static let wholeProcessClient = Locked<KeychainClient?>(nil)
+  private static let processOverride = Locked<KeychainClient?>(nil)
 
   /// Returns the client that keychain calls in this task use.
   ///
   /// - Throws: An error if the default device of the process cannot be created.
   public static func client() throws(KeyhaulError) -> KeychainClient {
-    if let ownClient { return ownClient }
-    if let client = wholeProcessClient.withLock({ $0 }) { return client }
+    if let taskClient { return taskClient }
+    if let client = processOverride.withLock({ $0 }) { return client }
     return try processClient.withLock { (client) throws(KeyhaulError) in
       if let client { return client }
-      let made = try KeychainClient.ofTheProcess()
+      let made = try KeychainClient.makeForProcess()
       client = made
       return made
     }
@@ -52,7 +52,7 @@ public enum DefaultKeychain {
   public static func using<Result>(
     _ client: KeychainClient, _ body: () throws -> Result
   ) rethrows -> Result {
-    try $ownClient.withValue(client, operation: body)
+    try $taskClient.withValue(client, operation: body)
   }
 
   /// Runs an asynchronous closure and its child tasks with a device and an app for their keychain calls.
@@ -67,23 +67,23 @@ public enum DefaultKeychain {
   public static func using<Result>(
     _ client: KeychainClient, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
   ) async rethrows -> Result {
-    try await $ownClient.withValue(client, operation: body, isolation: isolation)
+    try await $taskClient.withValue(client, operation: body, isolation: isolation)
   }
 
   /// Directs the calls of the whole process to a client, also calls on queues, on threads and in detached tasks. Calls
   /// inside `using` keep their own client.
   ///
   /// - Returns: `false` if the process has such a client already; then nothing changes.
-  package static func beginInWholeProcess(_ client: KeychainClient) -> Bool {
-    wholeProcessClient.withLock { current in
+  package static func installProcessOverride(_ client: KeychainClient) -> Bool {
+    processOverride.withLock { current in
       guard current == nil else { return false }
       current = client
       return true
     }
   }
 
-  /// Ends what `beginInWholeProcess` began.
-  package static func endInWholeProcess() {
-    wholeProcessClient.withLock { $0 = nil }
+  /// Reverses `installProcessOverride`.
+  package static func removeProcessOverride() {
+    processOverride.withLock { $0 = nil }
   }
 }

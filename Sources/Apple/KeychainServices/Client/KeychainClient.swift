@@ -18,10 +18,10 @@ public final class KeychainClient: Sendable {
   /// that call: an observer may make keychain calls, but must not wait for those of another thread.
   public let notificationCenter: NotificationCenter
   /// The folder of a temporary device, which lives as long as the client.
-  private let home: TemporaryDeviceHome?
-  let gate: DeviceGate
+  private let deviceSet: TemporaryDeviceSet?
+  let deviceLock: DeviceAccessLock
   private let observation: ProtectedDataMonitor.Observation
-  private let companions = Locked<[ObjectIdentifier: any AnyObject & Sendable]>([:])
+  private let associatedObjects = Locked<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
   /// Creates a client for an app of a device.
   ///
@@ -33,7 +33,7 @@ public final class KeychainClient: Sendable {
   public convenience init(
     _ device: VirtualDevice, as app: String, notificationCenter: NotificationCenter = NotificationCenter()
   ) {
-    self.init(device, as: app, notificationCenter: notificationCenter, home: nil)
+    self.init(device, as: app, notificationCenter: notificationCenter, deviceSet: nil)
   }
 
   /// Creates a client for an app of a device.
@@ -42,15 +42,15 @@ public final class KeychainClient: Sendable {
   ///   - device: The device for the calls.
   ///   - app: An app of the device.
   ///   - notificationCenter: The center for notifications.
-  ///   - home: The folder of a temporary device, which lives as long as the client.
+  ///   - deviceSet: The folder of a temporary device, which lives as long as the client.
   package init(
-    _ device: VirtualDevice, as app: String, notificationCenter: NotificationCenter, home: TemporaryDeviceHome?
+    _ device: VirtualDevice, as app: String, notificationCenter: NotificationCenter, deviceSet: TemporaryDeviceSet?
   ) {
     self.device = device
     self.app = app
     self.notificationCenter = notificationCenter
-    self.home = home
-    gate = .of(device)
+    self.deviceSet = deviceSet
+    deviceLock = .of(device)
     observation = device.protectedData.observe { event in
       guard let name = event.notificationName else { return }
       notificationCenter.post(name: name, object: nil)
@@ -61,8 +61,8 @@ public final class KeychainClient: Sendable {
 
   /// The user's reaction to authentication requests. By default, no user is present.
   public var authenticationOutcome: AuthenticationOutcome {
-    get { device.person.answer }
-    set { device.person.answer = newValue }
+    get { device.user.answer }
+    set { device.user.answer = newValue }
   }
 
   /// Runs the closure with a session, after other threads of this process that use the device.
@@ -71,36 +71,36 @@ public final class KeychainClient: Sendable {
   public func withSession<Result>(
     _ access: DeviceAccess = .writing, _ body: (DeviceSession) throws(KeyhaulError) -> Result
   ) throws(KeyhaulError) -> Result {
-    gate.enter()
-    defer { gate.leave() }
-    if let locking = try gate.lockingSession {
+    deviceLock.lock()
+    defer { deviceLock.unlock() }
+    if let locking = try deviceLock.lockingSession {
       // This session stays open for some seconds, but the caller's changes must already be on the disk.
       let value = try body(locking)
       try locking.synchronize()
       return value
     }
     // A temporary device is not opened for each call.
-    guard access == .writing, home != nil else {
+    guard access == .writing, deviceSet != nil else {
       return try device.withSession(access, verb: "keychain call", wait: Self.lockTimeout, body)
     }
-    return try device.withKeptSession(verb: "keychain call", wait: Self.lockTimeout, body)
+    return try device.withCachedSession(verb: "keychain call", wait: Self.lockTimeout, body)
   }
 
   /// Returns the object of this type that belongs to the client, or creates it.
-  public func companion<Companion: AnyObject & Sendable>(
-    _ type: Companion.Type, _ make: () -> Companion
-  ) -> Companion {
-    companions.withLock { companions in
-      if let companion = companions[ObjectIdentifier(type)] as? Companion { return companion }
-      let companion = make()
-      companions[ObjectIdentifier(type)] = companion
-      return companion
+  public func associatedObject<Object: AnyObject & Sendable>(
+    _ type: Object.Type, _ make: () -> Object
+  ) -> Object {
+    associatedObjects.withLock { associatedObjects in
+      if let object = associatedObjects[ObjectIdentifier(type)] as? Object { return object }
+      let object = make()
+      associatedObjects[ObjectIdentifier(type)] = object
+      return object
     }
   }
 
-  /// Removes that object. The next call of `companion` creates a new one.
-  public func dropCompanion<Companion: AnyObject & Sendable>(_ type: Companion.Type) {
-    companions.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(type)) }
+  /// Removes that object. The next call of `associatedObject` creates a new one.
+  public func removeAssociatedObject<Object: AnyObject & Sendable>(_ type: Object.Type) {
+    associatedObjects.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(type)) }
   }
 }
 
@@ -170,10 +170,10 @@ extension KeychainClient {
   ///
   /// - Throws: `.noPasscode` if the device has no passcode.
   public func pressSideButton() throws(KeyhaulError) {
-    gate.enter()
-    defer { gate.leave() }
-    guard try gate.lockingSession == nil else { return }
-    try gate.lock(through: device.openSession(.writing, verb: "lock", wait: Self.lockTimeout))
+    deviceLock.lock()
+    defer { deviceLock.unlock() }
+    guard try deviceLock.lockingSession == nil else { return }
+    try deviceLock.lockDevice(through: device.openSession(.writing, verb: "lock", wait: Self.lockTimeout))
   }
 
   /// Presses the side button and waits, by the device's clock, until the keys are removed.
@@ -182,22 +182,22 @@ extension KeychainClient {
   public func lock() throws(KeyhaulError) {
     try pressSideButton()
     guard isLocking else {
-      gate.enter()
-      defer { gate.leave() }
-      return try gate.finishLock()
+      deviceLock.lock()
+      defer { deviceLock.unlock() }
+      return try deviceLock.waitForLock()
     }
     // Other threads may use the device during the wait.
     device.environment.clock.sleep(DeviceSession.lockGrace)
-    gate.enter()
-    defer { gate.leave() }
-    try gate.finishLock()
+    deviceLock.lock()
+    defer { deviceLock.unlock() }
+    try deviceLock.waitForLock()
   }
 
   /// Whether the side button was pressed and the keys are still in memory.
   public var isLocking: Bool {
-    gate.enter()
-    defer { gate.leave() }
-    return gate.isLocking
+    deviceLock.lock()
+    defer { deviceLock.unlock() }
+    return deviceLock.isLocking
   }
 
   /// Unlocks the device, and notifies apps.
@@ -264,19 +264,19 @@ extension KeychainClient {
   /// - Throws: `.io`.
   public static func onNewDevice(
     app: String = standardApp, accessGroups: [String] = [], passcode: String = "",
-    options: DeviceOptions = DeviceOptions(), environment: DeviceEnvironment = .hurried,
+    options: DeviceOptions = DeviceOptions(), environment: DeviceEnvironment = .forTests,
     notificationCenter: NotificationCenter = NotificationCenter()
   ) throws(KeyhaulError) -> KeychainClient {
-    let home = try TemporaryDeviceHome(environment: environment, inside: directoryInMemory)
+    let deviceSet = try TemporaryDeviceSet(environment: environment, inside: directoryInMemory)
     var options = options
     options.apps.append(DeviceApp(name: app, accessGroups: accessGroups.isEmpty ? [app] : accessGroups))
-    let device = try home.home.create(DeviceName("phone"), options, passcode: Secret(utf8: passcode))
-    return KeychainClient(device, as: app, notificationCenter: notificationCenter, home: home)
+    let device = try deviceSet.devices.create(DeviceName("phone"), options, passcode: Secret(utf8: passcode))
+    return KeychainClient(device, as: app, notificationCenter: notificationCenter, deviceSet: deviceSet)
   }
 
   /// Creates the default client of the process. Its notifications are posted to the default center.
-  static func ofTheProcess() throws(KeyhaulError) -> KeychainClient {
-    let device = ProcessDevice.ofThisProcess()
+  static func makeForProcess() throws(KeyhaulError) -> KeychainClient {
+    let device = DefaultDeviceConfiguration.forThisProcess()
     let client = try onNewDevice(
       app: device.app, accessGroups: device.accessGroups, passcode: device.passcode, notificationCenter: .default)
     atexit { DefaultKeychain.use(nil) }

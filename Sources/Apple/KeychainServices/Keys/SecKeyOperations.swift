@@ -18,9 +18,9 @@ public func SecKeyCreateSignature(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ dataToSign: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
-  reporting(to: error) { () throws(SecItemError) in
+  translatingErrors(to: error) { () throws(SecItemError) in
     let (material, scheme, digest) = try signing(key, algorithm, .sign, dataToSign)
-    let signature = try working { () throws(CertificateError) in try material.signature(of: digest, scheme) }
+    let signature = try translatingErrors { () throws(CertificateError) in try material.signature(of: digest, scheme) }
     return NSData(data: Data(signature))
   }
 }
@@ -39,9 +39,9 @@ public func SecKeyVerifySignature(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ signedData: CFData, _ signature: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> Bool {
-  reporting(to: error) { () throws(SecItemError) in
+  translatingErrors(to: error) { () throws(SecItemError) in
     let (material, scheme, digest) = try signing(key, algorithm, .verify, signedData)
-    let isRight = try working { () throws(CertificateError) in
+    let isRight = try translatingErrors { () throws(CertificateError) in
       try material.verifies(Array(Data(referencing: signature)), of: digest, scheme)
     }
     guard isRight else { throw SecItemError(.verifyFailed, "the signature does not match the data") }
@@ -61,10 +61,11 @@ public func SecKeyCreateEncryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ plaintext: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
-  reporting(to: error) { () throws(SecItemError) in
+  translatingErrors(to: error) { () throws(SecItemError) in
     let (material, scheme) = try encrypting(key, algorithm, .encrypt)
     let bytes = SensitiveBytes(copying: Array(Data(referencing: plaintext)))
-    return NSData(data: Data(try working { () throws(CertificateError) in try material.encrypt(bytes, scheme) }))
+    return NSData(
+      data: Data(try translatingErrors { () throws(CertificateError) in try material.encrypt(bytes, scheme) }))
   }
 }
 
@@ -81,9 +82,9 @@ public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
-  reporting(to: error) { () throws(SecItemError) in
+  translatingErrors(to: error) { () throws(SecItemError) in
     let (material, scheme) = try encrypting(key, algorithm, .decrypt)
-    let plaintext = try working { () throws(CertificateError) in
+    let plaintext = try translatingErrors { () throws(CertificateError) in
       try material.decrypt(Array(Data(referencing: ciphertext)), scheme)
     }
     return plaintext.withBytes { NSData(data: Data($0)) }
@@ -104,18 +105,18 @@ public func SecKeyCopyKeyExchangeResult(
   _ privateKey: SecKey, _ algorithm: SecKeyAlgorithm, _ publicKey: SecKey, _ parameters: CFDictionary,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
-  reporting(to: error) { () throws(SecItemError) in
-    let (material, plan) = try privateKey.plan(algorithm, .keyExchange)
+  translatingErrors(to: error) { () throws(SecItemError) in
+    let (material, plan) = try privateKey.resolvedAlgorithm(algorithm, .keyExchange)
     guard case .exchange(let digest) = plan else { throw unsupported(algorithm) }
     let other = try publicKey.material()
-    let secret = try working { () throws(CertificateError) in try material.sharedSecret(with: other) }
+    let secret = try translatingErrors { () throws(CertificateError) in try material.sharedSecret(with: other) }
     guard let digest else { return secret.withBytes { NSData(data: Data($0)) } }
     let named = try SecItemQuery(parameters)
     guard let size = named["requestedSize"]?.numberValue.flatMap({ Int(exactly: $0) }) else {
       throw SecItemError(.parameter, "requestedSize, the number of bytes to derive, is missing")
     }
     let info = named["sharedInfo"]?.dataValue ?? []
-    let derived = try working { () throws(CertificateError) in
+    let derived = try translatingErrors { () throws(CertificateError) in
       try X963KeyDerivation.derive(size, of: secret, digest, sharedInfo: info)
     }
     return derived.withBytes { NSData(data: Data($0)) }
@@ -128,24 +129,24 @@ public func SecKeyCopyKeyExchangeResult(
 public func SecKeyIsAlgorithmSupported(
   _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
 ) -> Bool {
-  (try? key.supportedPlan(algorithm, operation)) != nil
+  (try? key.supportedAlgorithm(algorithm, operation)) != nil
 }
 
 extension SecKey {
-  fileprivate func plan(
+  fileprivate func resolvedAlgorithm(
     _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
-  ) throws(SecItemError) -> (KeyMaterial, KeyAlgorithmPlan) {
-    let plan = try supportedPlan(algorithm, operation)
+  ) throws(SecItemError) -> (KeyMaterial, ResolvedKeyAlgorithm) {
+    let plan = try supportedAlgorithm(algorithm, operation)
     return (try material(for: operation), plan)
   }
 
   /// Returns the parsed algorithm if the key supports it. This requires no authentication.
-  fileprivate func supportedPlan(
+  fileprivate func supportedAlgorithm(
     _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
-  ) throws(SecItemError) -> KeyAlgorithmPlan {
+  ) throws(SecItemError) -> ResolvedKeyAlgorithm {
     let shown: KeyMaterial
     if let onToken = try publicOnToken { shown = onToken } else { shown = try material() }
-    guard let plan = KeyAlgorithmPlan(algorithm), let role,
+    guard let plan = ResolvedKeyAlgorithm(algorithm), let role,
       plan.isSupported(by: shown, role: role, for: operation)
     else { throw unsupported(algorithm) }
     return plan
@@ -160,12 +161,12 @@ private func unsupported(_ algorithm: SecKeyAlgorithm) -> SecItemError {
 private func signing(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType, _ data: CFData
 ) throws(SecItemError) -> (KeyMaterial, SignatureScheme, [UInt8]) {
-  let (material, plan) = try key.plan(algorithm, operation)
+  let (material, plan) = try key.resolvedAlgorithm(algorithm, operation)
   guard case .signature(let scheme, let input) = plan else { throw unsupported(algorithm) }
   let bytes = Array(Data(referencing: data))
   switch input {
   case .message(let digest):
-    return (material, scheme, try working { () throws(CertificateError) in try digest.digest(of: bytes) })
+    return (material, scheme, try translatingErrors { () throws(CertificateError) in try digest.digest(of: bytes) })
   case .digest(let digest):
     guard digest.map({ $0.size == bytes.count }) ?? true else {
       throw SecItemError(.parameter, "the algorithm does not accept a digest of \(bytes.count) bytes")
@@ -177,12 +178,12 @@ private func signing(
 private func encrypting(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
 ) throws(SecItemError) -> (KeyMaterial, KeyEncryption) {
-  let (material, plan) = try key.plan(algorithm, operation)
+  let (material, plan) = try key.resolvedAlgorithm(algorithm, operation)
   guard case .encryption(let scheme) = plan else { throw unsupported(algorithm) }
   return (material, scheme)
 }
 
-private func working<Value>(_ body: () throws(CertificateError) -> Value) throws(SecItemError) -> Value {
+private func translatingErrors<Value>(_ body: () throws(CertificateError) -> Value) throws(SecItemError) -> Value {
   do throws(CertificateError) {
     return try body()
   } catch {

@@ -56,7 +56,7 @@ extension SecKey: Hashable {
 public func SecKeyCreateWithData(
   _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
-  reporting(to: error) { () throws(SecItemError) in
+  translatingErrors(to: error) { () throws(SecItemError) in
     let query = try SecItemQuery(attributes)
     guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
       let role = query[kSecAttrKeyClass as String]?.cssmNumber.flatMap(KeyMaterial.Role.init(rawValue:))
@@ -75,7 +75,7 @@ public func SecKeyCreateWithData(
 public func SecKeyCopyExternalRepresentation(
   _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
-  reporting(to: error) { () throws(SecItemError) in
+  translatingErrors(to: error) { () throws(SecItemError) in
     try key.material().externalRepresentation.withBytes { NSData(data: Data($0)) }
   }
 }
@@ -115,7 +115,7 @@ public func SecKeyGetBlockSize(_ key: SecKey) -> Int {
 public func SecKeyGetTypeID() -> CFTypeID { CoreFoundationType.key.rawValue }
 
 /// Runs the closure and stores its error, if the caller wants it.
-func reporting<Value>(
+func translatingErrors<Value>(
   to target: UnsafeMutablePointer<Unmanaged<CFError>?>?, _ body: () throws(SecItemError) -> Value
 ) -> Value? {
   do throws(SecItemError) {

@@ -20,7 +20,7 @@ import VirtualDevice
 public func SecKeyCreateRandomKey(
   _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
-  reporting(to: error) { () throws(SecItemError) in
+  translatingErrors(to: error) { () throws(SecItemError) in
     let request = KeyRequest(query: try SecItemQuery(parameters))
     if request.query[kSecAttrTokenID as String] != nil { return try request.makeEnclaveKey() }
     let key = try request.makeKey()

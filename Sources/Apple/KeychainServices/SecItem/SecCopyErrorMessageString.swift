@@ -11,6 +11,6 @@ import VirtualDevice
 ///   - reserved: `nil`, as on Apple's systems.
 /// - Returns: This project's sentence for each status of Apple's `SecBase.h`, or a sentence with the number for others.
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
-  let sentence = SecItemStatus(rawValue: status)?.sentence ?? StatusSentences.sentence(of: status)
+  let sentence = SecItemStatus(rawValue: status)?.sentence ?? StatusMessages.message(for: status)
   return NSString(string: sentence ?? "The status \(status) is not a keychain status.")
 }

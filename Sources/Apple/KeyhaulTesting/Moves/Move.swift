@@ -28,7 +28,7 @@ public struct Move: Sendable {
   }
 
   enum Destination: Sendable {
-    case made(Target)
+    case emptyPhone(Target)
     case phone(Phone)
   }
 
@@ -45,9 +45,9 @@ public struct Move: Sendable {
   let backedUpCount: Int
 
   /// Returns the move in words, such as "to a new phone from an encrypted backup".
-  static func way(_ destination: Destination, _ backup: Backup) -> String {
+  static func description(of destination: Destination, _ backup: Backup) -> String {
     switch destination {
-    case .made(let target): "\(target.rawValue) \(backup.rawValue)"
+    case .emptyPhone(let target): "\(target.rawValue) \(backup.rawValue)"
     case .phone: "to the other phone \(backup.rawValue)"
     }
   }
@@ -84,13 +84,14 @@ extension Move: CustomStringConvertible {
     let lines = items.map { item in
       "  \(item.title) \(item.fate.verb)\(item.fate.reason.map { " (\($0.rawValue))" } ?? "")"
     }
-    return (["\(total) in a move \(Self.way(destination, backup)): \(told)"] + lines).joined(separator: "\n")
+    return (["\(total) in a move \(Self.description(of: destination, backup)): \(told)"] + lines).joined(
+      separator: "\n")
   }
 }
 
 extension Move {
   /// The largest number of items in a description.
-  private static let listed = 8
+  private static let maximumListCount = 8
 
   static let nothingStored =
     "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls, and that they "
@@ -128,7 +129,7 @@ extension Move {
   ) -> Fate {
     guard !items.isEmpty else { return Fate(.nothingStored, story: Self.nothingStored) }
     guard let first = found.first else {
-      let hint = elsewhere.isEmpty ? names(near: name) : Self.groups(of: elsewhere)
+      let hint = elsewhere.isEmpty ? similarNames(to: name) : Self.groups(of: elsewhere)
       let nameless = items.count { $0.allNames.isEmpty && $0.fate.isDamage }
       let remark = nameless == 0 ? "" : "\n  items whose names cannot be read: \(nameless)"
       return Fate(
@@ -143,15 +144,15 @@ extension Move {
     }
     return Fate(
       isShared ? first.fate.kind : .unclear,
-      story: (["\(found.count) items are called \(called)\(remark)"] + Self.short(lines)).joined(separator: "\n"))
+      story: (["\(found.count) items are called \(called)\(remark)"] + Self.shortened(lines)).joined(separator: "\n"))
   }
 
   /// Returns a hint with a similar name and the existing names.
-  private func names(near name: String?) -> String {
+  private func similarNames(to name: String?) -> String {
     let known = Set(items.flatMap(\.allNames))
     let near = name.flatMap { EditDistance.nearest(to: $0, among: known.sorted()) }
     let hint = near.map { "; \"\(UntrustedText.escaped($0))\" is similar" } ?? ""
-    return (["\(hint)\n  the phone has:"] + Self.short(items.map { "  \($0.title)" })).joined(separator: "\n  ")
+    return (["\(hint)\n  the phone has:"] + Self.shortened(items.map { "  \($0.title)" })).joined(separator: "\n  ")
   }
 
   private static func groups(of items: [MovedItem]) -> String {
@@ -159,9 +160,9 @@ extension Move {
     return groups.isEmpty ? "; the name occurs in no group" : "; the name occurs in \(groups.joined(separator: ", "))"
   }
 
-  private static func short(_ lines: [String]) -> [String] {
-    let rest = lines.count > listed ? ["… and \(lines.count - listed) more"] : []
-    return lines.prefix(listed) + rest
+  private static func shortened(_ lines: [String]) -> [String] {
+    let rest = lines.count > maximumListCount ? ["… and \(lines.count - maximumListCount) more"] : []
+    return lines.prefix(maximumListCount) + rest
   }
 }
 
@@ -178,31 +179,31 @@ extension Move {
   /// the old one.
   ///
   /// - Returns: The phone that has the keychain afterwards.
-  /// - Throws: `.outdatedMove` if the phone has changed since the move was planned; `.locked` if either phone is
+  /// - Throws: `.staleMove` if the phone has changed since the move was planned; `.locked` if either phone is
   ///   locked; `.otherOutcome` if the result differs from the prediction.
   @discardableResult
   public func restore() throws(PhoneError) -> Phone {
-    let path = "\(source.home.home.path)/\(UUID().uuidString).tar"
+    let path = "\(source.deviceSet.devices.path)/\(UUID().uuidString).tar"
     defer { try? FileManager.default.removeItem(atPath: path) }
     try source.withSession { (session) throws(PhoneError) in
       guard session.record.revision == revision else {
         throw PhoneError(
-          .outdatedMove, .stalePlan, "the move is out of date",
+          .staleMove, .stalePlan, "the move is out of date",
           "the keychain has changed since the move was planned", advice: "move(to:backup:) again, after the change")
       }
-      try telling { () throws(KeyhaulError) in
+      try translatingErrors { () throws(KeyhaulError) in
         let prepared = try BackupExporter.prepare(session, password: secret, rounds: Self.rounds, listsExported: false)
         _ = try prepared.write(to: .file(path, .tar))
       }
     }
-    let target = try arrivingPhone()
+    let target = try targetPhone()
     let plan = try target.withSession(.writing) { (session) throws(PhoneError) in
-      let deviceKey = try telling { () throws(KeyhaulError) in try session.deviceKey() }
-      let opened = try telling { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
-      let archive = try telling { () throws(KeyhaulError) in
+      let deviceKey = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
+      let opened = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
+      let archive = try translatingErrors { () throws(KeyhaulError) in
         try opened.open(with: try opened.unlock(password: secret), deviceKey: deviceKey)
       }
-      return try telling { () throws(KeyhaulError) in
+      return try translatingErrors { () throws(KeyhaulError) in
         let plan = try Restorer.plan(archive, onto: session, policy: .replace)
         try Restorer.restore(plan, onto: session)
         return plan
@@ -214,11 +215,11 @@ extension Move {
 
   private var secret: Secret? { backup == .encrypted ? Secret(utf8: Self.password) : nil }
 
-  private func arrivingPhone() throws(PhoneError) -> Phone {
+  private func targetPhone() throws(PhoneError) -> Phone {
     switch destination {
     case .phone(let other): return other
-    case .made(.newPhone): return try Phone(like: source)
-    case .made(.samePhone):
+    case .emptyPhone(.newPhone): return try Phone(like: source)
+    case .emptyPhone(.samePhone):
       let passcode = source.passcode
       try source.erase()
       if let passcode { try source.setPasscode(passcode) }
@@ -228,7 +229,7 @@ extension Move {
 
   /// Compares the restore with the prediction.
   private func check(_ plan: MigrationPlan) throws(PhoneError) {
-    let done = plan.decisions.map { MovedItem($0, isInBackup: true, way: "").fate.kind }
+    let done = plan.decisions.map { MovedItem($0, isInBackup: true, moveDescription: "").fate.kind }
     guard done == items.prefix(backedUpCount).map(\.fate.kind) else {
       throw PhoneError(
         .otherOutcome, .failed, "the restore did not do what the move predicted",

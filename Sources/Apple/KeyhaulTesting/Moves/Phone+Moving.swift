@@ -8,7 +8,7 @@ extension Phone {
   ///
   /// - Throws: `.locked` if items cannot be read, because a backup requires an unlocked phone.
   public func move(to target: Move.Target, backup: Move.Backup) throws(PhoneError) -> Move {
-    try decideMove(to: .made(target), backup)
+    try planMove(to: .emptyPhone(target), backup)
   }
 
   /// Plans a move of the phone's keychain to another phone, which replaces that phone's items. Neither phone is
@@ -16,14 +16,14 @@ extension Phone {
   ///
   /// - Throws: `.locked` if items of this phone cannot be read.
   public func move(to other: Phone, backup: Move.Backup) throws(PhoneError) -> Move {
-    try decideMove(to: .phone(other), backup)
+    try planMove(to: .phone(other), backup)
   }
 
   /// Plans all four moves: to a new phone and to the same one, with an encrypted and an unencrypted backup.
   ///
   /// - Throws: `.locked` if items cannot be read.
-  public func moves() throws(PhoneError) -> AllMoves {
-    AllMoves(
+  public func moves() throws(PhoneError) -> Moves {
+    Moves(
       newPhone: try move(to: .newPhone, backup: .encrypted),
       newPhoneUnencrypted: try move(to: .newPhone, backup: .unencrypted),
       samePhone: try move(to: .samePhone, backup: .encrypted),
@@ -32,44 +32,50 @@ extension Phone {
 
   /// Plans a move. Only one phone is in use at a time, so that tests which move in both directions do not wait for each
   /// other.
-  private func decideMove(
+  private func planMove(
     to destination: Move.Destination, _ backup: Move.Backup
   ) throws(PhoneError) -> Move {
-    let own = try withSession { (session) throws(PhoneError) in try Outset(session, backup) }
+    let own = try withSession { (session) throws(PhoneError) in try MoveContext(session, backup) }
     let plan: MigrationPlan
     switch destination {
-    case .made(.samePhone):
-      plan = try telling { () throws(KeyhaulError) in try Restorer.plan(own.forecast, ontoEmpty: own.deviceKey) }
-    case .made(.newPhone):
-      let key = try telling { () throws(DataProtectionError) in
+    case .emptyPhone(.samePhone):
+      plan = try translatingErrors { () throws(KeyhaulError) in
+        try Restorer.plan(own.forecast, ontoEmpty: own.deviceKey)
+      }
+    case .emptyPhone(.newPhone):
+      let key = try translatingErrors { () throws(DataProtectionError) in
         try HardwareUID(from: SystemRandomSource()).deviceKey()
       }
-      plan = try telling { () throws(KeyhaulError) in try Restorer.plan(own.forecast, ontoEmpty: key) }
+      plan = try translatingErrors { () throws(KeyhaulError) in try Restorer.plan(own.forecast, ontoEmpty: key) }
     case .phone(let other):
       plan = try other.withSession { (target) throws(PhoneError) in
-        try telling { () throws(KeyhaulError) in try Restorer.plan(own.forecast, onto: target, policy: .replace) }
+        try translatingErrors { () throws(KeyhaulError) in
+          try Restorer.plan(own.forecast, onto: target, policy: .replace)
+        }
       }
     }
     let backedUpCount = own.forecast.exported.count
-    let way = Move.way(destination, backup)
+    let moveDescription = Move.description(of: destination, backup)
     return Move(
       backup: backup,
-      items: plan.decisions.map { MovedItem($0, isInBackup: $0.index < backedUpCount, way: way) },
+      items: plan.decisions.map {
+        MovedItem($0, isInBackup: $0.index < backedUpCount, moveDescription: moveDescription)
+      },
       destination: destination, source: self, revision: own.revision, backedUpCount: backedUpCount)
   }
 }
 
 /// The source's part of a move.
-private final class Outset {
+private final class MoveContext {
   let forecast: BackupForecast
   let deviceKey: DeviceKey
   let revision: String
 
   init(_ session: DeviceSession, _ backup: Move.Backup) throws(PhoneError) {
-    forecast = try telling { () throws(KeyhaulError) in
+    forecast = try translatingErrors { () throws(KeyhaulError) in
       try BackupForecast(of: session, hasPassword: backup == .encrypted, plannedOnce: true)
     }
-    deviceKey = try telling { () throws(KeyhaulError) in try session.deviceKey() }
+    deviceKey = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
     revision = session.record.revision
   }
 }

@@ -15,16 +15,16 @@ public final class Phone: Sendable {
   /// The default app.
   public static let standardApp = "app"
 
-  let home: TemporaryDeviceHome
+  let deviceSet: TemporaryDeviceSet
   package let device: VirtualDevice
   let installedApps: [DeviceApp]
   private let knownPasscode: Locked<String?>
   private let clients = Locked<[String: KeychainClient]>([:])
 
   init(
-    _ home: TemporaryDeviceHome, _ device: VirtualDevice, passcode: String?, apps: [DeviceApp]
+    _ deviceSet: TemporaryDeviceSet, _ device: VirtualDevice, passcode: String?, apps: [DeviceApp]
   ) {
-    self.home = home
+    self.deviceSet = deviceSet
     self.device = device
     installedApps = apps
     knownPasscode = Locked(passcode)
@@ -45,7 +45,7 @@ public final class Phone: Sendable {
   public var itemCount: Int {
     get throws(PhoneError) {
       try withSession { (session) throws(PhoneError) in
-        try telling { () throws(KeyhaulError) in try session.itemCount }
+        try translatingErrors { () throws(KeyhaulError) in try session.itemCount }
       }
     }
   }
@@ -55,15 +55,15 @@ public final class Phone: Sendable {
   ///
   /// - Parameter app: One of `apps`. May be omitted if there is only one.
   /// - Throws: `.noSuchApp`, `.appNotNamed`.
-  public func client(as app: String? = nil) throws(PhoneError) -> KeychainClient { knownClient(try chosen(app)) }
+  public func client(as app: String? = nil) throws(PhoneError) -> KeychainClient { cachedClient(try resolvedApp(app)) }
 
   /// A client for actions that do not depend on an app.
-  var owner: KeychainClient { knownClient(installedApps.first?.name ?? Self.standardApp) }
+  var owner: KeychainClient { cachedClient(installedApps.first?.name ?? Self.standardApp) }
 
-  private func knownClient(_ app: String) -> KeychainClient {
+  private func cachedClient(_ app: String) -> KeychainClient {
     clients.withLock { clients in
       if let client = clients[app] { return client }
-      let client = KeychainClient(device, as: app, notificationCenter: NotificationCenter(), home: home)
+      let client = KeychainClient(device, as: app, notificationCenter: NotificationCenter(), deviceSet: deviceSet)
       clients[app] = client
       return client
     }
@@ -73,7 +73,7 @@ public final class Phone: Sendable {
   func withSession<Value>(
     _ access: DeviceAccess = .reading, _ body: (DeviceSession) throws(PhoneError) -> Value
   ) throws(PhoneError) -> Value {
-    let outcome = try telling { () throws(KeyhaulError) in
+    let outcome = try translatingErrors { () throws(KeyhaulError) in
       try owner.withSession(access) { session in Result { () throws(PhoneError) in try body(session) } }
     }
     return try outcome.get()
@@ -86,7 +86,7 @@ extension Phone {
   ///
   /// - Throws: `.noPasscode` if the phone has no passcode.
   public func lock() throws(PhoneError) {
-    try telling { () throws(KeyhaulError) in try owner.lock() }
+    try translatingErrors { () throws(KeyhaulError) in try owner.lock() }
   }
 
   /// Unlocks the phone with its passcode, also after a restart.
@@ -96,19 +96,19 @@ extension Phone {
   ///
   /// - Throws: `.wrongPasscode`, `.noPasscode`.
   public func unlock(passcode: String) throws(PhoneError) {
-    try telling { () throws(KeyhaulError) in try owner.unlock(passcode: passcode) }
+    try translatingErrors { () throws(KeyhaulError) in try owner.unlock(passcode: passcode) }
   }
 
   /// Restarts the phone. Until its first unlock, keychain calls can access only items "always".
   public func restart() throws(PhoneError) {
-    try telling { () throws(KeyhaulError) in try owner.restart() }
+    try translatingErrors { () throws(KeyhaulError) in try owner.restart() }
   }
 
   /// Sets the phone's first passcode.
   ///
   /// - Throws: `.underlying` if it already has one or the passcode is empty.
   public func setPasscode(_ new: String) throws(PhoneError) {
-    try telling { () throws(KeyhaulError) in try owner.setPasscode(new) }
+    try translatingErrors { () throws(KeyhaulError) in try owner.setPasscode(new) }
     passcode = new
   }
 
@@ -116,14 +116,14 @@ extension Phone {
   ///
   /// - Throws: `.noPasscode`, `.locked`.
   public func removePasscode() throws(PhoneError) {
-    try telling { () throws(KeyhaulError) in _ = try owner.removePasscode(passcode ?? "") }
+    try translatingErrors { () throws(KeyhaulError) in _ = try owner.removePasscode(passcode ?? "") }
     passcode = nil
   }
 
   /// Erases all content and settings, including the passcode. The hardware key stays, so the phone is still the same
   /// for its backups.
   public func erase() throws(PhoneError) {
-    try telling { () throws(KeyhaulError) in try owner.erase() }
+    try translatingErrors { () throws(KeyhaulError) in try owner.erase() }
     passcode = nil
   }
 }
@@ -150,7 +150,7 @@ extension Phone {
           + apps.map { "\"\(UntrustedText.escaped($0.key))\"" }.joined(separator: ", "),
         advice: "a different name for each app")
     }
-    let version = try telling { () throws(KeyhaulError) in try ios.map(ProductVersion.init) ?? .standard }
+    let version = try translatingErrors { () throws(KeyhaulError) in try ios.map(ProductVersion.init) ?? .standard }
     try self.init(
       passcode: passcode,
       DeviceOptions(
@@ -169,11 +169,11 @@ extension Phone {
   }
 
   private convenience init(passcode: String?, _ options: DeviceOptions) throws(PhoneError) {
-    let home = try Self.newHome()
-    let device = try telling { () throws(KeyhaulError) in
-      try home.home.create(DeviceName(Self.name), options, passcode: Secret(utf8: passcode ?? ""))
+    let deviceSet = try Self.newDeviceSet()
+    let device = try translatingErrors { () throws(KeyhaulError) in
+      try deviceSet.devices.create(DeviceName(Self.name), options, passcode: Secret(utf8: passcode ?? ""))
     }
-    self.init(home, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: options.apps)
+    self.init(deviceSet, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: options.apps)
   }
 
   /// Creates an unlocked phone from a bundled description with all its items, such as `old-phone`.
@@ -210,23 +210,23 @@ extension Phone {
   }
 
   private convenience init(decoding bytes: [UInt8], from source: String) throws(PhoneError) {
-    let fixture = try telling { () throws(KeyhaulError) in try DeviceFixture(decoding: bytes, from: source) }
-    let home = try Self.newHome()
-    let device = try telling { () throws(KeyhaulError) in try home.home.create(from: fixture) }
+    let fixture = try translatingErrors { () throws(KeyhaulError) in try DeviceFixture(decoding: bytes, from: source) }
+    let deviceSet = try Self.newDeviceSet()
+    let device = try translatingErrors { () throws(KeyhaulError) in try deviceSet.devices.create(from: fixture) }
     let passcode = fixture.passcode?.withBytes { String(validating: $0, as: UTF8.self) } ?? nil
-    self.init(home, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: fixture.apps)
+    self.init(deviceSet, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: fixture.apps)
   }
 
-  private static func newHome() throws(PhoneError) -> TemporaryDeviceHome {
-    try telling { () throws(KeyhaulError) in
-      try TemporaryDeviceHome(environment: .hurried, inside: KeychainClient.directoryInMemory)
+  private static func newDeviceSet() throws(PhoneError) -> TemporaryDeviceSet {
+    try translatingErrors { () throws(KeyhaulError) in
+      try TemporaryDeviceSet(environment: .forTests, inside: KeychainClient.directoryInMemory)
     }
   }
 }
 
 extension Phone {
   /// The reaction of the phone's user to an authentication request.
-  public enum Person: Sendable, Hashable, CaseIterable {
+  public enum User: Sendable, Hashable, CaseIterable {
     /// No user is present, or the dialog cannot be shown.
     case isAway
     /// Authenticates.
@@ -238,9 +238,9 @@ extension Phone {
   }
 
   /// The reaction of the phone's user, who is away by default.
-  public var person: Person {
+  public var user: User {
     get {
-      switch device.person.answer {
+      switch device.user.answer {
       case .unavailable: .isAway
       case .allow: .allows
       case .deny: .fails
@@ -248,7 +248,7 @@ extension Phone {
       }
     }
     set {
-      device.person.answer =
+      device.user.answer =
         switch newValue {
         case .isAway: .unavailable
         case .allows: .allow
@@ -276,8 +276,8 @@ extension Phone {
     as app: String? = nil, inWholeProcess: Bool = false, _ body: () throws -> Result
   ) throws -> Result {
     let client = try client(as: app)
-    if inWholeProcess { try Self.beginInWholeProcess(client) }
-    defer { if inWholeProcess { DefaultKeychain.endInWholeProcess() } }
+    if inWholeProcess { try Self.installProcessOverride(client) }
+    defer { if inWholeProcess { DefaultKeychain.removeProcessOverride() } }
     return try DefaultKeychain.using(client, body)
   }
 
@@ -299,13 +299,13 @@ extension Phone {
     _ body: () async throws -> Result
   ) async throws -> Result {
     let client = try client(as: app)
-    if inWholeProcess { try Self.beginInWholeProcess(client) }
-    defer { if inWholeProcess { DefaultKeychain.endInWholeProcess() } }
+    if inWholeProcess { try Self.installProcessOverride(client) }
+    defer { if inWholeProcess { DefaultKeychain.removeProcessOverride() } }
     return try await DefaultKeychain.using(client, isolation: isolation, body)
   }
 
-  private static func beginInWholeProcess(_ client: KeychainClient) throws(PhoneError) {
-    guard DefaultKeychain.beginInWholeProcess(client) else {
+  private static func installProcessOverride(_ client: KeychainClient) throws(PhoneError) {
+    guard DefaultKeychain.installProcessOverride(client) else {
       throw PhoneError(
         .processInUse, .busy, "another phone is running in the whole process",
         "a keychain call on a queue or in a detached task can use only one phone",
@@ -315,7 +315,7 @@ extension Phone {
   }
 
   /// Returns the name of the selected app.
-  func chosen(_ app: String?) throws(PhoneError) -> String {
+  func resolvedApp(_ app: String?) throws(PhoneError) -> String {
     let list = apps.map { "\"\(UntrustedText.escaped($0))\"" }.joined(separator: ", ")
     guard let app else {
       if apps.count == 1 { return apps[0] }

@@ -30,8 +30,8 @@ public struct MovedItem: Sendable {
   /// - Parameters:
   ///   - decision: The decision.
   ///   - isInBackup: Whether the item is in the backup.
-  ///   - way: The move in words, such as "to a new phone from an encrypted backup".
-  init(_ decision: MigrationPlan.Decision, isInBackup: Bool, way: String) {
+  ///   - moveDescription: The move in words, such as "to a new phone from an encrypted backup".
+  init(_ decision: MigrationPlan.Decision, isInBackup: Bool, moveDescription: String) {
     let identity = decision.identity
     label = identity.label
     account = identity.account
@@ -48,11 +48,11 @@ public struct MovedItem: Sendable {
       case .staysBehind(let reason): isInBackup ? .staysBehind(reason) : .neverInBackup(reason)
       case .unreadable(let reason): .unreadable(reason)
       }
-    fate = Fate(kind, story: Self.story(title, Fate(kind), isInBackup ? way : nil, decision.detail))
+    fate = Fate(kind, story: Self.story(title, Fate(kind), isInBackup ? moveDescription : nil, decision.detail))
   }
 
-  private static func story(_ title: String, _ fate: Fate, _ way: String?, _ detail: String?) -> String {
-    var lines = ["\(title) \(fate.verb)" + (way.map { " in a move \($0)" } ?? "")]
+  private static func story(_ title: String, _ fate: Fate, _ moveDescription: String?, _ detail: String?) -> String {
+    var lines = ["\(title) \(fate.verb)" + (moveDescription.map { " in a move \($0)" } ?? "")]
     if let reason = fate.reason {
       let explanation = reason.explanation
       lines.append("  why: \(reason.rawValue): \(explanation.headline)")

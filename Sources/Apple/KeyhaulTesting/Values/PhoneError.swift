@@ -25,7 +25,7 @@ public struct PhoneError: ExplainedError {
     /// Another phone's `run` has the whole process.
     case processInUse
     /// The phone has changed since the move was planned.
-    case outdatedMove
+    case staleMove
     /// The result of the restore differs from the prediction.
     case otherOutcome
     /// A lower layer failed, whose texts are kept.
@@ -72,7 +72,7 @@ public struct PhoneError: ExplainedError {
 }
 
 /// Runs the closure and converts its error.
-func telling<Value: ~Copyable, Failure: ExplainedError>(
+func translatingErrors<Value: ~Copyable, Failure: ExplainedError>(
   _ body: () throws(Failure) -> Value
 ) throws(PhoneError) -> Value {
   do throws(Failure) { return try body() } catch { throw PhoneError(error) }

@@ -46,7 +46,7 @@ package final class BackupLock: Sendable {
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true },
     system: FileSystem
   ) throws(KeyhaulError) -> BackupLock? {
-    var wait = LockWait(atMost: limit, shouldContinue: shouldContinue)
+    var wait = LockTimeout(atMost: limit, shouldContinue: shouldContinue)
     while true {
       switch try attempt(path, access, system) {
       case .locked(let lock): return BackupLock(lock, access)

@@ -109,7 +109,7 @@ extension ArchivedItem {
   private static func explained<Value: ~Copyable>(
     _ body: () throws(DataProtectionError) -> Value
   ) throws(KeyhaulError) -> Value {
-    try reporting(body)
+    try translatingErrors(body)
   }
 
   /// Returns the names of items that could not be decrypted without the source device's key, if these keys decrypt

@@ -60,10 +60,10 @@ package final class EditedKeychain {
   ///
   /// - Returns: The stored item, and its position in the changed backup.
   package func add(_ item: KeychainItem) throws(ItemEditError) -> (item: KeychainItem, index: Int) {
-    let prepared = try byRule { () throws(KeychainRuleError) in
+    let prepared = try translatingRuleErrors { () throws(KeychainRuleError) in
       try Self.digested(try NewItemDefaults.prepared(item, now: now, random: random))
     }
-    let key = try byRule { () throws(KeychainRuleError) in try PrimaryKey(of: prepared) }
+    let key = try translatingRuleErrors { () throws(KeychainRuleError) in try PrimaryKey(of: prepared) }
     if let place = places[key], !removed.contains(place) {
       guard items[place]?.isTombstone == true else { throw Self.duplicate(prepared.kind) }
       removed.insert(place)
@@ -86,10 +86,10 @@ package final class EditedKeychain {
     var changed: [KeychainItem] = []
     for index in indices {
       guard items.indices.contains(index), let old = items[index] else { continue }
-      let new = try byRule { () throws(KeychainRuleError) in
+      let new = try translatingRuleErrors { () throws(KeychainRuleError) in
         try Self.digested(try changes.applied(to: old, now: now))
       }
-      let (oldKey, newKey) = try byRule { () throws(KeychainRuleError) in
+      let (oldKey, newKey) = try translatingRuleErrors { () throws(KeychainRuleError) in
         (try PrimaryKey(of: old), try PrimaryKey(of: new))
       }
       if newKey != oldKey {
@@ -199,7 +199,9 @@ package final class EditedKeychain {
     }
   }
 
-  private func byRule<Value>(_ body: () throws(KeychainRuleError) -> Value) throws(ItemEditError) -> Value {
+  private func translatingRuleErrors<Value>(_ body: () throws(KeychainRuleError) -> Value) throws(ItemEditError)
+    -> Value
+  {
     do throws(KeychainRuleError) { return try body() } catch { throw ItemEditError(error) }
   }
 }

@@ -158,7 +158,7 @@ public struct KeychainEntry: Sendable {
   }
 
   /// Returns the entries of a search, in the order of the kinds, then of the rows, as in a backup.
-  package static func all(of found: FoundItems) -> [KeychainEntry] {
+  package static func all(of found: QueryResult) -> [KeychainEntry] {
     let all = found.items.map { KeychainEntry($0) } + found.undecodable.map { KeychainEntry($0) }
     return all.sorted { (order($0.kind), $0.place.rowID) < (order($1.kind), $1.place.rowID) }
   }
@@ -315,13 +315,13 @@ extension KeychainEntry {
       switch dumped.content {
       case .open(let item): .item(item)
       case .attributesOnly(let item, let fault): .attributes(item, fault?.reason)
-      case .shut(let fault, _): .closed(ItemIdentity(sealed: dumped.kind), fault.reason)
+      case .undecryptable(let fault, _): .closed(ItemIdentity(sealed: dumped.kind), fault.reason)
       }
     self.init(
       content, at: RowReference(kind: dumped.kind, rowID: row ?? Int64(dumped.index)), index: dumped.index,
       dumped.protection, persistentReference: dumped.item.flatMap(Self.reference), detail: dumped.fault?.detail)
     if item != nil {
-      scope = Scope(tellsSecret: dumped.hasSecret, attributes: dump.toldAttributes, hasWholeSeconds: true)
+      scope = Scope(tellsSecret: dumped.hasSecret, attributes: dump.recordedAttributes, hasWholeSeconds: true)
     }
   }
 

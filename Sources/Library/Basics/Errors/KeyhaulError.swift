@@ -152,7 +152,7 @@ package func converting<Value: ~Copyable, Lower: Error, Upper: Error>(
 ///
 /// - Parameter subject: The name of the device or file that the call is about.
 @discardableResult
-package func reporting<Value: ~Copyable, Lower: ExplainedError>(
+package func translatingErrors<Value: ~Copyable, Lower: ExplainedError>(
   about subject: String? = nil, _ body: () throws(Lower) -> Value
 ) throws(KeyhaulError) -> Value {
   try converting({ KeyhaulError($0).with(subject: subject) }, body)

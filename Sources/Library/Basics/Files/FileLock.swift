@@ -147,7 +147,7 @@ extension FileSystem {
 ///
 /// Each pause counts as the requested or the measured time, whichever is longer. A test's clock does not sleep, and a
 /// busy machine sleeps longer than requested.
-package struct LockWait {
+package struct LockTimeout {
   private let limit: Duration
   private let sleep: (Duration) -> Void
   private let shouldContinue: () -> Bool

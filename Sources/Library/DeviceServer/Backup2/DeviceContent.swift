@@ -6,7 +6,7 @@ import KeyhaulKit
 struct DeviceContent {
   let device: ServedDevice
 
-  private func reporting<Value, Failure: ExplainedError>(
+  private func translatingErrors<Value, Failure: ExplainedError>(
     _ body: () throws(Failure) -> Value
   ) throws(BackupServiceError) -> Value {
     do throws(Failure) { return try body() } catch { throw .failed(BackupFailure(error)) }
@@ -34,10 +34,10 @@ struct DeviceContent {
   /// - Throws: `.deviceLocked` if the device is locked.
   func writeBackup(into folder: StagingFolder, _ name: String) throws(BackupServiceError) -> KeychainDate {
     let password = try backupPassword()
-    let session = try reporting { () throws(KeyhaulError) in
+    let session = try translatingErrors { () throws(KeyhaulError) in
       try device.device.openSession(.reading, verb: "device serve", wait: ServedDevice.wait)
     }
-    defer { session.end() }
+    defer { session.invalidate() }
     let prepared: PreparedBackup
     do throws(KeyhaulError) {
       prepared = try BackupExporter.prepare(
@@ -76,7 +76,7 @@ struct DeviceContent {
   ///
   /// - Throws: `.wrongPassword`, `.noBackup`.
   func open(_ path: String, password: borrowing Secret?) throws(BackupServiceError) -> Opened {
-    let archive = try reporting { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
+    let archive = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
     // A password for a backup without one is what a client sends on: it opens nothing, and nothing needs it.
     let isNeeded = archive.isEncrypted
     do throws(KeyhaulError) {
@@ -91,12 +91,12 @@ struct DeviceContent {
 
   /// Restores a backup, whole or not at all.
   func restore(_ backup: Opened) throws(BackupServiceError) {
-    let session = try reporting { () throws(KeyhaulError) in
+    let session = try translatingErrors { () throws(KeyhaulError) in
       try device.device.openSession(.writing, verb: "device serve", wait: ServedDevice.wait)
     }
-    defer { session.end() }
-    let hardware = try reporting { () throws(KeyhaulError) in try session.deviceKey() }
-    let opened = try reporting { () throws(KeyhaulError) in
+    defer { session.invalidate() }
+    let hardware = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
+    let opened = try translatingErrors { () throws(KeyhaulError) in
       try backup.archive.open(with: backup.key, deviceKey: hardware, for: .restoring)
     }
     if let damage = opened.damage.first { throw .failed(.noBackup, "The backup is damaged: \(damage)") }
@@ -107,7 +107,7 @@ struct DeviceContent {
     } catch {
       throw .failed(BackupFailure(error))
     }
-    do throws(KeyhaulError) { try session.finish() } catch {
+    do throws(KeyhaulError) { try session.close() } catch {
       device.note("\(error.summary): \(error.reason)")
     }
   }
@@ -132,9 +132,9 @@ struct DeviceContent {
   func forEachFile(
     of backup: Opened, _ body: (ListedFile) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) {
-    let keys = try reporting { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
+    let keys = try translatingErrors { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
     var failure: BackupServiceError?
-    try reporting { () throws(KeyhaulError) in
+    try translatingErrors { () throws(KeyhaulError) in
       let list = try backup.archive.fileList(with: keys)
       try list.forEachFile { file in
         guard failure == nil else { return }
@@ -148,10 +148,10 @@ struct DeviceContent {
   func decrypt(
     _ file: ListedFile, of backup: Opened, into folder: StagingFolder, _ name: String
   ) throws(BackupServiceError) {
-    let keys = try reporting { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
+    let keys = try translatingErrors { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
     _ = try folder.makeFile(name) { (write) throws(BackupServiceError) in
       var failure: BackupServiceError?
-      _ = try reporting { () throws(KeyhaulError) in
+      _ = try translatingErrors { () throws(KeyhaulError) in
         try backup.archive.readPayload(of: file, with: keys) { (portion) throws(KeyhaulError) in
           guard failure == nil else { return }
           do throws(BackupServiceError) { try write(Array(portion)) } catch { failure = error }
@@ -171,7 +171,7 @@ struct DeviceContent {
   func rewrapped(
     manifest bytes: [UInt8], from old: borrowing Secret, to new: borrowing Secret
   ) throws(BackupServiceError) -> [UInt8]? {
-    let manifest = try reporting { () throws(KeyhaulError) in try BackupManifest(parsing: bytes) }
+    let manifest = try translatingErrors { () throws(KeyhaulError) in try BackupManifest(parsing: bytes) }
     guard manifest.isEncrypted == true else { return nil }
     let keybag: Keybag
     do throws(DataProtectionError) {
@@ -179,7 +179,7 @@ struct DeviceContent {
     } catch {
       throw .failed(error.code == .wrongPassword ? .wrongPassword : .noBackup, error.reason)
     }
-    return try reporting { () throws(KeyhaulError) in
+    return try translatingErrors { () throws(KeyhaulError) in
       var root = try rootDictionary(of: bytes, in: StoredPart.manifest.path)
       root["BackupKeyBag"] = .data(keybag.serialized())
       return try encode(root, as: StoredPart.manifest.path)

@@ -72,7 +72,7 @@ package final class DeviceServer: Sendable {
       host.notify(["MessageType": .string("Detached"), "DeviceID": .integer(Int64(device.number))])
     }
     for channel in channels { channel.close() }
-    var wait = LockWait(atMost: limit, shouldContinue: { true })
+    var wait = LockTimeout(atMost: limit, shouldContinue: { true })
     while state.withLock({ $0.isAccepting || !$0.channels.isEmpty }) {
       guard wait.pause(.milliseconds(20)) else { return false }
     }
@@ -88,7 +88,7 @@ package final class DeviceServer: Sendable {
         socket = try listener.socket.accept(within: Self.acceptLimit)
       } catch {
         log("cannot accept a connection: \(error.reason)")
-        LockWait.sleepOnThread(Self.acceptLimit)
+        LockTimeout.sleepOnThread(Self.acceptLimit)
         continue
       }
       guard let socket else { continue }

@@ -74,7 +74,7 @@ package struct DatabaseItemFault: Error, Sendable, Equatable {
 }
 
 /// A database item after an attempt to decrypt it, which may have failed for some parts.
-package struct OpenedDatabaseItem: Sendable {
+package struct DecryptedDatabaseItem: Sendable {
   /// The decrypted parts of an item.
   package enum Content: Sendable {
     /// No part could be decrypted.

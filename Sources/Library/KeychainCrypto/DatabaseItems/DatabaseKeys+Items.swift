@@ -23,8 +23,8 @@ extension DatabaseKeys {
   /// - Throws: An error that is not caused by the item.
   package func open(
     row bytes: [UInt8], kind: ItemKind, secretKey: SensitiveBytes? = nil
-  ) throws(DataProtectionError) -> OpenedDatabaseItem {
-    var opened = OpenedDatabaseItem()
+  ) throws(DataProtectionError) -> DecryptedDatabaseItem {
+    var opened = DecryptedDatabaseItem()
     if let version = ItemBlob.versionNumber(of: bytes), DatabaseItemBlob.Version(rawValue: version) == nil {
       return try openOlder(bytes, version: version, kind: kind)
     }
@@ -47,8 +47,8 @@ extension DatabaseKeys {
   /// - Throws: An error that is not caused by the item.
   package func open(
     _ blob: DatabaseItemBlob, kind: ItemKind, secretKey: SensitiveBytes? = nil
-  ) throws(DataProtectionError) -> OpenedDatabaseItem {
-    var opened = OpenedDatabaseItem()
+  ) throws(DataProtectionError) -> DecryptedDatabaseItem {
+    var opened = DecryptedDatabaseItem()
     opened.keyClass = blob.keyClass
     do throws(DatabaseItemError) {
       let (item, store) = try attributes(of: blob, kind: kind, into: &opened)
@@ -71,7 +71,7 @@ extension DatabaseKeys {
   // MARK: Attributes
 
   private func attributes(
-    of blob: DatabaseItemBlob, kind: ItemKind, into opened: inout OpenedDatabaseItem
+    of blob: DatabaseItemBlob, kind: ItemKind, into opened: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> (KeychainItem, SimulatorKeyStore?) {
     guard blob.attributes.tamperCheck.hasSameBytes(as: blob.secret.tamperCheck) else {
       throw DatabaseItemError(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
@@ -116,7 +116,7 @@ extension DatabaseKeys {
 
   private func secret(
     of blob: DatabaseItemBlob, given: SensitiveBytes?, into item: KeychainItem, _ store: SimulatorKeyStore?,
-    _ opened: inout OpenedDatabaseItem
+    _ opened: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> KeychainItem {
     let unwrapped: UnwrappedKey
     if let given {
@@ -185,8 +185,9 @@ extension DatabaseKeys {
 /// Items of earlier versions in the same tables, with one box for attributes and secret.
 extension DatabaseKeys {
   /// Decrypts an item of version 2 or 3; versions 4 to 6 are reported as unsupported instead of damaged.
-  func openOlder(_ bytes: [UInt8], version: UInt32, kind: ItemKind) throws(DataProtectionError) -> OpenedDatabaseItem {
-    var opened = OpenedDatabaseItem()
+  func openOlder(_ bytes: [UInt8], version: UInt32, kind: ItemKind) throws(DataProtectionError) -> DecryptedDatabaseItem
+  {
+    var opened = DecryptedDatabaseItem()
     do throws(DatabaseItemError) {
       if version == AccessControlBlob.version, (try? AccessControlBlob(parsing: bytes)) != nil {
         throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can decrypt it")
@@ -210,7 +211,7 @@ extension DatabaseKeys {
   }
 
   private func item(
-    in blob: ItemBlob, kind: ItemKind, _ opened: inout OpenedDatabaseItem
+    in blob: ItemBlob, kind: ItemKind, _ opened: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> KeychainItem {
     let keyClass = blob.keyClass.withoutGeneration
     guard let named = ProtectionClass(keyClass: keyClass) else {

@@ -33,16 +33,16 @@ package enum ClassKeyFile {
 /// A parser for the subset of JSON (RFC 8259) that a class key file uses.
 private struct KeyScanner {
   let bytes: UnsafeRawBufferPointer
-  var place = 0
+  var offset = 0
 
   mutating func object() throws(KeyhaulError) -> [KeyClass: SensitiveBytes] {
     var keys: [KeyClass: SensitiveBytes] = [:]
-    place = UTF8Scalars.byteOrderMarkCount(of: bytes)
+    offset = UTF8Scalars.byteOrderMarkCount(of: bytes)
     try expect("{", "it is not a JSON object")
     skipSpace()
-    if place < bytes.count, bytes[place] == UInt8(ascii: "}") { throw fault("it has no key", at: place) }
+    if offset < bytes.count, bytes[offset] == UInt8(ascii: "}") { throw fault("it has no key", at: offset) }
     repeat {
-      let start = place
+      let start = offset
       let name = try string()
       guard let keyClass = Self.keyClass(named: String(decoding: bytes[name].prefix(16), as: UTF8.self)) else {
         throw fault("a name is neither a class number (6 to 12) nor a class code (ak to akpu)", at: start)
@@ -56,9 +56,9 @@ private struct KeyScanner {
       }
       guard keys[keyClass] == nil else { throw fault("class \(keyClass.rawValue) occurs twice", at: start) }
       keys[keyClass] = try key(digits)
-    } while try isContinued()
+    } while try hasNextMember()
     skipSpace()
-    guard place == bytes.count else { throw fault("there is text after the object", at: place) }
+    guard offset == bytes.count else { throw fault("there is text after the object", at: offset) }
     return keys
   }
 
@@ -94,22 +94,22 @@ private struct KeyScanner {
   /// - Returns: The offsets between the quotation marks.
   private mutating func string() throws(KeyhaulError) -> Range<Int> {
     try expect("\"", "a quoted string is missing")
-    let start = place
-    while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
-      guard bytes[place] >= 0x20, bytes[place] != UInt8(ascii: "\\") else {
-        throw fault("a string contains an escape sequence", at: place)
+    let start = offset
+    while offset < bytes.count, bytes[offset] != UInt8(ascii: "\"") {
+      guard bytes[offset] >= 0x20, bytes[offset] != UInt8(ascii: "\\") else {
+        throw fault("a string contains an escape sequence", at: offset)
       }
-      place += 1
+      offset += 1
     }
-    let end = place
+    let end = offset
     try expect("\"", "a string does not end")
     return start..<end
   }
 
-  private mutating func isContinued() throws(KeyhaulError) -> Bool {
+  private mutating func hasNextMember() throws(KeyhaulError) -> Bool {
     skipSpace()
-    if place < bytes.count, bytes[place] == UInt8(ascii: ",") {
-      place += 1
+    if offset < bytes.count, bytes[offset] == UInt8(ascii: ",") {
+      offset += 1
       return true
     }
     try expect("}", "the object does not end")
@@ -118,15 +118,15 @@ private struct KeyScanner {
 
   private mutating func expect(_ sign: Unicode.Scalar, _ reason: String) throws(KeyhaulError) {
     skipSpace()
-    guard place < bytes.count, UInt32(bytes[place]) == sign.value else { throw fault(reason, at: place) }
-    place += 1
+    guard offset < bytes.count, UInt32(bytes[offset]) == sign.value else { throw fault(reason, at: offset) }
+    offset += 1
   }
 
   private mutating func skipSpace() {
-    while place < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[place]) { place += 1 }
+    while offset < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[offset]) { offset += 1 }
   }
 
-  private func fault(_ reason: String, at place: Int) -> KeyhaulError {
-    KeyhaulError(.malformed, "\(reason), at byte \(place)")
+  private func fault(_ reason: String, at offset: Int) -> KeyhaulError {
+    KeyhaulError(.malformed, "\(reason), at byte \(offset)")
   }
 }

@@ -23,7 +23,7 @@ package struct KeychainDatabase: Sendable {
   /// The whole database as one file, with its log applied.
   package let image: [UInt8]
   /// The use of the database's journal files.
-  package let log: DatabaseFacts.LogUse
+  package let journalStatus: DatabaseDetails.JournalStatus
 
   /// The version of a schema, such as "12.11".
   package struct SchemaVersion: Sendable, Hashable {
@@ -73,7 +73,7 @@ package struct KeychainDatabase: Sendable {
   package static let signatureByteCount = 16
 
   /// Returns whether a file that starts with these bytes may be an SQLite database.
-  package static func mayBegin(with start: [UInt8]) -> Bool { start.starts(with: "SQLite format 3\0".utf8) }
+  package static func hasSignature(_ start: [UInt8]) -> Bool { start.starts(with: "SQLite format 3\0".utf8) }
 
   /// Reads a database.
   ///
@@ -91,7 +91,7 @@ package struct KeychainDatabase: Sendable {
   package init(
     file: [UInt8], log: [UInt8], journal: [UInt8] = [], acceptingAtMost limit: Int
   ) throws(KeyhaulError) {
-    let (database, image, use) = try Self.opened(DatabaseImage(file), log, journal)
+    let (database, image, status) = try Self.openingImage(DatabaseImage(file), log, journal)
     let (schema, keys) = (try Self.schema(of: database), try Self.metadataKeys(of: database))
     var rows: [Row] = []
     var byteCount = 0
@@ -128,7 +128,7 @@ package struct KeychainDatabase: Sendable {
     guard missing.count < ItemKind.allCases.count else {
       throw KeyhaulError(
         .unknownDatabase,
-        try Self.holdsItems(database)
+        try Self.containsItemTable(database)
           ? "its item tables have no column named data" + (schema.map { "; its schema is \($0.text)" } ?? "")
           : "it has none of the item tables")
     }
@@ -139,42 +139,42 @@ package struct KeychainDatabase: Sendable {
     indexState = isIntact ? try database.indexState() : .unchecked
     self.image = image.bytes
     wrappedMetadataKeys = keys
-    self.log = use
+    self.journalStatus = status
   }
 
   /// Opens the database with the committed changes of its log, or without the unfinished change of its journal. A
   /// database has one of the two: beside a log with content, the journal is ignored.
-  private static func opened(
+  private static func openingImage(
     _ image: DatabaseImage, _ logBytes: [UInt8], _ journalBytes: [UInt8]
-  ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
+  ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseDetails.JournalStatus) {
     guard !logBytes.isEmpty else {
       guard let journal = RollbackJournal(journalBytes) else {
         let isFinished = RollbackJournal.isFinished(journalBytes)
         return (try KeychainConnection(image), image, isFinished ? .none : .journalUnreadable)
       }
-      return try settled(image, as: .takenBack, "its journal") { () throws(KeyhaulError) in
-        try image.takingBack(journal, of: journalBytes)
+      return try applyingJournal(image, as: .rolledBack, "its journal") { () throws(KeyhaulError) in
+        try image.rollingBack(journal, of: journalBytes)
       }
     }
     guard let log = WriteAheadLog(logBytes), log.pageCount > 0 else {
       return (try KeychainConnection(image), image, .unreadable)
     }
-    guard log.pageByteCount == image.pageByteCount else { return (try KeychainConnection(image), image, .foreign) }
-    return try settled(image, as: log.isCutShort ? .appliedInPart : .applied, "its log") {
+    guard log.pageByteCount == image.pageByteCount else { return (try KeychainConnection(image), image, .unrelated) }
+    return try applyingJournal(image, as: log.isCutShort ? .partiallyApplied : .applied, "its log") {
       () throws(KeyhaulError) in try image.applying(log, of: logBytes)
     }
   }
 
   /// Applies a journal file if the result is an intact keychain database. Otherwise opens the database without it.
-  private static func settled(
-    _ image: DatabaseImage, as use: DatabaseFacts.LogUse, _ other: String,
+  private static func applyingJournal(
+    _ image: DatabaseImage, as status: DatabaseDetails.JournalStatus, _ other: String,
     _ change: () throws(KeyhaulError) -> DatabaseImage
-  ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
+  ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseDetails.JournalStatus) {
     do throws(KeyhaulError) {
       let changed = try change()
       let database = try KeychainConnection(changed)
       // The log of another database may result in an intact database that is not a keychain.
-      if try database.isIntact(), try holdsItems(database) { return (database, changed, use) }
+      if try database.isIntact(), try containsItemTable(database) { return (database, changed, status) }
     } catch {
       guard error.code == .databaseDamaged || error.code == .notADatabase else { throw error }
     }
@@ -182,11 +182,11 @@ package struct KeychainDatabase: Sendable {
     guard try alone.isIntact() else {
       throw KeyhaulError(.databaseDamaged, "its pages contradict each other, both with and without \(other)")
     }
-    return (alone, image, .foreign)
+    return (alone, image, .unrelated)
   }
 
   /// Returns whether the database has an item table.
-  private static func holdsItems(_ database: KeychainConnection) throws(KeyhaulError) -> Bool {
+  private static func containsItemTable(_ database: KeychainConnection) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases where try database.columns(of: kind.rawValue) != nil { return true }
     return false
   }
@@ -251,35 +251,35 @@ extension KeychainDatabase {
   /// Decrypts every row in the order of `rows`, including those that cannot be decrypted completely.
   ///
   /// - Throws: An error that is not the fault of a single item.
-  package func opened(with keys: DatabaseKeys) throws(DataProtectionError) -> [OpenedRow] {
-    var all: [OpenedRow] = []
-    for row in rows { all.append(try OpenedRow(row, opened: keys.open(row: row.sealed, kind: row.kind))) }
+  package func decrypted(with keys: DatabaseKeys) throws(DataProtectionError) -> [DecryptedRow] {
+    var all: [DecryptedRow] = []
+    for row in rows { all.append(try DecryptedRow(row, opened: keys.open(row: row.sealed, kind: row.kind))) }
     return all
   }
 
   /// Returns whether the item cannot be decrypted because the database itself has no key for its class.
-  package func lacksKey(of opened: OpenedDatabaseItem) -> Bool {
+  package func lacksKey(of opened: DecryptedDatabaseItem) -> Bool {
     guard opened.fault?.place == .metadataClassKey, let keyClass = opened.keyClass else { return false }
     return wrappedMetadataKeys[keyClass.withoutGeneration]?.isEmpty ?? true
   }
 
   /// A row and the result of decrypting it.
-  package struct OpenedRow: Sendable {
+  package struct DecryptedRow: Sendable {
     /// The row.
     package let row: Row
     /// The decrypted parts of the item, and the fault that prevents decrypting the rest.
-    package let opened: OpenedDatabaseItem
+    package let opened: DecryptedDatabaseItem
     /// Whether the column `sha1` is the digest of the content; `nil` if the secret was not decrypted or there is no
     /// such column.
-    package let hasFittingDigest: Bool?
+    package let hasMatchingDigest: Bool?
     /// The columns whose values differ from the attributes that they are made from; empty if the attributes were not
     /// decrypted.
     package let differingColumns: [AttributeCode]
 
-    init(_ row: Row, opened: OpenedDatabaseItem) {
+    init(_ row: Row, opened: DecryptedDatabaseItem) {
       self.row = row
       self.opened = opened
-      hasFittingDigest =
+      hasMatchingDigest =
         opened.isOpen && row.hasDigestColumn ? opened.item.flatMap { try? $0.digest() }.map { row.digest == $0 } : nil
       differingColumns = opened.item.map { Self.differences(of: row, from: $0) } ?? []
     }
@@ -294,7 +294,7 @@ extension KeychainDatabase {
         if stored == .null, item[definition.code] == nil { return nil }
         // A value that cannot be stored in a column is a fault of the item, not a difference.
         guard let expected = try? ItemColumns.value(item[definition.code], for: definition) else { return nil }
-        if stored.isSame(as: expected) || !row.hasDigestColumn && holdsValue(stored, of: item, definition) {
+        if stored.isSame(as: expected) || !row.hasDigestColumn && containsValue(stored, of: item, definition) {
           return nil
         }
         return definition.code
@@ -303,7 +303,7 @@ extension KeychainDatabase {
 
     /// Whether a column that newer schemas hash contains the unhashed value, as in some databases of schema 5 (`kcls`
     /// of iOS 6.1).
-    private static func holdsValue(
+    private static func containsValue(
       _ stored: ColumnValue, of item: KeychainItem, _ definition: AttributeDefinition
     ) -> Bool {
       guard definition.flags.contains(.hashedColumn) else { return false }

@@ -10,24 +10,24 @@ extension KeychainDump {
   ///   - database: The database.
   ///   - rows: The decrypted rows of the database, in its order.
   ///   - hasGivenKeys: Whether the user provided class keys.
-  package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.OpenedRow], hasGivenKeys: Bool) {
+  package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.DecryptedRow], hasGivenKeys: Bool) {
     let items = rows.enumerated().map { place, row in
       DumpedItem(
         entry: place, kind: row.row.kind, content: row.content,
-        hasOtherDigest: row.hasFittingDigest == false || row.opened.findings.contains(.digestDiffers))
+        hasMismatchedDigest: row.hasMatchingDigest == false || row.opened.findings.contains(.digestDiffers))
     }
-    let opensByItself = database.keepsItsKeys || !hasGivenKeys && items.contains { $0.item != nil }
+    let isSelfContained = database.containsOwnKeys || !hasGivenKeys && items.contains { $0.item != nil }
     self.init(
-      form: .database, items: items,
-      database: DatabaseFacts(
+      format: .database, items: items,
+      database: DatabaseDetails(
         schema: database.schema?.text,
         versionCounts: Dictionary(database.rows.compactMap(\.version).map { ($0, 1) }, uniquingKeysWith: +),
-        log: database.log, keys: opensByItself ? .beside : hasGivenKeys ? .given : .absent,
+        journalStatus: database.journalStatus, keys: isSelfContained ? .inDatabase : hasGivenKeys ? .given : .absent,
         missingTables: database.missingTables))
   }
 }
 
-extension KeychainDatabase.OpenedRow {
+extension KeychainDatabase.DecryptedRow {
   /// The decrypted content, with the App Clip flag. The flag is only in a column, not in the encrypted item.
   fileprivate var content: DumpedItem.Content {
     let content = DumpedItem.Content(opened)
@@ -40,14 +40,14 @@ extension KeychainDatabase.OpenedRow {
     return switch content {
     case .open(let item): .open(marked(item))
     case .attributesOnly(let item, let fault): .attributesOnly(marked(item), fault)
-    case .shut: content
+    case .undecryptable: content
     }
   }
 }
 
 extension KeychainDatabase {
   /// Whether the database has keys, all in the form that a Simulator's key store writes.
-  fileprivate var keepsItsKeys: Bool {
+  fileprivate var containsOwnKeys: Bool {
     let keys = wrappedMetadataKeys.values.filter { !$0.isEmpty }
     return !keys.isEmpty && keys.allSatisfy { SimulatorKeyStore.of($0) != nil }
   }

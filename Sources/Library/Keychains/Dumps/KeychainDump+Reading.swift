@@ -7,7 +7,7 @@ extension KeychainDump {
 
   /// Returns whether a file that starts with these bytes may be a dump: a property list or JSON, unlike a backup in one
   /// file.
-  package static func mayBegin(with start: [UInt8]) -> Bool {
+  package static func hasSignature(_ start: [UInt8]) -> Bool {
     isBinary(start) || XMLPlist.isXML(start) || isJSON(start)
   }
 
@@ -70,7 +70,8 @@ extension KeychainDump {
       throw KeyhaulError(error.code == .overLimit ? .dumpOverLimit : .unreadableDump, error.reason)
     }
     switch root {
-    case .dictionary(let root) where SealedEntryReader.recognizes(root): return try SealedEntryReader.read(root, limit)
+    case .dictionary(let root) where EncryptedEntryReader.recognizes(root):
+      return try EncryptedEntryReader.read(root, limit)
     case .dictionary(let tables) where TablesReader.recognizes(tables): return try TablesReader.read(tables, limit)
     case .array(let entries) where ItemArrayReader.recognizes(entries): return try ItemArrayReader.read(entries, limit)
     default:

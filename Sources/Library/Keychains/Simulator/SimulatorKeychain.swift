@@ -24,7 +24,7 @@ package final class SimulatorKeychain {
   let store: SimulatorKeyStore
 
   /// The result of inserting an item.
-  package enum Placement: Sendable, Hashable {
+  package enum InsertResult: Sendable, Hashable {
     /// There was no item with the same primary key.
     case added
     /// The item replaced the one with the same primary key. The row number and the persistent reference stay.
@@ -70,7 +70,7 @@ package final class SimulatorKeychain {
     self.database = database
     self.path = path
     self.random = random
-    try Self.refuseDefinitions(in: database)
+    try Self.rejectUnexpectedDefinitions(in: database)
     // A row missing from an index would not be found, and would be added a second time.
     switch try database.indexState() {
     case .sound: break
@@ -109,13 +109,13 @@ package final class SimulatorKeychain {
       throw KeyhaulError(.unchangeable, "its keys are not a Simulator's keys")
     }
     store = stores.compactMap(\.self).first ?? .sinceIOS13
-    keys = try Self.working { [wrappedMetadataKeys] () throws(DataProtectionError) in
+    keys = try Self.translatingErrors { [wrappedMetadataKeys] () throws(DataProtectionError) in
       try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
     }
   }
 
   /// Rejects triggers and views, which SQL could run when a row changes. A Simulator's database has neither.
-  private static func refuseDefinitions(in database: KeychainConnection) throws(KeyhaulError) {
+  private static func rejectUnexpectedDefinitions(in database: KeychainConnection) throws(KeyhaulError) {
     try database.forEachRow("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
       (row) throws(KeyhaulError) in
       throw KeyhaulError(
@@ -125,7 +125,7 @@ package final class SimulatorKeychain {
   }
 
   /// Converts an error that is not the database's fault.
-  static func working<Result>(
+  static func translatingErrors<Result>(
     _ work: () throws(DataProtectionError) -> Result
   ) throws(KeyhaulError) -> Result {
     try converting({ KeyhaulError(.databaseFailed, $0.reason) }, work)
@@ -148,24 +148,24 @@ package final class SimulatorKeychain {
   ///
   /// - Parameters:
   ///   - item: The decrypted item. An item without a persistent reference gets one.
-  ///   - replacing: Whether the item replaces one with the same primary key.
+  ///   - replacingExisting: Whether the item replaces one with the same primary key.
   /// - Throws: `.malformed`, with the reason, if the item cannot be encrypted.
-  package func put(_ item: KeychainItem, replacing: Bool) throws(KeyhaulError) -> Placement {
+  package func insert(_ item: KeychainItem, replacingExisting: Bool) throws(KeyhaulError) -> InsertResult {
     var item = item
-    let present = try presentRow(like: item)
-    guard present == nil || replacing else { return .kept }
+    let existing = try existingRow(like: item)
+    guard existing == nil || replacingExisting else { return .kept }
     let mark = item[.appClip]
     item[.appClip] = nil
-    let reference = present?.reference ?? item[.persistentReference]?.dataValue ?? []
+    let reference = existing?.reference ?? item[.persistentReference]?.dataValue ?? []
     item[.persistentReference] = .data(
       reference.count == 16
-        ? reference : try Self.working { [random] () throws(DataProtectionError) in try random.bytes(16) })
+        ? reference : try Self.translatingErrors { [random] () throws(DataProtectionError) in try random.bytes(16) })
     var values = try values(of: item)
     if let mark = mark?.integerValue, columns[item.kind]?.contains("clip") == true {
       values.append((.appClip, .integer(mark)))
     }
-    if let present {
-      try overwrite(present.number, of: item.kind, with: values)
+    if let existing {
+      try overwrite(existing.number, of: item.kind, with: values)
       return .replaced
     }
     let names = values.map { "\"\($0.0.rawValue)\"" }.joined(separator: ", ")
@@ -179,7 +179,7 @@ package final class SimulatorKeychain {
   /// - Throws: `.databaseDuplicate` if another row has the item's primary key; `.malformed` if the item cannot be
   ///   encrypted or the row does not exist.
   package func replace(row: Int64, with item: KeychainItem) throws(KeyhaulError) {
-    if let present = try presentRow(like: item), present.number != row {
+    if let existing = try existingRow(like: item), existing.number != row {
       throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
     }
     var item = item
@@ -254,7 +254,7 @@ package final class SimulatorKeychain {
 
   // MARK: Rows
 
-  private func presentRow(
+  private func existingRow(
     like item: KeychainItem
   ) throws(KeyhaulError) -> (number: Int64, reference: [UInt8]?)? {
     let own = columns[item.kind] ?? []
@@ -338,7 +338,7 @@ extension SimulatorKeychain {
   func provideKey(of protection: ProtectionClass) throws(KeyhaulError) {
     let keyClass = protection.keyClass
     guard wrappedMetadataKeys[keyClass]?.isEmpty ?? true else { return }
-    let key = try Self.working { [random] () throws(DataProtectionError) in
+    let key = try Self.translatingErrors { [random] () throws(DataProtectionError) in
       SensitiveBytes(copying: try random.bytes(32))
     }
     let wrapped = try wrapped(key, for: protection)
@@ -351,7 +351,7 @@ extension SimulatorKeychain {
       try database.run("INSERT OR REPLACE INTO main.metadatakeys(keyclass, data) VALUES (?, ?)", [name, data])
     }
     wrappedMetadataKeys[keyClass] = wrapped
-    keys = try Self.working { [wrappedMetadataKeys] () throws(DataProtectionError) in
+    keys = try Self.translatingErrors { [wrappedMetadataKeys] () throws(DataProtectionError) in
       try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
     }
   }

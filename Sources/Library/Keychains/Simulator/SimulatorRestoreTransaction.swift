@@ -10,9 +10,9 @@ package final class SimulatorRestoreTransaction {
   private let keychain: SimulatorKeychain
   private let random: any RandomSource
   private let rows: [KeychainRow]
-  private var present: [PrimaryKey: Present] = [:]
+  private var present: [PrimaryKey: CurrentRow] = [:]
 
-  private struct Present {
+  private struct CurrentRow {
     /// `nil` if this restore has added the item.
     let row: RowReference?
     let existing: ExistingRow
@@ -32,10 +32,10 @@ package final class SimulatorRestoreTransaction {
     self.keychain = keychain
     self.random = random
     self.rows = rows
-    try note(rows)
+    try record(rows)
   }
 
-  private func note(_ rows: [KeychainRow]) throws(KeyhaulError) {
+  private func record(_ rows: [KeychainRow]) throws(KeyhaulError) {
     for row in rows {
       let existing: ExistingRow
       do throws(KeyhaulError) {
@@ -43,7 +43,7 @@ package final class SimulatorRestoreTransaction {
       } catch {
         throw KeyhaulError(.malformed, error.reason)
       }
-      present[row.summary.primaryKey] = Present(
+      present[row.summary.primaryKey] = CurrentRow(
         row: row.summary.reference, existing: existing, item: row.item)
     }
   }
@@ -56,7 +56,7 @@ package final class SimulatorRestoreTransaction {
     let removed = rows.filter(\.summary.isRemovedByRestore)
     for row in removed { try keychain.remove(row: row.summary.reference.rowID, of: row.summary.reference.kind) }
     present = [:]
-    try note(rows.filter { !$0.summary.isRemovedByRestore })
+    try record(rows.filter { !$0.summary.isRemovedByRestore })
     return removed.count
   }
 
@@ -65,12 +65,12 @@ package final class SimulatorRestoreTransaction {
   /// - Returns: The decision about the conflict.
   /// - Throws: `.malformed` if the item cannot be stored.
   package func importItem(_ incoming: IncomingItem) throws(KeyhaulError) -> ImportResolution {
-    let key = try Self.byRule { () throws(KeychainRuleError) in try PrimaryKey(of: incoming.item) }
-    let item = try Self.byRule { () throws(KeychainRuleError) in
+    let key = try Self.translatingRuleErrors { () throws(KeychainRuleError) in try PrimaryKey(of: incoming.item) }
+    let item = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
       try NewItemDefaults.identified(incoming.item, random: random)
     }
     let met = present[key]
-    let resolution = try Self.byRule { () throws(KeychainRuleError) in
+    let resolution = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
       try ImportConflict.resolve(incoming: incoming, existing: met?.existing)
     }
     let isTaken = resolution.outcome == .insertsNew || resolution.outcome.isReplacement
@@ -82,14 +82,14 @@ package final class SimulatorRestoreTransaction {
     if let row = met?.row {
       try keychain.replace(row: row.rowID, with: winner)
     } else {
-      _ = try keychain.put(winner, replacing: true)
+      _ = try keychain.insert(winner, replacingExisting: true)
     }
-    let existing = try Self.byRule { () throws(KeychainRuleError) in try ExistingRow(storing: winner) }
-    present[key] = Present(row: met?.row, existing: existing, item: winner)
+    let existing = try Self.translatingRuleErrors { () throws(KeychainRuleError) in try ExistingRow(storing: winner) }
+    present[key] = CurrentRow(row: met?.row, existing: existing, item: winner)
     return resolution
   }
 
-  private static func byRule<Value>(
+  private static func translatingRuleErrors<Value>(
     _ body: () throws(KeychainRuleError) -> Value
   ) throws(KeyhaulError) -> Value {
     try converting({ KeyhaulError(.malformed, $0.reason) }, body)
@@ -99,7 +99,7 @@ package final class SimulatorRestoreTransaction {
 extension KeychainRow {
   /// Creates a restore's view of a row of a Simulator's database. The keys are in the database, so a row that cannot be
   /// decrypted is damaged.
-  package init(_ row: KeychainDatabase.OpenedRow) {
+  package init(_ row: KeychainDatabase.DecryptedRow) {
     let kind = row.row.kind
     var columns = row.row.columns
     // If the schema lacks the column, the keychain has no shared copies.

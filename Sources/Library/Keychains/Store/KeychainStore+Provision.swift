@@ -41,14 +41,14 @@ extension KeychainStore {
     _ random: any RandomSource
   ) throws(KeyhaulError) {
     try write(isBulk: true) { (transaction) throws(KeyhaulError) in
-      try transaction.adding(items.lazy.map(\.kind)) { () throws(KeyhaulError) in
+      try transaction.addingInBulk(items.lazy.map(\.kind)) { () throws(KeyhaulError) in
         for item in items {
-          try transaction.requireGoingOn()
+          try transaction.checkCancellation()
           let modified = item.modificationDate ?? .reference
-          var prepared = try byRule(try NewItemDefaults.prepared(item, now: modified, random: random))
+          var prepared = try translatingRuleErrors(try NewItemDefaults.prepared(item, now: modified, random: random))
           prepared[.creationDate] = .date(item.creationDate ?? modified)
-          if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
-          let row = try WritableRow(sealing: prepared, keys: keys, random: random)
+          if keepsIdentifiers { prepared.copyIdentifiers(from: item) }
+          let row = try WritableRow(encrypting: prepared, keys: keys, random: random)
           guard try transaction.insert(row) != nil else {
             throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
           }
@@ -60,7 +60,7 @@ extension KeychainStore {
 
 extension KeychainItem {
   /// Copies the UUID, persistent reference and user of another item, if they are valid in a row.
-  fileprivate mutating func takeIdentifiers(of other: KeychainItem) {
+  fileprivate mutating func copyIdentifiers(from other: KeychainItem) {
     if let uuid = other[.uuid]?.stringValue { self[.uuid] = .string(uuid) }
     if let reference = other[.persistentReference]?.dataValue, reference.count == 16 {
       self[.persistentReference] = .data(reference)
@@ -74,10 +74,10 @@ extension KeychainStore {
   ///
   /// - Returns: The item as it would be stored. Its dates and identifiers are valid only for this attempt.
   /// - Throws: The errors of `add`.
-  package func rehearseAdding(
+  package func validateAdding(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeyhaulError) -> StoredItem {
-    try rehearse { (transaction) throws(KeyhaulError) in
+    try dryRun { (transaction) throws(KeyhaulError) in
       try transaction.add(item, keys: keys, now: now, random: random)
     }
   }
@@ -88,11 +88,11 @@ extension KeychainStore {
   /// - Returns: The number of items that would be updated.
   /// - Throws: The errors of `update`.
   @discardableResult
-  package func rehearseUpdating(
+  package func validateUpdating(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy = .forbid, random: any RandomSource
   ) throws(KeyhaulError) -> Int {
-    let count = try rehearse { (transaction) throws(KeyhaulError) in
+    let count = try dryRun { (transaction) throws(KeyhaulError) in
       try transaction.update(query, with: changes, keys: keys, now: now, tombstones: tombstones, random: random)
     }
     guard count > 0 else { throw .nothingMatches }
@@ -100,12 +100,12 @@ extension KeychainStore {
   }
 
   /// Runs the closure in a transaction that is always rolled back.
-  private func rehearse<Value>(
+  private func dryRun<Value>(
     _ body: (KeychainTransaction) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     var value: Value?
-    do throws(Rehearsal) {
-      try write(translating: Rehearsal.failed) { (transaction) throws(Rehearsal) -> Void in
+    do throws(DryRun) {
+      try write(translating: DryRun.failed) { (transaction) throws(DryRun) -> Void in
         do throws(KeyhaulError) { value = try body(transaction) } catch { throw .failed(error) }
         throw .done
       }
@@ -118,7 +118,7 @@ extension KeychainStore {
 }
 
 /// The end of a transaction that is always rolled back.
-private enum Rehearsal: Error {
+private enum DryRun: Error {
   case done
   case failed(KeyhaulError)
 }

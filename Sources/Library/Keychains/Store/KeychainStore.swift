@@ -92,7 +92,7 @@ package final class KeychainStore: Sendable {
       try openQueue(path, durability, shouldContinue), durability, shouldContinue: shouldContinue)
     try store.read { (transaction) throws(KeyhaulError) in try SchemaCheck.verify(transaction.database) }
     try store.use(.writeAheadLog)
-    if !isForReading { try store.settleEmptyData() }
+    if !isForReading { try store.normalizeEmptyData() }
     return store
   }
 
@@ -249,9 +249,9 @@ package final class KeychainStore: Sendable {
   }
 
   /// Normalizes empty data if any row needs it. Most databases are not written to.
-  private func settleEmptyData() throws(KeyhaulError) {
-    guard try read(EmptyData.needsSettling(in:)) else { return }
-    try write(isBulk: true, EmptyData.settle(in:))
+  private func normalizeEmptyData() throws(KeyhaulError) {
+    guard try read(EmptyData.needsNormalization(in:)) else { return }
+    try write(isBulk: true, EmptyData.normalize(in:))
   }
 
   /// The location of the data that undoes an unfinished transaction.
@@ -313,8 +313,8 @@ extension KeychainTransaction {
   fileprivate func addRow(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeyhaulError) -> WritableRow {
-    let prepared = try byRule(try NewItemDefaults.prepared(item, now: now, random: random))
-    let row = try WritableRow(sealing: prepared, keys: keys, random: random)
+    let prepared = try translatingRuleErrors(try NewItemDefaults.prepared(item, now: now, random: random))
+    let row = try WritableRow(encrypting: prepared, keys: keys, random: random)
     if try insert(row) != nil { return row }
     return try replaceDeadRow(with: row, keys: keys, random: random)
   }
@@ -328,7 +328,7 @@ extension KeychainTransaction {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey) else {
       throw KeyhaulError(.storeDamaged, "the item conflicts with a row that cannot be found")
     }
-    switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
+    switch try ExistingRow(try RowEncryption.decrypt(existing, keys: keys)).state {
     case .item, .unreadable:
       throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
     case .corrupt:
@@ -338,7 +338,7 @@ extension KeychainTransaction {
       var item = row.item
       if let uuid { item[.uuid] = .string(uuid) }
       if let reference { item[.persistentReference] = .data(reference) }
-      let revived = try WritableRow(sealing: item, keys: keys, random: random)
+      let revived = try WritableRow(encrypting: item, keys: keys, random: random)
       try overwrite(existing.summary.reference.rowID, with: revived)
       return revived
     }
@@ -352,7 +352,7 @@ extension KeychainStore {
   /// The access group inside the encrypted item decides whether it matches, not the column.
   ///
   /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. An empty result is not an error.
-  package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> FoundItems {
+  package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> QueryResult {
     try read { (transaction) throws(KeyhaulError) in
       var items: [StoredItem] = []
       var undecodable: [KeychainRow] = []
@@ -362,12 +362,12 @@ extension KeychainStore {
           guard fault.isPermanent else { throw KeyhaulError(fault) }
           undecodable.append(row)
         case .item(var item):
-          guard query.admits(item) else { return }
+          guard query.matches(item) else { return }
           if !query.wantsSecret { item.secrets = [:] }
           items.append(StoredItem(summary: row.summary, item: item))
         }
       }
-      return FoundItems(items: items, undecodable: undecodable)
+      return QueryResult(items: items, undecodable: undecodable)
     }
   }
 
@@ -432,21 +432,21 @@ extension KeychainTransaction {
     query.limit = nil
     var rows: [KeychainRow] = []
     try forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
-      try requireGoingOn()
-      if let item = row.item, !query.admits(item) { return }
+      try checkCancellation()
+      if let item = row.item, !query.matches(item) { return }
       rows.append(row)
     }
     var count = 0
     for row in rows {
-      try requireGoingOn()
+      try checkCancellation()
       switch row.content {
       case .fault(let fault):
         guard fault.isPermanent else { throw KeyhaulError(fault) }
         if query.condition == nil { try delete(row.summary.reference) }
       case .item(let item):
-        let changed = try byRule(try changes.applied(to: item, now: now))
+        let changed = try translatingRuleErrors(try changes.applied(to: item, now: now))
         let step = UpdateStep(old: item, new: changed, rowID: row.summary.reference.rowID)
-        try carryOut(step, keys: keys, now: now, tombstones: tombstones, random: random)
+        try apply(step, keys: keys, now: now, tombstones: tombstones, random: random)
         count += 1
       }
     }
@@ -455,21 +455,22 @@ extension KeychainTransaction {
 
   /// Writes an updated item. If its primary key changes, a tombstone may stay under the old key, and the item becomes a
   /// new record.
-  fileprivate func carryOut(
+  fileprivate func apply(
     _ step: UpdateStep, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
   ) throws(KeyhaulError) {
     var new = step.new
-    let moves = try byRule(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
+    let moves = try translatingRuleErrors(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
     let leavesTombstone = moves && tombstones.leavesTombstone(of: step.old)
-    if leavesTombstone { new[.uuid] = .string(try byRule(try NewItemDefaults.randomUUIDText(random))) }
-    let row = try WritableRow(sealing: new, keys: keys, random: random)
+    if leavesTombstone { new[.uuid] = .string(try translatingRuleErrors(try NewItemDefaults.randomUUIDText(random))) }
+    let row = try WritableRow(encrypting: new, keys: keys, random: random)
     if moves { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }
     try overwrite(step.rowID, with: row)
     guard leavesTombstone else { return }
     var tombstone = Tombstone.make(for: step.old, at: now)
-    tombstone[.persistentReference] = .data(try byRule(try NewItemDefaults.randomBytes(random, count: 16)))
-    guard try insert(WritableRow(sealing: tombstone, keys: keys, random: random)) != nil else {
+    tombstone[.persistentReference] = .data(
+      try translatingRuleErrors(try NewItemDefaults.randomBytes(random, count: 16)))
+    guard try insert(WritableRow(encrypting: tombstone, keys: keys, random: random)) != nil else {
       throw KeyhaulError(.storeDamaged, "cannot change the item: another item already has these attributes")
     }
   }
@@ -483,7 +484,7 @@ extension KeychainTransaction {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey),
       existing.summary.reference.rowID != rowID
     else { return }
-    switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
+    switch try ExistingRow(try RowEncryption.decrypt(existing, keys: keys)).state {
     case .item, .unreadable:
       throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
     case .corrupt, .tombstone: try delete(existing.summary.reference)
@@ -506,7 +507,7 @@ extension KeychainStore {
       let deletedRows = try transaction.rowsToDelete(query, keys: keys)
       guard !deletedRows.isEmpty else { throw .nothingMatches }
       for row in deletedRows {
-        try transaction.requireGoingOn()
+        try transaction.checkCancellation()
         try transaction.delete(row, keys: keys, now: now, tombstones: tombstones, random: random)
       }
       return deletedRows.count
@@ -546,7 +547,7 @@ extension KeychainTransaction {
     guard let item = row.item, tombstones.leavesTombstone(of: item) else {
       return try delete(reference)
     }
-    let tombstone = try WritableRow(sealing: Tombstone.make(for: item, at: now), keys: keys, random: random)
+    let tombstone = try WritableRow(encrypting: Tombstone.make(for: item, at: now), keys: keys, random: random)
     try overwrite(reference.rowID, with: tombstone)
   }
 }
@@ -558,7 +559,7 @@ extension KeychainStore {
     includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     try read { (transaction) throws(KeyhaulError) in
-      try transaction.forEachOpenedRow(.singleUser(includingTombstones: includingTombstones), keys: keys, body)
+      try transaction.forEachDecryptedRow(.singleUser(includingTombstones: includingTombstones), keys: keys, body)
     }
   }
 
@@ -568,7 +569,7 @@ extension KeychainStore {
     keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     try read { (transaction) throws(KeyhaulError) in
-      try transaction.forEachOpenedRow(RowCondition(), keys: keys, body)
+      try transaction.forEachDecryptedRow(RowCondition(), keys: keys, body)
     }
   }
 
@@ -596,33 +597,33 @@ extension KeychainStore {
 extension KeychainStore {
   /// Returns the positions of rows among all items without tombstones, in the order in which a backup numbers them.
   /// Rows that do not exist are omitted. Memory use depends only on the number of requested rows.
-  package func places(of rows: Set<RowReference>) throws(KeyhaulError) -> [RowReference: Int] {
+  package func positions(of rows: Set<RowReference>) throws(KeyhaulError) -> [RowReference: Int] {
     guard !rows.isEmpty else { return [:] }
     return try read { (transaction) throws(KeyhaulError) in
-      var places: [RowReference: Int] = [:]
-      var place = 0
+      var positions: [RowReference: Int] = [:]
+      var position = 0
       for kind in ItemKind.allCases {
         let condition = RowCondition.singleUser(includingTombstones: false)
         try transaction.database.forEachRow(
           "SELECT rowid FROM \(kind.rawValue)" + condition.clause, condition.arguments
         ) { row in
           let reference = RowReference(kind: kind, rowID: row.columnValue(0).integerValue ?? 0)
-          if rows.contains(reference) { places[reference] = place }
-          place += 1
+          if rows.contains(reference) { positions[reference] = position }
+          position += 1
         }
       }
-      return places
+      return positions
     }
   }
 }
 
 extension KeychainTransaction {
-  func forEachOpenedRow(
+  func forEachDecryptedRow(
     _ condition: RowCondition, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     for kind in ItemKind.allCases {
       try forEachRow(kind, condition) { (raw) throws(KeyhaulError) in
-        try body(try RowSealing.open(raw, keys: keys))
+        try body(try RowEncryption.decrypt(raw, keys: keys))
       }
     }
   }

@@ -299,7 +299,7 @@ extension PlanDocument {
 extension PlanDocument {
   /// What is said of a plan whose items come from another tool's dump.
   package struct Dump: Sendable, Equatable {
-    /// The form that was recognized (`DumpForm`).
+    /// The form that was recognized (`DumpFormat`).
     package var form: String
     /// That its items were in clear.
     package var sentence: String

@@ -73,7 +73,7 @@ package struct PlanFile: Sendable {
     let digits = Self.storedDigits(in: bytes)
     let isAsSaved: Bool
     if let digits, let checksum, checksum.utf8.elementsEqual(Array("sha256:".utf8) + bytes[digits]) {
-      let computed = try reporting { () throws(DataProtectionError) in
+      let computed = try translatingErrors { () throws(DataProtectionError) in
         try Self.digits(before: bytes[..<digits.lowerBound], after: bytes[digits.upperBound...])
       }
       isAsSaved = bytes[digits].elementsEqual(computed)

@@ -111,13 +111,13 @@ public final class BackupForecast: Sendable {
     _ read: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> Contents
   ) throws(KeyhaulError) {
     let random = SystemRandomSource()
-    let password = try reporting { () throws(DataProtectionError) in
+    let password = try translatingErrors { () throws(DataProtectionError) in
       hasPassword ? try Secret(count: 32, from: random) : .empty
     }
-    let bag = try reporting { () throws(DataProtectionError) in
+    let bag = try translatingErrors { () throws(DataProtectionError) in
       try Self.keybag(hasPassword ? password.copy() : nil, deviceKey, random)
     }
-    let derived = try reporting { () throws(DataProtectionError) in
+    let derived = try translatingErrors { () throws(DataProtectionError) in
       try bag.keybag.passcodeKey(password: password)
     }
     let keybag = bag.keybag

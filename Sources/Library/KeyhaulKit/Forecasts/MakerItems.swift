@@ -142,7 +142,7 @@ extension BackupArchive {
   /// - Returns: The session; `nil` if there is no such device, or if it cannot be read.
   /// - Throws: The error of a device if the system has no descriptor or memory left.
   package func maker(
-    in home: DeviceHome, besides target: DeviceSession?, verb: String,
+    in home: DeviceSet, besides target: DeviceSession?, verb: String,
     passedOver: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(KeyhaulError) -> DeviceSession? {
     guard let identifier = device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
@@ -184,7 +184,7 @@ extension BackupArchive {
       _ = try openDevice.deviceKey()
       return openDevice
     } catch {
-      openDevice.end()
+      openDevice.invalidate()
       throw error
     }
   }

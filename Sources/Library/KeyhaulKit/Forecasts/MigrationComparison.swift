@@ -187,7 +187,7 @@ public struct MigrationComparison: Sendable {
 
   /// A hardware key that is nobody's.
   static func keyOfSomeDevice() throws(KeyhaulError) -> DeviceKey {
-    try reporting { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
+    try translatingErrors { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
   }
 }
 

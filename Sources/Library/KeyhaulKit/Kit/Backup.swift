@@ -55,7 +55,7 @@ public struct Backup: Sendable {
   private static func hardwareKey(of device: VirtualDevice?) throws(KeyhaulError) -> DeviceKey? {
     guard let device else { return nil }
     let session = try device.openSession(.reading, verb: "open")
-    defer { session.end() }
+    defer { session.invalidate() }
     return try session.deviceKey()
   }
 
@@ -86,7 +86,7 @@ extension Backup {
   ) throws(KeyhaulError) -> Plan {
     let archive = try Self.open(archive, key, with: try Self.hardwareKey(of: device))
     let session = try device.openSession(.reading, verb: "plan")
-    defer { session.end() }
+    defer { session.invalidate() }
     return Plan(
       try Restorer.plan(archive, onto: session, policy: policy), onto: device, revision: session.record.revision)
   }
@@ -115,7 +115,7 @@ extension Backup {
     rounds: Int = BackupKeybag.standardRounds
   ) throws(KeyhaulError) -> Backup {
     let session = try device.openSession(.reading, verb: "back up")
-    defer { session.end() }
+    defer { session.invalidate() }
     let prepared = try BackupExporter.prepare(session, password: password, rounds: rounds, listsExported: false)
     let written = try prepared.write(to: .init(path: path))
     return try Backup(

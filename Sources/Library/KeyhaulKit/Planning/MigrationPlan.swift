@@ -258,7 +258,7 @@ extension MigrationPlan {
     switch planned.origin {
     case .preserved(let incoming): return incoming
     case .archive(let place):
-      return try reporting { () throws(KeychainRuleError) in
+      return try translatingErrors { () throws(KeychainRuleError) in
         let archived = items[Int(place)]
         return try IncomingItem(again: archived.requireItem(), persistentReference: archived.persistentReference)
       }

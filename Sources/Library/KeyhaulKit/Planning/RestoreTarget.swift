@@ -84,7 +84,7 @@ package struct SimulatorTarget {
   /// - Parameters:
   ///   - name: The name in messages.
   ///   - rows: All rows of the database, as they were read.
-  package init(named name: String, rows: [KeychainDatabase.OpenedRow]) {
+  package init(named name: String, rows: [KeychainDatabase.DecryptedRow]) {
     self.init(name: name, rows: rows.map { KeychainRow($0) }, keychain: nil)
   }
 

@@ -69,7 +69,7 @@ public enum Restorer {
     case .device(let session):
       guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
       let random = session.environment.random
-      let store = try session.willChangeItems()
+      let store = try session.prepareItemChanges()
       try store.restore { (transaction) throws(KeyhaulError) in
         if plan.policy == .replace {
           try plan.requireCleared(try transaction.deleteNonSynced())
@@ -113,7 +113,7 @@ public enum Restorer {
     let store = try session.keychain
     var items: [IncomingItem] = []
     for planned in plan.imports { items.append(try plan.incoming(planned)) }
-    let isAsPlanned = try store.wouldChangeNothing(importing: items, keys: session.classKeys)
+    let isAsPlanned = try store.areImportsNoOps(items, keys: session.classKeys)
     guard isAsPlanned else { throw .stalePlan("an existing item has changed") }
   }
 

@@ -5,7 +5,7 @@ package import KeyhaulKit
 package struct DatabaseVerification {
   private let name: String
   private let database: KeychainDatabase
-  private let rows: [KeychainDatabase.OpenedRow]
+  private let rows: [KeychainDatabase.DecryptedRow]
   private let checks: [Check]
 
   /// What is checked, in its order. The raw value is the identifier in machine-readable output.
@@ -38,7 +38,7 @@ package struct DatabaseVerification {
   /// - Parameters:
   ///   - name: As the person named it. Hostile.
   ///   - rows: What of each opened.
-  package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.OpenedRow], named name: String) {
+  package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.DecryptedRow], named name: String) {
     self.name = name
     self.database = database
     self.rows = rows
@@ -46,7 +46,7 @@ package struct DatabaseVerification {
       Check(
         id: .pages, outcome: database.isIntact ? .right : .wrong,
         detail: database.isIntact ? "SQLite finds no errors in them" : "they contradict each other"),
-      Self.indexes(of: database), Self.log(database.log), Self.tables(database.missingTables),
+      Self.indexes(of: database), Self.log(database.journalStatus), Self.tables(database.missingTables),
       Self.items(rows, of: database), Self.digests(rows),
       Self.columns(rows),
     ]
@@ -73,13 +73,13 @@ package struct DatabaseVerification {
     }
   }
 
-  private static func log(_ use: DatabaseFacts.LogUse) -> Check {
+  private static func log(_ use: DatabaseDetails.JournalStatus) -> Check {
     switch use {
     case .none: Check(id: .log, outcome: .right, detail: "none, or empty")
     case .applied: Check(id: .log, outcome: .right, detail: "its committed changes were read")
-    case .takenBack:
+    case .rolledBack:
       Check(id: .log, outcome: .right, detail: "an unfinished change was rolled back, as its journal specifies")
-    case .appliedInPart:
+    case .partiallyApplied:
       Check(
         id: .log, outcome: .unchecked,
         detail: "its committed changes were read up to a point; the rest is damaged, cut off or unfinished")
@@ -88,7 +88,7 @@ package struct DatabaseVerification {
       Check(
         id: .log, outcome: .unchecked,
         detail: "the journal next to it does not begin like one, so SQLite ignores it and rolls nothing back")
-    case .foreign:
+    case .unrelated:
       Check(id: .log, outcome: .unchecked, detail: "it belongs to another database, or to another state of this one")
     }
   }
@@ -102,7 +102,7 @@ package struct DatabaseVerification {
     )
   }
 
-  private static func items(_ rows: [KeychainDatabase.OpenedRow], of database: KeychainDatabase) -> Check {
+  private static func items(_ rows: [KeychainDatabase.DecryptedRow], of database: KeychainDatabase) -> Check {
     let damaged = rows.filter { row in
       switch row.opened.verdict {
       // A key that does not open the key of its class may be the wrong one; a class without a key in the database is lost.
@@ -133,16 +133,16 @@ package struct DatabaseVerification {
       })
   }
 
-  private static func digests(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
+  private static func digests(_ rows: [KeychainDatabase.DecryptedRow]) -> Check {
     guard rows.isEmpty || rows.contains(where: \.row.hasDigestColumn) else {
       return Check(id: .digests, outcome: .right, detail: "none: its schema has no sha1 column")
     }
-    let known = rows.filter { $0.hasFittingDigest != nil }
+    let known = rows.filter { $0.hasMatchingDigest != nil }
     guard !known.isEmpty || rows.isEmpty else {
       return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret can be decrypted")
     }
     let wrong = known.filter { row in
-      row.hasFittingDigest == false || row.opened.findings.contains(.digestDiffers)
+      row.hasMatchingDigest == false || row.opened.findings.contains(.digestDiffers)
     }
     return Check(
       id: .digests, outcome: wrong.isEmpty ? .right : .wrong,
@@ -150,13 +150,13 @@ package struct DatabaseVerification {
       faults: wrong.map { row in
         (
           row.row,
-          row.hasFittingDigest == false
+          row.hasMatchingDigest == false
             ? "the sha1 column is not the digest of the item" : "the digest stored in the item does not match the item"
         )
       })
   }
 
-  private static func columns(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
+  private static func columns(_ rows: [KeychainDatabase.DecryptedRow]) -> Check {
     let known = rows.filter { $0.opened.item != nil }
     guard !known.isEmpty || rows.isEmpty else {
       return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row can be decrypted")
@@ -235,7 +235,7 @@ package struct DatabaseVerification {
   package var json: JSONValue {
     [
       "format": "database-verification/1", "database": .string(name), "schema": .text(database.schema?.text),
-      "log": .string(database.log.rawValue),
+      "log": .string(database.journalStatus.rawValue),
       "checks": .array(
         checks.map { check in
           [

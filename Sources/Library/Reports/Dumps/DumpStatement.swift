@@ -13,7 +13,7 @@ package struct DumpStatement {
   }
 
   /// "dump" or "database".
-  package var noun: String { dump.form.noun }
+  package var noun: String { dump.format.noun }
 
   /// The same without the dump's name.
   var redacted: DumpStatement { DumpStatement(dump, named: "the source") }
@@ -36,15 +36,15 @@ package struct DumpStatement {
   package var sentence: String {
     if let facts = dump.database { return databaseSentence(facts) }
     return
-      "\(name) is \(dump.nature), read as \(dump.form.phrase): nothing enforced the protection classes of its items. "
+      "\(name) is \(dump.nature), read as \(dump.format.phrase): nothing enforced the protection classes of its items. "
       + "Nothing shows who wrote it or whether it is complete."
   }
 
   /// What protects a database's items, and what does not.
-  private func databaseSentence(_ facts: DatabaseFacts) -> String {
+  private func databaseSentence(_ facts: DatabaseDetails) -> String {
     let trust =
       switch facts.keys {
-      case .beside:
+      case .inDatabase:
         "nothing enforces the protection classes of its items, and nothing shows who wrote it or whether it is complete"
       case .given, .absent: "it does not show who wrote it or whether it is complete"
       }
@@ -58,20 +58,20 @@ package struct DumpStatement {
       "\(HumanReadable.count(count, "row")) of version \(version)"
     }
     let log =
-      switch facts.log {
+      switch facts.journalStatus {
       case .none: String?.none
       case .applied: "The committed changes in its log (-wal) were read too."
-      case .appliedInPart:
+      case .partiallyApplied:
         "Keyhaul read the committed changes in its log (-wal) up to a point. The rest is damaged, cut off or "
           + "unfinished, and may have contained items."
-      case .takenBack:
+      case .rolledBack:
         "One of its changes was not finished. Keyhaul read the state before this change, from the journal (-journal). "
           + "SQLite restores the same state when it next opens the database."
       case .unreadable: "Its log (-wal) has no committed change that can be read, so nothing from the log is shown."
       case .journalUnreadable:
         "The journal (-journal) next to it does not begin like one, so SQLite ignores it. If it belongs to an unfinished "
           + "change, that change is shown."
-      case .foreign:
+      case .unrelated:
         "Its log (-wal) or journal (-journal) belongs to another database, or to another state of this one, so nothing "
           + "from it is shown."
       }
@@ -124,21 +124,21 @@ package struct DumpStatement {
           items.count { $0.item?.isTombstone == true }, "is a tombstone", "are tombstones"),
         line(counts.absent, "has no secret in the \(noun)", "have no secret in the \(noun)"),
         line(
-          counts.shut,
+          counts.undecryptable,
           "cannot be decrypted completely",
           "cannot be decrypted completely"
-        ).map { "\($0.dropLast()): \(shutList)." },
+        ).map { "\($0.dropLast()): \(undecryptedList)." },
         line(
           rendered, "has its secret as the tool displayed it: the original bytes may differ",
           "have their secrets as the tool displayed them: the original bytes may differ"),
         line(
-          items.count(where: \.hasOtherDigest), "has a digest (sha1) that does not match: the item was changed",
+          items.count(where: \.hasMismatchedDigest), "has a digest (sha1) that does not match: the item was changed",
           "have digests (sha1) that do not match: the items were changed"),
         line(nameless, "has no known protection class", "have no known protection class"),
         line(
           unusable, "has attributes with invalid values; those were left out",
           "have attributes with invalid values; those were left out"),
-        dump.toldAttributes == nil
+        dump.recordedAttributes == nil
           ? nil
           : "The format has only some attributes of each item. It does not show the others, or whether two items "
             + "differ in them.",
@@ -150,20 +150,20 @@ package struct DumpStatement {
   }
 
   /// "1 of class dku without the secret and the attributes (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
-  private var shutList: String {
+  private var undecryptedList: String {
     HumanReadable.list(
-      dump.shutCounts.map { shut in
-        let name = shut.protection.map { "class \($0.rawValue)" } ?? "no known class"
-        let what = shut.hasAttributes ? "without the secret" : "without the secret and the attributes"
-        return "\(HumanReadable.grouped(shut.itemCount)) of \(name) \(what) (\(shut.reason.rawValue))"
+      dump.undecryptedCounts.map { count in
+        let name = count.protection.map { "class \($0.rawValue)" } ?? "no known class"
+        let what = count.hasAttributes ? "without the secret" : "without the secret and the attributes"
+        return "\(HumanReadable.grouped(count.itemCount)) of \(name) \(what) (\(count.reason.rawValue))"
       })
   }
 
   /// Items by what of their secrets could be read.
-  package var counts: (open: Int, absent: Int, shut: Int) {
+  package var counts: (open: Int, absent: Int, undecryptable: Int) {
     let open = dump.items.count(where: \.hasSecret)
-    let shut = dump.items.count { $0.fault != nil }
-    return (open, dump.items.count - open - shut, shut)
+    let undecryptable = dump.items.count { $0.fault != nil }
+    return (open, dump.items.count - open - undecryptable, undecryptable)
   }
 
   /// What nobody can tell of a move of these items, or what was assumed, one sentence each.
@@ -174,7 +174,7 @@ package struct DumpStatement {
       ? nil
       : "\(HumanReadable.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
         + "because it is not known whether the device synchronizes."
-    let lacking = dump.shutCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
+    let lacking = dump.undecryptedCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
     let taken =
       lacking == 0
       ? nil
@@ -183,7 +183,7 @@ package struct DumpStatement {
     return [
       "The items' source device is not known. Keyhaul assumes that the target is another device. If it is the same "
         + "device, the this-device-only items are restored too.",
-      dump.form == .database
+      dump.format == .database
         ? nil
         : "Keyhaul knows whether an item belongs to an App Clip or requires authentication only if the dump "
           + "says so.",
@@ -197,20 +197,20 @@ package struct DumpStatement {
   /// The same for a plan's document.
   package var ofPlan: PlanDocument.Dump {
     PlanDocument.Dump(
-      form: dump.form.rawValue, sentence: sentence, unknown: unknown + [skippedSentence].compactMap(\.self) + remarks)
+      form: dump.format.rawValue, sentence: sentence, unknown: unknown + [skippedSentence].compactMap(\.self) + remarks)
   }
 
   private var json: JSONValue {
     let counts = counts
     let document: JSONValue = [
-      "form": .string(dump.form.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
+      "form": .string(dump.format.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
       "items": .count(dump.items.count),
       "skipped": .object(
         KeychainDump.SkippedEntry.allCases.compactMap { why in
           dump.skipped[why].map { (why.rawValue, .count($0)) }
         }),
       "unknown_tables": .array(dump.unknownTables.map { .string($0) }),
-      "secrets": ["open": .count(counts.open), "absent": .count(counts.absent), "shut": .count(counts.shut)],
+      "secrets": ["open": .count(counts.open), "absent": .count(counts.absent), "shut": .count(counts.undecryptable)],
       "remarks": .array(remarks.map { .string($0) }),
     ]
     return document.adding(
@@ -219,7 +219,8 @@ package struct DumpStatement {
           (
             "database",
             [
-              "schema": .text(facts.schema), "log": .string(facts.log.rawValue), "keys": .string(facts.keys.rawValue),
+              "schema": .text(facts.schema), "log": .string(facts.journalStatus.rawValue),
+              "keys": .string(facts.keys.rawValue),
               "versions": .object(
                 facts.versionCounts.sorted { $0.key < $1.key }.map { (String($0.key), .count($0.value)) }),
               "missing_tables": .array(facts.missingTables.map { .string($0.rawValue) }),

@@ -16,7 +16,7 @@ public struct DeviceEnvironment: Sendable {
   package var passcodeRounds: UInt32
   package var files: DeviceFiles
   /// Shared by all copies of this environment.
-  let surroundings = DeviceSurroundings()
+  let context = DeviceContext()
 
   /// Creates an environment with the real file system.
   public init(
@@ -40,16 +40,16 @@ public struct DeviceEnvironment: Sendable {
 }
 
 /// State that all sessions of a device share: its lock observers and its user, by the device's folder.
-final class DeviceSurroundings: Sendable {
+final class DeviceContext: Sendable {
   private struct Entry {
     let monitor = ProtectedDataMonitor()
-    let person = AuthenticationResponder()
+    let user = AuthenticationResponder()
   }
 
   private let entries = Locked<[String: Entry]>([:])
 
   func monitor(of directory: String) -> ProtectedDataMonitor { entry(of: directory).monitor }
-  func person(at directory: String) -> AuthenticationResponder { entry(of: directory).person }
+  func user(of directory: String) -> AuthenticationResponder { entry(of: directory).user }
 
   private func entry(of directory: String) -> Entry {
     entries.withLock { entries in
@@ -63,7 +63,7 @@ final class DeviceSurroundings: Sendable {
 
 extension VirtualDevice {
   /// The monitor that reports locks and unlocks of the device.
-  package var protectedData: ProtectedDataMonitor { environment.surroundings.monitor(of: directory) }
+  package var protectedData: ProtectedDataMonitor { environment.context.monitor(of: directory) }
   /// The user who answers authentication requests of the device.
-  package var person: AuthenticationResponder { environment.surroundings.person(at: directory) }
+  package var user: AuthenticationResponder { environment.context.user(of: directory) }
 }

@@ -159,7 +159,7 @@ extension DeviceRecord {
 
 extension DeviceRecord {
   /// Increases the revision. After the largest number, it starts again at 1, which does not happen in practice.
-  mutating func raiseRevision() {
+  mutating func incrementRevision() {
     revisionCounter = revisionCounter < Int64.max ? revisionCounter + 1 : 1
   }
 }

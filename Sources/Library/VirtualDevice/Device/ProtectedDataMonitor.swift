@@ -52,7 +52,7 @@ package final class ProtectedDataMonitor: Sendable {
   }
 
   /// Calls the current observers without holding a lock.
-  func tell(_ event: ProtectedDataEvent) {
+  func notify(_ event: ProtectedDataEvent) {
     for observer in state.withLock({ $0.observers }) { observer.body(event) }
   }
 }

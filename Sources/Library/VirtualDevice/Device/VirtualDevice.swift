@@ -19,14 +19,14 @@ public struct VirtualDevice: Sendable {
     // `DeviceFixture.publishedHardware` depends on this order of random values.
     let record = try DeviceRecord(name: name, options, environment)
     try record.requireRoom()
-    let hardware = try reporting(about: name.text) { () throws(DataProtectionError) in
+    let hardware = try translatingErrors(about: name.text) { () throws(DataProtectionError) in
       try HardwareUID(from: environment.random)
     }
-    let bag = try reporting(about: name.text) { () throws(DataProtectionError) in
+    let bag = try translatingErrors(about: name.text) { () throws(DataProtectionError) in
       try SystemKeybag.make(
         passcode: passcode, hardware: hardware, rounds: environment.passcodeRounds, random: environment.random)
     }
-    let memory = try reporting(about: name.text) { () throws(DataProtectionError) in
+    let memory = try translatingErrors(about: name.text) { () throws(DataProtectionError) in
       try DeviceMemory.sealed(bag.classKeys, with: hardware)
     }
     try files.createHardware(hardware, in: directory)
@@ -45,7 +45,7 @@ extension DeviceRecord {
     if let limit = options.eraseAfterFailures, limit < 1 {
       throw KeyhaulError(.badLimit, name.text, "it would erase itself after \(limit) wrong passcodes")
     }
-    (udid, serialNumber) = try reporting(about: name.text) { () throws(DataProtectionError) in
+    (udid, serialNumber) = try translatingErrors(about: name.text) { () throws(DataProtectionError) in
       (try DeviceIdentity.randomUDID(environment.random), try DeviceIdentity.randomSerialNumber(environment.random))
     }
     self.name = name.text

@@ -40,7 +40,7 @@ struct DeviceChange {
       try? Self.discardStaged(in: directory, files)
       throw error
     }
-    try files.committed { () throws(KeyhaulError) in try files.syncDirectory(directory) }
+    try files.afterCommit { () throws(KeyhaulError) in try files.syncDirectory(directory) }
   }
 
   /// Applies a committed change, if there is one. Requires the device's lock.

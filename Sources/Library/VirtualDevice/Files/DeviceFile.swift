@@ -38,7 +38,7 @@ enum DeviceFile: String, CaseIterable {
   }
 
   /// Returns whether a file name belongs to a device, including temporary names.
-  static func isOne(_ name: String) -> Bool {
+  static func isDeviceFile(named name: String) -> Bool {
     name == stagingName || allCases.contains { name == $0.rawValue || name == $0.rawValue + stagedSuffix }
       || ["-wal", "-shm", "-journal"].contains { name == keychain.rawValue + $0 }
   }

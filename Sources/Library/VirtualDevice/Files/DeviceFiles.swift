@@ -26,7 +26,7 @@ package struct DeviceFiles: Sendable {
       .deviceIO, path, "cannot \(verb) \(path): \(reason.reason)\(needed)", errno: reason)
   }
 
-  private func calling<Value: ~Copyable>(
+  private func translatingErrno<Value: ~Copyable>(
     _ verb: String, _ path: String, _ body: () throws(Errno) -> Value
   ) throws(KeyhaulError) -> Value {
     try converting({ Self.failure(verb, path, $0) }, body)
@@ -34,7 +34,7 @@ package struct DeviceFiles: Sendable {
 
   /// Reports a change of the keychain database that SQLite makes without this type.
   func announceDatabaseChange(of path: String) throws(KeyhaulError) {
-    try calling("write", path) { () throws(Errno) in try system.announceDatabaseChange() }
+    try translatingErrno("write", path) { () throws(Errno) in try system.announceDatabaseChange() }
   }
 
   /// Runs a step after the commit of a change. Its error states that the change was made.
@@ -42,14 +42,14 @@ package struct DeviceFiles: Sendable {
   /// - Parameters:
   ///   - remark: A clause about the state of the change, for the error.
   ///   - body: The step.
-  func committed<Value>(
+  func afterCommit<Value>(
     _ remark: String? = nil, _ body: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     try converting({ (error: KeyhaulError) in error.at(.afterCommit, remark) }, body)
   }
 
   /// Runs a step that is committed before the whole change. Its error states that the whole change was not made.
-  func uncommitted<Value>(
+  func beforeCommit<Value>(
     _ body: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     try converting({ (error: KeyhaulError) in error.at(.beforeCommit) }, body)
@@ -57,7 +57,7 @@ package struct DeviceFiles: Sendable {
 
   /// Returns the kind of the file at a path, without following links, or `nil` if there is none.
   func kind(of path: String) throws(KeyhaulError) -> FileStatus.Kind? {
-    try calling("look at", path) { () throws(Errno) in try system.status(of: path)?.kind }
+    try translatingErrno("look at", path) { () throws(Errno) in try system.status(of: path)?.kind }
   }
 
   /// Returns the bytes of a regular file, or `nil` if there is no file at the path.
@@ -73,7 +73,7 @@ package struct DeviceFiles: Sendable {
       throw Self.failure("open", path, error)
     }
     let raw = file.raw
-    let status = try calling("look at", path) { () throws(Errno) in try system.status(of: raw) }
+    let status = try translatingErrno("look at", path) { () throws(Errno) in try system.status(of: raw) }
     guard status.kind == .file else { throw KeyhaulError(.deviceDamaged, path, "\(path) is not a regular file") }
     guard let size = Int(exactly: status.byteCount), size <= limit else {
       throw KeyhaulError(.deviceDamaged, path, "\(path) has \(status.byteCount) bytes; at most \(limit) are accepted")
@@ -138,17 +138,17 @@ package struct DeviceFiles: Sendable {
   }
 
   func rename(_ path: String, to target: String) throws(KeyhaulError) {
-    try calling("rename", path) { () throws(Errno) in try system.rename(path, to: target) }
+    try translatingErrno("rename", path) { () throws(Errno) in try system.rename(path, to: target) }
   }
 
   /// Removes a file, if it exists.
   func remove(_ path: String) throws(KeyhaulError) {
-    try calling("remove", path) { () throws(Errno) in try system.remove(path) }
+    try translatingErrno("remove", path) { () throws(Errno) in try system.remove(path) }
   }
 
   /// Syncs the names in a folder.
   func syncDirectory(_ path: String) throws(KeyhaulError) {
-    try calling("sync", path) { () throws(Errno) in try system.syncDirectory(try system.openDirectory(path)) }
+    try translatingErrno("sync", path) { () throws(Errno) in try system.syncDirectory(try system.openDirectory(path)) }
   }
 
   /// Creates a folder.
@@ -176,7 +176,7 @@ package struct DeviceFiles: Sendable {
   /// Removes a folder, if it exists, with all its content. Links are not followed.
   func removeTree(_ path: String) throws(KeyhaulError) {
     let place = try place(of: path)
-    try calling("remove", path) { () throws(Errno) in
+    try translatingErrno("remove", path) { () throws(Errno) in
       try system.removeTree(place.name.systemName, in: try system.openDirectory(place.parent))
     }
   }

@@ -51,18 +51,18 @@ struct DeviceFileLock: ~Copyable {
     _ files: DeviceFiles
   ) throws(KeyhaulError) -> DeviceFileLock {
     let path = DeviceFile.lock.path(in: directory)
-    var wait = LockWait(atMost: limit, clock)
-    var turn: WaitingTurn?
+    var wait = LockTimeout(atMost: limit, clock)
+    var ticket: LockQueueTicket?
     while true {
-      if limit > .zero, turn == nil { turn = try WaitingTurn.take(directory, device: device, files) }
-      let isFirst = turn != nil
-      if isFirst || limit <= .zero || wait.waited >= WaitingTurn.maximumPrecedence {
+      if limit > .zero, ticket == nil { ticket = try LockQueueTicket.acquire(directory, device: device, files) }
+      let isFirst = ticket != nil
+      if isFirst || limit <= .zero || wait.waited >= LockQueueTicket.maximumPrecedence {
         if var lock = try attempt(path, device: device, access: access, files) {
           lock.announce(verb: verb, since: clock.now())
           return lock
         }
       }
-      guard wait.pause(isFirst ? WaitingTurn.pauseOfFirst(after: wait.waited) : WaitingTurn.pause) else {
+      guard wait.pause(isFirst ? LockQueueTicket.pauseWithTicket(after: wait.waited) : LockQueueTicket.pause) else {
         throw KeyhaulError(.deviceBusy, device, holder(path, now: clock.now(), files))
       }
     }
@@ -127,7 +127,7 @@ struct DeviceFileLock: ~Copyable {
 
 /// A lock that a process holds while it creates or deletes devices in a folder. Everything with a temporary name is
 /// then known to be left over from a crash. The lock is on the folder itself and creates no file.
-struct HomeLock: ~Copyable {
+struct DeviceSetLock: ~Copyable {
   /// The longest wait. Creating a device takes less than a second, or a few seconds with a large fixture.
   static let maximumWait = Duration.seconds(30)
   private static let pause = Duration.milliseconds(50)
@@ -140,7 +140,7 @@ struct HomeLock: ~Copyable {
   init(
     _ directory: String, wait longest: Duration = Self.maximumWait, clock: DeviceClock, _ files: DeviceFiles
   ) throws(KeyhaulError) {
-    var wait = LockWait(atMost: longest, clock)
+    var wait = LockTimeout(atMost: longest, clock)
     while true {
       if let lock = try Self.attempt(directory, files) {
         self.lock = lock
@@ -161,7 +161,7 @@ struct HomeLock: ~Copyable {
   }
 }
 
-extension LockWait {
+extension LockTimeout {
   init(atMost limit: Duration, _ clock: DeviceClock) {
     self.init(atMost: limit, sleep: clock.sleep, shouldContinue: clock.shouldContinue)
   }
@@ -172,7 +172,7 @@ extension LockWait {
 /// The process with this ticket checks frequently whether the device is free, and later processes do not check at all.
 /// Without the queue, a process that releases a device and immediately wants it again would always get it, and sleeping
 /// processes never would.
-struct WaitingTurn: ~Copyable {
+struct LockQueueTicket: ~Copyable {
   /// The time after which waiting processes ignore the first one. A stopped process must not block a free device.
   static let maximumPrecedence = Duration.seconds(1)
   /// The interval at which the other processes check for the first place.
@@ -193,9 +193,9 @@ struct WaitingTurn: ~Copyable {
   ///
   /// - Returns: The ticket, or `nil` if another process has it.
   /// - Throws: `.deviceNotFound` if the folder is missing; `.deviceIO` if it cannot be opened.
-  static func take(
+  static func acquire(
     _ directory: String, device: String, _ files: DeviceFiles
-  ) throws(KeyhaulError) -> WaitingTurn? {
+  ) throws(KeyhaulError) -> LockQueueTicket? {
     let file: OwnedFileDescriptor
     do throws(Errno) {
       file = try files.system.openDirectory(directory)
@@ -204,14 +204,14 @@ struct WaitingTurn: ~Copyable {
     }
     do throws(Errno) {
       guard let lock = try files.system.lock(file, .exclusive) else { return nil }
-      return WaitingTurn(.locked(lock))
+      return LockQueueTicket(.locked(lock))
     } catch {
-      return WaitingTurn(.nothing)
+      return LockQueueTicket(.nothing)
     }
   }
 
   /// Returns the pause between two checks of the first process: short at first, and longer after a long wait.
-  static func pauseOfFirst(after waited: Duration) -> Duration {
+  static func pauseWithTicket(after waited: Duration) -> Duration {
     min(max(waited / 16, .milliseconds(1)), .milliseconds(50))
   }
 }

@@ -283,7 +283,7 @@ extension DeviceSession {
   /// - Throws: `.underlying` if the cryptographic library fails.
   package func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(KeyhaulError) -> Bool {
     if record.hasPublishedHardwareKey { return true }
-    return try reporting(about: name) { () throws(DataProtectionError) in
+    return try translatingErrors(about: name) { () throws(DataProtectionError) in
       let own = hardware.withBytes { Secret(copying: $0) }
       for seed in [DeviceFixture.standardSeed] + seeds {
         for known in name == record.name ? [name] : [name, record.name] {

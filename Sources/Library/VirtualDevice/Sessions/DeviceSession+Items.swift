@@ -29,18 +29,18 @@ extension DeviceSession {
   ///
   /// - Returns: The item as it would be stored.
   /// - Throws: The errors of `add`.
-  package func rehearseAdding(_ item: KeychainItem, as app: String? = nil) throws(KeyhaulError) -> StoredItem {
+  package func validateAdding(_ item: KeychainItem, as app: String? = nil) throws(KeyhaulError) -> StoredItem {
     try requireWriting()
     let item = try completed(item, as: app)
     let store = try keychain
-    return try store.rehearseAdding(item, keys: classKeys, now: environment.clock.now(), random: environment.random)
+    return try store.validateAdding(item, keys: classKeys, now: environment.clock.now(), random: environment.random)
   }
 
   /// Returns the matching items, decrypted.
   ///
   /// - Throws: `.notEntitled`; an error of the keychain, such as `.interactionNotAllowed` if a key is not in memory. An
   ///   empty result is not an error.
-  package func find(_ query: ItemQuery, as app: String? = nil) throws(KeyhaulError) -> FoundItems {
+  package func find(_ query: ItemQuery, as app: String? = nil) throws(KeyhaulError) -> QueryResult {
     let query = try restricted(query, to: app)
     let store = try keychain
     return try store.find(query, keys: classKeys)
@@ -77,14 +77,14 @@ extension DeviceSession {
   /// - Returns: The number of items that would be updated.
   /// - Throws: The errors of `update`.
   @discardableResult
-  package func rehearseUpdating(
+  package func validateUpdating(
     _ query: ItemQuery, with changes: ItemChanges, as app: String? = nil
   ) throws(KeyhaulError) -> Int {
     try requireWriting()
     let query = try restricted(query, to: app)
     if let group = changes.attributes[.accessGroup]?.stringValue { try requireGroup(group, of: app) }
     let store = try keychain
-    return try store.rehearseUpdating(
+    return try store.validateUpdating(
       query, with: changes, keys: classKeys, now: environment.clock.now(), tombstones: tombstonePolicy,
       random: environment.random)
   }

@@ -20,11 +20,11 @@ extension DeviceSession {
       throw KeyhaulError(.noPasscode, name, "a device without a passcode cannot be locked")
     }
     guard state == .unlocked else { return }
-    if lockDeadline == nil { device.protectedData.tell(.willBecomeUnavailable(at: environment.clock.now())) }
+    if lockDeadline == nil { device.protectedData.notify(.willBecomeUnavailable(at: environment.clock.now())) }
     lockDeadline = nil
     classKeys = classKeys.dropping(Self.droppedByLock)
     try storeMemory()
-    device.protectedData.tell(.didBecomeUnavailable)
+    device.protectedData.notify(.didBecomeUnavailable)
   }
 
   /// Unlocks the device with the passcode: all keys are in memory, and the count of failed attempts is reset.
@@ -48,12 +48,12 @@ extension DeviceSession {
     var forgiven = record
     forgiven.failedAttempts = 0
     change.replace(.record, with: forgiven.encoded())
-    try carryOut(change)
+    try apply(change)
     let wasUnlocked = state == .unlocked
     record = forgiven
     classKeys = keys
     lockDeadline = nil
-    if !wasUnlocked { device.protectedData.tell(.didBecomeAvailable) }
+    if !wasUnlocked { device.protectedData.notify(.didBecomeAvailable) }
   }
 
   /// Restarts the device, which clears its memory. A device without a passcode is unlocked afterwards.
@@ -61,14 +61,14 @@ extension DeviceSession {
     try requireWriting()
     lockDeadline = nil
     if isPasscodeSet {
-      let keys = try reporting(about: name) { () throws(DataProtectionError) in
+      let keys = try translatingErrors(about: name) { () throws(DataProtectionError) in
         try keybag.unlockBeforeFirstUnlock(hardware: hardware)
       }
       try files.remove(DeviceFile.memory.path(in: directory))
       classKeys = keys
-      try files.committed { () throws(KeyhaulError) in try files.syncDirectory(directory) }
+      try files.afterCommit { () throws(KeyhaulError) in try files.syncDirectory(directory) }
     } else {
-      let keys = try reporting(about: name) { () throws(DataProtectionError) in
+      let keys = try translatingErrors(about: name) { () throws(DataProtectionError) in
         try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
       }
       classKeys = keys
@@ -88,7 +88,7 @@ extension DeviceSession {
     let before = record
     var counted = record
     counted.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
-    try files.uncommitted { () throws(KeyhaulError) in try store(counted) }
+    try files.beforeCommit { () throws(KeyhaulError) in try store(counted) }
     do throws(DataProtectionError) {
       return try body(keybag, hardware)
     } catch {
@@ -120,7 +120,8 @@ extension DeviceSession {
   }
 
   func memory(of keys: ClassKeys) throws(KeyhaulError) -> [UInt8] {
-    try reporting(about: name) { () throws(DataProtectionError) in try DeviceMemory.sealed(keys, with: hardware) }
+    try translatingErrors(about: name) { () throws(DataProtectionError) in try DeviceMemory.sealed(keys, with: hardware)
+    }
   }
 
   private func storeMemory() throws(KeyhaulError) {
@@ -128,7 +129,7 @@ extension DeviceSession {
       let bytes = try memory(of: classKeys)
       try files.replace(DeviceFile.memory.path(in: directory), bytes)
     } catch {
-      end()
+      invalidate()
       throw error
     }
   }
@@ -141,7 +142,7 @@ extension DeviceSession {
   package static let lockGrace = Duration.seconds(10)
 
   /// Locks the device like its side button: observers are notified immediately, and the keys are removed after ten
-  /// seconds, at the next use of the session or in `finishLock`.
+  /// seconds, at the next use of the session or in `waitForLock`.
   ///
   /// The memory on disk loses the keys immediately, so that the device is locked if this process ends within the ten
   /// seconds. Unlocking within that time keeps the keys. A device that is not unlocked stays as it is.
@@ -157,18 +158,18 @@ extension DeviceSession {
     try files.replace(DeviceFile.memory.path(in: directory), bytes)
     let deadline = environment.clock.now().adding(seconds: Double(Self.lockGrace.components.seconds))
     lockDeadline = deadline
-    device.protectedData.tell(.willBecomeUnavailable(at: deadline))
+    device.protectedData.notify(.willBecomeUnavailable(at: deadline))
   }
 
   /// Whether the device was locked but still has its keys.
   package var isLocking: Bool {
-    settleLock()
+    applyPendingLock()
     return lockDeadline != nil
   }
 
   /// Waits, by the device's clock, until the keys are removed. Returns immediately if no lock was requested.
-  package func finishLock() {
-    settleLock()
+  package func waitForLock() {
+    applyPendingLock()
     guard let lockDeadline else { return }
     let rest = lockDeadline.secondsSinceReferenceDate - environment.clock.now().secondsSinceReferenceDate
     environment.clock.sleep(.seconds(rest))
@@ -176,7 +177,7 @@ extension DeviceSession {
   }
 
   /// Removes the keys if the time is over. Called before every use of the keys.
-  func settleLock() {
+  func applyPendingLock() {
     guard let lockDeadline, environment.clock.now() >= lockDeadline else { return }
     dropLockedKeys()
   }
@@ -184,7 +185,7 @@ extension DeviceSession {
   func dropLockedKeys() {
     lockDeadline = nil
     classKeys = classKeys.dropping(Self.droppedByLock)
-    device.protectedData.tell(.didBecomeUnavailable)
+    device.protectedData.notify(.didBecomeUnavailable)
   }
 
   private func memoryAfterLock() throws(KeyhaulError) -> [UInt8] {

@@ -48,11 +48,11 @@ extension DeviceSession {
   package func secItemCopyMatching(
     _ query: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) -> SecItemValue? {
-    let service = SecItemService(store: try asCall { () throws(KeyhaulError) in try keychain })
+    let service = SecItemService(store: try translatingKeyhaulErrors { () throws(KeyhaulError) in try keychain })
     let search = try service.search(query, caller: caller, keys: classKeys, environment: secItemEnvironment)
     if !search.undecodable.isEmpty, access == .writing {
       let store = try writingService().store
-      try asCall { () throws(KeyhaulError) in try store.remove(search.undecodable) }
+      try translatingKeyhaulErrors { () throws(KeyhaulError) in try store.remove(search.undecodable) }
     }
     return try search.outcome.get()
   }
@@ -81,16 +81,16 @@ extension DeviceSession {
   }
 
   var secItemEnvironment: SecItemEnvironment {
-    let person = device.person
+    let user = device.user
     return SecItemEnvironment(
       now: environment.clock.now(), random: environment.random, isSyncing: record.isSyncing,
       defaultProtection: record.productVersion.defaultProtection
-    ) { request in person.respond(to: request) }
+    ) { request in user.respond(to: request) }
   }
 
   /// Returns a service for changes, after increasing the revision.
   private func writingService() throws(SecItemError) -> SecItemService {
-    SecItemService(store: try asCall { () throws(KeyhaulError) in try willChangeItems() })
+    SecItemService(store: try translatingKeyhaulErrors { () throws(KeyhaulError) in try prepareItemChanges() })
   }
 }
 
@@ -151,7 +151,7 @@ extension DeviceSession {
   }
 
   private func requireKey(of protection: ProtectionClass) throws(SecItemError) {
-    settleLock()
+    applyPendingLock()
     guard classKeys.hasKey(of: protection.keyClass) else {
       throw protection == .whenPasscodeSetThisDeviceOnly && !isPasscodeSet
         ? SecItemError(.authFailed, "the key needs a passcode, but the device has none")

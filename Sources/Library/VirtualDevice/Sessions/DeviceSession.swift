@@ -6,9 +6,9 @@ package import Keychains
 /// A process's access to a device: its identity, the class keys in memory, and its keychain.
 ///
 /// Several processes can read at the same time, and one that writes has exclusive access. The access ends with
-/// `finish()`, `end()`, the last reference, or the process. A session must be used from one thread.
+/// `close()`, `invalidate()`, the last reference, or the process. A session must be used from one thread.
 ///
-/// A change survives the death of the process once the call returns, and a power failure once `finish()` returns. A
+/// A change survives the death of the process once the call returns, and a power failure once `close()` returns. A
 /// session waits for the disk once, regardless of the number of changes.
 public final class DeviceSession {
   /// The device.
@@ -25,14 +25,14 @@ public final class DeviceSession {
   let hardware: HardwareUID
   private var store: KeychainStore?
   /// The number of commits that belong to opening the keychain and change no item.
-  private var commitsOfOpening = 0
-  private var hold: DeviceFileLock?
+  private var commitsWhileOpening = 0
+  private var fileLock: DeviceFileLock?
   /// Whether this session has stored a new revision.
-  private var hasRaisedRevision = false
+  private var hasIncrementedRevision = false
   /// Whether this session has compared the keychain's indexes with its tables.
   private var hasCheckedIndexes = false
   /// Whether the record in memory has a later revision than the stored one.
-  private var isRecordAhead = false
+  private var hasUnsavedRevision = false
   /// Whether items were changed through a keychain that has been closed since.
   private var hasChangedItems = false
 
@@ -43,12 +43,12 @@ public final class DeviceSession {
   ///   - access: The kind of access.
   ///   - verb: The command of the holder, for other processes.
   ///   - wait: The longest wait for another process.
-  ///   - isKept: Whether this is the cached session of the process, which excludes others.
+  ///   - isCached: Whether this is the cached session of the process, which excludes others.
   init(
-    _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isKept: Bool = false
+    _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isCached: Bool = false
   ) throws(KeyhaulError) {
-    if !isKept { KeptSessions.ofThisProcess.letGo(of: device.directory) }
-    let hold = try Self.acquireLock(of: device, access, verb: verb, wait: wait)
+    if !isCached { SessionCache.shared.close(of: device.directory) }
+    let fileLock = try Self.acquireLock(of: device, access, verb: verb, wait: wait)
     let files = device.environment.files
     let name = device.name.text
     guard let recordBytes = try files.read(DeviceFile.record.path(in: device.directory), .record) else {
@@ -73,17 +73,17 @@ public final class DeviceSession {
     self.classKeys = keys
     self.keybag = keybag
     self.hardware = hardware
-    self.hold = consume hold
+    self.fileLock = consume fileLock
   }
 
-  deinit { end() }
+  deinit { invalidate() }
 
   /// Closes the session after all changes are on the disk. Closing again has no effect.
   ///
   /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk; of stage `afterCommit` if
   ///   something was changed, which remains. The session is closed regardless.
-  package func finish() throws(KeyhaulError) {
-    defer { end() }
+  package func close() throws(KeyhaulError) {
+    defer { invalidate() }
     try synchronize()
   }
 
@@ -93,9 +93,9 @@ public final class DeviceSession {
   /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk; of stage `afterCommit` if
   ///   something was changed, which remains.
   package func synchronize() throws(KeyhaulError) {
-    noteChangedItems()
+    recordItemChanges()
     do throws(KeyhaulError) {
-      if isRecordAhead, hold != nil { try store(record) }
+      if hasUnsavedRevision, fileLock != nil { try store(record) }
       try closeKeychain()
     } catch {
       guard hasChangedItems else { throw error.at(.beforeCommit) }
@@ -105,24 +105,24 @@ public final class DeviceSession {
 
   private func closeKeychain() throws(KeyhaulError) {
     guard let store else { return }
-    noteChangedItems()
+    recordItemChanges()
     self.store = nil
     try store.close()
   }
 
-  private func noteChangedItems() {
-    if let store, store.commitCount > commitsOfOpening { hasChangedItems = true }
+  private func recordItemChanges() {
+    if let store, store.commitCount > commitsWhileOpening { hasChangedItems = true }
   }
 
   /// Closes the keychain, removes the keys from memory and releases the device. Errors are ignored: use this after a
-  /// failure, and `finish()` after success.
-  public func end() {
-    if isRecordAhead, hold != nil { try? store(record) }
+  /// failure, and `close()` after success.
+  public func invalidate() {
+    if hasUnsavedRevision, fileLock != nil { try? store(record) }
     try? store?.close()
     store = nil
     lockDeadline = nil
     classKeys = classKeys.dropping(classKeys.classes)
-    hold = nil
+    fileLock = nil
   }
 
   // MARK: State of the device
@@ -139,7 +139,7 @@ public final class DeviceSession {
 
   /// The lock state, according to the class keys in memory.
   package var state: DeviceState {
-    settleLock()
+    applyPendingLock()
     if classKeys.hasKey(of: .whenUnlocked) { return .unlocked }
     return classKeys.hasKey(of: .afterFirstUnlock) ? .locked : .beforeFirstUnlock
   }
@@ -148,25 +148,25 @@ public final class DeviceSession {
   ///
   /// - Throws: `.underlying` if the cryptographic library fails.
   public func deviceKey() throws(KeyhaulError) -> DeviceKey {
-    try reporting(about: name) { () throws(DataProtectionError) in try hardware.deviceKey() }
+    try translatingErrors(about: name) { () throws(DataProtectionError) in try hardware.deviceKey() }
   }
 
   // MARK: The keychain
 
-  /// The keychain database. Use `changeItems` or `willChangeItems` for changes, which increase the revision. The
+  /// The keychain database. Use `changeItems` or `prepareItemChanges` for changes, which increase the revision. The
   /// database is closed at the end of the session, and its calls then throw.
   ///
   /// - Throws: `.deviceDamaged`, or an error of the keychain; `.deviceNotWritable` after the end of the session.
   package var keychain: KeychainStore {
     get throws(KeyhaulError) {
-      guard hold != nil else { throw ended }
-      settleLock()
+      guard fileLock != nil else { throw invalidatedError }
+      applyPendingLock()
       if let store { return store }
       let durability = access == .writing ? KeychainStore.Durability.onClose : .eachCall
       let opened = try DeviceKeychain(directory: directory, device: name, files: files).open(
         durability, isForReading: access == .reading, shouldContinue: environment.clock.shouldContinue)
       store = opened
-      commitsOfOpening = opened.commitCount
+      commitsWhileOpening = opened.commitCount
       return opened
     }
   }
@@ -192,17 +192,17 @@ public final class DeviceSession {
   /// crash before the end does not leave a stale plan valid either.
   ///
   /// - Throws: `.deviceNotWritable`, `.deviceIO`.
-  package func willChangeItems() throws(KeyhaulError) -> KeychainStore {
-    var raised = record
-    raised.raiseRevision()
-    if hasRaisedRevision {
+  package func prepareItemChanges() throws(KeyhaulError) -> KeychainStore {
+    var updated = record
+    updated.incrementRevision()
+    if hasIncrementedRevision {
       try requireWriting()
-      record = raised
-      isRecordAhead = true
+      record = updated
+      hasUnsavedRevision = true
     } else {
       // A new revision alone does not change an item.
-      try files.uncommitted { () throws(KeyhaulError) in try store(raised) }
-      hasRaisedRevision = true
+      try files.beforeCommit { () throws(KeyhaulError) in try store(updated) }
+      hasIncrementedRevision = true
     }
     let keychain = try keychain
     if !hasCheckedIndexes {
@@ -216,7 +216,7 @@ public final class DeviceSession {
   package func changeItems<Value>(
     _ body: (KeychainStore, ClassKeys) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
-    let store = try willChangeItems()
+    let store = try prepareItemChanges()
     return try body(store, classKeys)
   }
 
@@ -230,14 +230,14 @@ public final class DeviceSession {
   // MARK: Changing files
 
   /// Whether the session has ended.
-  var hasEnded: Bool { hold == nil }
+  var isInvalidated: Bool { fileLock == nil }
 
-  var ended: KeyhaulError {
+  var invalidatedError: KeyhaulError {
     KeyhaulError(.deviceNotWritable, name, "this session has ended")
   }
 
   package func requireWriting() throws(KeyhaulError) {
-    guard hold != nil else { throw ended }
+    guard fileLock != nil else { throw invalidatedError }
     guard access == .writing else {
       throw KeyhaulError(.deviceNotWritable, name, "it was opened for reading")
     }
@@ -248,7 +248,7 @@ public final class DeviceSession {
     try requireWriting()
     try files.replace(DeviceFile.record.path(in: directory), changed.encoded())
     record = changed
-    isRecordAhead = false
+    hasUnsavedRevision = false
   }
 
   /// Applies a change of several files. If it fails, the session ends, and the device has its old or its new state, as
@@ -256,7 +256,7 @@ public final class DeviceSession {
   ///
   /// - Returns: The number of items that the change deleted individually.
   @discardableResult
-  func carryOut(_ change: DeviceChange) throws(KeyhaulError) -> Int {
+  func apply(_ change: DeviceChange) throws(KeyhaulError) -> Int {
     try requireWriting()
     if change.keychain != .keep {
       // A database that cannot be opened must prevent the change before its commit.
@@ -265,11 +265,11 @@ public final class DeviceSession {
     }
     do throws(KeyhaulError) {
       try change.commit(in: directory, files)
-      return try files.committed("the next command that opens the device finishes the change") {
+      return try files.afterCommit("the next command that opens the device finishes the change") {
         () throws(KeyhaulError) in try DeviceChange.finish(in: directory, device: name, files)
       }
     } catch {
-      end()
+      invalidate()
       throw error
     }
   }
@@ -282,26 +282,26 @@ extension DeviceSession {
   ) throws(KeyhaulError) -> DeviceFileLock {
     let files = device.environment.files
     let name = device.name.text
-    func take(_ access: DeviceAccess) throws(KeyhaulError) -> DeviceFileLock {
+    func acquire(_ access: DeviceAccess) throws(KeyhaulError) -> DeviceFileLock {
       try DeviceFileLock.acquire(
         device.directory, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
     }
-    func finish() throws(KeyhaulError) {
+    func completeChange() throws(KeyhaulError) {
       try DeviceChange.finish(in: device.directory, device: name, files)
       try DeviceChange.discardStaged(in: device.directory, files)
     }
     switch access {
     case .writing:
-      let lock = try take(.writing)
-      try finish()
+      let lock = try acquire(.writing)
+      try completeChange()
       return lock
     case .reading:
       while true {
-        let lock = try take(.reading)
+        let lock = try acquire(.reading)
         guard try DeviceChange.isPending(in: device.directory, files) else { return lock }
         _ = consume lock
-        let alone = try take(.writing)
-        try finish()
+        let alone = try acquire(.writing)
+        try completeChange()
         _ = consume alone
       }
     }
@@ -338,13 +338,13 @@ extension DeviceSession {
     guard !isPasscodeSet else {
       throw KeyhaulError(.passcodeSet, name, "the set command works only on a device without a passcode")
     }
-    try refuseEmpty(passcode)
-    let changed = try reporting(about: name) { () throws(DataProtectionError) in
+    try requireNonEmpty(passcode)
+    let changed = try translatingErrors(about: name) { () throws(DataProtectionError) in
       try keybag.changingPasscode(
         from: Secret(utf8: ""), to: passcode, hardware: hardware, random: environment.random,
         progress: environment.derivation)
     }
-    try adopt(changed, keychain: .keep)
+    try install(changed, keychain: .keep)
   }
 
   /// Changes the passcode and nothing else.
@@ -354,13 +354,13 @@ extension DeviceSession {
     from old: borrowing Secret, to new: borrowing Secret
   ) throws(KeyhaulError) {
     try requireUnlockedWithPasscode()
-    try refuseEmpty(new)
+    try requireNonEmpty(new)
     let changed = try attempt(old) { (keybag, hardware) throws(DataProtectionError) in
       try keybag.changingPasscode(
         from: old, to: new, hardware: hardware, random: environment.random,
         progress: environment.derivation)
     }
-    try adopt(changed, keychain: .keep)
+    try install(changed, keychain: .keep)
   }
 
   /// Removes the passcode and, permanently, the key and the items of class `akpu`.
@@ -375,7 +375,7 @@ extension DeviceSession {
         from: passcode, to: Secret(utf8: ""), hardware: hardware, random: environment.random,
         progress: environment.derivation)
     }
-    return try adopt(changed, keychain: .dropPasscodeItems)
+    return try install(changed, keychain: .dropPasscodeItems)
   }
 
   /// Requires that the device is unlocked, as its settings do.
@@ -387,7 +387,7 @@ extension DeviceSession {
     }
   }
 
-  private func refuseEmpty(_ passcode: borrowing Secret) throws(KeyhaulError) {
+  private func requireNonEmpty(_ passcode: borrowing Secret) throws(KeyhaulError) {
     if passcode.isEmpty { throw KeyhaulError(.emptyPasscode, name, "the new passcode has no characters") }
   }
 
@@ -399,13 +399,13 @@ extension DeviceSession {
   ///   - edit: Further changes of the record.
   /// - Returns: The number of items that were deleted individually.
   @discardableResult
-  func adopt(
+  func install(
     _ unlocked: UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,
     edit: (inout DeviceRecord) -> Void = { _ in }
   ) throws(KeyhaulError) -> Int {
     var changed = record
     changed.failedAttempts = 0
-    changed.raiseRevision()
+    changed.incrementRevision()
     edit(&changed)
     let keybag = unlocked.keybag
     var change = DeviceChange()
@@ -413,7 +413,7 @@ extension DeviceSession {
     change.replace(.keybag, with: keybag.serialized())
     change.replace(.memory, with: try memory(of: unlocked.classKeys))
     change.replace(.record, with: changed.encoded())
-    let count = try carryOut(change)
+    let count = try apply(change)
     record = changed
     self.keybag = keybag
     classKeys = unlocked.classKeys
@@ -431,13 +431,13 @@ extension DeviceSession {
   public func erase() throws(KeyhaulError) {
     try requireWriting()
     let rounds = keybag.keybag.iterations ?? environment.passcodeRounds
-    let fresh = try reporting(about: name) { () throws(DataProtectionError) in
+    let fresh = try translatingErrors(about: name) { () throws(DataProtectionError) in
       try SystemKeybag.make(
         passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random,
         progress: environment.derivation)
     }
     // Pairings are removed first, so that a crash never leaves an erased device with an old pairing.
     try device.forgetPairings()
-    try adopt(fresh, keychain: .empty) { record in record.lastBackup = nil }
+    try install(fresh, keychain: .empty) { record in record.lastBackup = nil }
   }
 }

@@ -36,7 +36,7 @@ public struct DeviceClock: Sendable {
       clock_gettime(CLOCK_REALTIME, &time)
       return KeychainDate(microsecondsSince1970: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
     },
-    sleep: LockWait.sleepOnThread)
+    sleep: LockTimeout.sleepOnThread)
 
   /// Returns a clock that always has the same date and never waits, for fixtures and tests.
   package static func fixed(at date: KeychainDate) -> DeviceClock {

@@ -59,7 +59,7 @@ public struct DeviceIdentity: Sendable, Equatable {
 /// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: a name cannot leave the folder of devices, be hidden, or look like a flag.
 public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The largest number of characters in a name.
-  package static let longest = 64
+  package static let maximumByteCount = 64
 
   /// The name as text.
   package let text: String
@@ -77,7 +77,7 @@ public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertibl
   /// Returns whether a text can be the name of a device.
   package static func isValid(_ text: String) -> Bool {
     let bytes = text.utf8
-    guard let first = bytes.first, bytes.count <= longest, isAlphanumeric(first) else { return false }
+    guard let first = bytes.first, bytes.count <= maximumByteCount, isAlphanumeric(first) else { return false }
     return bytes.allSatisfy { byte in isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F }
   }
 

@@ -72,7 +72,7 @@ extension KeyhaulError.Code {
   public static let deviceIO = device("io", .failed, "the device cannot be read or written", advice: ioRemedy)
 
   /// All codes of the domain, for tests.
-  package static let ofDevice: [Self] = [
+  package static let deviceCodes: [Self] = [
     .deviceNotFound, .exists, .deviceOccupied, .badName, .badVersion, .badLimit, .deviceBusy, .wrongPasscode, .locked,
     .deviceDamaged, .unsupportedVersion, .noPasscode, .passcodeSet, .emptyPasscode, .erased, .deviceNotWritable,
     .notEntitled, .badFixture, .deviceIO,

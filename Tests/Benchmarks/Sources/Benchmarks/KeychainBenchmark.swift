@@ -12,14 +12,14 @@ enum KeychainBenchmark {
   private static let fewCount = 1_000
 
   static func adding() throws -> [Figure] {
-    let home = try TemporaryDeviceHome()
-    let device = try home.home.create(DeviceName("adding"), passcode: Secret(utf8: "1234"))
+    let home = try TemporaryDeviceSet()
+    let device = try home.devices.create(DeviceName("adding"), passcode: Secret(utf8: "1234"))
     var wallTime = 0.0
     let processorTime = try processorSeconds {
       wallTime = try seconds {
         let session = try device.openSession(.writing, verb: "benchmark")
         for index in 0..<addedCount { try session.add(item(index)) }
-        try session.finish()
+        try session.close()
       }
     }
     return [
@@ -29,10 +29,10 @@ enum KeychainBenchmark {
   }
 
   static func finding() throws -> [Figure] {
-    let home = try TemporaryDeviceHome()
-    let device = try filled("finding", with: storedCount, in: home.home)
+    let home = try TemporaryDeviceSet()
+    let device = try filled("finding", with: storedCount, in: home.devices)
     let session = try device.openSession(.reading, verb: "benchmark")
-    defer { session.end() }
+    defer { session.invalidate() }
     var times: [Double] = []
     for step in 0..<500 {
       let index = step &* 7_919 % storedCount
@@ -53,13 +53,13 @@ enum KeychainBenchmark {
   /// The program's peak memory where one item matches among very many, against the same among few: by a name, which an
   /// index finds, and by a pattern, for which every item is opened.
   static func memory(program: String) throws -> [Figure] {
-    let home = try TemporaryDeviceHome()
+    let home = try TemporaryDeviceSet()
     // By processes of their own: the memory that this one has counts in the peak of the programs it starts.
     for (name, count) in [("few", fewCount), ("many", storedCount)] {
-      _ = try Run(CommandLine.arguments[0], [fillWord, home.home.path, name, String(count)])
+      _ = try Run(CommandLine.arguments[0], [fillWord, home.devices.path, name, String(count)])
     }
     func peak(_ device: String, _ arguments: [String]) throws -> Double {
-      let fixed = ["item", "find", device, "--home", home.home.path, "--no-input"]
+      let fixed = ["item", "find", device, "--home", home.devices.path, "--no-input"]
       return try (0..<3).map { _ in try Run(program, fixed + arguments).peakMemory }.median
     }
     let searches = [
@@ -84,17 +84,17 @@ enum KeychainBenchmark {
   /// `fill HOME NAME COUNT`: what this program starts itself with to make a device.
   static func fill(_ arguments: [String]) throws {
     guard arguments.count == 4, let count = Int(arguments[3]) else { exit(64) }
-    _ = try filled(arguments[2], with: count, in: DeviceHome(path: arguments[1]))
+    _ = try filled(arguments[2], with: count, in: DeviceSet(path: arguments[1]))
   }
 
   /// A device with so many items, no two alike.
   private static func filled(
-    _ name: String, with count: Int, in home: DeviceHome
+    _ name: String, with count: Int, in home: DeviceSet
   ) throws -> VirtualDevice {
     let device = try home.create(DeviceName(name), passcode: Secret(utf8: "1234"))
     let random = SystemRandomSource()
     let session = try device.openSession(.writing, verb: "benchmark")
-    defer { session.end() }
+    defer { session.invalidate() }
     for start in stride(from: 0, to: count, by: fewCount) {
       let items = (start..<min(start + fewCount, count)).map(item)
       try session.changeItems { (store, keys) throws(KeyhaulError) in
@@ -102,7 +102,7 @@ enum KeychainBenchmark {
           contentsOf: items, keys: keys, now: KeychainDate(secondsSinceReferenceDate: 0), random: random)
       }
     }
-    try session.finish()
+    try session.close()
     return device
   }
 

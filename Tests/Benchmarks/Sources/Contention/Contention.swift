@@ -19,19 +19,19 @@ struct Contention {
     if arguments.count != 2 { arguments = ["8", "1000"] }
     let processes = Int(arguments[0]) ?? 8
     let rounds = Int(arguments[1]) ?? 1000
-    let home = try TemporaryDeviceHome()
-    try home.home.create(DeviceName("shared"), passcode: Secret(utf8: "1234"))
+    let home = try TemporaryDeviceSet()
+    try home.devices.create(DeviceName("shared"), passcode: Secret(utf8: "1234"))
     let start = ContinuousClock.now
     let workers = try (0..<processes).map { number in
       let process = Process()
       process.executableURL = URL(filePath: CommandLine.arguments[0])
-      process.arguments = ["worker", home.home.path, String(number), String(rounds)]
+      process.arguments = ["worker", home.devices.path, String(number), String(rounds)]
       try process.run()
       return process
     }
     for worker in workers { worker.waitUntilExit() }
     let failed = workers.count { $0.terminationStatus != 0 }
-    let device = try home.home.device(DeviceName("shared"))
+    let device = try home.devices.device(DeviceName("shared"))
     let count = try device.withSession(.reading, verb: "contention") { (session) throws(KeyhaulError) in
       try session.itemCount
     }
@@ -46,7 +46,7 @@ struct Contention {
 
   /// Adds an item, lets go of the device, and finds the item again; so on.
   private static func work(home: String, worker: String, rounds: Int) throws {
-    let device = try DeviceHome(path: home).device(DeviceName("shared"))
+    let device = try DeviceSet(path: home).device(DeviceName("shared"))
     for round in 0..<rounds {
       var item = KeychainItem(kind: .genericPassword)
       item[.service] = .string("worker \(worker)")

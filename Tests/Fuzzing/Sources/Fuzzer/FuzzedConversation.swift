@@ -148,7 +148,7 @@ private final class FuzzedPhone: Sendable {
     try? FileManager.default.removeItem(at: directory)
     // The identifier of the device is in the requests, so it has to be the same in every process.
     let environment = DeviceEnvironment(random: CountedBytes(), passcodeRounds: 1)
-    let home = DeviceHome(path: directory.path, environment: environment)
+    let home = DeviceSet(path: directory.path, environment: environment)
     let fixture = try DeviceFixture(decoding: Array(ExampleDocuments.fixture.utf8), from: "example")
     device = try ServedDevice(
       home.create(from: fixture, keys: .published), number: Self.deviceNumber, trust: .always, rounds: 1

@@ -10,7 +10,7 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
   func run(_ bytes: [UInt8]) {
     guard let database = Self.read(bytes) else { return }
     expect(database.image.count <= bytes.count, "a database has no more pages than its files")
-    if let opened = try? database.opened(with: database.keys(classKeys: [:])) {
+    if let opened = try? database.decrypted(with: database.keys(classKeys: [:])) {
       expect(opened.count == database.rows.count, "every row is opened, or why it is not")
     }
     // What was put together is one file, which says the same alone.
@@ -22,8 +22,9 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
   /// Whether what is beside the file, where there is something, was put into it.
   func accepts(_ bytes: [UInt8]) -> Bool {
     guard let database = Self.read(bytes), let parts = Self.parts(of: bytes) else { return false }
-    let use: DatabaseFacts.LogUse = !parts.log.isEmpty ? .applied : !parts.journal.isEmpty ? .takenBack : .none
-    return database.log == use && database.isIntact && database.rows.count == 3
+    let use: DatabaseDetails.JournalStatus =
+      !parts.log.isEmpty ? .applied : !parts.journal.isEmpty ? .rolledBack : .none
+    return database.journalStatus == use && database.isIntact && database.rows.count == 3
   }
 
   private static func read(_ bytes: [UInt8]) -> KeychainDatabase? {

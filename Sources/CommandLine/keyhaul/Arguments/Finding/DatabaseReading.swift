@@ -4,7 +4,7 @@ import SystemPackage
 /// A keychain's own database read from its file and the log or the journal beside it, without touching any.
 struct DatabaseReading {
   let database: KeychainDatabase
-  let rows: [KeychainDatabase.OpenedRow]
+  let rows: [KeychainDatabase.DecryptedRow]
   let dump: KeychainDump
   /// SHA-256 of the file, or of file and log or journal, one behind the other.
   let digest: [UInt8]
@@ -25,12 +25,12 @@ struct DatabaseReading {
         why: error.reason, try: error.advice, of: error.errno)
     }
     do throws(DataProtectionError) {
-      rows = try database.opened(with: database.keys(classKeys: classKeys))
+      rows = try database.decrypted(with: database.keys(classKeys: classKeys))
       digest =
-        switch database.log {
-        case .applied, .appliedInPart: try Digest.sha256(file + log)
-        case .takenBack: try Digest.sha256(file + journal)
-        case .none, .unreadable, .foreign, .journalUnreadable: try Digest.sha256(file)
+        switch database.journalStatus {
+        case .applied, .partiallyApplied: try Digest.sha256(file + log)
+        case .rolledBack: try Digest.sha256(file + journal)
+        case .none, .unreadable, .unrelated, .journalUnreadable: try Digest.sha256(file)
         }
     } catch {
       throw CommandFailure(error, doing: "cannot read \(name)")

@@ -22,8 +22,8 @@ struct FoundDevice {
     typed: String, name: String, directory: String, _ session: Session
   ) throws(CommandFailure) {
     do throws(KeyhaulError) {
-      let (home, deviceName) = try DeviceHome.locate(
-        directory.contains("/") ? directory : "./\(directory)", home: DeviceHome(path: ".", environment: .interruptible)
+      let (home, deviceName) = try DeviceSet.locate(
+        directory.contains("/") ? directory : "./\(directory)", home: DeviceSet(path: ".", environment: .interruptible)
       )
       device = try home.device(deviceName)
     } catch {
@@ -52,11 +52,11 @@ struct FoundDevice {
       try Interruption.check()
       throw CommandFailure(error, device: name)
     }
-    defer { openDevice.end() }
+    defer { openDevice.invalidate() }
     try Interruption.check()
     do {
       let value = try body(openDevice)
-      try openDevice.finish()
+      try openDevice.close()
       return value
     } catch let error as KeyhaulError where error.isOfDevice {
       if error.isStopped { try Interruption.check() }
@@ -79,7 +79,7 @@ struct FoundDevice {
   func delete() throws(CommandFailure) {
     do throws(KeyhaulError) {
       // The directory's path has a slash, so that the home is what stands before it.
-      let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
+      let (home, name) = try DeviceSet.locate(device.directory, home: DeviceSet(path: "."))
       try home.delete(name, wait: session.common.wait.duration)
     } catch {
       var failure = CommandFailure(error, device: name)
@@ -92,8 +92,8 @@ struct FoundDevice {
   func requireNothingForeign() throws(CommandFailure) {
     let foreign: [String]
     do throws(KeyhaulError) {
-      let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
-      foreign = try home.foreignNames(of: name)
+      let (home, name) = try DeviceSet.locate(device.directory, home: DeviceSet(path: "."))
+      foreign = try home.unrecognizedFiles(of: name)
     } catch {
       throw CommandFailure(error, device: name)
     }
@@ -111,7 +111,7 @@ struct FoundDevice {
   }
 }
 
-extension DeviceHome {
+extension DeviceSet {
   /// The home directory's devices, made for this program's clock, randomness and file system.
   init(of session: Session) throws(CommandFailure) {
     self.init(path: try session.homeDirectory(), environment: .interruptible)

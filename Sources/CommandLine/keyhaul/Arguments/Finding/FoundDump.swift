@@ -17,12 +17,12 @@ struct FoundDump {
   /// A database's rows, and what of each opened.
   struct DatabaseRows {
     let database: KeychainDatabase
-    let rows: [KeychainDatabase.OpenedRow]
+    let rows: [KeychainDatabase.DecryptedRow]
   }
 
   var isDatabase: Bool { database != nil }
   /// "dump" or "database".
-  var noun: String { dump.form.noun }
+  var noun: String { dump.format.noun }
 
   /// What every report says of it.
   var statement: DumpStatement { DumpStatement(dump, named: typed) }
@@ -39,7 +39,7 @@ struct FoundDump {
     self.path = path
     let start = InputFile.start(of: path, byteCount: KeychainDatabase.signatureByteCount)
     if FileKeychain.begins(with: start) { throw Self.isFileKeychain(typed) }
-    if KeychainDatabase.mayBegin(with: start) {
+    if KeychainDatabase.hasSignature(start) {
       let read = try DatabaseReading(path, named: typed, databaseKeys, in: session)
       (dump, digest) = (read.dump, read.digest)
       database = DatabaseRows(database: read.database, rows: read.rows)
@@ -89,7 +89,7 @@ struct FoundDump {
     }
     return CommandFailure(
       .refused, "\(typed) is a keychain dump, not a backup",
-      why: "it is read as \(dump.form.phrase): it has no keybag and no files, and nothing protects it",
+      why: "it is read as \(dump.format.phrase): it has no keybag and no files, and nothing protects it",
       try: "use a command that accepts it: inspect, export, diff, why, or plan --to DEVICE")
   }
 
@@ -105,7 +105,7 @@ struct FoundDump {
   func refusePage(in session: Session) throws(CommandFailure) {
     guard session.common.isHTML else { return }
     throw .usage(
-      "--format html does not support a \(dump.form.noun)", why: "HTML pages show only backups and devices",
+      "--format html does not support a \(dump.format.noun)", why: "HTML pages show only backups and devices",
       try: "--format text or json")
   }
 

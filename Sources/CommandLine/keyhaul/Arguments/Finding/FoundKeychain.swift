@@ -41,7 +41,7 @@ struct ArgumentFinder {
   /// - Parameter databaseKeys: What opens a keychain's own database, of a verb that takes one.
   init(_ session: Session, _ databaseKeys: DatabaseKeyOptions? = nil) throws(CommandFailure) {
     let home = try session.homeDirectoryIfAny()
-    if let home { DeviceHome(path: home, environment: .interruptible).clearLeftovers() }
+    if let home { DeviceSet(path: home, environment: .interruptible).clearLeftovers() }
     resolver = ArgumentResolver(home: home)
     self.session = session
     self.databaseKeys = databaseKeys

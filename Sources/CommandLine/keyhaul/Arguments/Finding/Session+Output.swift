@@ -37,7 +37,7 @@ extension Session {
     var place = URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL
     if !place.path.hasPrefix(parent.path) { place = parent }
     while place.path != "/", place.path != "" {
-      let home = DeviceHome(path: place.deletingLastPathComponent().path, environment: .interruptible)
+      let home = DeviceSet(path: place.deletingLastPathComponent().path, environment: .interruptible)
       if let name = try? DeviceName(place.lastPathComponent), (try? home.isDevice(name)) == true { return name.text }
       place.deleteLastPathComponent()
     }

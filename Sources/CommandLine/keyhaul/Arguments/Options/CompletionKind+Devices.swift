@@ -46,7 +46,7 @@ enum DeviceCompletion {
     let joined = words.last { $0.hasPrefix("--home=") }.map { String($0.dropFirst("--home=".count)) }
     let flag = words.lastIndex(of: "--home").flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
     guard let home = try? HomeDirectory.path(flag: joined ?? flag, environment: environment),
-      let devices = try? DeviceHome(path: home).devices()
+      let devices = try? DeviceSet(path: home).devices()
     else { return [] }
     return devices.map(\.name.text).sorted()
   }

@@ -43,7 +43,7 @@ enum PathContent: Equatable, Sendable {
     guard isDirectory.boolValue else {
       let start = InputFile.start(of: path, byteCount: KeychainDump.signatureByteCount)
       let isStructured =
-        KeychainDump.mayBegin(with: start) || KeychainDatabase.mayBegin(with: start)
+        KeychainDump.hasSignature(start) || KeychainDatabase.hasSignature(start)
         || FileKeychain.begins(with: start)
       self = isStructured ? .structured : .file
       return

@@ -336,7 +336,7 @@ extension ArchiveUnlocker {
   ) throws(CommandFailure) -> HardwareKey? {
     let told: (VirtualDevice, KeyhaulError) -> Void = isNeeded ? warn : { _, _ in }
     guard let openDevice = try maker(besides: target, passedOver: told) else { return nil }
-    defer { openDevice.end() }
+    defer { openDevice.invalidate() }
     guard let key = try? openDevice.deviceKey() else { return nil }
     let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)) == true
     return HardwareKey(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
@@ -355,7 +355,7 @@ extension ArchiveUnlocker {
     besides target: DeviceSession? = nil,
     passedOver: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(CommandFailure) -> DeviceSession? {
-    guard let home = try? DeviceHome(of: session) else { return nil }
+    guard let home = try? DeviceSet(of: session) else { return nil }
     do throws(KeyhaulError) {
       return try archive.maker(in: home, besides: target, verb: session.verb, passedOver: passedOver)
     } catch {
@@ -386,7 +386,7 @@ extension ArchiveUnlocker {
     if let named { return try proven(named, opened, with: key) }
     let target = target.flatMap { isClaimed(by: $0) ? $0 : nil }
     guard let device = try target ?? maker() else { return nil }
-    defer { if target == nil { device.end() } }
+    defer { if target == nil { device.invalidate() } }
     let returning = try self.opened(opened, with: key, device)
     // Another device under its name: nothing of it has to do with the archive.
     guard returning.isSameDevice != false else { return nil }

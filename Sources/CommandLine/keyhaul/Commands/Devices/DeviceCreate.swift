@@ -118,12 +118,12 @@ struct DeviceCreate: RunnableVerb {
   private var isPath: Bool { name.contains("/") && !name.hasPrefix("device:") }
 
   /// Where the device will be: under its name in the home directory, or at a path.
-  private func place(in session: Session) throws(CommandFailure) -> (home: DeviceHome, name: DeviceName) {
-    let home = DeviceHome(
+  private func place(in session: Session) throws(CommandFailure) -> (home: DeviceSet, name: DeviceName) {
+    let home = DeviceSet(
       path: isPath ? "." : try session.homeDirectory(), environment: .interruptible)
     let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
     do throws(KeyhaulError) {
-      let place = try DeviceHome.locate(argument, home: home)
+      let place = try DeviceSet.locate(argument, home: home)
       place.home.clearLeftovers()
       return place
     } catch {

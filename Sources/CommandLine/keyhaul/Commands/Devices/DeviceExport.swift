@@ -57,7 +57,7 @@ struct DeviceExport: RunnableVerb {
     let keychain: SimulatorKeychain
     do throws(KeyhaulError) {
       keychain = try SimulatorKeychain(making: KeychainStore.tableStatements)
-      for item in items { _ = try keychain.put(item, replacing: false) }
+      for item in items { _ = try keychain.insert(item, replacingExisting: false) }
     } catch {
       throw CommandFailure(
         CommandStatus(error.category), "cannot write \(name) as a database", why: error.reason, of: error.errno)

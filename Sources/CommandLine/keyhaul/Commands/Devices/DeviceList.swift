@@ -23,7 +23,7 @@ struct DeviceList: TabularVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     session.chosen = try ChosenFields(chosen, of: Self.table)
-    let home = try DeviceHome(of: session)
+    let home = try DeviceSet(of: session)
     home.clearLeftovers()
     let (devices, unreadable) = try session.devices(in: home)
     var reports: [DeviceReport] = []
@@ -76,7 +76,7 @@ struct DeviceList: TabularVerb {
 }
 
 extension Session {
-  fileprivate func devices(in home: DeviceHome) throws(CommandFailure) -> ([VirtualDevice], unreadable: [String]) {
+  fileprivate func devices(in home: DeviceSet) throws(CommandFailure) -> ([VirtualDevice], unreadable: [String]) {
     do throws(KeyhaulError) {
       return (try home.devices(), try home.unreadableNames())
     } catch {

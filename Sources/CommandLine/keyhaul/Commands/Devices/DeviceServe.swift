@@ -130,7 +130,7 @@ struct DeviceServe: RunnableVerb {
     try session.flush()
     while Interruption.pending == nil {
       for event in events.take() { show(event, in: session) }
-      LockWait.sleepOnThread(Self.pause)
+      LockTimeout.sleepOnThread(Self.pause)
     }
     server.stop()
     for case .line(let line) in events.take() { session.note(UntrustedText.escaped(line)) }

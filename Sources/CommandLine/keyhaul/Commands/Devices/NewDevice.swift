@@ -49,7 +49,7 @@ struct NewDevice {
   }
 
   /// - Parameter passcode: `nil` for the description's, or none where there is no description.
-  func create(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
+  func create(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
     do throws(KeyhaulError) {
       let device = try make(in: home, passcode: passcode)
       do throws(KeyhaulError) {
@@ -72,19 +72,19 @@ struct NewDevice {
   }
 
   /// Makes the device in a directory that is gone afterwards, so that everything is tried but its place.
-  func rehearse(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
-    let directory: TemporaryDeviceHome
+  func rehearse(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
+    let directory: TemporaryDeviceSet
     do throws(KeyhaulError) {
       try home.requireFree(name)
-      directory = try TemporaryDeviceHome(environment: home.environment)
+      directory = try TemporaryDeviceSet(environment: home.environment)
     } catch {
       throw CommandFailure(error, device: name.text)
     }
     defer { _ = directory }
-    return try create(in: directory.home, passcode: passcode)
+    return try create(in: directory.devices, passcode: passcode)
   }
 
-  private func make(in home: DeviceHome, passcode: borrowing Secret?) throws(KeyhaulError) -> VirtualDevice {
+  private func make(in home: DeviceSet, passcode: borrowing Secret?) throws(KeyhaulError) -> VirtualDevice {
     if var fixture = fixture?.description {
       fixture.identity = identity
       return try home.create(

@@ -132,7 +132,7 @@ final class EditableDevice: EditableKeychain {
       }
       let rows = try selection.rows(on: openDevice, to: changes == nil ? "delete" : "change")
       if changes != nil, rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: openDevice) }
-      let indexes = try openDevice.keychain.places(of: Set(rows.map(\.place)))
+      let indexes = try openDevice.keychain.positions(of: Set(rows.map(\.place)))
       agreed = (openDevice.record.revision, indexes)
       return rows.map { $0.numbered(indexes) }
     }
@@ -163,7 +163,7 @@ final class EditableDevice: EditableKeychain {
           : try session.changing(done) { () throws(CommandFailure) in
             try add(item, on: openDevice, isRehearsed: false)
           }
-        let indexes = session.isJSON ? try openDevice.keychain.places(of: [stored.summary.reference]) : [:]
+        let indexes = session.isJSON ? try openDevice.keychain.positions(of: [stored.summary.reference]) : [:]
         return [KeychainEntry(stored).numbered(indexes)]
       case .update(let entries, let changes):
         guard !isRehearsed else {
@@ -191,7 +191,7 @@ final class EditableDevice: EditableKeychain {
     let app = selection.app
     try ItemFailure.checkGroups([item.accessGroup].compactMap(\.self), of: app, on: openDevice)
     do throws(KeyhaulError) {
-      return isRehearsed ? try openDevice.rehearseAdding(item, as: app) : try openDevice.add(item, as: app)
+      return isRehearsed ? try openDevice.validateAdding(item, as: app) : try openDevice.add(item, as: app)
     } catch {
       throw ItemFailure.adding(item, error, to: openDevice.name)
     }
@@ -206,7 +206,7 @@ final class EditableDevice: EditableKeychain {
     query.condition = { condition?($0) ?? true }
     do throws(KeyhaulError) {
       if isRehearsed {
-        try openDevice.rehearseUpdating(query, with: changes, as: selection.app)
+        try openDevice.validateUpdating(query, with: changes, as: selection.app)
       } else {
         try openDevice.update(query, with: changes, as: selection.app)
       }
@@ -369,11 +369,11 @@ struct EditableSimulator: WholeEditableKeychain {
       (keychain) throws(KeyhaulError) in
       switch edit {
       case .add(let item):
-        let prepared = try Self.byRule { () throws(KeychainRuleError) in
+        let prepared = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
           try NewItemDefaults.prepared(item, now: now, random: random)
         }
         let isDeleted = (try? PrimaryKey(of: prepared)).map(deleted.contains) ?? false
-        guard try keychain.put(prepared, replacing: isDeleted) != .kept else {
+        guard try keychain.insert(prepared, replacingExisting: isDeleted) != .kept else {
           throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
         }
         return [KeychainEntry(index: nil, item: prepared)]
@@ -381,7 +381,9 @@ struct EditableSimulator: WholeEditableKeychain {
         var changed: [KeychainEntry] = []
         for row in rows {
           guard let old = row.item else { continue }
-          let new = try Self.byRule { () throws(KeychainRuleError) in try changes.applied(to: old, now: now) }
+          let new = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
+            try changes.applied(to: old, now: now)
+          }
           try keychain.replace(row: row.place.rowID, with: new)
           changed.append(KeychainEntry(new, at: row.place, index: row.index))
         }
@@ -393,7 +395,7 @@ struct EditableSimulator: WholeEditableKeychain {
     }
   }
 
-  private static func byRule<Value>(
+  private static func translatingRuleErrors<Value>(
     _ body: () throws(KeychainRuleError) -> Value
   ) throws(KeyhaulError) -> Value {
     try converting({ KeyhaulError(.malformed, $0.reason) }, body)

@@ -98,7 +98,7 @@ struct ItemFind: TabularVerb {
     case .device(let device):
       return try device.hold(.reading) { openDevice in
         let rows = try search(for: selection, on: openDevice)
-        let indexes = session.isJSON ? try openDevice.keychain.places(of: Set(rows.map(\.place))) : [:]
+        let indexes = session.isJSON ? try openDevice.keychain.positions(of: Set(rows.map(\.place))) : [:]
         let document = ItemDocument(source: ("device", openDevice.name), revealsSecrets: reveal)
         return (rows.map { $0.numbered(indexes) }, document, false)
       }

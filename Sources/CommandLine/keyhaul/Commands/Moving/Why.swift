@@ -89,7 +89,7 @@ struct Why: RunnableVerb {
             with: key, hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
         } ?? .init(archive: try unlocker.open(with: key, hardware, for: .planning), maker: nil)
       let maker = try unlocker.maker(besides: target)
-      defer { maker?.end() }
+      defer { maker?.invalidate() }
       let restore = try target.map {
         (device: $0, plan: try opened.plan(onto: .device($0), policy: existing.policy, for: .planning))
       }

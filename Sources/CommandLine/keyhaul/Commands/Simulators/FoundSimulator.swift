@@ -56,7 +56,7 @@ struct SimulatorArgument: ParsableArguments {
 final class FoundSimulator {
   let found: FoundDump
   let database: KeychainDatabase
-  let rows: [KeychainDatabase.OpenedRow]
+  let rows: [KeychainDatabase.DecryptedRow]
   /// The target for planning a restore.
   private(set) lazy var target = SimulatorTarget(named: name, rows: rows)
 
@@ -75,7 +75,7 @@ final class FoundSimulator {
     self.init(found: found, database: rows.database, rows: rows.rows)
   }
 
-  private init(found: FoundDump, database: KeychainDatabase, rows: [KeychainDatabase.OpenedRow]) {
+  private init(found: FoundDump, database: KeychainDatabase, rows: [KeychainDatabase.DecryptedRow]) {
     self.found = found
     self.database = database
     self.rows = rows
@@ -130,10 +130,10 @@ final class FoundSimulator {
     let keychain = try SimulatorKeychain(path: found.path)
     // Compares the content, not the files: SQLite has already undone any interrupted change.
     guard try !keychain.isUnchanged(since: database.image) else { return keychain }
-    switch database.log {
-    case .none, .applied, .appliedInPart, .takenBack, .journalUnreadable:
+    switch database.journalStatus {
+    case .none, .applied, .partiallyApplied, .rolledBack, .journalUnreadable:
       throw KeyhaulError(.databaseBusy, "another process has changed it since Keyhaul read it")
-    case .unreadable, .foreign:
+    case .unreadable, .unrelated:
       throw KeyhaulError(
         .unchangeable, "SQLite reads other content in it than Keyhaul, because its log or journal does not match it")
     }
@@ -184,8 +184,8 @@ struct StandingItems {
 
   /// - Parameter rows: As they were read. One that is damaged, or whose columns say something else than its attributes,
   ///   is rewritten like one that differs.
-  init(_ rows: [KeychainDatabase.OpenedRow]) {
-    for row in rows where row.hasFittingDigest == true && row.differingColumns.isEmpty {
+  init(_ rows: [KeychainDatabase.DecryptedRow]) {
+    for row in rows where row.hasMatchingDigest == true && row.differingColumns.isEmpty {
       guard var item = row.opened.item, let digest = row.row.digest else { continue }
       if let control = row.opened.accessControl {
         // What is written has a class and constraints, and nothing else.
@@ -219,7 +219,7 @@ struct StandingItems {
   }
 }
 
-extension KeychainDatabase.OpenedRow {
+extension KeychainDatabase.DecryptedRow {
   /// The access group that the row's column states, also of a row that cannot be decrypted.
   var accessGroup: String? {
     guard case .text(let group)? = row.columns[.accessGroup] else { return nil }

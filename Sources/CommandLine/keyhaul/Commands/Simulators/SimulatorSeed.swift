@@ -69,11 +69,11 @@ struct SimulatorSeed: RunnableVerb {
 
   /// What becomes of the items.
   private struct Outcome {
-    let placements: [SimulatorKeychain.Placement]
+    let placements: [SimulatorKeychain.InsertResult]
     /// How many are there as they would be written.
     let same: Int
 
-    func count(_ placement: SimulatorKeychain.Placement) -> Int { placements.count { $0 == placement } }
+    func count(_ placement: SimulatorKeychain.InsertResult) -> Int { placements.count { $0 == placement } }
     /// How many are put in, or would be.
     var put: Int { count(.added) + count(.replaced) }
 
@@ -98,8 +98,8 @@ struct SimulatorSeed: RunnableVerb {
       let done = DoneChange(what, look: "keyhaul inspect \(ShellQuoting.quote(place)) --list")
       let placements = try simulator.change(done, isRehearsed: isRehearsed, in: session) {
         (keychain) throws(KeyhaulError) in
-        var placements: [SimulatorKeychain.Placement] = []
-        for item in others { placements.append(try keychain.put(item, replacing: !keep)) }
+        var placements: [SimulatorKeychain.InsertResult] = []
+        for item in others { placements.append(try keychain.insert(item, replacingExisting: !keep)) }
         return placements
       }
       return Outcome(placements: placements, same: same)

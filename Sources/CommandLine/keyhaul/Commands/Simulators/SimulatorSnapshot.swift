@@ -25,8 +25,8 @@ struct SimulatorSnapshot: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)
-    let log = simulator.database.log
-    guard [.none, .applied, .takenBack].contains(log) else {
+    let log = simulator.database.journalStatus
+    guard [.none, .applied, .rolledBack].contains(log) else {
       throw CommandFailure(
         .refused, "cannot save \(simulator.name) completely",
         why: "its log (-wal) does not match it, and may contain items",
@@ -71,7 +71,7 @@ struct SimulatorRestore: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)
     let saved = try SimulatorArgument(path: snapshot.contains("/") ? snapshot : "./\(snapshot)").find(in: session)
-    guard [.none, .applied, .takenBack].contains(saved.database.log) else {
+    guard [.none, .applied, .rolledBack].contains(saved.database.journalStatus) else {
       throw CommandFailure(
         .refused, "cannot read \(snapshot) completely", why: "its log (-wal) does not match it, and may contain items",
         try: "a file that keyhaul simulator snapshot has written")

@@ -52,7 +52,7 @@ extension Session {
   /// Returns the records of the devices in the home directory. They shape answers: Keyhaul decrypts a backup with its
   /// source device's key, and lists the device's other items.
   fileprivate func storedDeviceRecords() -> [DeviceRecord] {
-    guard let devices = try? DeviceHome(of: self).devices() else { return [] }
+    guard let devices = try? DeviceSet(of: self).devices() else { return [] }
     return devices.compactMap { try? $0.storedRecord() }
   }
 }

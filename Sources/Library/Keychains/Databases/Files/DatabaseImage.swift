@@ -29,20 +29,20 @@ struct DatabaseImage {
   /// Returns the image with the committed changes of a write-ahead log.
   func applying(_ log: WriteAheadLog, of logBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
-      applied: try putting(log.pageStarts, of: logBytes, log.pageByteCount, upTo: log.pageCount, "with its log"))
+      applied: try replacingPages(log.pageStarts, of: logBytes, log.pageByteCount, upTo: log.pageCount, "with its log"))
   }
 
   /// Returns the image as it was before the unfinished change that a rollback journal describes.
-  func takingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
+  func rollingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
-      applied: try putting(
+      applied: try replacingPages(
         journal.pageStarts, of: journalBytes, journal.pageByteCount, upTo: journal.pageCount,
         "after its journal is applied"
       ))
   }
 
   /// Returns the bytes with pages from another file written over them, cut or extended to a page count.
-  private func putting(
+  private func replacingPages(
     _ pageStarts: [Int: Int], of other: [UInt8], _ pageByteCount: Int, upTo pageCount: Int, _ state: String
   ) throws(KeyhaulError) -> [UInt8] {
     let (size, overflow) = pageCount.multipliedReportingOverflow(by: pageByteCount)
@@ -53,8 +53,8 @@ struct DatabaseImage {
     var pages = bytes
     if pages.count < wanted { pages += [UInt8](repeating: 0, count: wanted - pages.count) }
     for (page, start) in pageStarts where page <= wanted / pageByteCount {
-      let place = (page - 1) * pageByteCount
-      pages.replaceSubrange(place..<place + pageByteCount, with: other[start..<start + pageByteCount])
+      let offset = (page - 1) * pageByteCount
+      pages.replaceSubrange(offset..<offset + pageByteCount, with: other[start..<start + pageByteCount])
     }
     pages.removeLast(max(pages.count - wanted, 0))
     guard pages.starts(with: Self.signature), Self.pageByteCount(of: pages) == pageByteCount else {

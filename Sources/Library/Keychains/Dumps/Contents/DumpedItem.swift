@@ -21,7 +21,7 @@ package struct DumpedItem: Sendable {
   package let isSecretRendered: Bool
   /// Whether the stored digest differs from the digest of the decrypted content. Someone with the keys changed one of
   /// them.
-  package let hasOtherDigest: Bool
+  package let hasMismatchedDigest: Bool
 
   /// The way in which an item's table was determined.
   package enum TableSource: String, Sendable, Hashable {
@@ -38,7 +38,7 @@ package struct DumpedItem: Sendable {
     /// The attributes only, with the reason why the secret is missing; `nil` if the dump has no secret for the item.
     case attributesOnly(KeychainItem, DumpFault?)
     /// Neither part, with the protection class if it is stored outside the encrypted item.
-    case shut(DumpFault, protection: ProtectionClass?)
+    case undecryptable(DumpFault, protection: ProtectionClass?)
   }
 
   /// Creates an item of a dump.
@@ -50,12 +50,12 @@ package struct DumpedItem: Sendable {
   ///   - content: The readable parts of the item.
   ///   - unusableAttributes: Attributes whose values have the wrong type.
   ///   - isSecretRendered: Whether the dump contains the secret only as text.
-  ///   - hasOtherDigest: Whether the stored digest differs from the digest of the decrypted content.
+  ///   - hasMismatchedDigest: Whether the stored digest differs from the digest of the decrypted content.
   package init(
     entry: Int, kind: ItemKind, tableSource: TableSource = .stated, content: Content,
-    unusableAttributes: [AttributeCode] = [], isSecretRendered: Bool = false, hasOtherDigest: Bool = false
+    unusableAttributes: [AttributeCode] = [], isSecretRendered: Bool = false, hasMismatchedDigest: Bool = false
   ) {
-    self.hasOtherDigest = hasOtherDigest
+    self.hasMismatchedDigest = hasMismatchedDigest
     self.entry = entry
     self.kind = kind
     self.tableSource = tableSource
@@ -68,7 +68,7 @@ package struct DumpedItem: Sendable {
   package var item: KeychainItem? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item
-    case .shut: nil
+    case .undecryptable: nil
     }
   }
 
@@ -78,7 +78,7 @@ package struct DumpedItem: Sendable {
     switch content {
     case .open: nil
     case .attributesOnly(_, let fault): fault
-    case .shut(let fault, _): fault
+    case .undecryptable(let fault, _): fault
     }
   }
 
@@ -90,7 +90,7 @@ package struct DumpedItem: Sendable {
   package var protection: ProtectionClass? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item.protection
-    case .shut(_, let protection): protection
+    case .undecryptable(_, let protection): protection
     }
   }
 }

@@ -8,7 +8,7 @@ package import KeychainRules
 /// and nothing shows who wrote the dump.
 package struct KeychainDump: Sendable {
   /// The recognized format.
-  package let form: DumpForm
+  package let format: DumpFormat
   /// The items in the order genp, inet, cert, keys, and in the dump's order within each table.
   package let items: [DumpedItem]
   /// The number of entries that are not items, for each reason.
@@ -18,7 +18,7 @@ package struct KeychainDump: Sendable {
   /// The number of keys that occur twice in a dictionary. The first value of each was used.
   package let repeatedKeyCount: Int
   /// Details of a keychain database; `nil` if the dump has another format.
-  package let database: DatabaseFacts?
+  package let database: DatabaseDetails?
 
   /// The reason why an entry is not an item. The raw value is the identifier in machine-readable output.
   package enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
@@ -66,10 +66,10 @@ package struct KeychainDump: Sendable {
   ///   - repeatedKeyCount: The number of keys that occur twice in a dictionary.
   ///   - database: Details of a keychain database.
   package init(
-    form: DumpForm, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
-    repeatedKeyCount: Int = 0, database: DatabaseFacts? = nil
+    format: DumpFormat, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
+    repeatedKeyCount: Int = 0, database: DatabaseDetails? = nil
   ) {
-    self.form = form
+    self.format = format
     self.database = database
     self.skipped = skipped
     self.unknownTables = unknownTables
@@ -91,25 +91,25 @@ package struct KeychainDump: Sendable {
 
   /// The numbers of items that could not be read completely, by class, reason and readable part; the largest numbers
   /// first.
-  package var shutCounts: [ShutCount] {
-    var counts: [ShutCount: Int] = [:]
+  package var undecryptedCounts: [UndecryptedCount] {
+    var counts: [UndecryptedCount: Int] = [:]
     for item in items {
       guard let fault = item.fault else { continue }
-      let key = ShutCount(
+      let key = UndecryptedCount(
         protection: item.protection, reason: fault.reason, hasAttributes: item.item != nil, itemCount: 0)
       counts[key, default: 0] += 1
     }
-    let order = { (count: ShutCount) in
+    let order = { (count: UndecryptedCount) in
       (-count.itemCount, count.protection?.rawValue ?? "", count.reason.rawValue, count.hasAttributes ? 1 : 0)
     }
     return counts.map { key, count in
-      ShutCount(
+      UndecryptedCount(
         protection: key.protection, reason: key.reason, hasAttributes: key.hasAttributes, itemCount: count)
     }.sorted { order($0) < order($1) }
   }
 
   /// The number of items of one class that could not be read completely for one reason.
-  package struct ShutCount: Sendable, Hashable {
+  package struct UndecryptedCount: Sendable, Hashable {
     /// The protection class; `nil` if no known class is stated.
     package let protection: ProtectionClass?
     /// The reason why the items could not be read completely.
@@ -122,22 +122,22 @@ package struct KeychainDump: Sendable {
 
   /// The attributes that the format can contain, or `nil` if it can contain all. Some formats omit attributes, so an
   /// attribute outside this set may exist although the dump does not contain it.
-  package var toldAttributes: Set<AttributeCode>? {
-    switch form {
+  package var recordedAttributes: Set<AttributeCode>? {
+    switch format {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
     case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
-    case .tables, .untypedTables, .items, .sealedEntries, .database: nil
+    case .tables, .untypedTables, .items, .encryptedEntries, .database: nil
     }
   }
 
   /// The nature of the dump in words that follow "it is", such as "an unencrypted dump".
   package var nature: String {
-    switch form {
+    switch format {
     case .tables, .untypedTables, .items, .genericPasswords, .objection: "an unencrypted dump"
-    case .sealedEntries: "a dump of encrypted items with their keys"
+    case .encryptedEntries: "a dump of encrypted items with their keys"
     case .database:
       switch database?.keys {
-      case .beside: "a keychain's own database with its keys stored unencrypted in it, like a Simulator's"
+      case .inDatabase: "a keychain's own database with its keys stored unencrypted in it, like a Simulator's"
       case .given: "a keychain's own database, decrypted with the given class keys"
       case .absent, nil: "a keychain's own database, without the keys to decrypt it"
       }
@@ -181,7 +181,7 @@ public typealias KeychainDumpError = KeyhaulError
 ///
 /// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor
 /// documents its format.
-package enum DumpForm: String, Sendable, CaseIterable, Hashable {
+package enum DumpFormat: String, Sendable, CaseIterable, Hashable {
   /// A property list whose arrays `genp`, `inet`, `keys` and `cert` contain typed attributes and secrets: newer GrayKey
   /// exports. iLEAPP's `--keychain` accepts such a file with `genp`.
   case tables = "keychain-tables"
@@ -194,7 +194,7 @@ package enum DumpForm: String, Sendable, CaseIterable, Hashable {
   /// A JSON array of objects with an `item_class`, which objection prints for one app.
   case objection
   /// A property list with encrypted `keychainEntries` and their keys: UFED's `backup_keychain_v2.plist`.
-  case sealedEntries = "sealed-entries"
+  case encryptedEntries = "sealed-entries"
   /// A keychain database: `keychain-2-debug.db` of a Simulator, or `keychain-2.db` of a device or a Mac.
   case database = "keychain-database"
 
@@ -206,13 +206,13 @@ package enum DumpForm: String, Sendable, CaseIterable, Hashable {
     case .items: "an array of decrypted keychain items (decrypted_keychain.plist)"
     case .genericPasswords: "an array of decrypted generic passwords (keychain_decrypted.plist)"
     case .objection: "keychain items as JSON (as objection writes them)"
-    case .sealedEntries: "encrypted keychain entries with their keys (as UFED writes them)"
+    case .encryptedEntries: "encrypted keychain entries with their keys (as UFED writes them)"
     case .database: "a keychain's own database (keychain-2.db)"
     }
   }
 }
 
-extension DumpForm {
+extension DumpFormat {
   /// The word for a file of this format in reports: "dump" or "database".
   package var noun: String { self == .database ? "database" : "dump" }
 }

@@ -28,7 +28,7 @@ enum DumpValues {
   }
 
   /// Keys of an entry that are not attributes of the item.
-  private static let besides: Set<String> = [
+  private static let nonAttributeKeys: Set<String> = [
     "table", "rowID", "rowid", "TamperCheck", "data", "sha1", "v_pk", "class", "keyclass", "v_PersistentRef",
   ]
 
@@ -42,23 +42,23 @@ enum DumpValues {
         reading.repeatedKeyCount += 1
         continue
       }
-      guard !besides.contains(key) else { continue }
+      guard !nonAttributeKeys.contains(key) else { continue }
       if key == "SecAccessControl" || key == AttributeCode.accessControl.rawValue {
-        takeAccessControl(pair.value, into: &reading)
+        addAccessControl(pair.value, into: &reading)
       } else {
-        take(pair.value, AttributeCode(rawValue: key), style, into: &reading)
+        add(pair.value, AttributeCode(rawValue: key), style, into: &reading)
       }
     }
     reading.unusable.sort()
     return reading
   }
 
-  private static func take(
+  private static func add(
     _ value: PropertyValue, _ code: AttributeCode, _ style: Style, into reading: inout Reading
   ) {
     if case .null = value { return }
     guard let definition = AttributeTable.definition(of: code, in: reading.item.kind) else {
-      return takeUnknown(value, code, into: &reading)
+      return addUnknown(value, code, into: &reading)
     }
     if definition.flags.contains(.returnedAsData) {
       if let secret = secret(value, style) {
@@ -75,7 +75,7 @@ enum DumpValues {
   }
 
   /// Adds an attribute that no table defines, if an item can contain its value.
-  private static func takeUnknown(_ value: PropertyValue, _ code: AttributeCode, into reading: inout Reading) {
+  private static func addUnknown(_ value: PropertyValue, _ code: AttributeCode, into reading: inout Reading) {
     switch value {
     case .boolean, .integer, .date, .data, .string: reading.item[code] = value
     case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: reading.unusable.append(code)
@@ -125,7 +125,7 @@ enum DumpValues {
   /// Adds the constraints of a `SecAccessControl`, if it has any.
   ///
   /// Source: Apple `SecAccessControl.m`.
-  private static func takeAccessControl(_ value: PropertyValue, into reading: inout Reading) {
+  private static func addAccessControl(_ value: PropertyValue, into reading: inout Reading) {
     let control: PropertyDictionary?
     switch value {
     case .data(let bytes): control = (try? DERPropertyList.decode(bytes))?.dictionaryValue

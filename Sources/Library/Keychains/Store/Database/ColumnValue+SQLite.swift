@@ -87,14 +87,14 @@ extension Database {
   func forEachRow(
     _ sql: String, _ arguments: [ColumnValue] = [], _ body: (Row) throws -> Void
   ) throws(KeyhaulError) {
-    try walkRows(sql, arguments) { row in
+    try scanRows(sql, arguments) { row in
       try body(row)
       return true
     }
   }
 
   /// Calls the closure with each row until it returns `false`.
-  func walkRows(
+  func scanRows(
     _ sql: String, _ arguments: [ColumnValue] = [], _ body: (Row) throws -> Bool
   ) throws(KeyhaulError) {
     try translatingErrors {

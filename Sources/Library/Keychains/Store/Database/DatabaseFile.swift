@@ -18,9 +18,9 @@ struct DatabaseFile {
   ///
   /// - Throws: `.storeIO` if a file or link already exists or the directory cannot be written to, `.diskFull`.
   func create() throws(KeyhaulError) {
-    try refuseSidecars()
-    let file = try calling("cannot be created") { () throws(Errno) in try system.createFile(path) }
-    try calling("cannot be given mode 0600") { () throws(Errno) in
+    try rejectSidecars()
+    let file = try translatingErrno("cannot be created") { () throws(Errno) in try system.createFile(path) }
+    try translatingErrno("cannot be given mode 0600") { () throws(Errno) in
       try system.setPermissions(Self.permissions, of: file)
     }
   }
@@ -42,7 +42,7 @@ struct DatabaseFile {
       throw KeyhaulError(.storeDamaged, "it is not a regular file but a link, a folder or something else")
     }
     guard status.permissions & 0o077 != 0 else { return }
-    try calling("cannot be given mode 0600") { () throws(Errno) in
+    try translatingErrno("cannot be given mode 0600") { () throws(Errno) in
       try system.setPermissions(Self.permissions, of: path)
     }
   }
@@ -56,17 +56,17 @@ struct DatabaseFile {
 
   /// Returns the status of the file at a path, or of the link itself if it is one; `nil` if there is no such file.
   private func status(of path: String) throws(KeyhaulError) -> FileStatus? {
-    try calling("cannot be examined") { () throws(Errno) in try system.status(of: path) }
+    try translatingErrno("cannot be examined") { () throws(Errno) in try system.status(of: path) }
   }
 
   /// Throws if there are journal files of a previous database, which SQLite would apply to the new one.
-  private func refuseSidecars() throws(KeyhaulError) {
+  private func rejectSidecars() throws(KeyhaulError) {
     for suffix in Self.sidecarSuffixes where try status(of: path + suffix) != nil {
       throw KeyhaulError(.storeIO, "a file of another database, keychain-2.db\(suffix), is in the way")
     }
   }
 
-  private func calling<Value: ~Copyable>(
+  private func translatingErrno<Value: ~Copyable>(
     _ failure: String, _ body: () throws(Errno) -> Value
   ) throws(KeyhaulError) -> Value {
     do throws(Errno) {

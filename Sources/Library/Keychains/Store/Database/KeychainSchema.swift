@@ -98,7 +98,7 @@ enum SchemaCheck {
     for row in try database.columnValues(sql: "SELECT type, name, sql FROM main.sqlite_master") {
       let type = row[0].textValue ?? ""
       let name = row[1].textValue ?? ""
-      if isOfSQLite(type, name, row[2]) { continue }
+      if isInternal(type, name, row[2]) { continue }
       guard let expected = missing.removeValue(forKey: name), expected.category.rawValue == type else {
         throw KeyhaulError(.storeDamaged, "it contains a \(type) that no keychain database has")
       }
@@ -131,7 +131,7 @@ enum SchemaCheck {
   /// the indexes of UNIQUE constraints, which have no statement.
   ///
   /// Source: SQLite, "Database File Format", section 2.6.
-  private static func isOfSQLite(_ type: String, _ name: String, _ statement: ColumnValue) -> Bool {
+  private static func isInternal(_ type: String, _ name: String, _ statement: ColumnValue) -> Bool {
     switch type {
     case "table": statement.textValue.map { SystemTables.contains(name, statement: $0) } ?? false
     case "index": name.hasPrefix("sqlite_autoindex_") && statement == .null

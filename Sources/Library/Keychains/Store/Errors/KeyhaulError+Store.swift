@@ -63,7 +63,7 @@ extension KeyhaulError.Code {
     "damaged", .damaged, "the keychain database is damaged", advice: "restore the device from a backup")
 
   /// All codes of the domain, for tests.
-  package static let ofStore: [Self] = [
+  package static let storeCodes: [Self] = [
     .duplicateItem, .itemNotFound, .interactionNotAllowed, .authFailed, .decode, .parameter, .noSuchAttribute,
     .storeIO, .diskFull, .notAvailable, .closed, .cancelled, .storeBusy, .storeDamaged,
   ]
@@ -84,16 +84,16 @@ extension KeyhaulError {
   ///   - reason: The system error of the file operation that caused it.
   init(sqlite error: DatabaseError, _ reason: Errno? = nil) {
     // SQLite reports a full disk only if a write was cut short. Reading also needs space, for the index of the log.
-    let isOfFile =
+    let isFileError =
       [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(error.resultCode)
       || error.resultCode == .SQLITE_CORRUPT && reason.map(Database.readFailures.contains) == true
     let code: Code =
       switch error.resultCode {
-      case _ where isOfFile && reason?.isDiskFull == true: .diskFull
-      case _ where isOfFile && reason?.isShortage == true: .storeIO
+      case _ where isFileError && reason?.isDiskFull == true: .diskFull
+      case _ where isFileError && reason?.isShortage == true: .storeIO
       case .SQLITE_FULL: .diskFull
       case .SQLITE_BUSY, .SQLITE_LOCKED: .storeBusy
-      case .SQLITE_CORRUPT where isOfFile: .storeIO
+      case .SQLITE_CORRUPT where isFileError: .storeIO
       case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_SCHEMA, .SQLITE_MISMATCH: .storeDamaged
       case .SQLITE_CONSTRAINT:
         error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE ? .duplicateItem : .storeDamaged
@@ -101,10 +101,10 @@ extension KeyhaulError {
       case .SQLITE_TOOBIG: .parameter
       default: .notAvailable
       }
-    let system = isOfFile ? reason.map { ", \($0.reason)" } ?? "" : ""
+    let system = isFileError ? reason.map { ", \($0.reason)" } ?? "" : ""
     self.init(
       code, "SQLite returned \(error.resultCode.rawValue): \(error.message ?? "no message")\(system)",
-      errno: error.resultCode == .SQLITE_NOMEM ? .noMemory : isOfFile ? reason : nil)
+      errno: error.resultCode == .SQLITE_NOMEM ? .noMemory : isFileError ? reason : nil)
   }
 
   /// Converts any error of GRDB.
@@ -158,7 +158,9 @@ extension KeyhaulError {
 }
 
 /// Calls a rule and converts its error.
-func byRule<Value>(_ body: @autoclosure () throws(KeychainRuleError) -> Value) throws(KeyhaulError) -> Value {
+func translatingRuleErrors<Value>(_ body: @autoclosure () throws(KeychainRuleError) -> Value) throws(KeyhaulError)
+  -> Value
+{
   try converting(KeyhaulError.init(rule:), body)
 }
 

@@ -46,7 +46,7 @@ package struct RestoreTransaction: ~Copyable {
   package borrowing func importing(
     _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    try transaction.adding(kinds, body)
+    try transaction.addingInBulk(kinds, body)
   }
 
   /// Stores one item of the backup. If a row has the same primary key, decides which of the two to keep. A row that
@@ -61,18 +61,18 @@ package struct RestoreTransaction: ~Copyable {
   package borrowing func importItem(
     _ incoming: IncomingItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) -> ImportResolution {
-    try transaction.requireGoingOn()
-    let item = try byRule(try NewItemDefaults.identified(incoming.item, random: random))
-    let row = try WritableRow(sealing: item, keys: keys, random: random)
+    try transaction.checkCancellation()
+    let item = try translatingRuleErrors(try NewItemDefaults.identified(incoming.item, random: random))
+    let row = try WritableRow(encrypting: item, keys: keys, random: random)
     if try transaction.insert(row) != nil {
-      return try byRule(try ImportConflict.resolve(incoming: incoming, existing: nil))
+      return try translatingRuleErrors(try ImportConflict.resolve(incoming: incoming, existing: nil))
     }
     guard let raw = try transaction.row(row.kind, primaryKey: row.primaryKey) else {
       throw KeyhaulError(.storeDamaged, "the item conflicts with a row that cannot be found")
     }
-    let existing = try RowSealing.open(raw, keys: keys)
+    let existing = try RowEncryption.decrypt(raw, keys: keys)
     let met = try ExistingRow(existing)
-    let resolution = try byRule(try ImportConflict.resolve(incoming: incoming, existing: met))
+    let resolution = try translatingRuleErrors(try ImportConflict.resolve(incoming: incoming, existing: met))
     if case .blocked(let fault) = resolution.outcome { throw KeyhaulError(fault) }
     guard
       let winner = resolution.outcome.isReplacement
@@ -80,23 +80,23 @@ package struct RestoreTransaction: ~Copyable {
         : resolution.keptItem(incoming: incoming, existing: existing.item)
     else { return resolution }
     try transaction.overwrite(
-      raw.summary.reference.rowID, with: try WritableRow(sealing: winner, keys: keys, random: random))
+      raw.summary.reference.rowID, with: try WritableRow(encrypting: winner, keys: keys, random: random))
     return resolution
   }
 }
 
 extension KeychainStore {
   /// Returns whether each import would leave an existing row as it is. All rows are read from one state.
-  package func wouldChangeNothing(
-    importing items: [IncomingItem], keys: ClassKeys
+  package func areImportsNoOps(
+    _ items: [IncomingItem], keys: ClassKeys
   ) throws(KeyhaulError) -> Bool {
     try read { (transaction) throws(KeyhaulError) in
       for incoming in items {
-        let key = try byRule(try ItemColumns.primaryKeyValues(of: incoming.item))
+        let key = try translatingRuleErrors(try ItemColumns.primaryKeyValues(of: incoming.item))
         guard let raw = try transaction.row(incoming.item.kind, primaryKey: key) else { return false }
-        let existing = try RowSealing.open(raw, keys: keys)
+        let existing = try RowEncryption.decrypt(raw, keys: keys)
         let met = try ExistingRow(existing)
-        let resolution = try byRule(try ImportConflict.resolve(incoming: incoming, existing: met))
+        let resolution = try translatingRuleErrors(try ImportConflict.resolve(incoming: incoming, existing: met))
         guard resolution.leavesUnchanged(existing.item, whenImporting: incoming) else { return false }
       }
       return true

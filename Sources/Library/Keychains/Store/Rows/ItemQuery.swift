@@ -77,7 +77,7 @@ package struct ItemQuery: Sendable {
 extension ItemQuery {
   /// Returns whether a decrypted item matches the condition and the access groups. The column's access group does not
   /// count, because anyone who can write the file can change it.
-  package func admits(_ item: KeychainItem) -> Bool {
+  package func matches(_ item: KeychainItem) -> Bool {
     if let condition, !condition(item) { return false }
     return switch accessGroups {
     case .all: true
@@ -108,7 +108,7 @@ public struct StoredItem: Sendable {
 }
 
 /// The result of a search.
-package struct FoundItems: Sendable {
+package struct QueryResult: Sendable {
   /// The matching items that could be decrypted, by kind and row number.
   package let items: [StoredItem]
   /// Rows that match by their columns but can never be decrypted.

@@ -106,7 +106,7 @@ extension ExistingRow {
         self.init(state: .corrupt)
         return
       }
-      self = try byRule(try ExistingRow(storing: item))
+      self = try translatingRuleErrors(try ExistingRow(storing: item))
     }
   }
 }

@@ -19,10 +19,10 @@ enum EmptyData {
   /// Returns whether a row has an empty blob in an indexed column: `musr`, which is empty in every row of the single
   /// user, the identifiers of certificates and keys, or the persistent reference. Only indexes are searched, not rows.
   /// The answer is not stored, because another program may write such rows later.
-  static func needsSettling(in transaction: KeychainTransaction) throws(KeyhaulError) -> Bool {
+  static func needsNormalization(in transaction: KeychainTransaction) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases {
-      for question in questions(about: kind)
-      where try transaction.database.columnValues(sql: question) == [[.integer(1)]] {
+      for probe in probeSQL(for: kind)
+      where try transaction.database.columnValues(sql: probe) == [[.integer(1)]] {
         return true
       }
     }
@@ -30,7 +30,7 @@ enum EmptyData {
   }
 
   /// Returns queries whose result is 1 if there is such a row.
-  static func questions(about kind: ItemKind) -> [String] {
+  static func probeSQL(for kind: ItemKind) -> [String] {
     let table = kind.rawValue
     // Finds each access group with the index on `agrp` and `musr`.
     let byGroup =
@@ -44,10 +44,10 @@ enum EmptyData {
 
   /// Replaces empty blobs by empty text. If two rows then have the same primary key, the one modified last stays; with
   /// equal dates, the one with empty text, which Apple's daemon finds.
-  static func settle(in transaction: KeychainTransaction) throws(KeyhaulError) {
+  static func normalize(in transaction: KeychainTransaction) throws(KeyhaulError) {
     for kind in ItemKind.allCases {
       let table = kind.rawValue
-      try transaction.database.run(deletionOfDoubles(of: kind))
+      try transaction.database.run(duplicateRemovalSQL(for: kind))
       let columns = columns(of: kind).map(\.code.rawValue)
       let settings = columns.map { "\($0)=iif(\($0)=x'','',\($0))" }.joined(separator: ",")
       let conditions = columns.map { "\($0)=x''" }.joined(separator: " OR ")
@@ -57,16 +57,16 @@ enum EmptyData {
 
   /// Returns a statement that deletes duplicates. A NULL in a primary key equals nothing, so a row with one is never a
   /// duplicate.
-  private static func deletionOfDoubles(of kind: ItemKind) -> String {
+  private static func duplicateRemovalSQL(for kind: ItemKind) -> String {
     let key = ColumnDefinitions.primaryKey(of: kind)
-    let settled = key.map { definition in
+    let normalized = key.map { definition in
       let column = definition.code.rawValue
       return definition.storesDataInColumn ? "iif(\(column)=x'','',\(column))" : column
     }
     let oldForms = key.filter(\.storesDataInColumn).map { "(\($0.code.rawValue)=x'')" }.joined(separator: "+")
     let present = key.map { "\($0.code.rawValue) NOT NULL" }.joined(separator: " AND ")
     return "DELETE FROM \(kind.rawValue) WHERE rowid IN (SELECT number FROM (SELECT rowid AS number, row_number() OVER "
-      + "(PARTITION BY \(settled.joined(separator: ",")) ORDER BY iif(typeof(mdat) IN ('real','integer'),mdat,NULL) DESC,"
+      + "(PARTITION BY \(normalized.joined(separator: ",")) ORDER BY iif(typeof(mdat) IN ('real','integer'),mdat,NULL) DESC,"
       + "\(oldForms),rowid DESC) AS place FROM \(kind.rawValue) WHERE \(present)) WHERE place>1)"
   }
 }

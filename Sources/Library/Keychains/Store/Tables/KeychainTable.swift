@@ -8,9 +8,9 @@ import KeychainRules
 struct KeychainTable {
   let kind: ItemKind
   /// The positions of the encrypted item among the written columns.
-  let sealedPlaces: [Int]
+  let encryptedColumnIndexes: [Int]
   /// The positions of the primary key's columns among the written columns.
-  let primaryKeyPlaces: [Int]
+  let primaryKeyColumnIndexes: [Int]
   let insertSQL: String
   let overwriteSQL: String
   let deleteSQL: String
@@ -21,7 +21,7 @@ struct KeychainTable {
   private let primaryKeyRange: Range<Int>
   private let primaryKeyCodes: [AttributeCode]
 
-  private static let factCodes: [AttributeCode] = [
+  private static let summaryCodes: [AttributeCode] = [
     .rowID, .encryptedData, .protection, .tombstone, .appClip, .modificationDate, .digest, .uuid, .persistentReference,
   ]
 
@@ -45,13 +45,13 @@ struct KeychainTable {
     let names = columns.map(\.rawValue)
     let definitions = ColumnDefinitions.primaryKey(of: kind)
     let primaryKey = definitions.map(\.code)
-    let selected = (Self.factCodes + primaryKey).map(\.rawValue).joined(separator: ",")
+    let selected = (Self.summaryCodes + primaryKey).map(\.rawValue).joined(separator: ",")
     let match = zip(1..., definitions).map(Self.equality).joined(separator: " AND ")
     self.kind = kind
-    sealedPlaces = columns.indices.filter { columns[$0] == .encryptedData }
-    primaryKeyPlaces = primaryKey.compactMap { columns.firstIndex(of: $0) }
+    encryptedColumnIndexes = columns.indices.filter { columns[$0] == .encryptedData }
+    primaryKeyColumnIndexes = primaryKey.compactMap { columns.firstIndex(of: $0) }
     primaryKeyCodes = primaryKey
-    primaryKeyRange = Self.factCodes.count..<(Self.factCodes.count + primaryKey.count)
+    primaryKeyRange = Self.summaryCodes.count..<(Self.summaryCodes.count + primaryKey.count)
     selectSQL = "SELECT \(selected) FROM \(table)"
     selectByPrimaryKeySQL = "SELECT \(selected) FROM \(table) WHERE \(match)"
     let places = names.map { _ in "?" }.joined(separator: ",")
@@ -70,7 +70,7 @@ struct KeychainTable {
   /// Converts a row of one of the SELECT statements. A column with a value of the wrong type counts as empty.
   func read(_ row: Row) -> RawRow {
     let facts = Dictionary(
-      uniqueKeysWithValues: Self.factCodes.enumerated().map { ($1, row.columnValue($0)) })
+      uniqueKeysWithValues: Self.summaryCodes.enumerated().map { ($1, row.columnValue($0)) })
     let keyValues = primaryKeyRange.map { row.columnValue($0) }
     let keys = Dictionary(uniqueKeysWithValues: zip(primaryKeyCodes, keyValues))
     let sharingGroup = keys[.sharingGroup]?.textValue ?? ""
@@ -108,17 +108,17 @@ struct WritableRow {
   /// - Throws: `.interactionNotAllowed`, `.authFailed` or `.notAvailable` if the class key is missing, `.parameter` for
   ///   a value that its attribute cannot have.
   init(
-    sealing item: KeychainItem, keys: ClassKeys, random: any RandomSource
+    encrypting item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) {
     var item = item
     item.unpack()
-    item[.digest] = .data(try byRule(try item.storedDigest()))
-    var columns = try byRule(try ItemColumns.values(of: item))
+    item[.digest] = .data(try translatingRuleErrors(try item.storedDigest()))
+    var columns = try translatingRuleErrors(try ItemColumns.values(of: item))
     let table = KeychainTable.of(item.kind)
-    let sealed = try RowSealing.seal(item, keys: keys, random: random)
-    for place in table.sealedPlaces { columns[place] = .blob(sealed) }
+    let sealed = try RowEncryption.encrypt(item, keys: keys, random: random)
+    for place in table.encryptedColumnIndexes { columns[place] = .blob(sealed) }
     kind = item.kind
-    primaryKey = table.primaryKeyPlaces.map { columns[$0] }
+    primaryKey = table.primaryKeyColumnIndexes.map { columns[$0] }
     self.columns = columns
     self.item = item
   }
@@ -147,7 +147,7 @@ struct RowCondition {
         }
         return nil
       }
-      require(definition, equal: try byRule(try ItemColumns.value(value, for: definition)))
+      require(definition, equal: try translatingRuleErrors(try ItemColumns.value(value, for: definition)))
     }
     if let row = query.row {
       guard row.kind == kind else { return nil }

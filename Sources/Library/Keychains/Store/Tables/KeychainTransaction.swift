@@ -12,7 +12,7 @@ package struct KeychainTransaction {
   /// Throws if the change was stopped. Called between the items of a change of many items.
   ///
   /// - Throws: `.cancelled`. The transaction must then be rolled back, as after every error.
-  func requireGoingOn() throws(KeyhaulError) {
+  func checkCancellation() throws(KeyhaulError) {
     guard shouldContinue() else { throw KeyhaulError(.cancelled, "it was stopped; no item was changed") }
   }
 
@@ -28,18 +28,18 @@ package struct KeychainTransaction {
   func forEachRow(
     _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    try walkRows(kind, condition) { (raw) throws(KeyhaulError) in
+    try scanRows(kind, condition) { (raw) throws(KeyhaulError) in
       try body(raw)
       return true
     }
   }
 
   /// Calls the closure with each row until it returns `false`.
-  func walkRows(
+  func scanRows(
     _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeyhaulError) -> Bool
   ) throws(KeyhaulError) {
     let table = KeychainTable.of(kind)
-    try database.walkRows(table.selectSQL + condition.clause, condition.arguments) { row in
+    try database.scanRows(table.selectSQL + condition.clause, condition.arguments) { row in
       try body(table.read(row))
     }
   }
@@ -75,7 +75,7 @@ package struct KeychainTransaction {
 
 extension KeychainTransaction {
   /// The number of new rows in a table below which its indexes cost next to nothing.
-  private static let fewestRows = 2_000
+  private static let bulkThreshold = 2_000
   /// The page cache for a change of very many items, in KiB. Each item changes a random page of every index, and pages
   /// that are not in the cache go to the log and are read again. A restore of 100,000 items takes as long with 5 MiB as
   /// with 8.
@@ -88,29 +88,29 @@ extension KeychainTransaction {
   /// Runs a closure that adds one row of each of these kinds. If that multiplies the size of a table, its indexes are
   /// dropped and created again afterwards, which takes half the time of updating them for every row. Finding rows by
   /// number or primary key still works.
-  func adding(
+  func addingInBulk(
     _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let counts = Dictionary(kinds.map { ($0, 1) }, uniquingKeysWith: +)
     let kilobytes = counts.values.reduce(0, +) * Self.cacheByteCount / 1024
-    var taken: [KeychainSchema.Object] = []
+    var droppedIndexes: [KeychainSchema.Object] = []
     if kilobytes > Self.bulkCacheKilobytes { try database.run("PRAGMA cache_size = -\(kilobytes)") }
-    for kind in ItemKind.allCases where try growsByFar(kind, by: counts[kind] ?? 0) {
+    for kind in ItemKind.allCases where try exceedsBulkThreshold(kind, adding: counts[kind] ?? 0) {
       for index in KeychainSchema.indexes(of: kind) {
         try database.run("DROP INDEX \(index.name)")
-        taken.append(index)
+        droppedIndexes.append(index)
       }
     }
     try body()
-    for index in taken {
-      try requireGoingOn()
+    for index in droppedIndexes {
+      try checkCancellation()
       try database.run(index.sql)
     }
-    try requireGoingOn()
+    try checkCancellation()
   }
 
-  private func growsByFar(_ kind: ItemKind, by count: Int) throws(KeyhaulError) -> Bool {
-    guard count >= Self.fewestRows else { return false }
+  private func exceedsBulkThreshold(_ kind: ItemKind, adding count: Int) throws(KeyhaulError) -> Bool {
+    guard count >= Self.bulkThreshold else { return false }
     return try self.count(kind, RowCondition()) <= count / 2
   }
 }
@@ -123,7 +123,7 @@ extension KeychainTransaction {
     try forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
       switch row.content {
       case .item(let item):
-        if query.admits(item) { rows.append(row) }
+        if query.matches(item) { rows.append(row) }
       case .fault(let fault):
         if query.condition == nil {
           rows.append(row)
@@ -139,23 +139,23 @@ extension KeychainTransaction {
   package func forEachRow(
     matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    try walkRows(matching: query, keys: keys) { (row) throws(KeyhaulError) in
+    try scanRows(matching: query, keys: keys) { (row) throws(KeyhaulError) in
       try body(row)
       return true
     }
   }
 
   /// Calls the closure with each matching row, decrypted, until it returns `false`.
-  package func walkRows(
+  package func scanRows(
     matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Bool
   ) throws(KeyhaulError) {
     var remaining = query.limit
     var shouldContinue = true
     for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases where shouldContinue {
       guard let condition = try RowCondition(query, kind: kind, limit: remaining) else { continue }
-      try walkRows(kind, condition) { (raw) throws(KeyhaulError) in
+      try scanRows(kind, condition) { (raw) throws(KeyhaulError) in
         if let limit = remaining { remaining = limit - 1 }
-        shouldContinue = try body(try RowSealing.open(raw, keys: keys))
+        shouldContinue = try body(try RowEncryption.decrypt(raw, keys: keys))
         return shouldContinue
       }
     }

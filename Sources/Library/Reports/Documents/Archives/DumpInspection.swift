@@ -31,7 +31,7 @@ package struct DumpInspection {
   }
 
   /// Whether items do not open whole.
-  package var isPartlyUnreadable: Bool { statement.counts.shut > 0 }
+  package var isPartlyUnreadable: Bool { statement.counts.undecryptable > 0 }
 
   // MARK: Text
 
@@ -49,11 +49,11 @@ package struct DumpInspection {
       return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(protection.phrase)"
     }
     let counts = statement.counts
-    let absent = "not in the \(dump.form.noun)"
-    let secrets = [(counts.open, "not encrypted"), (counts.absent, absent), (counts.shut, "not readable")]
+    let absent = "not in the \(dump.format.noun)"
+    let secrets = [(counts.open, "not encrypted"), (counts.absent, absent), (counts.undecryptable, "not readable")]
       .filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
     let rows = [
-      (dump.form.noun, dump.form.phrase),
+      (dump.format.noun, dump.format.phrase),
       (
         "items",
         ([HumanReadable.count(dump.items.count, "item")] + [kinds.joined(separator: ", ")]).filter { !$0.isEmpty }
@@ -74,7 +74,7 @@ package struct DumpInspection {
   private static let labelColumns = 10
 
   private func listLines(_ style: TextStyle) -> [String] {
-    guard !dump.items.isEmpty else { return ["The \(dump.form.noun) contains no items."] }
+    guard !dump.items.isEmpty else { return ["The \(dump.format.noun) contains no items."] }
     return itemTable(isShort: false).lines(style: style) { itemTable(isShort: true) }
   }
 
@@ -104,7 +104,7 @@ package struct DumpInspection {
     case .open: "readable"
     case .attributesOnly(_, nil): "no secret"
     case .attributesOnly(_, let fault?): "no secret: \(fault.reason.rawValue)"
-    case .shut(let fault, _): fault.reason.rawValue
+    case .undecryptable(let fault, _): fault.reason.rawValue
     }
   }
 

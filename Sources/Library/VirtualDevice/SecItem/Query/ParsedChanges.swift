@@ -16,7 +16,7 @@ struct ParsedChanges {
     var parsed = ParsedQuery(queryClass)
     // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
     for (key, value) in changes.sorted(by: { $0.key < $1.key }) where key != "musr" && key != "nleg" {
-      try take(key, value, queryClass, &parsed)
+      try parse(key, value, queryClass, &parsed)
     }
     try parsed.checkProtection()
     // A class removes the access control, and an access control contains the class.
@@ -34,7 +34,7 @@ struct ParsedChanges {
   var accessGroup: String? { changes.attributes[.accessGroup]?.stringValue }
   var makesSynchronizable: Bool { changes.attributes[.synchronizable] == .integer(1) }
 
-  private mutating func take(
+  private mutating func parse(
     _ key: String, _ value: SecItemValue, _ queryClass: QueryClass, _ parsed: inout ParsedQuery
   ) throws(SecItemError) {
     if key == "v_Data" {

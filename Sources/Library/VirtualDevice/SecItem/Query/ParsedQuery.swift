@@ -76,7 +76,7 @@ struct MatchConditions {
 
 extension ParsedQuery {
   /// Adds a match key. Keys that the daemon of an iPhone ignores are counted but have no effect.
-  mutating func takeMatch(_ key: String, _ value: SecItemValue, now: KeychainDate) throws(SecItemError) {
+  mutating func parseMatch(_ key: String, _ value: SecItemValue, now: KeychainDate) throws(SecItemError) {
     matches.count += 1
     switch key {
     case "m_Limit": limit = try Self.limit(value)
@@ -116,11 +116,11 @@ extension ParsedQuery {
     throw SecItemError(.parameter, "m_Limit is neither a number nor one of its two constants")
   }
 
-  mutating func takeUse(_ key: String, _ value: SecItemValue, for call: SecItemCall) throws(SecItemError) {
+  mutating func parseUse(_ key: String, _ value: SecItemValue, for call: SecItemCall) throws(SecItemError) {
     switch key {
     case "u_AuthUI":
       guard let choice = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
-      try takeInteraction(choice, for: call)
+      try parseInteraction(choice, for: call)
     case "u_NoAuthUI":
       guard let isForbidden = value.booleanValue else { throw SecItemError(.parameter, "\(key) is not a boolean") }
       if isForbidden { interaction = .forbidden }
@@ -147,7 +147,7 @@ extension ParsedQuery {
     }
   }
 
-  private mutating func takeInteraction(_ choice: String, for call: SecItemCall) throws(SecItemError) {
+  private mutating func parseInteraction(_ choice: String, for call: SecItemCall) throws(SecItemError) {
     switch choice {
     case "u_AuthUIF": interaction = .forbidden
     case "u_AuthUIS":
@@ -177,7 +177,7 @@ extension ParsedQuery {
     let query = try query.expandingReference(for: call)
     self.init(try Self.queryClass(of: query))
     for (key, value) in query.sorted(by: { $0.key < $1.key }) {
-      try take(key, value, for: call, now: now)
+      try parse(key, value, for: call, now: now)
     }
     try checkProtection()
   }
@@ -191,23 +191,23 @@ extension ParsedQuery {
     return found
   }
 
-  private mutating func take(
+  private mutating func parse(
     _ key: String, _ value: SecItemValue, for call: SecItemCall, now: KeychainDate
   ) throws(SecItemError) {
-    guard key.utf16.count != 4 else { return try takeAttribute(key, value, for: call) }
+    guard key.utf16.count != 4 else { return try parseAttribute(key, value, for: call) }
     switch key.first {
     case "c" where key == "class":
       guard value.stringValue != nil else { throw SecItemError(.noSuchClass, "the class is not text") }
-    case "m" where key.utf16.count > 1: try takeMatch(key, value, now: now)
-    case "r" where key.utf16.count > 1: try takeReturn(key, value)
-    case "u" where key.utf16.count > 1: try takeUse(key, value, for: call)
-    case "v" where key.utf16.count > 1: try takeValue(key, value)
+    case "m" where key.utf16.count > 1: try parseMatch(key, value, now: now)
+    case "r" where key.utf16.count > 1: try parseReturn(key, value)
+    case "u" where key.utf16.count > 1: try parseUse(key, value, for: call)
+    case "v" where key.utf16.count > 1: try parseValue(key, value)
     case "f" where key.utf16.count > 1: break
     default: throw SecItemError(.parameter, "a key of the query is not one of Apple's")
     }
   }
 
-  private mutating func takeAttribute(
+  private mutating func parseAttribute(
     _ key: String, _ value: SecItemValue, for call: SecItemCall
   ) throws(SecItemError) {
     // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
@@ -246,7 +246,7 @@ extension ParsedQuery {
     }
   }
 
-  private mutating func takeReturn(_ key: String, _ value: SecItemValue) throws(SecItemError) {
+  private mutating func parseReturn(_ key: String, _ value: SecItemValue) throws(SecItemError) {
     let types: [String: ReturnTypes] = [
       "r_Data": .data, "r_Attributes": .attributes, "r_Ref": .reference, "r_PersistentRef": .persistentReference,
     ]
@@ -255,7 +255,7 @@ extension ParsedQuery {
     if isWanted { returns.insert(type) }
   }
 
-  private mutating func takeValue(_ key: String, _ value: SecItemValue) throws(SecItemError) {
+  private mutating func parseValue(_ key: String, _ value: SecItemValue) throws(SecItemError) {
     switch key {
     case "v_Data":
       guard let bytes = value.secretValue else { throw SecItemError(.parameter, "v_Data is not data") }

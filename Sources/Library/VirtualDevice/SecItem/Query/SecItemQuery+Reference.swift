@@ -48,8 +48,8 @@ extension SecItemQuery {
   }
 
   /// Returns the query for the certificate or the key of an identity in `v_Ref`, without the identity's class.
-  func naming(half: SecItemReference) -> SecItemQuery {
-    let query = replacing("v_Ref", with: .reference(half))
+  func referencing(_ part: SecItemReference) -> SecItemQuery {
+    let query = replacing("v_Ref", with: .reference(part))
     return self["class"] == .string(QueryClass.identityName) ? query.replacing("class", with: nil) : query
   }
 

@@ -59,7 +59,7 @@ package struct SecItemCaller: Sendable, Hashable {
   var writableGroups: [String] { accessGroups.filter { $0 != Self.tokenGroup } }
 
   /// Returns whether the caller may read or write items of a group.
-  func mayUse(_ group: String, writing: Bool) -> Bool {
+  func canUse(_ group: String, writing: Bool) -> Bool {
     canUseWildcard || (writing ? writableGroups : accessGroups).contains(group)
   }
 }

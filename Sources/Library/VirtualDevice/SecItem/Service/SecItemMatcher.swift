@@ -43,8 +43,8 @@ struct SecItemMatcher {
     let issuers = try filter.acceptedIssuers(in: transaction, keys: keys)
     var matches: [SecItemMatch] = []
     /// Adds a match, and returns whether more may follow.
-    func take(_ match: SecItemMatch) -> Bool {
-      if filter.admits(match, issuers: issuers) { matches.append(match) }
+    func append(_ match: SecItemMatch) -> Bool {
+      if filter.matches(match, issuers: issuers) { matches.append(match) }
       return rowLimit.map { matches.count < $0 } ?? true
     }
     let sqlLimit = filter.isEmpty ? rowLimit : nil
@@ -52,16 +52,16 @@ struct SecItemMatcher {
     case .items(let kind):
       var itemQuery = Self.itemQuery(query, kind: kind, groups: groups) { _ in true }
       itemQuery.limit = sqlLimit
-      try transaction.walkRows(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
-        guard let item = try admitted(row, itemQuery) else { return true }
-        return take(SecItemMatch(item: item, reference: row.summary.reference, certificate: nil))
+      try transaction.scanRows(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
+        guard let item = try matchingItem(row, itemQuery) else { return true }
+        return append(SecItemMatch(item: item, reference: row.summary.reference, certificate: nil))
       }
     case .identity:
       for pair in try identityPairs(in: transaction, limit: sqlLimit) {
         guard let certificate = try item(pair.certificate, in: transaction, keys: keys),
           let key = try item(pair.key, in: transaction, keys: keys)
         else { continue }
-        guard take(SecItemMatch(item: key, reference: pair.key, certificate: certificate)) else { break }
+        guard append(SecItemMatch(item: key, reference: pair.key, certificate: certificate)) else { break }
       }
     }
     return Found(matches: matches, undecodable: undecodable)
@@ -77,9 +77,9 @@ struct SecItemMatcher {
 
   /// Returns the item of a row; `nil` if the row can never be decrypted, or if its item belongs to another group than
   /// its column states.
-  private mutating func admitted(_ row: KeychainRow, _ query: ItemQuery) throws(KeyhaulError) -> KeychainItem? {
+  private mutating func matchingItem(_ row: KeychainRow, _ query: ItemQuery) throws(KeyhaulError) -> KeychainItem? {
     switch row.content {
-    case .item(let item): return query.admits(item) ? item : nil
+    case .item(let item): return query.matches(item) ? item : nil
     case .fault(let fault):
       guard fault.isPermanent else { throw KeyhaulError(fault) }
       undecodable.append(row.summary.reference)
@@ -93,7 +93,7 @@ struct SecItemMatcher {
     let query = ItemQuery(kind: reference.kind, accessGroups: groups, tombstones: .included, row: reference)
     var found: KeychainItem?
     try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
-      found = try admitted(row, query)
+      found = try matchingItem(row, query)
     }
     return found
   }
@@ -169,7 +169,7 @@ struct MatchFilter {
       for issuer in latest {
         let issued = ItemQuery(kind: .certificate, attributes: [.issuer: .data(issuer)], accessGroups: groups)
         try transaction.forEachRow(matching: issued, keys: keys) { (row) throws(KeyhaulError) in
-          guard let item = row.item, issued.admits(item), let subject = item[.subject]?.dataValue else { return }
+          guard let item = row.item, issued.matches(item), let subject = item[.subject]?.dataValue else { return }
           found.insert(subject)
         }
       }
@@ -179,7 +179,7 @@ struct MatchFilter {
     return accepted
   }
 
-  func admits(_ match: SecItemMatch, issuers: Set<[UInt8]>) -> Bool {
+  func matches(_ match: SecItemMatch, issuers: Set<[UInt8]>) -> Bool {
     if let token, TokenValue(of: match.item)?.objectID != token { return false }
     if let host = conditions.host, !Self.isHost(match.item[.server], host) { return false }
     let certificate = match.certificate ?? match.item
@@ -188,17 +188,17 @@ struct MatchFilter {
       guard let issuer = certificate[.issuer]?.dataValue, issuers.contains(issuer) else { return false }
     }
     if let address = conditions.emailAddress {
-      let addresses = Self.facts(of: certificate)?.emailAddresses ?? []
+      let addresses = Self.attributes(of: certificate)?.emailAddresses ?? []
       guard addresses.contains(where: { $0.lowercased() == address.lowercased() }) else { return false }
     }
     if let date = conditions.validDate {
-      guard let facts = Self.facts(of: certificate), facts.isValid(at: date) else { return false }
+      guard let facts = Self.attributes(of: certificate), facts.isValid(at: date) else { return false }
     }
     // A virtual device trusts no certificate authority.
     return !conditions.isTrustedOnly
   }
 
-  private static func facts(of certificate: KeychainItem) -> CertificateAttributes? {
+  private static func attributes(of certificate: KeychainItem) -> CertificateAttributes? {
     certificate.secret.flatMap { try? CertificateAttributes(der: $0.withBytes { Array($0) }) }
   }
 

@@ -15,13 +15,13 @@ extension SecItemService {
   package func add(
     _ attributes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
-    if let halves = attributes.identityReference {
-      return try addIdentity(attributes, halves, caller: caller, keys: keys, environment: environment)
+    if let parts = attributes.identityReference {
+      return try addIdentity(attributes, parts, caller: caller, keys: keys, environment: environment)
     }
     try caller.requireWritableGroup()
     let query = try ParsedQuery(attributes, for: .add, now: environment.now)
     let item = try newItem(query, caller: caller, environment: environment)
-    let stored = try asCall { () throws(KeyhaulError) in
+    let stored = try translatingKeyhaulErrors { () throws(KeyhaulError) in
       try store.add(item, keys: keys, now: environment.now, random: environment.random)
     }
     return SecItemResult(query).added(stored)
@@ -32,19 +32,19 @@ extension SecItemService {
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`).
   private func addIdentity(
-    _ attributes: SecItemQuery, _ halves: (certificate: SecItemReference, key: SecItemReference),
+    _ attributes: SecItemQuery, _ parts: (certificate: SecItemReference, key: SecItemReference),
     caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     var result: SecItemValue?
     var isCertificateThere = false
     do throws(SecItemError) {
       result = try add(
-        attributes.naming(half: halves.certificate), caller: caller, keys: keys, environment: environment)
+        attributes.referencing(parts.certificate), caller: caller, keys: keys, environment: environment)
     } catch {
       guard error.status == .duplicateItem else { throw error }
       isCertificateThere = true
     }
-    let keyQuery = attributes.naming(half: halves.key).replacing("r_PersistentRef", with: .boolean(false))
+    let keyQuery = attributes.referencing(parts.key).replacing("r_PersistentRef", with: .boolean(false))
     do throws(SecItemError) {
       try add(keyQuery, caller: caller, keys: keys, environment: environment)
     } catch {
@@ -92,7 +92,7 @@ extension SecItemService {
     if item[.tokenID] != nil, !query.wantsRawTokenItems {
       try moveToToken(&item, objectID: query.tokenObjectID, random: environment.random)
     } else {
-      item.fillFacts()
+      item.fillDerivedAttributes()
     }
     return item
   }
@@ -115,7 +115,7 @@ extension SecItemService {
 extension KeychainItem {
   /// Adds attributes from the bytes of a certificate, or of a key in the form that keychains store, if the caller does
   /// not specify them. Other bytes are stored as they are, as in Apple's daemon.
-  fileprivate mutating func fillFacts() {
+  fileprivate mutating func fillDerivedAttributes() {
     guard let secret else { return }
     let known: KeychainItem
     switch kind {
@@ -148,7 +148,7 @@ extension SecItemCaller {
   }
 
   func requireWritable(_ group: String) throws(SecItemError) {
-    guard mayUse(group, writing: true) else {
+    guard canUse(group, writing: true) else {
       throw SecItemError(.missingEntitlement, "the app may not write to this access group")
     }
   }

@@ -15,7 +15,7 @@ extension SecItemService {
   ) throws(SecItemError) -> SecItemValue? {
     let search = try search(query, caller: caller, keys: keys, environment: environment)
     if !search.undecodable.isEmpty {
-      try asCall { () throws(KeyhaulError) in try store.remove(search.undecodable) }
+      try translatingKeyhaulErrors { () throws(KeyhaulError) in try store.remove(search.undecodable) }
     }
     return try search.outcome.get()
   }
@@ -26,15 +26,15 @@ extension SecItemService {
   package func search(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemSearch {
-    if let halves = query.identityReference {
-      return try searchIdentity(query, halves, caller: caller, keys: keys, environment: environment)
+    if let parts = query.identityReference {
+      return try searchIdentity(query, parts, caller: caller, keys: keys, environment: environment)
     }
     try caller.checkAppClip()
     guard !caller.accessGroups.isEmpty else { throw SecItemError(.missingEntitlement, "the app has no access group") }
     let parsed = try ParsedQuery(query, for: .copyMatching, now: environment.now)
     try parsed.checkSearch()
-    let groups = try caller.readable(for: parsed)
-    var search = try asCall { () throws(KeyhaulError) in
+    let groups = try caller.readableGroups(for: parsed)
+    var search = try translatingKeyhaulErrors { () throws(KeyhaulError) in
       try store.read { (transaction) throws(KeyhaulError) in
         var matcher = SecItemMatcher(parsed, groups: groups)
         return try matcher.matches(in: transaction, keys: keys)
@@ -42,14 +42,14 @@ extension SecItemService {
     }
     let outcome: Result<SecItemValue?, SecItemError>
     do throws(SecItemError) {
-      outcome = .success(try answer(parsed, &search.matches, environment))
+      outcome = .success(try results(parsed, &search.matches, environment))
     } catch {
       outcome = .failure(error)
     }
     return SecItemSearch(outcome: outcome, undecodable: search.undecodable)
   }
 
-  private func answer(
+  private func results(
     _ query: ParsedQuery, _ matches: inout [SecItemMatch], _ environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     if !query.returns.isDisjoint(with: [.data, .reference]) {
@@ -66,13 +66,13 @@ extension SecItemService {
   /// Searches for an identity. It exists if both its certificate and its key do. Only its persistent reference or
   /// itself can be returned.
   private func searchIdentity(
-    _ query: SecItemQuery, _ halves: (certificate: SecItemReference, key: SecItemReference), caller: SecItemCaller,
+    _ query: SecItemQuery, _ parts: (certificate: SecItemReference, key: SecItemReference), caller: SecItemCaller,
     keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemSearch {
     let certificate = try search(
-      query.naming(half: halves.certificate), caller: caller, keys: keys, environment: environment)
+      query.referencing(parts.certificate), caller: caller, keys: keys, environment: environment)
     let key = try search(
-      query.naming(half: halves.key).replacing("r_PersistentRef", with: .boolean(false)),
+      query.referencing(parts.key).replacing("r_PersistentRef", with: .boolean(false)),
       caller: caller, keys: keys, environment: environment)
     let outcome = certificate.outcome.flatMap { value in key.outcome.map { _ in value?.asIdentityReference } }
     return SecItemSearch(outcome: outcome, undecodable: certificate.undecodable + key.undecodable)
@@ -120,16 +120,16 @@ extension ParsedQuery {
 
 extension SecItemCaller {
   /// Returns the groups for a search: the one that the query names, or all of the caller's except that of tokens.
-  func readable(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
+  func readableGroups(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
     guard let group = query.accessGroup else { return canUseWildcard ? .all : .only(writableGroups) }
-    guard mayUse(group, writing: false) else {
+    guard canUse(group, writing: false) else {
       throw SecItemError(.missingEntitlement, "the access group is not one of the app's")
     }
     return .only([group])
   }
 
   /// Returns the groups for a change.
-  func writable(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
+  func writableGroups(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
     if let group = query.accessGroup {
       try requireWritable(group)
       return .only([group])

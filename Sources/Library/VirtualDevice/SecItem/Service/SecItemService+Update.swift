@@ -14,9 +14,9 @@ extension SecItemService {
     _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys,
     environment: SecItemEnvironment
   ) throws(SecItemError) {
-    if let halves = query.halves {
-      for half in halves {
-        try update(half, changes: changes, caller: caller, keys: keys, environment: environment)
+    if let parts = query.identityParts {
+      for part in parts {
+        try update(part, changes: changes, caller: caller, keys: keys, environment: environment)
       }
       return
     }
@@ -25,7 +25,7 @@ extension SecItemService {
     guard parsed.returns.isEmpty else { throw SecItemError(.parameter, "an update returns nothing") }
     guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
     try parsed.checkReferenceAlone()
-    let groups = try caller.writable(for: parsed)
+    let groups = try caller.writableGroups(for: parsed)
     let change = try ParsedChanges(changes, for: parsed.queryClass)
     if let group = change.accessGroup { try caller.requireWritable(group) }
     guard !(change.makesSynchronizable && caller.isAppClip) else {
@@ -36,7 +36,7 @@ extension SecItemService {
         found, .decrypt, by: SecItemAuthenticator.requirement(toOpen:))
     }
     let policy = parsed.tombstonePolicy(environment)
-    try asCall { () throws(KeyhaulError) in
+    try translatingKeyhaulErrors { () throws(KeyhaulError) in
       for row in rows {
         try store.update(
           row, with: change.changes, keys: keys, now: environment.now, tombstones: policy, random: environment.random)
@@ -52,17 +52,17 @@ extension SecItemService {
   package func delete(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) {
-    if query.namesIdentityPersistently {
+    if query.isPersistentIdentityReference {
       let search = query.replacing("class", with: .string(QueryClass.identityName)).replacing("r_Ref", with: true)
       let identity = try self.search(search, caller: caller, keys: keys, environment: environment).outcome.get()
       let deletion = query.replacing("class", with: nil).replacing("v_PersistentRef", with: nil)
       return try delete(
         deletion.replacing("v_Ref", with: identity), caller: caller, keys: keys, environment: environment)
     }
-    if let halves = query.halves {
-      try delete(halves[0], caller: caller, keys: keys, environment: environment)
+    if let parts = query.identityParts {
+      try delete(parts[0], caller: caller, keys: keys, environment: environment)
       if try !isKeyInUse(query, caller: caller, keys: keys, environment: environment) {
-        try delete(halves[1], caller: caller, keys: keys, environment: environment)
+        try delete(parts[1], caller: caller, keys: keys, environment: environment)
       }
       return
     }
@@ -70,13 +70,13 @@ extension SecItemService {
     let parsed = try ParsedQuery(query, for: .delete, now: environment.now)
     guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
     try parsed.checkReferenceAlone()
-    let groups = try caller.writable(for: parsed)
+    let groups = try caller.writableGroups(for: parsed)
     let rows = try rows(of: parsed, groups: groups, keys: keys) { (found) throws(SecItemError) in
       try SecItemAuthenticator(parsed, environment).satisfy(
         found, .delete, by: SecItemAuthenticator.requirement(toDelete:))
     }
     let policy = parsed.tombstonePolicy(environment)
-    try asCall { () throws(KeyhaulError) in
+    try translatingKeyhaulErrors { () throws(KeyhaulError) in
       for row in rows {
         try store.delete(row, keys: keys, now: environment.now, tombstones: policy, random: environment.random)
       }
@@ -95,10 +95,10 @@ extension SecItemService {
     let itemQuery = SecItemMatcher.itemQuery(query, kind: kind, groups: groups) { _ in true }
     var guarded: [KeychainItem] = []
     var objects: [ItemQuery] = []
-    try asCall { () throws(KeyhaulError) in
+    try translatingKeyhaulErrors { () throws(KeyhaulError) in
       try store.read { (transaction) throws(KeyhaulError) in
         try transaction.forEachRow(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
-          guard let item = row.item, itemQuery.admits(item) else { return }
+          guard let item = row.item, itemQuery.matches(item) else { return }
           if case .token(_, let object) = query.reference {
             guard TokenValue(of: item)?.objectID == object else { return }
             objects.append(ItemQuery(kind: kind, accessGroups: groups, row: row.summary.reference))
@@ -129,7 +129,7 @@ extension SecItemService {
 
 extension SecItemQuery {
   /// Whether `v_PersistentRef` is that of an identity and the query names no other class.
-  fileprivate var namesIdentityPersistently: Bool {
+  fileprivate var isPersistentIdentityReference: Bool {
     let found = self["v_PersistentRef"]?.dataValue.flatMap(QueryReference.parse)
     return found?.className == QueryClass.identityName && self["v_Ref"] == nil
       && [nil, .string(QueryClass.identityName)].contains(self["class"])
@@ -138,9 +138,9 @@ extension SecItemQuery {
   /// The queries for the certificate and the key of an identity; `nil` if it is another query.
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).
-  fileprivate var halves: [SecItemQuery]? {
-    if let halves = identityReference {
-      return [naming(half: halves.certificate), naming(half: halves.key)]
+  fileprivate var identityParts: [SecItemQuery]? {
+    if let parts = identityReference {
+      return [referencing(parts.certificate), referencing(parts.key)]
     }
     guard self["v_Ref"] == nil, self["class"] == .string(QueryClass.identityName) else { return nil }
     return [ItemKind.certificate, .key].map { replacing("class", with: .string($0.rawValue)) }

@@ -33,6 +33,6 @@ package struct SecItemError: ExplainedError, Equatable {
 }
 
 /// Runs the closure and converts its error to that of a call.
-func asCall<Value>(_ body: () throws(KeyhaulError) -> Value) throws(SecItemError) -> Value {
+func translatingKeyhaulErrors<Value>(_ body: () throws(KeyhaulError) -> Value) throws(SecItemError) -> Value {
   try converting(SecItemError.init, body)
 }

@@ -63,15 +63,15 @@ package enum SecItemStatus: Int32, Sendable, CaseIterable {
 
 extension SecItemStatus {
   /// The name of Apple's constant.
-  package var constantName: String { facts.constantName }
+  package var constantName: String { details.constantName }
 
   /// A description of the status, like that of `SecCopyErrorMessageString` but in this project's words.
-  package var sentence: String { facts.sentence }
+  package var sentence: String { details.sentence }
 
-  var category: ErrorCategory { facts.category }
-  var advice: String { facts.advice }
+  var category: ErrorCategory { details.category }
+  var advice: String { details.advice }
 
-  private struct Facts {
+  private struct Details {
     let constantName: String
     let category: ErrorCategory
     let sentence: String
@@ -85,122 +85,122 @@ extension SecItemStatus {
     }
   }
 
-  private static let adviceOnQuery = "compare the keys and their values with Apple's reference for the call"
-  private static let adviceOnDirectory = "check that the device's folder is complete"
-  private static let adviceOnPerson = "let the user authenticate"
-  private static let adviceOnLock = "unlock the device, or let the call ask the user"
-  private static let adviceOnSearch = "search with fewer attributes"
-  private static let adviceOnDamage = "restore the item from a backup"
+  private static let adviceForQuery = "compare the keys and their values with Apple's reference for the call"
+  private static let adviceForDirectory = "check that the device's folder is complete"
+  private static let adviceForUser = "let the user authenticate"
+  private static let adviceForLock = "unlock the device, or let the call ask the user"
+  private static let adviceForSearch = "search with fewer attributes"
+  private static let adviceForDamage = "restore the item from a backup"
 
   /// The names and texts of each status.
-  private var facts: Facts {
+  private var details: Details {
     switch self {
     case .success:
-      Facts(
+      Details(
         "errSecSuccess", .failed, "The call did what it was asked.",
-        advice: Self.adviceOnDirectory)
+        advice: Self.adviceForDirectory)
     case .unimplemented:
-      Facts(
+      Details(
         "errSecUnimplemented", .failed, "This kind of item cannot be searched in this way.",
-        advice: Self.adviceOnQuery)
+        advice: Self.adviceForQuery)
     case .diskFull:
-      Facts(
+      Details(
         "errSecDiskFull", .failed, "There is no space left on the disk.",
         advice: "free some space; nothing was changed")
     case .ioError:
-      Facts(
+      Details(
         "errSecIO", .failed, "The keychain's file could not be read or written.",
-        advice: Self.adviceOnDirectory)
+        advice: Self.adviceForDirectory)
     case .parameter:
-      Facts(
+      Details(
         "errSecParam", .failed, "A key or a value of the call is not valid, or some of them do not go together.",
-        advice: Self.adviceOnQuery)
+        advice: Self.adviceForQuery)
     case .allocate:
-      Facts(
+      Details(
         "errSecAllocate", .failed, "There is not enough memory.",
-        advice: Self.adviceOnDirectory)
+        advice: Self.adviceForDirectory)
     case .userCanceled:
-      Facts(
+      Details(
         "errSecUserCanceled", .refused, "The user dismissed the dialog.",
-        advice: Self.adviceOnPerson)
+        advice: Self.adviceForUser)
     case .badRequest:
-      Facts(
+      Details(
         "errSecBadReq", .failed, "The call is not valid in the current state.",
-        advice: Self.adviceOnQuery)
+        advice: Self.adviceForQuery)
     case .missingEntitlement:
-      Facts(
+      Details(
         "errSecMissingEntitlement", .refused, "The app has no access group, or none that allows this.",
         advice: "use one of the app's access groups")
     case .upgradePending:
-      Facts(
+      Details(
         "errSecUpgradePending", .locked, "The keychain is waiting to be converted to its newest format.",
-        advice: Self.adviceOnLock)
+        advice: Self.adviceForLock)
     case .restrictedAPI:
-      Facts(
+      Details(
         "errSecRestrictedAPI", .refused, "An App Clip may not do this.",
         advice: "make the call from an app that is not an App Clip")
     case .notAvailable:
-      Facts(
+      Details(
         "errSecNotAvailable", .failed, "The keychain cannot be used.",
-        advice: Self.adviceOnDirectory)
+        advice: Self.adviceForDirectory)
     case .readOnly:
-      Facts(
+      Details(
         "errSecReadOnly", .refused, "The keychain cannot be changed.",
-        advice: Self.adviceOnDirectory)
+        advice: Self.adviceForDirectory)
     case .authFailed:
-      Facts(
+      Details(
         "errSecAuthFailed", .refused,
         "The user could not be authenticated, or the device has no passcode and the item needs one.",
         advice: "set a passcode, or authenticate")
     case .duplicateItem:
-      Facts(
+      Details(
         "errSecDuplicateItem", .failed, "An item with the same primary key already exists.",
         advice: "update the existing item, or delete it first")
     case .itemNotFound:
-      Facts(
+      Details(
         "errSecItemNotFound", .notFound, "No item matches.",
-        advice: Self.adviceOnSearch)
+        advice: Self.adviceForSearch)
     case .noSuchAttribute:
-      Facts(
+      Details(
         "errSecNoSuchAttr", .failed, "This class of items has no such attribute.",
-        advice: Self.adviceOnQuery)
+        advice: Self.adviceForQuery)
     case .invalidItemReference:
-      Facts(
+      Details(
         "errSecInvalidItemRef", .failed, "The reference no longer refers to an item.",
-        advice: Self.adviceOnSearch)
+        advice: Self.adviceForSearch)
     case .noSuchClass:
-      Facts(
+      Details(
         "errSecNoSuchClass", .failed, "The item class does not exist, or the reference is to an item of another class.",
-        advice: Self.adviceOnQuery)
+        advice: Self.adviceForQuery)
     case .interactionNotAllowed:
-      Facts(
+      Details(
         "errSecInteractionNotAllowed", .locked,
         "The device is locked, or the call forbids a necessary prompt.",
-        advice: Self.adviceOnLock)
+        advice: Self.adviceForLock)
     case .authNeeded:
-      Facts(
+      Details(
         "errSecAuthNeeded", .refused, "The user has to be authenticated first.",
-        advice: Self.adviceOnPerson)
+        advice: Self.adviceForUser)
     case .policyDenied:
-      Facts(
+      Details(
         "errSecPolicyDenied", .refused, "A policy forbids this.",
-        advice: Self.adviceOnPerson)
+        advice: Self.adviceForUser)
     case .decode:
-      Facts(
+      Details(
         "errSecDecode", .damaged, "The item's bytes cannot be decrypted or read.",
-        advice: Self.adviceOnDamage)
+        advice: Self.adviceForDamage)
     case .internalError:
-      Facts(
+      Details(
         "errSecInternal", .failed, "Something went wrong inside the keychain.",
-        advice: Self.adviceOnDirectory)
+        advice: Self.adviceForDirectory)
     case .serviceNotAvailable:
-      Facts(
+      Details(
         "errSecServiceNotAvailable", .failed, "A service that the call needs is missing.",
-        advice: Self.adviceOnDirectory)
+        advice: Self.adviceForDirectory)
     case .verifyFailed:
-      Facts(
+      Details(
         "errSecVerifyFailed", .damaged, "A signature or a digest does not verify.",
-        advice: Self.adviceOnDamage)
+        advice: Self.adviceForDamage)
     }
   }
 }

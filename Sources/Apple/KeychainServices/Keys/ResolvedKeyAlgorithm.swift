@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 
 /// The parsed name of an algorithm.
-enum KeyAlgorithmPlan: Hashable {
+enum ResolvedKeyAlgorithm: Hashable {
   /// The input of a signature: a message, which is hashed first, or a digest.
   enum Input: Hashable {
     case message(KeyDigest)

@@ -8,12 +8,12 @@ import KeychainRules
 ///
 /// An item's access control is its attribute `accc`, a dictionary from operation to constraint. It has no column and is
 /// not in the plaintext. Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
-enum RowSealing {
+enum RowEncryption {
   /// Encrypts an item.
   ///
   /// - Throws: `.interactionNotAllowed` if the class is locked, `.authFailed` if the class that requires a passcode has
   ///   no key, `.notAvailable` if another class has none, `.parameter` if the item cannot be encoded.
-  static func seal(
+  static func encrypt(
     _ item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) -> [UInt8] {
     let accessControl = item[.accessControl]
@@ -42,19 +42,19 @@ enum RowSealing {
   /// Decrypts a row, or determines the reason why that is not possible.
   ///
   /// - Throws: `.notAvailable` if the cause is neither the row nor the lock.
-  static func open(_ raw: RawRow, keys: ClassKeys) throws(KeyhaulError) -> KeychainRow {
+  static func decrypt(_ raw: RawRow, keys: ClassKeys) throws(KeyhaulError) -> KeychainRow {
     guard let sealed = raw.sealedItem else {
       return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))
     }
     do throws(ItemCryptoError) {
-      let item = try openedItem(sealed, kind: raw.summary.kind, keys: keys)
+      let item = try decryptedItem(sealed, kind: raw.summary.kind, keys: keys)
       return KeychainRow(summary: raw.summary, content: .item(item))
     } catch {
       return KeychainRow(summary: raw.summary, content: .fault(try fault(of: error)))
     }
   }
 
-  private static func openedItem(
+  private static func decryptedItem(
     _ sealed: [UInt8], kind: ItemKind, keys: ClassKeys
   ) throws(ItemCryptoError) -> KeychainItem {
     guard ItemBlob.versionNumber(of: sealed) == AccessControlBlob.version else {

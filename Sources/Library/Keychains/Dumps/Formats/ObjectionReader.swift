@@ -13,7 +13,7 @@ enum ObjectionReader {
   /// placeholder contains the name of an Objective-C class.
   ///
   /// Source: objection, `agent/src/ios/keychain.ts` and `agent/src/ios/lib/helpers.ts`.
-  private static func standsForNothing(_ text: String) -> Bool {
+  private static func isPlaceholder(_ text: String) -> Bool {
     if text == "(Key data not displayed)" || text == "(failed to decode)" { return true }
     let (start, end) = ("(could not get string for class: ", ")")
     guard text.hasPrefix(start), text.hasSuffix(end) else { return false }
@@ -54,7 +54,7 @@ enum ObjectionReader {
         collector.skip(named == identity ? .identity : .unknownTable, table: named == identity ? nil : named)
         continue
       }
-      collector.take(item(of: members, at: position, as: kind))
+      collector.append(item(of: members, at: position, as: kind))
     }
     return collector.dump()
   }
@@ -69,7 +69,7 @@ enum ObjectionReader {
       case rendering: rendered = value
       case accessible:
         guard let text = value.stringValue, !text.isEmpty else { continue }
-        guard !standsForNothing(text) else {
+        guard !isPlaceholder(text) else {
           unusable.append(.protection)
           continue
         }
@@ -79,7 +79,7 @@ enum ObjectionReader {
           continue
         }
         switch value {
-        case .string(let text) where standsForNothing(text): unusable.append(code)
+        case .string(let text) where isPlaceholder(text): unusable.append(code)
         case .string(let text): if !text.isEmpty { entry[code.rawValue] = .string(text) }
         case .integer(let number): entry[code.rawValue] = .integer(number)
         case .boolean(let flag): entry[code.rawValue] = .boolean(flag)
@@ -91,7 +91,7 @@ enum ObjectionReader {
     var reading = DumpValues.read(entry, as: kind, .typed)
     // objection describes the constraints only in words.
     let control = members.first { $0.0 == accessControl }?.1.stringValue ?? ""
-    if !control.isEmpty, control != "None", !standsForNothing(control) {
+    if !control.isEmpty, control != "None", !isPlaceholder(control) {
       reading.item[.accessControl] = .string(control)
     }
     let (content, isRendered) = content(reading.item, secret: secret, rendered: rendered)
@@ -105,14 +105,14 @@ enum ObjectionReader {
     _ item: KeychainItem, secret: JSONValue?, rendered: JSONValue?
   ) -> (DumpedItem.Content, isRendered: Bool) {
     var item = item
-    if let text = secret?.stringValue, !text.isEmpty, !standsForNothing(text) {
+    if let text = secret?.stringValue, !text.isEmpty, !isPlaceholder(text) {
       guard let bytes = HexadecimalDigits.bytes(of: text) else {
         return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not hexadecimal text")), false)
       }
       item.secret = SensitiveBytes(copying: bytes)
       return (.open(item), false)
     }
-    guard let text = rendered?.stringValue, !text.isEmpty, !standsForNothing(text) else {
+    guard let text = rendered?.stringValue, !text.isEmpty, !isPlaceholder(text) else {
       return (.attributesOnly(item, nil), false)
     }
     item.secret = SensitiveBytes(copying: Array(text.utf8))

@@ -1,14 +1,14 @@
 package import KeychainFormats
 
 /// Details of a keychain database beyond its items.
-package struct DatabaseFacts: Sendable, Hashable {
+package struct DatabaseDetails: Sendable, Hashable {
   /// The version of the schema, such as "12.11"; `nil` if the database does not state one.
   package let schema: String?
   /// The number of rows for each version of the item encryption. Rows that are too short to state a version are not
   /// counted.
   package let versionCounts: [UInt32: Int]
   /// The use of the database's journal files.
-  package let log: LogUse
+  package let journalStatus: JournalStatus
   /// The source of the keys.
   package let keys: KeySource
   /// The item tables that do not exist or cannot be read.
@@ -16,22 +16,22 @@ package struct DatabaseFacts: Sendable, Hashable {
 
   /// The use of a write-ahead log (`-wal`) or rollback journal (`-journal`). The raw value is the identifier in
   /// machine-readable output.
-  package enum LogUse: String, Sendable, CaseIterable, Hashable {
+  package enum JournalStatus: String, Sendable, CaseIterable, Hashable {
     /// There is no journal file, or it is empty.
     case none
     /// All committed changes in the log were applied.
     case applied
     /// The log was applied up to a point. It continues with frames that do not match their checksums or are not
     /// committed: the log is damaged, truncated or unfinished.
-    case appliedInPart = "applied-in-part"
+    case partiallyApplied = "applied-in-part"
     /// The log has no valid header or no committed transaction.
     case unreadable
     /// The log belongs to another database: its page size differs, or the database is intact only without it. A log of
     /// an earlier state of the same database may go unnoticed.
-    case foreign
+    case unrelated = "foreign"
     /// A rollback journal of an unfinished change was applied, so the change was undone. SQLite does the same when it
     /// opens the database.
-    case takenBack = "taken-back"
+    case rolledBack = "taken-back"
     /// The journal file has no valid header, so SQLite ignores it. If it was the journal of an unfinished change, that
     /// change is not rolled back.
     case journalUnreadable = "journal-unreadable"
@@ -40,7 +40,7 @@ package struct DatabaseFacts: Sendable, Hashable {
   /// The source of a database's keys. The raw value is the identifier in machine-readable output.
   package enum KeySource: String, Sendable, CaseIterable, Hashable {
     /// The keys are unencrypted in the database, as a Simulator's key store writes them.
-    case beside
+    case inDatabase = "beside"
     /// The user provided the class keys.
     case given
     /// There are no keys, so nothing can be decrypted.
@@ -52,16 +52,17 @@ package struct DatabaseFacts: Sendable, Hashable {
   /// - Parameters:
   ///   - schema: The version of the schema.
   ///   - versionCounts: The number of rows for each version of the item encryption.
-  ///   - log: The use of the journal files.
+  ///   - journalStatus: The use of the journal files.
   ///   - keys: The source of the keys.
   ///   - missingTables: The item tables that do not exist or cannot be read.
   package init(
-    schema: String?, versionCounts: [UInt32: Int], log: LogUse, keys: KeySource, missingTables: [ItemKind] = []
+    schema: String?, versionCounts: [UInt32: Int], journalStatus: JournalStatus, keys: KeySource,
+    missingTables: [ItemKind] = []
   ) {
     self.missingTables = missingTables
     self.schema = schema
     self.versionCounts = versionCounts
-    self.log = log
+    self.journalStatus = journalStatus
     self.keys = keys
   }
 }

@@ -3,7 +3,7 @@ public import KeychainCrypto
 import KeychainFormats
 
 /// A folder of virtual devices, each in its own subfolder.
-public struct DeviceHome: Sendable {
+public struct DeviceSet: Sendable {
   /// The folder's path, without a trailing slash.
   public let path: String
   /// The environment of all devices.
@@ -24,14 +24,14 @@ public struct DeviceHome: Sendable {
   ///
   /// - Throws: `.badName`.
   public static func locate(
-    _ argument: String, home: DeviceHome
-  ) throws(KeyhaulError) -> (home: DeviceHome, name: DeviceName) {
+    _ argument: String, home: DeviceSet
+  ) throws(KeyhaulError) -> (home: DeviceSet, name: DeviceName) {
     guard argument.utf8.contains(UInt8(ascii: "/")) else { return (home, try DeviceName(argument)) }
     let path = trimmed(argument)
     let end = path.lastIndex(of: "/")
     let name = end.map { String(path[path.index(after: $0)...]) } ?? path
     let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    return (DeviceHome(path: directory, environment: home.environment), try DeviceName(name))
+    return (DeviceSet(path: directory, environment: home.environment), try DeviceName(name))
   }
 
   private static func trimmed(_ path: String) -> String {
@@ -104,9 +104,9 @@ public struct DeviceHome: Sendable {
     _ name: DeviceName, _ options: DeviceOptions = DeviceOptions(), passcode: borrowing Secret,
     filledBy fill: (DeviceSession) throws(KeyhaulError) -> Void = { (_) throws(KeyhaulError) in }
   ) throws(KeyhaulError) -> VirtualDevice {
-    try makeHome()
-    let hold = try HomeLock(path, clock: environment.clock, files)
-    defer { _ = hold }
+    try makeDirectory()
+    let setLock = try DeviceSetLock(path, clock: environment.clock, files)
+    defer { _ = setLock }
     let directory = directory(of: name)
     try requireFree(name)
     let temporary = temporaryDirectory(of: name)
@@ -124,7 +124,7 @@ public struct DeviceHome: Sendable {
       try? files.removeTree(temporary)
       throw error.at(.beforeCommit)
     }
-    try files.committed { () throws(KeyhaulError) in try files.syncDirectory(path) }
+    try files.afterCommit { () throws(KeyhaulError) in try files.syncDirectory(path) }
     return VirtualDevice(name: name, directory: directory, environment: environment)
   }
 
@@ -144,23 +144,27 @@ public struct DeviceHome: Sendable {
   /// Returns the names of files in a device's folder that do not belong to a device.
   ///
   /// - Throws: `.deviceIO`.
-  package func foreignNames(of name: DeviceName) throws(KeyhaulError) -> [String] {
-    try foreignNames(in: directory(of: name))
+  package func unrecognizedFiles(of name: DeviceName) throws(KeyhaulError) -> [String] {
+    try unrecognizedFiles(in: directory(of: name))
   }
 
-  private func foreignNames(in directory: String) throws(KeyhaulError) -> [String] {
-    (try files.names(in: directory) ?? []).filter { !DeviceFile.isOne($0) }
+  private func unrecognizedFiles(in directory: String) throws(KeyhaulError) -> [String] {
+    (try files.names(in: directory) ?? []).filter { !DeviceFile.isDeviceFile(named: $0) }
   }
 
   /// Removes leftovers of killed creations and deletions, so that no keys of a deleted device remain. If another
   /// process is creating or deleting a device, or if something cannot be removed, it stays.
   package func clearLeftovers() {
     let names = (try? files.names(in: path))?.filter(Self.isTemporary) ?? []
-    guard !names.isEmpty, let hold = try? HomeLock(path, wait: .zero, clock: environment.clock, files) else { return }
-    defer { _ = hold }
+    guard !names.isEmpty, let lock = try? DeviceSetLock(path, wait: .zero, clock: environment.clock, files) else {
+      return
+    }
+    defer { _ = lock }
     for name in names {
       let directory = path == "/" ? "/\(name)" : "\(path)/\(name)"
-      guard (try? files.kind(of: directory)) == .directory, (try? foreignNames(in: directory)) == [] else { continue }
+      guard (try? files.kind(of: directory)) == .directory, (try? unrecognizedFiles(in: directory)) == [] else {
+        continue
+      }
       try? files.removeTree(directory)
     }
   }
@@ -177,15 +181,15 @@ public struct DeviceHome: Sendable {
   ///   of stage `afterCommit` if the device was deleted nevertheless.
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(KeyhaulError) {
     let device = try device(name)
-    KeptSessions.ofThisProcess.letGo(of: device.directory)
+    SessionCache.shared.close(of: device.directory)
     let lock = try DeviceFileLock.acquire(
       device.directory, device: name.text, access: .writing, verb: "device delete", wait: wait,
       clock: environment.clock,
       files)
     defer { _ = lock }
-    let hold = try HomeLock(path, clock: environment.clock, files)
-    defer { _ = hold }
-    let foreign = try foreignNames(of: name)
+    let setLock = try DeviceSetLock(path, clock: environment.clock, files)
+    defer { _ = setLock }
+    let foreign = try unrecognizedFiles(of: name)
     guard foreign.isEmpty else {
       throw KeyhaulError(
         .deviceOccupied, name.text,
@@ -195,15 +199,15 @@ public struct DeviceHome: Sendable {
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     try files.rename(device.directory, to: temporary)
-    try files.committed("its remains are at \(temporary)") { () throws(KeyhaulError) in
+    try files.afterCommit("its remains are at \(temporary)") { () throws(KeyhaulError) in
       try files.syncDirectory(path)
       try files.removeTree(temporary)
     }
-    try files.committed { () throws(KeyhaulError) in try files.syncDirectory(path) }
+    try files.afterCommit { () throws(KeyhaulError) in try files.syncDirectory(path) }
   }
 
   /// Creates the folder and its missing parents.
-  private func makeHome() throws(KeyhaulError) {
+  private func makeDirectory() throws(KeyhaulError) {
     var missing: [String] = []
     var current = path
     while try files.kind(of: current) == nil {

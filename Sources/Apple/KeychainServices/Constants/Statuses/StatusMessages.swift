@@ -1,7 +1,7 @@
 /// The messages of `SecCopyErrorMessageString` for statuses that no call of this keychain returns, in this project's
 /// words.
-enum StatusSentences {
-  static func sentence(of status: OSStatus) -> String? {
+enum StatusMessages {
+  static func message(for status: OSStatus) -> String? {
     tables.lazy.compactMap { $0[status] }.first
   }
 
@@ -9,7 +9,7 @@ enum StatusSentences {
   static let tables: [[OSStatus: String]] = [keychains, trust, modules, attributes, policies]
 }
 
-extension StatusSentences {
+extension StatusMessages {
   /// Messages for operations with keys and their attributes.
   static let attributes: [OSStatus: String] = [
     errSecInvalidAttributeKey: "The attribute for the key is not valid.",
@@ -80,7 +80,7 @@ extension StatusSentences {
   ]
 }
 
-extension StatusSentences {
+extension StatusMessages {
   /// Messages for keychains, import and export, and policies.
   static let keychains: [OSStatus: String] = [
     errSecOpWr: "The file is open for writing already.",
@@ -127,7 +127,7 @@ extension StatusSentences {
   ]
 }
 
-extension StatusSentences {
+extension StatusMessages {
   /// Messages for modules, databases and keys.
   static let modules: [OSStatus: String] = [
     errSecNotInitialized: "The call came before its module was set up.",
@@ -214,7 +214,7 @@ extension StatusSentences {
   ]
 }
 
-extension StatusSentences {
+extension StatusMessages {
   /// Messages for trust policies, data stores and time stamps.
   static let policies: [OSStatus: String] = [
     errSecAlreadyLoggedIn: "Somebody is logged in already.",
@@ -310,7 +310,7 @@ extension StatusSentences {
   ]
 }
 
-extension StatusSentences {
+extension StatusMessages {
   /// Messages for certificates, revocation and code signatures.
   static let trust: [OSStatus: String] = [
     errSecInsufficientClientID: "The identifier of the client is not enough.",

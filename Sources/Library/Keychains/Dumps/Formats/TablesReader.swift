@@ -5,7 +5,7 @@ import KeychainFormats
 enum TablesReader {
   /// A key beside the tables in the keychain file of a backup, whose items are encrypted.
   private static let backupKeybag = "keybag-uuid"
-  private static let namesOfBackup: Set<String> = ["v_Data", "v_PersistentRef"]
+  private static let backupItemKeys: Set<String> = ["v_Data", "v_PersistentRef"]
 
   /// Returns whether a dictionary has the name of a table among its keys.
   static func recognizes(_ root: PropertyDictionary) -> Bool {
@@ -47,7 +47,7 @@ enum TablesReader {
           collector.skip(.notAnItem)
           continue
         }
-        collector.take(attributes, at: position, as: kind, .stated, isUntyped ? .untyped : .typed)
+        collector.append(attributes, at: position, as: kind, .stated, isUntyped ? .untyped : .typed)
       }
     }
     return collector.dump()
@@ -62,7 +62,7 @@ enum TablesReader {
     let all = Array(entries(of: root))
     let isSealed =
       !all.isEmpty
-      && all.allSatisfy { entry in entry.entries.allSatisfy { namesOfBackup.contains($0.key.stringValue ?? "") } }
+      && all.allSatisfy { entry in entry.entries.allSatisfy { backupItemKeys.contains($0.key.stringValue ?? "") } }
     guard isSealed || root[backupKeybag] != nil else { return }
     throw KeyhaulError(
       .backupKeychain,

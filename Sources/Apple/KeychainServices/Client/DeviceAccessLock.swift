@@ -5,35 +5,35 @@ import VirtualDevice
 /// Serializes the access of this process's threads to a device.
 ///
 /// The device's own lock excludes other processes, but a process that waits for it only polls.
-final class DeviceGate: Sendable {
-  private struct Known {
-    weak var gate: DeviceGate?
+final class DeviceAccessLock: Sendable {
+  private struct WeakReference {
+    weak var lock: DeviceAccessLock?
   }
 
   /// The thread sanitizer does not see how `Mutex` orders threads, because it waits inside the standard library. So
   /// this is a lock of the system.
-  private static let knownLock = NSLock()
-  /// The locks by device folder. Protected by `knownLock`.
-  private nonisolated(unsafe) static var known: [String: Known] = [:]
+  private static let locksMutex = NSLock()
+  /// The locks by device folder. Protected by `locksMutex`.
+  private nonisolated(unsafe) static var locks: [String: WeakReference] = [:]
   /// Recursive, so that a thread that already uses the device gets an error instead of waiting for itself.
-  private let lock = NSRecursiveLock()
+  private let mutex = NSRecursiveLock()
 
   /// Returns the lock of a device's folder.
-  static func of(_ device: VirtualDevice) -> DeviceGate {
-    knownLock.withLock {
-      if let gate = known[device.directory]?.gate { return gate }
-      let gate = DeviceGate()
-      known = known.filter { $0.value.gate != nil }
-      known[device.directory] = Known(gate: gate)
-      return gate
+  static func of(_ device: VirtualDevice) -> DeviceAccessLock {
+    locksMutex.withLock {
+      if let lock = locks[device.directory]?.lock { return lock }
+      let lock = DeviceAccessLock()
+      locks = locks.filter { $0.value.lock != nil }
+      locks[device.directory] = WeakReference(lock: lock)
+      return lock
     }
   }
 
   /// The session of a device that was locked but still has its keys. Requires the lock.
   private nonisolated(unsafe) var locking: DeviceSession?
 
-  func enter() { lock.lock() }
-  func leave() { lock.unlock() }
+  func lock() { mutex.lock() }
+  func unlock() { mutex.unlock() }
 
   /// Whether a locked device still has its keys. This does not close the session: the next use of the device does, and
   /// reports errors. Requires the lock.
@@ -44,34 +44,34 @@ final class DeviceGate: Sendable {
   /// - Throws: An error if a session whose keys were removed cannot be closed.
   var lockingSession: DeviceSession? {
     get throws(KeyhaulError) {
-      try settle()
+      try closeIfLocked()
       return locking
     }
   }
 
   /// Locks the device through a session that stays open until its keys are removed. Requires the lock.
-  func lock(through session: DeviceSession) throws(KeyhaulError) {
+  func lockDevice(through session: DeviceSession) throws(KeyhaulError) {
     // Observers of the lock may still read items, through this session.
     locking = session
     do throws(KeyhaulError) {
       try session.requestLock()
     } catch {
-      try? settle()
+      try? closeIfLocked()
       throw error
     }
-    try settle()
+    try closeIfLocked()
   }
 
   /// Closes the session if its keys were removed or the lock failed.
-  private func settle() throws(KeyhaulError) {
+  private func closeIfLocked() throws(KeyhaulError) {
     guard let session = locking, !session.isLocking else { return }
     locking = nil
-    try session.finish()
+    try session.close()
   }
 
   /// Waits until the keys are removed. Requires the lock.
-  func finishLock() throws(KeyhaulError) {
-    locking?.finishLock()
-    try settle()
+  func waitForLock() throws(KeyhaulError) {
+    locking?.waitForLock()
+    try closeIfLocked()
   }
 }

@@ -5,14 +5,14 @@ import Foundation
 ///
 /// A session is closed before this process opens the device in another way, shortly after its last use, and after a
 /// second in any case, so that other processes wait no longer than that.
-final class KeptSessions: Sendable {
-  static let ofThisProcess = KeptSessions()
+final class SessionCache: Sendable {
+  static let shared = SessionCache()
   /// The time after which an unused session is closed.
-  private static let idle = Duration.milliseconds(100)
+  private static let idleTimeout = Duration.milliseconds(100)
   /// The time after which a session in constant use is closed.
-  private static let longest = Duration.seconds(1)
+  private static let maximumAge = Duration.seconds(1)
 
-  enum Taken {
+  enum Lookup {
     case session(DeviceSession)
     /// There is no session. The caller must open one, and check it in or drop it.
     case none
@@ -24,10 +24,10 @@ final class KeptSessions: Sendable {
     /// `nil` while the session is in use.
     var session: DeviceSession?
     /// Whether the session should be closed after its use.
-    var isWanted = false
-    let begin = ContinuousClock.now
+    var shouldClose = false
+    let opened = ContinuousClock.now
     var lastUse = ContinuousClock.now
-    var isWatched = false
+    var hasIdleTimer = false
   }
 
   /// The thread sanitizer does not support `Mutex`, so this is a lock of the system.
@@ -36,7 +36,7 @@ final class KeptSessions: Sendable {
   private nonisolated(unsafe) var entries: [String: Entry] = [:]
 
   /// Looks up a device's session for exclusive use until it is checked in or dropped.
-  func take(_ directory: String) -> Taken {
+  func checkOut(_ directory: String) -> Lookup {
     lock.withLock {
       guard let entry = entries[directory] else {
         entries[directory] = Entry()
@@ -51,61 +51,61 @@ final class KeptSessions: Sendable {
   /// Returns a session to the cache, unless it should be closed.
   ///
   /// - Throws: An error if the session had to be closed and that failed.
-  func giveBack(_ session: DeviceSession) throws(KeyhaulError) {
+  func checkIn(_ session: DeviceSession) throws(KeyhaulError) {
     let directory = session.device.directory
-    let (isKept, isNewlyWatched) = lock.withLock {
-      guard var entry = entries[directory], !entry.isWanted, !session.hasEnded,
-        entry.begin.duration(to: .now) < Self.longest
+    let (isCached, needsIdleTimer) = lock.withLock {
+      guard var entry = entries[directory], !entry.shouldClose, !session.isInvalidated,
+        entry.opened.duration(to: .now) < Self.maximumAge
       else {
         entries[directory] = nil
         return (false, false)
       }
-      let isNewlyWatched = !entry.isWatched
-      (entry.session, entry.lastUse, entry.isWatched) = (session, .now, true)
+      let needsIdleTimer = !entry.hasIdleTimer
+      (entry.session, entry.lastUse, entry.hasIdleTimer) = (session, .now, true)
       entries[directory] = entry
-      return (true, isNewlyWatched)
+      return (true, needsIdleTimer)
     }
-    guard isKept else { return try session.finish() }
-    if isNewlyWatched, !watch(directory) { letGo(of: directory) }
+    guard isCached else { return try session.close() }
+    if needsIdleTimer, !startIdleTimer(directory) { close(of: directory) }
   }
 
   /// Removes a session that has ended or could not be opened.
   func drop(_ directory: String) { lock.withLock { entries[directory] = nil } }
 
   /// Closes a device's session, or marks it for closing if it is in use.
-  func letGo(of directory: String) {
+  func close(of directory: String) {
     let session = lock.withLock {
       guard let entry = entries[directory] else { return DeviceSession?.none }
       guard let session = entry.session else {
-        entries[directory]?.isWanted = true
+        entries[directory]?.shouldClose = true
         return nil
       }
       entries[directory] = nil
       return session
     }
-    session?.end()
+    session?.invalidate()
   }
 
   /// Closes the sessions of all devices below a folder that is about to be deleted.
-  func letGo(below home: String) {
-    for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(home + "/") } }) { letGo(of: directory) }
+  func close(below home: String) {
+    for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(home + "/") } }) { close(of: directory) }
   }
 
   /// Checks regularly, on a separate thread, whether the session is still used, and stops when it is not.
   ///
   /// - Returns: `false` if no thread can be started. The session must then not be kept.
-  private func watch(_ directory: String) -> Bool {
+  private func startIdleTimer(_ directory: String) -> Bool {
     SecureThread.start { [self] in
       while true {
-        Thread.sleep(forTimeInterval: Self.idle / .seconds(1))
+        Thread.sleep(forTimeInterval: Self.idleTimeout / .seconds(1))
         let (isOpen, idle) = lock.withLock {
           guard let entry = entries[directory] else { return (false, DeviceSession?.none) }
-          let isIdle = entry.lastUse.duration(to: .now) >= Self.idle
+          let isIdle = entry.lastUse.duration(to: .now) >= Self.idleTimeout
           guard isIdle, let session = entry.session else { return (true, nil) }
           entries[directory] = nil
           return (false, session)
         }
-        idle?.end()
+        idle?.invalidate()
         if !isOpen { return }
       }
     } ended: {
@@ -119,19 +119,19 @@ extension VirtualDevice {
   /// Changes are not synced to the disk, because this is for devices that exist only as long as their process.
   ///
   /// - Throws: The errors of `withSession`.
-  package func withKeptSession<Value>(
+  package func withCachedSession<Value>(
     verb: String, wait: Duration, _ body: (DeviceSession) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
-    let kept = KeptSessions.ofThisProcess
+    let cache = SessionCache.shared
     let session: DeviceSession
-    switch kept.take(directory) {
+    switch cache.checkOut(directory) {
     case .session(let idle): session = idle
     case .inUse: return try withSession(.writing, verb: verb, wait: wait, body)
     case .none:
       do throws(KeyhaulError) {
-        session = try DeviceSession(self, .writing, verb: verb, wait: wait, isKept: true)
+        session = try DeviceSession(self, .writing, verb: verb, wait: wait, isCached: true)
       } catch {
-        kept.drop(directory)
+        cache.drop(directory)
         throw error
       }
     }
@@ -139,11 +139,11 @@ extension VirtualDevice {
     do throws(KeyhaulError) {
       value = try body(session)
     } catch {
-      kept.drop(directory)
-      session.end()
+      cache.drop(directory)
+      session.invalidate()
       throw error
     }
-    try kept.giveBack(session)
+    try cache.checkIn(session)
     return value
   }
 }
@@ -169,9 +169,9 @@ extension VirtualDevice {
     _ body: (DeviceSession) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     let session = try openSession(access, verb: verb, wait: wait)
-    defer { session.end() }
+    defer { session.invalidate() }
     let value = try body(session)
-    try session.finish()
+    try session.close()
     return value
   }
 }

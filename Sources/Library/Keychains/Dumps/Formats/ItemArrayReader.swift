@@ -4,10 +4,10 @@ import KeychainFormats
 /// A reader for an array of dictionaries, one for each item (`.items`, `.genericPasswords`).
 enum ItemArrayReader {
   /// Keys that identify the dictionary of an item. At least one entry of an array has one of them.
-  private static let telling = ["v_Data", "agrp", "pdmn", "TamperCheck"]
+  private static let signatureKeys = ["v_Data", "agrp", "pdmn", "TamperCheck"]
   private static let table = "table"
   /// Attributes that only items of one table have, in the order in which they are checked.
-  private static let marks: [(codes: [String], kind: ItemKind)] = [
+  private static let kindMarkers: [(codes: [String], kind: ItemKind)] = [
     (["srvr", "ptcl"], .internetPassword), (["kcls", "klbl"], .key), (["issr", "slnr"], .certificate),
   ]
 
@@ -15,7 +15,7 @@ enum ItemArrayReader {
   static func recognizes(_ root: [PropertyValue]) -> Bool {
     root.contains { entry in
       guard let attributes = entry.dictionaryValue else { return false }
-      return telling.contains { attributes[$0] != nil }
+      return signatureKeys.contains { attributes[$0] != nil }
     }
   }
 
@@ -36,7 +36,7 @@ enum ItemArrayReader {
           collector.skip(.noTable)
           continue
         }
-        collector.take(
+        collector.append(
           attributes, at: position, as: kind, isPasswords ? .stated : .inferred, isPasswords ? .base64Text : .typed)
         continue
       }
@@ -45,7 +45,7 @@ enum ItemArrayReader {
         collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : named.stringValue)
         continue
       }
-      collector.take(attributes, at: position, as: kind, .stated, .typed)
+      collector.append(attributes, at: position, as: kind, .stated, .typed)
     }
     return collector.dump()
   }
@@ -61,7 +61,7 @@ enum ItemArrayReader {
 
   /// Returns the table that one of the present attributes belongs to exclusively; `nil` if there is no such attribute.
   static func kind(naming isThere: (String) -> Bool) -> ItemKind? {
-    marks.first { $0.codes.contains(where: isThere) }?.kind
+    kindMarkers.first { $0.codes.contains(where: isThere) }?.kind
   }
 
   /// Returns the table that the attributes indicate; `nil` if none of them is an attribute of an item.

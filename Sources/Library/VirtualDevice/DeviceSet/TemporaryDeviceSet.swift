@@ -10,13 +10,13 @@ import SystemPackage
 /// A temporary folder of devices for demos and tests, which is deleted with its last reference.
 ///
 /// A killed process leaves its folder behind. The next process that creates one in the same place removes it.
-public final class TemporaryDeviceHome: Sendable {
+public final class TemporaryDeviceSet: Sendable {
   /// The devices in the folder. They are deleted with the last reference to this object.
-  public let home: DeviceHome
-  private let hold: Hold?
+  public let devices: DeviceSet
+  private let lock: LockHolder?
 
   /// Locks the directory while it is in use.
-  private final class Hold: Sendable {
+  private final class LockHolder: Sendable {
     private let lock: FileLock
 
     init(_ lock: consuming FileLock) { self.lock = lock }
@@ -32,25 +32,25 @@ public final class TemporaryDeviceHome: Sendable {
     let parent = directory ?? FileManager.default.temporaryDirectory.path
     Self.removeLeftovers(in: parent)
     var path = ""
-    var hold: Hold?
-    for _ in 0..<Self.attemptCount where hold == nil {
+    var lock: LockHolder?
+    for _ in 0..<Self.attemptCount where lock == nil {
       path = "\(parent)/\(Self.prefix)\(UUID().uuidString)"
       try environment.files.makeDirectory(path)
-      do throws(Errno) { hold = try Self.hold(path) } catch { break }
+      do throws(Errno) { lock = try Self.lock(path) } catch { break }
     }
-    home = DeviceHome(path: path, environment: environment)
-    self.hold = hold
+    devices = DeviceSet(path: path, environment: environment)
+    self.lock = lock
   }
 
   /// Locks a folder that is in use.
   ///
   /// - Returns: The lock; `nil` if another process is removing the folder as a leftover.
   /// - Throws: The reason why it cannot be locked, such as a file system without locks.
-  private static func hold(_ path: String) throws(Errno) -> Hold? {
+  private static func lock(_ path: String) throws(Errno) -> LockHolder? {
     let system = FileSystem.real
     // Locks a file in the directory. The directory itself is locked while a device is created in it.
     guard let lock = try system.lock(try system.openLockFile("\(path)/\(lockName)"), .exclusive) else { return nil }
-    return system.isDirectory(path) ? Hold(lock) : nil
+    return system.isDirectory(path) ? LockHolder(lock) : nil
   }
 
   private static let attemptCount = 5
@@ -77,7 +77,7 @@ public final class TemporaryDeviceHome: Sendable {
   }
 
   deinit {
-    KeptSessions.ofThisProcess.letGo(below: home.path)
-    try? DeviceFiles().removeTree(home.path)
+    SessionCache.shared.close(below: devices.path)
+    try? DeviceFiles().removeTree(devices.path)
   }
 }

@@ -4,10 +4,10 @@ import Testing
 @testable import KeychainServices
 
 @Suite("Default device of the process")
-struct ProcessDeviceTests {
+struct DefaultDeviceConfigurationTests {
   @Test("The default device has a passcode and one access group, so that code runs as on a phone")
   func standard() {
-    let device = ProcessDevice(environment: [:], propertyList: [:])
+    let device = DefaultDeviceConfiguration(environment: [:], propertyList: [:])
     #expect(device.app == "app" && device.accessGroups == ["app"] && device.passcode == "0000")
   }
 
@@ -16,14 +16,14 @@ struct ProcessDeviceTests {
     let list: [String: Any] = [
       "CFBundleIdentifier": "org.example.app", "keychain-access-groups": ["TEAM.shared", "TEAM.app"],
     ]
-    let listed = ProcessDevice(environment: [:], propertyList: list)
+    let listed = DefaultDeviceConfiguration(environment: [:], propertyList: list)
     #expect(listed.app == "org.example.app" && listed.accessGroups == ["TEAM.shared", "TEAM.app"])
     let environment = [
       "KEYHAUL_DEVICE_APP": "org.example.other", "KEYHAUL_DEVICE_GROUPS": " a , ,b,", "KEYHAUL_DEVICE_PASSCODE": "",
     ]
-    let named = ProcessDevice(environment: environment, propertyList: list)
+    let named = DefaultDeviceConfiguration(environment: environment, propertyList: list)
     #expect(named.app == "org.example.other" && named.accessGroups == ["a", "b"] && named.passcode == "")
-    let bare = ProcessDevice(environment: ["KEYHAUL_DEVICE_APP": "org.example.other"], propertyList: [:])
+    let bare = DefaultDeviceConfiguration(environment: ["KEYHAUL_DEVICE_APP": "org.example.other"], propertyList: [:])
     #expect(bare.accessGroups == ["org.example.other"])
   }
 
@@ -31,7 +31,7 @@ struct ProcessDeviceTests {
   func odd() {
     let list: [String: Any] = ["CFBundleIdentifier": 7, "keychain-access-groups": "TEAM.app"]
     let environment = ["KEYHAUL_DEVICE_APP": " ", "KEYHAUL_DEVICE_GROUPS": ",,"]
-    let device = ProcessDevice(environment: environment, propertyList: list)
-    #expect(device == ProcessDevice(environment: [:], propertyList: [:]))
+    let device = DefaultDeviceConfiguration(environment: environment, propertyList: list)
+    #expect(device == DefaultDeviceConfiguration(environment: [:], propertyList: [:]))
   }
 }

@@ -7,14 +7,14 @@ extension DumpedItem.Content {
   /// Creates the content from a decrypted row of a database.
   ///
   /// - Parameter opened: The decrypted row. An access control without constraints is ignored.
-  package init(_ opened: OpenedDatabaseItem) {
+  package init(_ opened: DecryptedDatabaseItem) {
     let fault = opened.fault.map { fault in
       // If the wrapped key cannot be decrypted, the class key may be that of another class or device.
       let isOtherKey = fault.verdict == .tagMismatch && fault.place == .metadataClassKey
       return DumpFault(isOtherKey ? .noClassKey : Reason(fault.verdict), "\(fault.place.rawValue): \(fault.reason)")
     }
     guard var item = opened.item else {
-      self = .shut(
+      self = .undecryptable(
         fault ?? DumpFault(.malformed, "its attributes cannot be decrypted"),
         protection: opened.keyClass.flatMap(ProtectionClass.init(keyClass:)))
       return

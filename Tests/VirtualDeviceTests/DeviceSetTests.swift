@@ -7,7 +7,7 @@ import Testing
 @testable import VirtualDevice
 
 @Suite("Folders of devices")
-struct DeviceHomeTests {
+struct DeviceSetTests {
   @Test("A new device is unlocked and has the default model and a unique identifier")
   func create() throws {
     let phones = try Phones()
@@ -64,7 +64,7 @@ struct DeviceHomeTests {
   func files() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.held().end()
+    try device.held().invalidate()
     let names = try FileManager.default.contentsOfDirectory(atPath: device.directory).sorted()
     #expect(names == ["device.json", "hardware.uid", "keybag", "keychain-2.db", "lock", "memory"])
   }
@@ -112,7 +112,7 @@ struct DeviceHomeTests {
     try files.createDirectory(atPath: phones.path(".not a name.tmp"), withIntermediateDirectories: false)
     do {
       // While another process creates or deletes a device, its temporary folder is not a leftover.
-      let held = try HomeLock(
+      let held = try DeviceSetLock(
         phones.home.path, wait: .zero, clock: DeviceEnvironment.system.clock, DeviceEnvironment.system.files)
       defer { _ = held }
       phones.home.clearLeftovers()
@@ -131,7 +131,7 @@ struct DeviceHomeTests {
       let path = phones.path("phone/\(name)")
       try Data([1]).write(to: URL(fileURLWithPath: path))
       #expect(try code { try phones.home.delete(DeviceName("phone")) } == .deviceOccupied)
-      #expect(try phones.home.foreignNames(of: DeviceName("phone")) == [name])
+      #expect(try phones.home.unrecognizedFiles(of: DeviceName("phone")) == [name])
       try FileManager.default.removeItem(atPath: path)
     }
     try phones.home.delete(DeviceName("phone"))
@@ -158,18 +158,18 @@ struct DeviceHomeTests {
 
   @Test("An argument with a slash is a path, and any other is a name")
   func locate() throws {
-    let home = DeviceHome(path: "/home")
+    let home = DeviceSet(path: "/home")
     func place(_ argument: String) throws -> String {
-      let (home, name) = try DeviceHome.locate(argument, home: home)
+      let (home, name) = try DeviceSet.locate(argument, home: home)
       return home.directory(of: name)
     }
     #expect(try place("phone") == "/home/phone")
     #expect(try place("./phone") == "./phone")
     #expect(try place("/phone") == "/phone")
     #expect(try place("a/b/phone//") == "a/b/phone")
-    #expect(try code { _ = try DeviceHome.locate("a/..", home: home) } == .badName)
-    #expect(try code { _ = try DeviceHome.locate("a/", home: home) } == nil)
-    #expect(try code { _ = try DeviceHome.locate("/", home: home) } == .badName)
+    #expect(try code { _ = try DeviceSet.locate("a/..", home: home) } == .badName)
+    #expect(try code { _ = try DeviceSet.locate("a/", home: home) } == nil)
+    #expect(try code { _ = try DeviceSet.locate("/", home: home) } == .badName)
   }
 
   @Test("A device with a limit of zero wrong passcodes is not created")
@@ -198,12 +198,12 @@ private enum UmaskLock {
 }
 
 @Suite("Temporary folders of devices")
-struct TemporaryDeviceHomeTests {
+struct TemporaryDeviceSetTests {
   @Test("A temporary folder is deleted with its last reference")
   func temporary() throws {
-    var temporary: TemporaryDeviceHome? = try TemporaryDeviceHome(environment: DeviceEnvironment(passcodeRounds: 1))
-    let path = try #require(temporary?.home.path)
-    let device = try #require(try temporary?.home.create(DeviceName("phone"), passcode: Secret(utf8: "")))
+    var temporary: TemporaryDeviceSet? = try TemporaryDeviceSet(environment: DeviceEnvironment(passcodeRounds: 1))
+    let path = try #require(temporary?.devices.path)
+    let device = try #require(try temporary?.devices.create(DeviceName("phone"), passcode: Secret(utf8: "")))
     try device.held().add("plain", .whenUnlocked)
     #expect(FileManager.default.fileExists(atPath: path + "/phone/device.json"))
     temporary = nil

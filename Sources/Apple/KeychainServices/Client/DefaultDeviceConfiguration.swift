@@ -5,7 +5,7 @@ import VirtualDevice
 
 /// The default device and app of a process. The environment takes precedence over the property list beside the program,
 /// and that over the defaults for tests.
-struct ProcessDevice: Equatable {
+struct DefaultDeviceConfiguration: Equatable {
   /// The app's name: its bundle identifier if there is one.
   let app: String
   /// The app's access groups, at least one. New items are in the first.
@@ -34,12 +34,12 @@ struct ProcessDevice: Equatable {
   }
 
   /// Returns the configuration of this process.
-  static func ofThisProcess() -> ProcessDevice {
+  static func forThisProcess() -> DefaultDeviceConfiguration {
     let path = Bundle.main.bundleURL.appending(path: "Info.plist")
     let list = (try? Data(contentsOf: path)).flatMap {
       try? PropertyListSerialization.propertyList(from: $0, format: nil)
     }
-    return ProcessDevice(
+    return DefaultDeviceConfiguration(
       environment: ProcessInfo.processInfo.environment, propertyList: list as? [String: Any] ?? [:])
   }
 

@@ -3,10 +3,10 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// A reader for entries encrypted as in a device's database, with their keys beside them (`.sealedEntries`).
+/// A reader for entries encrypted as in a device's database, with their keys beside them (`.encryptedEntries`).
 ///
 /// Source: public readers of such files; Apple `SecDbKeychainItemV7.m` for the encrypted parts.
-struct SealedEntryReader {
+struct EncryptedEntryReader {
   private static let entriesKey = "keychainEntries"
   private static let keysKey = "classKeyIdxToUnwrappedMetadataClassKey"
   private static let rawKey = "rawData"
@@ -30,18 +30,18 @@ struct SealedEntryReader {
     guard !TablesReader.recognizes(root) else {
       throw KeyhaulError(.unknownDump, "it has both encrypted entries and tables, which no known tool writes")
     }
-    var reader = try SealedEntryReader(keys: root[keysKey]?.dictionaryValue ?? PropertyDictionary(), limit)
+    var reader = try EncryptedEntryReader(keys: root[keysKey]?.dictionaryValue ?? PropertyDictionary(), limit)
     reader.collector.repeatedKeyCount += repeatedKeyCount(in: root)
     for entry in root[entriesKey]?.arrayValue ?? [] {
       let position = try reader.collector.nextEntry()
-      try reader.take(entry, at: position)
+      try reader.append(entry, at: position)
     }
     return reader.collector.dump()
   }
 
   private init(keys named: PropertyDictionary, _ limit: Int) throws(KeyhaulError) {
     var (usable, unusable) = ([KeyClass: SensitiveBytes](), [KeyClass: DumpFault]())
-    collector = DumpCollector(.sealedEntries, acceptingAtMost: limit)
+    collector = DumpCollector(.encryptedEntries, acceptingAtMost: limit)
     collector.repeatedKeyCount += Self.repeatedKeyCount(in: named)
     for pair in named.entries {
       guard let name = pair.key.stringValue, let number = UInt32(name), String(number) == name else { continue }
@@ -54,84 +54,85 @@ struct SealedEntryReader {
           .malformed, "the key for attributes of class \(number) is not data of \(Self.keyByteCount) bytes or more")
       }
     }
-    keys = try Self.working { () throws(DataProtectionError) in try DatabaseKeys(metadataKeys: usable) }
+    keys = try Self.translatingErrors { () throws(DataProtectionError) in try DatabaseKeys(metadataKeys: usable) }
     unusableKeys = unusable
   }
 
   // MARK: Single entries
 
-  private mutating func take(_ value: PropertyValue, at position: Int) throws(KeyhaulError) {
+  private mutating func append(_ value: PropertyValue, at position: Int) throws(KeyhaulError) {
     guard case .dictionary(let entry) = value else { return collector.skip(.notAnItem) }
     collector.repeatedKeyCount += Self.repeatedKeyCount(in: entry)
     // The layout of such an entry is not publicly described.
     guard entry[Self.rawKey] == nil else { return collector.skip(.unknownLayout) }
-    guard let named = entry["table"] else { return try takeWithoutTable(entry, at: position) }
+    guard let named = entry["table"] else { return try appendWithoutTable(entry, at: position) }
     guard let name = named.stringValue, let kind = ItemKind(rawValue: name) else {
       let isIdentity = named.stringValue == TableName.identities
       return collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : named.stringValue)
     }
-    let (content, hasOtherDigest) = try content(of: entry, as: kind)
-    collector.take(
+    let (content, hasMismatchedDigest) = try content(of: entry, as: kind)
+    collector.append(
       DumpedItem(
-        entry: position, kind: kind, tableSource: .stated, content: content, hasOtherDigest: hasOtherDigest))
+        entry: position, kind: kind, tableSource: .stated, content: content, hasMismatchedDigest: hasMismatchedDigest))
   }
 
   /// Adds an entry of an older file, which names no table. The decrypted attributes determine the table.
-  private mutating func takeWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeyhaulError) {
+  private mutating func appendWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeyhaulError) {
     let (first, _) = try content(of: entry, as: .genericPassword)
     let attributes: KeychainItem
     switch first {
     case .open(let item), .attributesOnly(let item, _): attributes = item
-    case .shut: return collector.skip(.noTable)
+    case .undecryptable: return collector.skip(.noTable)
     }
     guard let kind = ItemArrayReader.kind(naming: { attributes[AttributeCode(rawValue: $0)] != nil }) else {
-      return collector.take(
+      return collector.append(
         DumpedItem(entry: position, kind: .genericPassword, tableSource: .inferred, content: first))
     }
-    let (content, hasOtherDigest) = try content(of: entry, as: kind)
-    collector.take(
+    let (content, hasMismatchedDigest) = try content(of: entry, as: kind)
+    collector.append(
       DumpedItem(
-        entry: position, kind: kind, tableSource: .inferred, content: content, hasOtherDigest: hasOtherDigest))
+        entry: position, kind: kind, tableSource: .inferred, content: content, hasMismatchedDigest: hasMismatchedDigest)
+    )
   }
 
   private mutating func content(
     of entry: PropertyDictionary, as kind: ItemKind
-  ) throws(KeyhaulError) -> (DumpedItem.Content, hasOtherDigest: Bool) {
+  ) throws(KeyhaulError) -> (DumpedItem.Content, hasMismatchedDigest: Bool) {
     let keyClass = entry["classKeyIdx"]?.integerValue.flatMap(UInt32.init(exactly:)).map(KeyClass.init(rawValue:))
     let protection = keyClass.flatMap(ProtectionClass.init(keyClass:))
     let blob: DatabaseItemBlob
-    do throws(DumpedPartFault) {
+    do throws(EncryptedPartError) {
       blob = try Self.blob(of: entry, keyClass)
     } catch {
-      return (.shut(error.fault, protection: protection), false)
+      return (.undecryptable(error.fault, protection: protection), false)
     }
     if let fault = unusableKeys[blob.keyClass.withoutGeneration] {
-      return (.shut(fault, protection: protection), false)
+      return (.undecryptable(fault, protection: protection), false)
     }
     let found = entry["data"]?.dictionaryValue?["unwrappedKey"]
     let secretKey = found.map { Self.bytes($0).map(Self.key) ?? SensitiveBytes(copying: []) }
-    let opened = try Self.working { [keys] () throws(DataProtectionError) in
+    let opened = try Self.translatingErrors { [keys] () throws(DataProtectionError) in
       try keys.open(blob, kind: kind, secretKey: secretKey)
     }
     return (DumpedItem.Content(opened), opened.findings.contains(.digestDiffers))
   }
 
-  private static func blob(of entry: PropertyDictionary, _ keyClass: KeyClass?) throws(DumpedPartFault)
+  private static func blob(of entry: PropertyDictionary, _ keyClass: KeyClass?) throws(EncryptedPartError)
     -> DatabaseItemBlob
   {
-    guard let number = entry["version"]?.integerValue else { throw DumpedPartFault("it names no version") }
+    guard let number = entry["version"]?.integerValue else { throw EncryptedPartError("it names no version") }
     guard let version = UInt32(exactly: number).flatMap(DatabaseItemBlob.Version.init(rawValue:)) else {
-      throw DumpedPartFault("its version is \(number); Keyhaul decrypts versions 7 and 8", .unsupportedVersion)
+      throw EncryptedPartError("its version is \(number); Keyhaul decrypts versions 7 and 8", .unsupportedVersion)
     }
-    guard let keyClass else { throw DumpedPartFault("it names no key class") }
+    guard let keyClass else { throw EncryptedPartError("it names no key class") }
     guard let attributes = entry["metadata"]?.dictionaryValue, let secret = entry["data"]?.dictionaryValue else {
-      throw DumpedPartFault("it does not have both parts, metadata and data")
+      throw EncryptedPartError("it does not have both parts, metadata and data")
     }
     guard let attributesBox = bytes(attributes["ciphertext"]), let wrappedKey = bytes(attributes["wrappedKey"]),
       let attributesCheck = attributes["tamperCheck"]?.stringValue
-    else { throw DumpedPartFault("a field of its metadata is missing or has the wrong type") }
+    else { throw EncryptedPartError("a field of its metadata is missing or has the wrong type") }
     guard let secretBox = bytes(secret["ciphertext"]), let secretCheck = secret["tamperCheck"]?.stringValue else {
-      throw DumpedPartFault("a field of its data is missing or has the wrong type")
+      throw EncryptedPartError("a field of its data is missing or has the wrong type")
     }
     do throws(FormatError) {
       return try DatabaseItemBlob(
@@ -139,7 +140,7 @@ struct SealedEntryReader {
         attributes: .init(box: attributesBox, wrappedKey: wrappedKey, tamperCheck: attributesCheck),
         secret: .init(box: secretBox, keyWrap: nil, tamperCheck: secretCheck))
     } catch {
-      throw DumpedPartFault(error.reason)
+      throw EncryptedPartError(error.reason)
     }
   }
 
@@ -164,7 +165,7 @@ struct SealedEntryReader {
   }
 
   /// Converts an error that is not the dump's fault.
-  private static func working<Result>(
+  private static func translatingErrors<Result>(
     _ work: () throws(DataProtectionError) -> Result
   ) throws(KeyhaulError) -> Result {
     try converting({ KeyhaulError(.dumpFailed, $0.reason) }, work)
@@ -172,7 +173,7 @@ struct SealedEntryReader {
 }
 
 /// An error in the structure of an encrypted entry.
-private struct DumpedPartFault: Error {
+private struct EncryptedPartError: Error {
   let fault: DumpFault
 
   init(_ detail: String, _ reason: Reason = .malformed) { fault = DumpFault(reason, detail) }

@@ -4,7 +4,7 @@ public import KeychainCrypto
 package import KeychainFormats
 import Keychains
 
-extension DeviceHome {
+extension DeviceSet {
   /// Creates the device that a fixture describes. Its hardware key, class keys and identifiers are random, unless
   /// published ones are requested, which are the same for each name.
   ///
@@ -35,7 +35,7 @@ extension DeviceHome {
       described.random = DeviceFixture.publishedRandomness(seed: fixture.seed, name: name.text)
       options.hasPublishedHardwareKey = true
     }
-    let home = DeviceHome(path: path, environment: described)
+    let home = DeviceSet(path: path, environment: described)
     let secret: Secret
     switch passcode {
     case .some(let given): secret = given.copy()
@@ -48,7 +48,7 @@ extension DeviceHome {
   }
 }
 
-extension DeviceHome {
+extension DeviceSet {
   /// Creates a device with the items of another keychain, including their dates and identifiers. Its hardware key and
   /// class keys are random.
   ///
@@ -72,7 +72,7 @@ extension DeviceSession {
   /// created.
   func provision(_ items: [DeviceFixture.Item], keepsIdentifiers: Bool = false) throws(KeyhaulError) {
     let random = environment.random
-    let store = try willChangeItems()
+    let store = try prepareItemChanges()
     do throws(KeyhaulError) {
       try store.provision(
         items.lazy.map(\.complete), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys,

@@ -4,20 +4,20 @@ public import VirtualDevice
 
 extension DeviceClock {
   /// The shortest wait that is skipped.
-  static let shortestJump = Duration.seconds(1)
+  static let minimumSkip = Duration.seconds(1)
 
   /// Returns the system's clock, except that it advances instead of waiting for seconds. The ten seconds of a lock pass
   /// immediately, for everything on the device. Shorter waits, such as for another thread, are real.
-  public static func jumping() -> DeviceClock {
-    let ahead = JumpedTime()
+  public static func skippingWaits() -> DeviceClock {
+    let offset = ClockOffset()
     return DeviceClock(
-      now: { system.now().adding(seconds: ahead.seconds) },
+      now: { system.now().adding(seconds: offset.seconds) },
       sleep: { duration in
-        if duration < shortestJump { system.sleep(duration) } else { ahead.add(duration) }
+        if duration < minimumSkip { system.sleep(duration) } else { offset.add(duration) }
       })
   }
 
-  private final class JumpedTime: Sendable {
+  private final class ClockOffset: Sendable {
     private let total = Locked(Duration.zero)
 
     func add(_ duration: Duration) { total.withLock { $0 += duration } }
@@ -28,8 +28,8 @@ extension DeviceClock {
 
 extension DeviceEnvironment {
   /// An environment for devices of tests, without waits and with a cheap passcode.
-  public static var hurried: DeviceEnvironment {
-    DeviceEnvironment(clock: .jumping(), passcodeRounds: testPasscodeRounds)
+  public static var forTests: DeviceEnvironment {
+    DeviceEnvironment(clock: .skippingWaits(), passcodeRounds: testPasscodeRounds)
   }
 
   private static let testPasscodeRounds: UInt32 = 100

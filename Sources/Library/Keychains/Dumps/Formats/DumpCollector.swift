@@ -4,7 +4,7 @@ import KeychainRules
 
 /// Collects the entries of a dump, within the limits that apply to every format.
 struct DumpCollector {
-  let form: DumpForm
+  let format: DumpFormat
   private var items: [DumpedItem] = []
   private var skipped: [KeychainDump.SkippedEntry: Int] = [:]
   private var unknownTables: [String] = []
@@ -16,8 +16,8 @@ struct DumpCollector {
 
   private let limit: Int
 
-  init(_ form: DumpForm, acceptingAtMost limit: Int) {
-    self.form = form
+  init(_ format: DumpFormat, acceptingAtMost limit: Int) {
+    self.format = format
     self.limit = limit
   }
 
@@ -33,7 +33,7 @@ struct DumpCollector {
     return entryCount - 1
   }
 
-  mutating func take(_ item: DumpedItem) { items.append(item) }
+  mutating func append(_ item: DumpedItem) { items.append(item) }
 
   /// Counts an entry that is not an item.
   mutating func skip(_ why: KeychainDump.SkippedEntry, table: String? = nil) {
@@ -43,7 +43,7 @@ struct DumpCollector {
   }
 
   /// Adds an entry with unencrypted attributes and secrets.
-  mutating func take(
+  mutating func append(
     _ entry: PropertyDictionary, at position: Int, as kind: ItemKind, _ source: DumpedItem.TableSource,
     _ style: DumpValues.Style
   ) {
@@ -55,7 +55,7 @@ struct DumpCollector {
       } else {
         reading.item.secret == nil ? .attributesOnly(reading.item, nil) : .open(reading.item)
       }
-    take(
+    append(
       DumpedItem(
         entry: position, kind: kind, tableSource: source, content: content, unusableAttributes: reading.unusable))
   }
@@ -63,7 +63,7 @@ struct DumpCollector {
   /// Returns the dump with all collected entries.
   func dump() -> KeychainDump {
     KeychainDump(
-      form: form, items: items, skipped: skipped, unknownTables: unknownTables, repeatedKeyCount: repeatedKeyCount)
+      format: format, items: items, skipped: skipped, unknownTables: unknownTables, repeatedKeyCount: repeatedKeyCount)
   }
 }
 

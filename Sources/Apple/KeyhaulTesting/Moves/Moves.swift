@@ -1,5 +1,5 @@
 /// The four possible moves of a phone.
-public struct AllMoves: Sendable {
+public struct Moves: Sendable {
   /// The move to a new phone from an encrypted backup.
   public let newPhone: Move
   /// The move to a new phone from an unencrypted backup.
