@@ -17,7 +17,7 @@ struct ExplanationTests {
   @Test("there is a page for every word that verify and inspect find a fault by, and none twice")
   func findings() throws {
     let words =
-      ArchiveFinding.Kind.allCases.map(\.rawValue) + BackupVerification.Fault.Kind.allCases.map(\.rawValue)
+      BackupFinding.Kind.allCases.map(\.rawValue) + BackupVerification.Fault.Kind.allCases.map(\.rawValue)
     for word in words {
       let page = try Explain.explanation(of: word)
       #expect(page.id == word && [page.headline, page.rule, page.effect, page.action].allSatisfy { !$0.isEmpty })
@@ -26,16 +26,16 @@ struct ExplanationTests {
   }
 
   @Test("the page of a finding tells of a refusal where there is one, with its exit code", arguments: examples)
-  func refusals(finding: ArchiveFinding) throws {
+  func refusals(finding: BackupFinding) throws {
     let effect = try Explain.explanation(of: finding.kind.rawValue).effect
-    let isRefused = ArchiveUse.allCases.contains { finding.forbids($0) }
+    let isRefused = BackupPurpose.allCases.contains { finding.blocks($0) }
     #expect(effect.contains("refuse") == isRefused, "\(effect)")
     let code = finding.refusal.category == .refused ? 14 : 13
     #expect(effect.contains("exit code \(code)") == isRefused, "\(effect)")
   }
 
   /// One of every kind whose page is no word of a move.
-  private static let examples: [ArchiveFinding] = [
+  private static let examples: [BackupFinding] = [
     .manifestUnreadable(reason: ""), .manifestMissing, .versionMissing, .keybagUnusable(reason: ""),
     .classKeysDamaged(reason: ""),
     .stateMissing, .propertyListUnreadable(name: "Status.plist", reason: ""), .falseClaim(reason: ""), .decryptedCopy,
