@@ -204,7 +204,7 @@ extension Explanation {
 extension Explanation {
   /// The page on a terminal.
   package func lines(style: TextStyle) -> [String] {
-    let heading = code.map { "\(id) (exit code \($0))" } ?? id
+    let heading = code.map { "\(id) (exit code \($0))" } ?? numberOutsideName.map { "\(id) (\($0))" } ?? id
     var lines = WordWrap.lines(of: style.adapted("\(heading) — \(headline)"), columns: style.width)
     if let first = lines.first { lines[0] = style.painted(first, .bold) }
     let parts =
@@ -216,4 +216,7 @@ extension Explanation {
     }
     return lines
   }
+
+  /// Apple's number, unless the name ends with it.
+  private var numberOutsideName: Int32? { number.flatMap { id.hasSuffix("/\($0)") ? nil : $0 } }
 }
