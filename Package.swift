@@ -103,7 +103,7 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     part("KeychainServices", in: "Apple", keychains + ["VirtualDevice"], excluding: ["Apple"]),
     part("Security", in: "Apple", ["KeychainServices"]),
     part("LocalAuthentication", in: "Apple", ["KeychainServices"]),
-    part("KeyhaulTesting", in: "Apple", ["KeychainServices", "Reports", "KeyhaulKit"] + stores, excluding: ["Apple"]),
+    part("KeyhaulTesting", in: "Apple", ["KeychainServices", "Explanations", "KeyhaulKit"] + stores, excluding: ["Apple"]),
     part("KeyhaulServing", in: "Apple", ["KeyhaulTesting", "DeviceServer", "KeyhaulKit"] + stores),
     .target(
       name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", exclude: ["BackupReport"],
@@ -126,7 +126,7 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     .testTarget(
       name: "SignInTests", dependencies: ["SignIn", "KeyhaulTesting"],
       path: "docs/Templates/AppKeychainTests/Tests/SignInTests", packageAccess: false),
-    tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "VirtualDevice", grdb]),
+    tests(of: "KeyhaulTesting", ["KeychainServices", "Explanations", "VirtualDevice", grdb]),
     tests(of: "KeyhaulServing", ["KeyhaulTesting", "Basics"]),
     .testTarget(
       name: "AppleComparisonTests",
@@ -173,7 +173,7 @@ let package = Package(
         "Basics", "KeychainFormats", "KeychainCrypto", "KeychainRules", "Keychains", "VirtualDevice", "Backups",
         "KeyhaulKit",
       ]),
-    .library(name: "Reports", targets: ["Reports"]),
+    .library(name: "Reports", targets: ["Explanations", "Reports"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
   ] + (["KeychainServices", "KeyhaulTesting"] + appleNames + fuzzedNames).map { .library(name: $0, targets: [$0]) },
   dependencies: [
@@ -204,7 +204,8 @@ let package = Package(
     part("VirtualDevice", in: "Library", keychains + ["CKeyhaul", system]),
     part("Backups", in: "Library", keychains + ["CArchive", "CSQLite", grdb, system]),
     part("KeyhaulKit", in: "Library", stores),
-    part("Reports", in: "Library", ["KeyhaulKit", "CKeyhaul"]),
+    part("Explanations", in: "Library", ["KeyhaulKit"]),
+    part("Reports", in: "Library", ["Explanations", "KeyhaulKit", "CKeyhaul"]),
     part("DeviceServer", in: "Library", ["KeyhaulKit", system] + stores),
 
     // Sources/CommandLine

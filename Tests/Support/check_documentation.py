@@ -24,8 +24,8 @@ MIN_PERCENT = 90
 # The targets of the library products, from the bottom.
 TARGETS = [
     "Library/Basics", "Library/KeychainFormats", "Library/KeychainCrypto", "Library/KeychainRules", "Library/Keychains",
-    "Library/VirtualDevice", "Library/Backups", "Library/KeyhaulKit", "Library/Reports", "Apple/KeychainServices",
-    "Apple/KeyhaulTesting", "Apple/KeyhaulServing",
+    "Library/VirtualDevice", "Library/Backups", "Library/KeyhaulKit", "Library/Explanations",
+    "Library/Reports", "Apple/KeychainServices", "Apple/KeyhaulTesting", "Apple/KeyhaulServing",
 ]
 
 ATTRIBUTES = r"(?:@\w+(?:\([^)\n]*\))?\s+)*"

@@ -23,7 +23,8 @@ LAYERS = [
     ["Library/Keychains"],
     ["Library/Backups", "Library/VirtualDevice"],
     ["Library/KeyhaulKit", "Apple/KeychainServices"],
-    ["Library/DeviceServer", "Library/Reports", "Apple/Security", "Apple/LocalAuthentication"],
+    ["Library/DeviceServer", "Library/Explanations", "Apple/Security", "Apple/LocalAuthentication"],
+    ["Library/Reports"],
     ["CommandLine/keyhaul", "Apple/KeyhaulTesting"],
     ["Apple/KeyhaulServing"],
 ]

@@ -1,8 +1,8 @@
 import Backups
 import Basics
+import Explanations
 import KeychainFormats
 import KeyhaulKit
-import Reports
 
 /// An item of a phone with its outcome in a move. It never contains the secret.
 public struct MovedItem: Sendable {

@@ -10,9 +10,9 @@ extension Explanation {
       ofPayload(kind)
     case .structureDamaged, .unfinished, .keybagDamaged, .hardwareLayerMissing, .databaseDamaged, .itemDamaged:
       ofStructure(kind)
-    // The same words as of a finding.
+    // Findings explain these words.
     case .falseClaim, .passwordDenied, .wrapsUnusual, .keychainDamaged: nil
-    // Words of a move, of which Reports has the pages.
+    // `GlossaryTerm` explains these words of a move.
     case .keybagMismatch, .sealBroken: nil
     }
   }

@@ -55,10 +55,10 @@ package enum PublishedStep: String, CaseIterable {
   }
 
   /// How to turn on the backup password, by computer.
-  static let passwordSteps: [PublishedStep] = [.mac, .windows, .linux]
+  package static let passwordSteps: [PublishedStep] = [.mac, .windows, .linux]
 
   /// The same in short, with where to read on.
-  static let shortPasswordSteps = [
+  package static let shortPasswordSteps = [
     "Turn on \"Encrypt local backup\" in Finder (Mac), or in Apple Devices or iTunes (Windows). Linux: idevicebackup2 -i "
       + "encryption on",
     "Forgotten password, earlier backups: \(SuggestedCommands.explaining("backup-password"))",
@@ -82,7 +82,7 @@ package enum PublishedStep: String, CaseIterable {
     source: sources(passwordSteps + [.forgottenPassword]))
 
   /// The topic of `explain` about other ways to a new phone.
-  static let newPhone = Explanation(
+  package static let newPhone = Explanation(
     id: "new-phone", headline: "what else brings passwords to a new phone, and what nothing brings",
     rule: text([.quickStart, .iCloudKeychain]),
     effect: "Neither brings items that are bound to the old device. \(PublishedStep.wallet.words)",

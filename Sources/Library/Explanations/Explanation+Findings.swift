@@ -13,7 +13,7 @@ extension Explanation {
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .payloadsRenamed, .listUnreadable:
       ofList(kind)
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown: ofKeychain(kind)
-    // Words of a move, of which Reports has the pages.
+    // `GlossaryTerm` explains these words of a move.
     case .keybagMismatch, .sealBroken: nil
     }
   }

@@ -68,7 +68,7 @@ extension TransferRationale {
 
 extension Reason {
   /// On which other ways an item may come to another device that this one keeps, for the page of the reason.
-  var otherWays: String {
+  package var otherWays: String {
     switch self {
     case .deviceBound, .passcodeOnly:
       "None. Neither a direct transfer nor iCloud Keychain moves this-device-only items."

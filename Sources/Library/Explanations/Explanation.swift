@@ -254,7 +254,7 @@ extension ArrivalWarning {
   }
 
   /// Each count with its words: "1 of no use there".
-  static func counted(_ counts: [ArrivalWarning: Int]) -> [String] {
+  package static func counted(_ counts: [ArrivalWarning: Int]) -> [String] {
     allCases.compactMap { warning in counts[warning].map { "\(HumanReadable.grouped($0)) \(warning.countedWords)" } }
   }
 }

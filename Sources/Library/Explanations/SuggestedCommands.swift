@@ -1,0 +1,44 @@
+import KeyhaulKit
+
+/// The calls and flags that pages and explanations show: what a person types next.
+///
+/// The one place below the program that knows its verbs and flags; Tests/Support/check_sources.py sees to it.
+package enum SuggestedCommands {
+  /// The flag that keeps what is on a target.
+  package static let keepingExisting = "--existing merge"
+  /// The flag that restores as iOS does.
+  package static let replacingExisting = "--existing replace"
+  /// The plan of all four restores.
+  package static let comparing = "plan --compare"
+  static let acceptingDamage = "--accept-damage"
+  static let exportRevealing = "export --reveal"
+  package static let deviceKeyFile = "--device-key-file"
+  package static let verifying = "keyhaul verify"
+  /// A check of everything, where only the quick one was asked for.
+  package static let verifyingAll = "verify without --quick"
+  package static let why = "why"
+
+  package static func explaining(_ word: String) -> String { "keyhaul explain \(word)" }
+  package static func backup(of device: String, to output: String, withoutPassword: Bool = false) -> String {
+    "keyhaul backup \(device) -o \(output)" + (withoutPassword ? " --no-password" : "")
+  }
+  package static func unlock(_ device: String) -> String { "keyhaul device unlock \(device)" }
+  package static func verify(_ archive: String) -> String { "\(verifying) \(archive)" }
+  package static func plan(_ source: String, onto target: String, _ policy: String = "", savingTo file: String? = nil) -> String
+  {
+    "keyhaul plan \(source) --to \(target)" + (policy.isEmpty ? "" : " " + policy) + (file.map { " -o \($0)" } ?? "")
+  }
+  /// The plan that answers for a new device and for the same one, erased.
+  package static func futures(of source: String) -> String { "keyhaul plan \(source)" }
+  package static func restore(_ archive: String, onto target: String, plan: String) -> String {
+    "keyhaul restore \(archive) --to \(target) --plan \(plan)"
+  }
+  package static func inspectionPage(of archive: String) -> String {
+    "keyhaul inspect \(archive) --format html --password-file PATH -o inspection.html"
+  }
+  package static func codes(of archive: String) -> String { "keyhaul export \(archive) --reveal -o codes.qr.html" }
+  package static func secrets(of archive: String) -> String { "keyhaul export \(archive) --reveal -o secrets.json" }
+  package static func diff(_ first: String, _ second: String, deviceKey: String) -> String {
+    "keyhaul diff \(first) \(second) \(deviceKeyFile) \(deviceKey)"
+  }
+}
