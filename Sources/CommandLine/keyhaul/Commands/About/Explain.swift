@@ -75,6 +75,9 @@ struct Explain: RunnableVerb {
     try session.say("Terms", .bold)
     for explanation in Explanation.vocabulary { try entry(explanation, isCode: false) }
     try session.say()
+    try session.say("Results for a backup", .bold)
+    for explanation in Explanation.results { try entry(explanation, isCode: false) }
+    try session.say()
     try session.say("Protection classes", .bold)
     for explanation in Explanation.classes { try entry(explanation, isCode: false) }
     try session.say()
