@@ -232,7 +232,8 @@ let package = Package(
     tests(of: "Reports", ["KeyhaulKit"] + stores),
     tests(of: "DeviceServer", ["KeyhaulKit", system] + stores),
     tests(
-      of: "CommandLine", ["BackupReport", "Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
+      of: "CommandLine", ["BackupReport", "DeviceServer", "Reports", "KeyhaulKit", grdb, parser, system] + stores,
+      target: "keyhaul",
       excluding: ["Sessions", "Snapshots"]),
   ].filter(isWanted) + (appleTargets + foundationOnlyTests).filter(isWanted),
   swiftLanguageModes: [.v6]

@@ -130,7 +130,7 @@ struct BackupLockTests {
     "The second of two processes that create the same backup is refused", arguments: [false, true])
   func created(isDirectory: Bool) throws {
     let path = directory.path(isDirectory ? "new" : "new.tar")
-    let destination: ArchiveDestination = isDirectory ? .directory(path) : .file(path, .tar)
+    let destination: BackupDestination = isDirectory ? .directory(path) : .file(path, .tar)
     // The other process creates its backup between the check and the renaming.
     nonisolated(unsafe) var isCreated = false
     let system = FileSystem { call in

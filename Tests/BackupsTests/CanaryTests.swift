@@ -68,7 +68,7 @@ struct CanaryTests {
     try #require(Canary.isSet)
     let bytes = try ForeignDatabase.bytes(sql)
     let calls = Canary.calls {
-      let opened = try? ManifestDatabase(try DatabaseBytes(try StoredBytes(bytes)))
+      let opened = try? ManifestDatabase(try DatabaseBytes(try SpooledData(bytes)))
       _ = try? opened?.listing(against: nil)
       _ = try? opened?.file(domain: "KeychainDomain", relativePath: "x")
     }

@@ -19,7 +19,7 @@ struct ConversionTests {
   ) throws -> RewrittenBackup {
     let archive = try BackupArchive.open(.path(directory.path(source)))
     return try BackupRewriter(system: system).convert(
-      archive, at: directory.path(source), to: ArchiveDestination(path: directory.path(target)), replace: replace)
+      archive, at: directory.path(source), to: BackupDestination(path: directory.path(target)), replace: replace)
   }
 
   @Test(
@@ -31,7 +31,7 @@ struct ConversionTests {
     let before = try bytes(in: directory, "backup")
     let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
     let outcome = try convert(directory, "backup", to: first)
-    #expect(outcome.fileCount == before.count && outcome.foreignFiles.isEmpty)
+    #expect(outcome.fileCount == before.count && outcome.unrelatedFiles.isEmpty)
     #expect(try BackupArchive.open(.path(directory.path(first))).digest == digest)
     try FileManager.default.createDirectory(atPath: directory.path("two"), withIntermediateDirectories: true)
     _ = try convert(directory, first, to: "two/" + second)
@@ -46,7 +46,7 @@ struct ConversionTests {
     let directory = try TemporaryDirectory()
     try SampleBackup(hasPassword: true).write(to: .directory(directory.path("backup")))
     let (source, path) = (directory.path("backup"), directory.path(target))
-    let (archive, destination) = (try BackupArchive.open(.path(source)), ArchiveDestination(path: path))
+    let (archive, destination) = (try BackupArchive.open(.path(source)), BackupDestination(path: path))
     #expect(archive.seal != nil)
     let byteCount = Int64(try bytes(in: directory, "backup").values.reduce(0) { $0 + $1.count })
     var told: (done: Int64, total: Int64) = (0, 0)
@@ -55,14 +55,14 @@ struct ConversionTests {
       return true
     }
     let rewriter = BackupRewriter()
-    #expect(try rewriter.standingCopy(of: archive, at: source, in: path, as: destination) == nil)
+    #expect(try rewriter.existingCopy(of: archive, at: source, in: path, as: destination) == nil)
     let written = try rewriter.convert(archive, at: source, to: destination, progress: progress)
     #expect(told == (byteCount, byteCount))
-    let found = try rewriter.standingCopy(of: archive, at: source, in: path, as: destination, progress: progress)
+    let found = try rewriter.existingCopy(of: archive, at: source, in: path, as: destination, progress: progress)
     #expect(found?.byteCount == written.byteCount && found?.fileCount == written.fileCount)
     #expect(told == (2 * byteCount, 2 * byteCount))
-    let other = ArchiveDestination.file(path, .zip)
-    #expect(try rewriter.standingCopy(of: archive, at: source, in: path, as: other) == nil)
+    let other = BackupDestination.file(path, .zip)
+    #expect(try rewriter.existingCopy(of: archive, at: source, in: path, as: other) == nil)
   }
 
   @Test("A conversion stores encrypted backups and compresses unencrypted ones", arguments: ["c.zip", "c.tar.gz"])
@@ -73,7 +73,7 @@ struct ConversionTests {
       let files = try bytes(in: directory, "backup").values
       let byteCount = files.reduce(0) { $0 + $1.count }
       _ = try convert(directory, "backup", to: target)
-      try SampleBackup(hasPassword: hasPassword).write(to: ArchiveDestination(path: directory.path("new-\(target)")))
+      try SampleBackup(hasPassword: hasPassword).write(to: BackupDestination(path: directory.path("new-\(target)")))
       for container in [target, "new-\(target)"] {
         let packed = try directory.read(container)
         #expect((packed.count > byteCount) == hasPassword, "\(container) with \(hasPassword ? "a" : "no") password")
@@ -103,7 +103,7 @@ struct ConversionTests {
     let first = name.hasSuffix("/t") ? String(name.dropLast(2)) : name
     #expect(error.code == .occupied)
     #expect(error.reason == "\"target\" holds \"\(first)\", which is not part of a backup")
-    #expect(try BackupDirectory.foreignFiles(in: directory.path("target")) == [first])
+    #expect(try BackupDirectory.unrelatedFiles(in: directory.path("target")) == [first])
     #expect(try directory.read("target/\(name)") == [1, 2])
   }
 
@@ -117,7 +117,7 @@ struct ConversionTests {
       try directory.write([1], to: "backup/\(name)")
     }
     let outcome = try convert(directory, "backup", to: "c.tar")
-    #expect(outcome.foreignFiles == [".DS_Store", "51/notes", "Snapshot", "note.txt", "zz"])
+    #expect(outcome.unrelatedFiles == [".DS_Store", "51/notes", "Snapshot", "note.txt", "zz"])
     _ = try convert(directory, "c.tar", to: "back/")
     #expect(try bytes(in: directory, "back") == own)
     var tar = TinyTar()
@@ -125,14 +125,14 @@ struct ConversionTests {
     tar.add("other/x", [1])
     tar.add("b/note", [1])
     try directory.write(tar.finished(), to: "mixed.tar")
-    #expect(try convert(directory, "mixed.tar", to: "c.zip").foreignFiles == ["other/x", "b/note"])
+    #expect(try convert(directory, "mixed.tar", to: "c.zip").unrelatedFiles == ["other/x", "b/note"])
   }
 
   @Test("A conversion does not replace a destination without permission", arguments: ["c/", "c.tar", "c.zip"])
   func occupied(target: String) throws {
     let directory = try TemporaryDirectory()
     try DeskBackup().write(to: directory)
-    try SampleBackup().write(to: ArchiveDestination(path: directory.path(target)))
+    try SampleBackup().write(to: BackupDestination(path: directory.path(target)))
     let before = try tree(directory.path)
     let error = #expect(throws: KeyhaulError.self) { try convert(directory, "backup", to: target) }
     #expect(error?.code == .occupied)
@@ -209,7 +209,7 @@ struct ConversionTests {
     for target in ["c/", "c.tar.zst"] {
       let error = #expect(throws: KeyhaulError.self) {
         _ = try BackupRewriter().convert(
-          archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(target))
+          archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(target))
         ) { done, total in done < total / 2 }
       }
       #expect(error?.code == .interrupted)

@@ -23,7 +23,7 @@ struct DamagedListTests {
   }
 
   private func open(_ bytes: [UInt8]) throws -> ManifestDatabase {
-    try ManifestDatabase(try DatabaseBytes(try StoredBytes(bytes)))
+    try ManifestDatabase(try DatabaseBytes(try SpooledData(bytes)))
   }
 
   private func paths(of database: ManifestDatabase) throws -> Set<String> {
@@ -108,7 +108,7 @@ struct DamagedListTests {
     let database = try open(try whole() + [UInt8](repeating: 0x5A, count: count))
     #expect(database.notes == [.finding(.listTrailingBytes(count: count, isWholePages: count.isMultiple(of: 4096)))])
     let isWholePages = count.isMultiple(of: Self.pageByteCount)
-    #expect(database.notes.compactMap(\.finding).map { $0.forbids(.restoring) } == [!isWholePages])
+    #expect(database.notes.compactMap(\.finding).map { $0.blocks(.restoring) } == [!isWholePages])
     #expect(try paths(of: database).count == Self.rowCount)
   }
 

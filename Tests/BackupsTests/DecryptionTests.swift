@@ -21,7 +21,7 @@ struct DecryptionTests {
   ) throws -> DecryptedBackup {
     let archive = try BackupArchive.open(.path(directory.path(name)))
     return try BackupRewriter(system: unsynced).decrypt(
-      archive, at: directory.path(name), to: ArchiveDestination(path: directory.path(out)),
+      archive, at: directory.path(name), to: BackupDestination(path: directory.path(out)),
       keys: archive.keybag.keys(SampleBackup.password))
   }
 
@@ -35,10 +35,10 @@ struct DecryptionTests {
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     if source != "backup" {
       _ = try BackupRewriter(system: unsynced).convert(
-        archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(source)))
+        archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(source)))
     }
     let written = try decrypt(backup, directory, from: source, to: target)
-    #expect(written.decryptedCount == 5 && written.faults.isEmpty && written.copy.foreignFiles.isEmpty)
+    #expect(written.decryptedCount == 5 && written.faults.isEmpty && written.copy.unrelatedFiles.isEmpty)
     #expect(written.differing.map(\.relativePath) == ["wrong digest"] && !written.isComplete)
 
     let copy = try BackupArchive.open(.path(directory.path(target)))
@@ -87,7 +87,7 @@ struct DecryptionTests {
     let written = try decrypt(backup, directory, to: "out/")
     #expect(written.decryptedCount == 1)
     #expect(Set(written.faults.map(\.error.code)) == [.payloadMissing, .damaged, .keyUnavailable])
-    #expect(Set(written.copy.foreignFiles) == ["ab/\(String(repeating: "ab", count: 20))", "mine.txt"])
+    #expect(Set(written.copy.unrelatedFiles) == ["ab/\(String(repeating: "ab", count: 20))", "mine.txt"])
     let copy = try BackupArchive.open(.path(directory.path("out")))
     #expect(try copy.storedFiles().count == 1)
   }

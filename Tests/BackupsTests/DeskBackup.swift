@@ -102,11 +102,11 @@ extension Keybag {
 extension BackupArchive {
   /// Returns the plaintext of each file by domain and path, with the result of reading it.
   func plainFiles(_ keys: ClassKeys) throws -> [String: (
-    bytes: [UInt8], reading: PayloadReading, record: FileRecord
+    bytes: [UInt8], reading: PayloadScan, record: FileRecord
   )] {
     var listed: [ListedFile] = []
     try fileList(with: keys).forEachFile { if $0.kind == .file { listed.append($0) } }
-    var files: [String: (bytes: [UInt8], reading: PayloadReading, record: FileRecord)] = [:]
+    var files: [String: (bytes: [UInt8], reading: PayloadScan, record: FileRecord)] = [:]
     for file in listed {
       var bytes: [UInt8] = []
       let reading = try readPayload(of: file, with: keys) { bytes.append(contentsOf: $0) }

@@ -147,19 +147,19 @@ struct DestinationTests {
   init() throws { directory = try TemporaryDirectory() }
 
   private func write(_ name: String, replace: Bool = false, seed: String = "sample") throws -> String? {
-    try SampleBackup(seed: seed).write(to: ArchiveDestination(path: directory.path(name)), replace: replace).path
+    try SampleBackup(seed: seed).write(to: BackupDestination(path: directory.path(name)), replace: replace).path
   }
 
   @Test("A file extension determines the format, and a slash or an existing directory means a directory")
   func names() throws {
     try FileManager.default.createDirectory(atPath: directory.path("there"), withIntermediateDirectories: false)
-    #expect(ArchiveDestination(path: directory.path("there")) == .directory(directory.path("there")))
-    #expect(ArchiveDestination(path: "a/") == .directory("a/"))
-    #expect(ArchiveDestination(path: "a.zip") == .file("a.zip", .zip))
-    #expect(ArchiveDestination(path: "a.TAR.GZ") == .file("a.TAR.GZ", .gzippedTar))
-    #expect(ArchiveDestination(path: "a.tgz") == .file("a.tgz", .gzippedTar))
-    #expect(ArchiveDestination(path: "a.tar.zst") == .file("a.tar.zst", .zstandardTar))
-    #expect(ArchiveDestination(path: "family.backup") == .file("family.backup", .tar))
+    #expect(BackupDestination(path: directory.path("there")) == .directory(directory.path("there")))
+    #expect(BackupDestination(path: "a/") == .directory("a/"))
+    #expect(BackupDestination(path: "a.zip") == .file("a.zip", .zip))
+    #expect(BackupDestination(path: "a.TAR.GZ") == .file("a.TAR.GZ", .gzippedTar))
+    #expect(BackupDestination(path: "a.tgz") == .file("a.tgz", .gzippedTar))
+    #expect(BackupDestination(path: "a.tar.zst") == .file("a.tar.zst", .zstandardTar))
+    #expect(BackupDestination(path: "family.backup") == .file("family.backup", .tar))
   }
 
   @Test("A new or empty directory becomes the backup")

@@ -99,7 +99,7 @@ struct EntryNameTests {
       let archive = try BackupArchive.open(.path(directory.path("b")))
       for place in ["c/", "c.tar", "c.zip"] {
         _ = try BackupRewriter(system: unsynced).convert(
-          archive, at: directory.path("b"), to: ArchiveDestination(path: directory.path(place)))
+          archive, at: directory.path("b"), to: BackupDestination(path: directory.path(place)))
         #expect(try BackupArchive.open(.path(directory.path(place))).digest == archive.digest)
       }
     }
@@ -115,8 +115,8 @@ struct EntryNameTests {
     try directory.write(tar.finished(), to: "b.tar")
     let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     let outcome = try BackupRewriter(system: unsynced).convert(
-      archive, at: directory.path("b.tar"), to: ArchiveDestination(path: directory.path("c.tar")))
-    #expect(outcome.foreignFiles == ["f\\xF6.txt"])
+      archive, at: directory.path("b.tar"), to: BackupDestination(path: directory.path("c.tar")))
+    #expect(outcome.unrelatedFiles == ["f\\xF6.txt"])
   }
 
   @Test("Names are compared as bytes, so that another Unicode form is another directory")

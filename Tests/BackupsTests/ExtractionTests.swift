@@ -121,7 +121,7 @@ struct ExtractionTests {
     try backup.write(to: directory)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     _ = try BackupRewriter(system: unsynced).convert(
-      archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(form)))
+      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(form)))
     let result = try Self.extract(backup, directory, from: form)
     #expect(try standing(in: directory, "out") == Self.expected)
     #expect(result.fileCount == 5 && result.isComplete)

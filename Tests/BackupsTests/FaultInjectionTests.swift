@@ -52,10 +52,10 @@ struct FaultInjectionTests {
 
   /// Creates a directory with a backup in `old…` and other content in `home`.
   private func prepare(_ directory: TemporaryDirectory, _ destination: String, _ old: StoredBackup) throws {
-    let target = ArchiveDestination(path: directory.path(destination))
+    let target = BackupDestination(path: directory.path(destination))
     let quiet = FileSystem { $0 == .sync ? .omitted : nil }
     if destination.hasPrefix("old") {
-      _ = try BackupPlacement(system: quiet).place(old.outgoing, at: target, replace: false)
+      _ = try BackupInstaller(system: quiet).place(old.outgoing, at: target, replace: false)
     }
     try directory.write([1], to: "home/note.txt")
   }
@@ -81,8 +81,8 @@ struct FaultInjectionTests {
       let failing = OneFault(at: call, fault)
       var failed = false
       do throws(KeyhaulError) {
-        _ = try BackupPlacement(system: failing.system).place(
-          new.outgoing, at: ArchiveDestination(path: directory.path(destination)), replace: true)
+        _ = try BackupInstaller(system: failing.system).place(
+          new.outgoing, at: BackupDestination(path: directory.path(destination)), replace: true)
       } catch {
         failed = true
         switch fault {
@@ -114,8 +114,8 @@ struct FaultInjectionTests {
       try prepare(directory, destination, old)
       let before = try tree(directory.path)
       let failing = OneFault(at: call, .failure(.ioError), isRepeated: true)
-      let target = ArchiveDestination(path: directory.path(destination))
-      let placed = try? BackupPlacement(system: failing.system).place(new.outgoing, at: target, replace: true)
+      let target = BackupDestination(path: directory.path(destination))
+      let placed = try? BackupInstaller(system: failing.system).place(new.outgoing, at: target, replace: true)
       if placed != nil { return }
       // If all calls fail, hidden temporary files cannot be removed. The destination is unchanged.
       let now = try tree(directory.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
@@ -145,7 +145,7 @@ struct FaultInjectionTests {
       }
     }
     let before = try tree(directory.path)
-    let outcome = try? BackupPlacement(system: system).place(
+    let outcome = try? BackupInstaller(system: system).place(
       new.outgoing, at: .directory(directory.path("old")), replace: true)
     let after = try tree(directory.path)
     #expect((outcome != nil) == (failingRename == 0))

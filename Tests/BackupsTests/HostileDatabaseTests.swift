@@ -79,7 +79,7 @@ struct HostileDatabaseTests {
   ]
 
   private func open(_ bytes: [UInt8]) throws -> ManifestDatabase {
-    try ManifestDatabase(try DatabaseBytes(try StoredBytes(bytes)))
+    try ManifestDatabase(try DatabaseBytes(try SpooledData(bytes)))
   }
 
   @Test("Tables that SQLite itself makes are passed over, and others of their names are not")

@@ -148,7 +148,7 @@ struct HostileExtractionTests {
     let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: { _ in true })
     #expect(plan.rowWithoutIdentifierCount == 2 && plan.fileCount == 1)
     let copy = try BackupRewriter(system: unsynced).decrypt(
-      archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path("clear/")),
+      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path("clear/")),
       keys: archive.keybag.keys(SampleBackup.password))
     #expect(copy.rowWithoutIdentifierCount == 2 && !copy.isComplete && copy.faults.isEmpty)
     #expect(try ExtractionTests.extract(backup, directory).fileCount == 1)
@@ -173,12 +173,12 @@ struct HostileExtractionTests {
   @Test("Links are allowed by their possible targets")
   func links() {
     for target in ["a", "a/b", "./a", ".", "..", "../a", "../../a", "a/./b", "a//b"] {
-      #expect(LinkRule.staysInside(target, depth: 2), "\(target)")
+      #expect(SymlinkPolicy.staysInside(target, depth: 2), "\(target)")
     }
     for target in ["", "/", "/a", "../../../a", "a/..", "a/../../b", "./../../../a", "a\0b"] {
-      #expect(!LinkRule.staysInside(target, depth: 2), "\(target)")
+      #expect(!SymlinkPolicy.staysInside(target, depth: 2), "\(target)")
     }
-    #expect(LinkRule.staysInside(String(repeating: "a", count: 1_023), depth: 1))
-    #expect(!LinkRule.staysInside(String(repeating: "a", count: 1_024), depth: 1))
+    #expect(SymlinkPolicy.staysInside(String(repeating: "a", count: 1_023), depth: 1))
+    #expect(!SymlinkPolicy.staysInside(String(repeating: "a", count: 1_024), depth: 1))
   }
 }

@@ -61,8 +61,8 @@ struct JournalTests {
     #expect(try paths(try open(directory, "alone")) == Self.early)
     if let packed {
       let copy = try BackupRewriter(system: unsynced).convert(
-        try open(directory), at: directory.path("backup"), to: ArchiveDestination(path: directory.path(packed)))
-      #expect(copy.foreignFiles.isEmpty)
+        try open(directory), at: directory.path("backup"), to: BackupDestination(path: directory.path(packed)))
+      #expect(copy.unrelatedFiles.isEmpty)
     }
     let archive = try open(directory, packed ?? "backup")
     #expect(try paths(archive) == Self.all)
@@ -70,7 +70,7 @@ struct JournalTests {
     #expect(try archive.fileList().listing(against: archive.storedFiles()).missingCount == 0)
     #expect(try archive.digest == open(directory).digest)
     #expect(try archive.digest != open(directory, "alone").digest)
-    for use in ArchiveUse.allCases { try archive.require(use) }
+    for use in BackupPurpose.allCases { try archive.require(use) }
   }
 
   @Test("A log without frames, or with pages that the list contains, has no effect", arguments: [0, 32, nil])
@@ -100,7 +100,7 @@ struct JournalTests {
     #expect(found.name == Self.log && found.byteCount == Int64(log.count))
     #expect(found.reason == "the frames' salts do not match the header's")
     #expect(try paths(archive) == Self.early && readJournals(archive).isEmpty)
-    #expect(ArchiveUse.allCases.filter(archive.findings[0].forbids) == [.restoring, .rewriting])
+    #expect(BackupPurpose.allCases.filter(archive.findings[0].blocks) == [.restoring, .rewriting])
     #expect(archive.findings[0].isDamage && !archive.findings[0].isLoss)
   }
 
@@ -163,7 +163,7 @@ struct JournalTests {
     try directory.write(list.journal, to: "backup/\(Self.journal)")
     if let packed {
       _ = try BackupRewriter(system: unsynced).convert(
-        try open(directory), at: directory.path("backup"), to: ArchiveDestination(path: directory.path(packed)))
+        try open(directory), at: directory.path("backup"), to: BackupDestination(path: directory.path(packed)))
     }
     let archive = try open(directory, packed ?? "backup")
     #expect(try paths(archive) == Self.all)
@@ -197,7 +197,7 @@ struct JournalTests {
   func unreadable() throws {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.journalByteCount = log.count - 1
     let archive = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
     #expect(try unread(archive).byteCount == Int64(log.count))
@@ -221,12 +221,12 @@ struct JournalTests {
     let rewriter = BackupRewriter(system: unsynced)
     if form != "backup" {
       _ = try rewriter.convert(
-        try open(directory), at: directory.path("backup"), to: ArchiveDestination(path: directory.path(form)))
+        try open(directory), at: directory.path("backup"), to: BackupDestination(path: directory.path(form)))
     }
     let archive = try open(directory, form)
     let outcome = try rewriter.reencrypt(
       archive, at: directory.path(form), with: try desk.protected("correct horse"), keys: archive.keybag.keys(""))
-    #expect(outcome.foreignFiles.isEmpty)
+    #expect(outcome.unrelatedFiles.isEmpty)
     let copy = try open(directory, form)
     #expect(copy.findings.isEmpty && readJournals(copy).isEmpty)
     let files = try copy.plainFiles(try copy.keybag.keys("correct horse"))
@@ -238,10 +238,10 @@ struct JournalTests {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log
     _ = try BackupRewriter(system: unsynced).seal(try open(directory), at: directory.path("backup"), keys: nil)
-    #expect(try open(directory).seal?.breaks == [])
+    #expect(try open(directory).seal?.violations == [])
     for bytes in [[], Array(log.prefix(LoggedList.commitEnds(log)[0]))] {
       try directory.write(bytes, to: "backup/\(Self.log)")
-      #expect(try open(directory).seal?.breaks.map(\.file) == [Self.log])
+      #expect(try open(directory).seal?.violations.map(\.file) == [Self.log])
     }
   }
 }

@@ -29,7 +29,7 @@ struct KeychainReplacementTests {
       _ = try BackupRewriter(system: unsynced).reencrypt(
         archive, at: path, with: try desk.protected("one"), keys: archive.keybag.keys(""))
     }
-    let target = ArchiveDestination(path: directory.path(place))
+    let target = BackupDestination(path: directory.path(place))
     _ = try BackupRewriter(system: unsynced).convert(try BackupArchive.open(.path(path)), at: path, to: target)
     try FileManager.default.removeItem(atPath: path)
     return try BackupArchive.open(.path(directory.path(place)))
@@ -61,7 +61,7 @@ struct KeychainReplacementTests {
     for (name, now) in after {
       let isKeychain = name == "\(KeychainPayload.domain)-\(KeychainPayload.relativePath)"
       #expect((now.bytes == before[name]?.bytes) == !isKeychain, "\(name)")
-      #expect(now.record.size == Int64(now.bytes.count) && now.reading.fits(now.record.digest) != false, "\(name)")
+      #expect(now.record.size == Int64(now.bytes.count) && now.reading.matches(now.record.digest) != false, "\(name)")
       #expect((now.record == before[name]?.record) == !isKeychain, "\(name)")
     }
     #expect(try new.keychainFile(with: new.keybag.keys(password)).notes.isEmpty)

@@ -28,7 +28,7 @@ struct LargeListTests {
   func anywhere(isEncrypted: Bool) throws {
     let plain = try database(300, blobByteCount: 1000)
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "large"))
-    let stored = try StoredBytes(isEncrypted ? FileCipher.encrypt(plain, key: key) : plain)
+    let stored = try SpooledData(isEncrypted ? FileCipher.encrypt(plain, key: key) : plain)
     let bytes = try isEncrypted ? DatabaseBytes(stored, key: key) : DatabaseBytes(stored)
     #expect(bytes.byteCount == plain.count && plain.count > 5 * 65_536)
     let reader = try bytes.reader()
@@ -100,7 +100,7 @@ struct LargeListTests {
   func noRoom() throws {
     let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
     let error = #expect(throws: KeyhaulError.self) {
-      var collector = try StoredBytesCollector(.temporaryFile, system: system)
+      var collector = try SpooledDataBuilder(.temporaryFile, system: system)
       let bytes = [UInt8](repeating: 1, count: ManifestStorage.minimumFileByteCount)
       try bytes.withUnsafeBytes { try collector.append($0) }
       return try collector.finish()
@@ -120,7 +120,7 @@ struct LargeListTests {
         return reads > good ? .failure(.ioError) : nil
       }
     }
-    var collector = try StoredBytesCollector(.temporaryFile, system: system)
+    var collector = try SpooledDataBuilder(.temporaryFile, system: system)
     try plain.withUnsafeBytes { try collector.append($0) }
     let stored = try collector.finish()
     let error = #expect(throws: KeyhaulError.self) {
@@ -137,8 +137,8 @@ struct LargeListTests {
     #expect(try collected([UInt8](repeating: 1, count: limit), .temporaryFile).isInFile)
   }
 
-  private func collected(_ bytes: [UInt8], _ storage: ManifestStorage) throws -> StoredBytes {
-    var collector = try StoredBytesCollector(storage, system: .real)
+  private func collected(_ bytes: [UInt8], _ storage: ManifestStorage) throws -> SpooledData {
+    var collector = try SpooledDataBuilder(storage, system: .real)
     for start in stride(from: 0, to: bytes.count, by: 1 << 18) {
       try Array(bytes[start..<min(start + 1 << 18, bytes.count)]).withUnsafeBytes { try collector.append($0) }
     }

@@ -55,7 +55,7 @@ struct LeftoverTests {
     let directory = try TemporaryDirectory()
     let path = directory.path(place)
     let name = place.replacing("/", with: "")
-    try SampleBackup().write(to: ArchiveDestination(path: path))
+    try SampleBackup().write(to: BackupDestination(path: path))
     if place == "b/" {
       try SampleBackup(hasPassword: false).write(to: .directory(directory.path(".b.1f.tmp")))
     } else {
@@ -81,7 +81,7 @@ struct LeftoverTests {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     try directory.write([1], to: "b/.Manifest.plist.1f.tmp")
-    #expect(try BackupDirectory.foreignFiles(in: directory.path("b")).isEmpty)
+    #expect(try BackupDirectory.unrelatedFiles(in: directory.path("b")).isEmpty)
     try rekey(directory.path("b"))
     #expect(try !FileManager.default.contentsOfDirectory(atPath: directory.path("b")).contains { $0.hasPrefix(".") })
   }

@@ -10,11 +10,11 @@ import Testing
 struct LimitTests {
   /// Opens the sample with a limit at a value and at one less.
   private func expectLimit(
-    _ value: Int, _ change: (inout ArchiveLimits, Int) -> Void, code: KeyhaulError.Code = .overLimit
+    _ value: Int, _ change: (inout BackupLimits, Int) -> Void, code: KeyhaulError.Code = .overLimit
   ) throws {
     let files = try SampleBackup().storedFiles()
     let bytes = packed(files)
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     change(&limits, value)
     #expect(try failure(opening: bytes, limits: limits) == nil)
     change(&limits, value - 1)
@@ -30,7 +30,7 @@ struct LimitTests {
     try expectLimit(5) { $0.entryCount = $1 }
     var zip = TinyZip()
     for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.entryCount = 5
     #expect(try failure(opening: zip.finished(), limits: limits) == nil)
     limits.entryCount = 4
@@ -39,7 +39,7 @@ struct LimitTests {
 
   @Test("The largest claimed sizes do not overflow", arguments: [Int64.max, 1 << 62, 1 << 41])
   func largestClaims(size: Int64) throws {
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.entryByteCount = .max
     limits.totalByteCount = .max
     var tar = TinyTar()
@@ -77,10 +77,10 @@ struct LimitTests {
     arguments: ["folder/", "one.tar"])
   func copiedFiles(source: String) throws {
     let directory = try TemporaryDirectory()
-    try SampleBackup().write(to: ArchiveDestination(path: directory.path(source)))
+    try SampleBackup().write(to: BackupDestination(path: directory.path(source)))
     let archive = try BackupArchive.open(.path(directory.path(source)))
     let before = try FileManager.default.contentsOfDirectory(atPath: directory.path)
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     // The limit applies to entries of a container while they are read, so the copy must be reached first.
     limits.propertyListByteCount = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size).max() ?? 0
     _ = try BackupRewriter(system: .real, limits: limits).convert(
@@ -99,7 +99,7 @@ struct LimitTests {
   func keptFilesInDirectory() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("backup")))
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.databaseByteCount = try size("Manifest.db")
     _ = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
     limits.databaseByteCount -= 1
@@ -114,8 +114,8 @@ struct LimitTests {
   func largeInfo(isDirectory: Bool) throws {
     let directory = try TemporaryDirectory()
     let source = directory.path(isDirectory ? "backup/" : "backup.tar")
-    try SampleBackup().write(to: ArchiveDestination(path: source))
-    var limits = ArchiveLimits()
+    try SampleBackup().write(to: BackupDestination(path: source))
+    var limits = BackupLimits()
     // Info.plist must be the largest property list instead of the manifest.
     var files = try SampleBackup.storedFiles()
     let info = [UInt8](repeating: 0x20, count: try #require(files["Manifest.plist"]).count + 1)
@@ -130,7 +130,7 @@ struct LimitTests {
     #expect(archive.unreadablePropertyLists.map(\.name) == ["Info.plist"])
     for target in ["copy/", "copy.tar", "copy.zip"] {
       let rewriter = BackupRewriter(system: unsynced, limits: limits)
-      _ = try rewriter.convert(archive, at: source, to: ArchiveDestination(path: directory.path(target)))
+      _ = try rewriter.convert(archive, at: source, to: BackupDestination(path: directory.path(target)))
       let copy = try BackupArchive.open(.path(directory.path(target)))
       #expect(copy.parts[.info] == info && copy.digest == archive.digest, "\(target)")
     }
@@ -138,7 +138,7 @@ struct LimitTests {
 
   @Test("The maximum size of a keychain file in a container depends on that of the container")
   func keychainInContainer() {
-    let limits = ArchiveLimits()
+    let limits = BackupLimits()
     #expect(limits.keychainByteCount(inContainerOf: 0) == 64 << 20)
     #expect(limits.keychainByteCount(inContainerOf: 1 << 20) == 68 << 20)
     #expect(limits.keychainByteCount(inContainerOf: 500 << 20) == 1 << 30)
@@ -153,7 +153,7 @@ struct LimitTests {
     try OldBackup(try SampleBackup(hasPassword: false)).write(to: directory, "old")
     let size = try directory.read("old/Manifest.mbdb").count
     for (limit, isOver) in [(size, false), (size - 1, true)] {
-      var limits = ArchiveLimits()
+      var limits = BackupLimits()
       limits.oldDatabaseByteCount = limit
       var code: KeyhaulError.Code?
       do throws(KeyhaulError) {
@@ -161,7 +161,7 @@ struct LimitTests {
       } catch { code = error.code }
       #expect(code == (isOver ? .overLimit : nil))
     }
-    #expect(ArchiveLimits.standard.oldDatabaseByteCount == 256 << 20)
+    #expect(BackupLimits.standard.oldDatabaseByteCount == 256 << 20)
   }
 
   @Test("A seal that is too large is broken, and the rest of the backup is read")
@@ -170,20 +170,20 @@ struct LimitTests {
     let seal = (path: "Keyhaul.seal", bytes: [UInt8](repeating: 0, count: 1000))
     try directory.write(packed(try SampleBackup().storedFiles() + [seal]), to: "packed.tar")
     for (limit, isOver) in [(1000, false), (999, true)] {
-      var limits = ArchiveLimits()
+      var limits = BackupLimits()
       limits.sealByteCount = limit
       let archive = try BackupArchive.open(.path(directory.path("packed.tar")), limits: limits)
       let facts = archive.findings.filter { $0.kind == .sealBroken }.map(\.fact)
       #expect(facts.count == 1 && facts.joined().contains("1,000 bytes (limit: 999)") == isOver, "\(facts)")
     }
-    #expect(ArchiveLimits.standard.sealByteCount == 256 << 20)
+    #expect(BackupLimits.standard.sealByteCount == 256 << 20)
   }
 
   @Test("Many directories with manifests in a container are limited")
   func keptFilesOfManyDirectories() throws {
     var tar = TinyTar()
     for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.databaseByteCount = 1000
     limits.oldDatabaseByteCount = 1000
     limits.keychainByteCount = 1000
@@ -201,10 +201,10 @@ struct LimitTests {
       directoryName: "x", modificationTime: 0,
       files: [try StoredFile(path: "photo", bytes: [UInt8](repeating: 0, count: 1 << 20))])
     let directory = try TemporaryDirectory()
-    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("tar"), .tar), replace: false)
-    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("packed"), format), replace: false)
+    _ = try BackupInstaller().place(bomb.outgoing, at: .file(directory.path("tar"), .tar), replace: false)
+    _ = try BackupInstaller().place(bomb.outgoing, at: .file(directory.path("packed"), format), replace: false)
     let (plain, compressed) = (try directory.read("tar").count, try directory.read("packed"))
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.expansionFactor = 10
     limits.decompressionAllowance = Int64(plain - 10 * compressed.count)
     #expect(try failure(opening: compressed, limits: limits)?.code == .notABackup)
@@ -218,10 +218,10 @@ struct LimitTests {
       directoryName: "x", modificationTime: 0,
       files: [try StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: 1 << 20))])
     let directory = try TemporaryDirectory()
-    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("zip"), .zip), replace: false)
+    _ = try BackupInstaller().place(bomb.outgoing, at: .file(directory.path("zip"), .zip), replace: false)
     let compressed = try directory.read("zip")
     #expect(compressed.count < 10_000)
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.expansionFactor = 10
     limits.decompressionAllowance = Int64((1 << 20) - 10 * compressed.count)
     #expect(try failure(opening: compressed, limits: limits)?.code != .overLimit)

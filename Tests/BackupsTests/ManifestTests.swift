@@ -72,14 +72,14 @@ struct ManifestTests {
   @Test(
     "A backup without a version or a keybag can be opened but not restored", arguments: ["BackupKeyBag", "Version"])
   func missingKeys(key: String) throws {
-    let kind: ArchiveFinding.Kind = key == "Version" ? .versionMissing : .keybagUnusable
+    let kind: BackupFinding.Kind = key == "Version" ? .versionMissing : .keybagUnusable
     for value in [nil, PropertyValue.array([])] {
       let archive = try open(packed(try files("Manifest.plist") { $0[key] = value }))
       #expect(archive.findings.map(\.kind) == [kind])
       #expect(archive.findings.map(\.place) == ["Manifest.plist"])
       try archive.require(.reading)
       try archive.require(.planning)
-      for use in [ArchiveUse.restoring, .rewriting] {
+      for use in [BackupPurpose.restoring, .rewriting] {
         let error = #expect(throws: KeyhaulError.self) { try archive.require(use) }
         #expect(error?.code == .damaged)
       }

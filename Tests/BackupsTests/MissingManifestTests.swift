@@ -55,7 +55,7 @@ struct MissingManifestTests {
   func refusals() throws {
     let archive = try #require(try opened(files()).first)
     try archive.require(.reading)
-    for use in ArchiveUse.allCases where use != .reading {
+    for use in BackupPurpose.allCases where use != .reading {
       let error = #expect(throws: KeyhaulError.self, "\(use)") { try archive.require(use) }
       #expect(error?.category == .damaged, "\(use)")
       #expect(

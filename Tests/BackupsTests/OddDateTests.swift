@@ -29,7 +29,7 @@ struct OddDateTests {
     try directory.write(packed(try dated(seconds)), to: "b.tar")
     let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     _ = try BackupRewriter(system: unsynced).convert(
-      archive, at: directory.path("b.tar"), to: ArchiveDestination(path: directory.path(place)))
+      archive, at: directory.path("b.tar"), to: BackupDestination(path: directory.path(place)))
     #expect(try BackupArchive.open(.path(directory.path(place))).digest == archive.digest)
   }
 

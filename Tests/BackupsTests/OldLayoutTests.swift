@@ -60,7 +60,7 @@ struct OldLayoutTests {
       let list = try archive.fileList(with: sample.keys)
       let file = try #require(try list.file(domain: "HomeDomain", relativePath: OldBackup.notePath))
       #expect(file.kind == .file)
-      #expect(try file.hasFittingIdentifier())
+      #expect(try file.hasMatchingIdentifier())
       #expect(try file.record()?.lastModified == 1_400_000_000)
       var bytes: [UInt8] = []
       let reading = try archive.readPayload(of: file, with: sample.keys) { bytes.append(contentsOf: $0) }

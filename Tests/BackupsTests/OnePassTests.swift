@@ -28,7 +28,7 @@ struct OnePassTests {
   }
 
   /// Writes a backup with a number of incompressible payloads of some kilobytes.
-  private func write(_ count: Int, to target: ArchiveDestination) throws {
+  private func write(_ count: Int, to target: BackupDestination) throws {
     let desk = try DeskBackup()
     var files = try desk.stored()
     var random = SeededRandom(seed: 11)
@@ -40,7 +40,7 @@ struct OnePassTests {
     let backup = StoredBackup(
       directoryName: DeskBackup.udid, modificationTime: 0,
       files: try files.map { try StoredFile(path: $0.path, bytes: $0.bytes) })
-    _ = try BackupPlacement(system: unsynced).place(backup.outgoing, at: target, replace: false)
+    _ = try BackupInstaller(system: unsynced).place(backup.outgoing, at: target, replace: false)
   }
 
   @Test(
@@ -51,7 +51,7 @@ struct OnePassTests {
     try desk.write(to: directory)
     _ = try BackupRewriter(system: unsynced).convert(
       BackupArchive.open(.path(directory.path("backup"))), at: directory.path("backup"),
-      to: ArchiveDestination(path: directory.path(form)))
+      to: BackupDestination(path: directory.path(form)))
     let archive = try BackupArchive.open(.path(directory.path(form)))
     let expected = try Dictionary(uniqueKeysWithValues: desk.contents().map { ($0.identifier, $0.bytes) })
     var files: [String: ListedFile] = [:]
@@ -77,7 +77,7 @@ struct OnePassTests {
     for count in [100, 400] {
       let directory = try TemporaryDirectory()
       let path = directory.path(form)
-      try write(count, to: ArchiveDestination(path: path))
+      try write(count, to: BackupDestination(path: path))
       let counter = Counter()
       let archive = try BackupArchive.open(.path(path), limits: .standard, system: counter.system)
       counter.reset()
@@ -119,7 +119,7 @@ struct OnePassTests {
     var zip = try directory.read("c.zip")
     for identifier in damaged { try Self.spoil(identifier, in: &zip) }
     try directory.write(zip, to: "c.zip")
-    var limits = ArchiveLimits.standard
+    var limits = BackupLimits.standard
     limits.resumptionCount = limit
     let archive = try BackupArchive.open(.path(directory.path("c.zip")), limits: limits, system: .real)
     var failed: [String] = []

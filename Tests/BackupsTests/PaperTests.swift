@@ -17,7 +17,7 @@ struct PaperTests {
     return directory
   }
 
-  private func open(_ directory: TemporaryDirectory, limits: ArchiveLimits = .standard) throws -> BackupArchive {
+  private func open(_ directory: TemporaryDirectory, limits: BackupLimits = .standard) throws -> BackupArchive {
     try BackupArchive.open(.path(directory.path("b")), limits: limits)
   }
 
@@ -32,9 +32,9 @@ struct PaperTests {
 
   @Test(
     "An optional property list that claims forty gigabytes is skipped with a finding",
-    arguments: [StoredPart.status, .info]
+    arguments: [MetadataFile.status, .info]
   )
-  func sparse(part: StoredPart) throws {
+  func sparse(part: MetadataFile) throws {
     let directory = try sample()
     try makeSparse(part.path, in: directory)
     let archive = try open(directory)
@@ -51,8 +51,8 @@ struct PaperTests {
 
   @Test(
     "A manifest or keychain that claims forty gigabytes is refused in advance",
-    arguments: [StoredPart.manifest, .database, .keychain])
-  func sparseNeeded(part: StoredPart) throws {
+    arguments: [MetadataFile.manifest, .database, .keychain])
+  func sparseNeeded(part: MetadataFile) throws {
     let directory = try sample()
     try makeSparse(part.path, in: directory)
     let error = #expect(throws: KeyhaulError.self) { try open(directory) }
@@ -70,14 +70,14 @@ struct PaperTests {
 
   @Test(
     "A property list in a directory is read up to the limit and skipped above it",
-    arguments: [StoredPart.status, .info])
-  func limit(part: StoredPart) throws {
+    arguments: [MetadataFile.status, .info])
+  func limit(part: MetadataFile) throws {
     let directory = try sample()
     let text = try XMLPlist.encode(
       .dictionary(["SnapshotState": .string("finished"), "Product Version": .string("18.1")]))
     let padded = text + [UInt8](repeating: 10, count: 20_000)
     try directory.write(padded, to: "b/\(part.path)")
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.propertyListByteCount = padded.count
     #expect(try open(directory, limits: limits).notes == [])
     limits.propertyListByteCount -= 1
@@ -87,8 +87,8 @@ struct PaperTests {
         && notes.allSatisfy { if case .propertyListUnreadable(part.path, _) = $0 { true } else { false } })
   }
 
-  @Test("A truncated property list is a finding, and the rest is read", arguments: [StoredPart.status, .info])
-  func cut(part: StoredPart) throws {
+  @Test("A truncated property list is a finding, and the rest is read", arguments: [MetadataFile.status, .info])
+  func cut(part: MetadataFile) throws {
     let directory = try sample()
     let whole = try directory.read("b/\(part.path)")
     for count in stride(from: 0, to: whole.count - 1, by: 7) {
@@ -116,7 +116,7 @@ struct PaperTests {
 
   @Test("A property list of 343 bytes that expands exponentially is refused or a finding")
   func nestedArrays() throws {
-    for part in [StoredPart.status, .info] {
+    for part in [MetadataFile.status, .info] {
       let directory = try sample()
       try directory.write(CostlyPlists.nestedArrays, to: "b/\(part.path)")
       #expect(try open(directory).unreadablePropertyLists.map(\.error.code) == [.overLimit])
@@ -147,12 +147,12 @@ struct PaperTests {
       ("org.example.c", try BinaryPlist.encode(list(""))), ("org.example.d", [1, 2, 3]),
       ("org.example.e", CostlyPlists.nestedArrays),
     ])
-    let read = try ComputerProperties(parsing: bytes)
+    let read = try InfoPlist(parsing: bytes)
     #expect(read.installed == ["org.example.a"] && read.device.name == "phone")
     #expect(read.storeNames == ["org.example.a": "Ay", "org.example.b": "Bee"])
-    #expect(try ComputerProperties(parsing: try XMLPlist.encode(.dictionary([:]))).storeNames == [:])
+    #expect(try InfoPlist(parsing: try XMLPlist.encode(.dictionary([:]))).storeNames == [:])
     for text in ["no property list", "", "<plist><array/></plist>"] {
-      #expect(throws: KeyhaulError.self) { try ComputerProperties(parsing: Array(text.utf8)) }
+      #expect(throws: KeyhaulError.self) { try InfoPlist(parsing: Array(text.utf8)) }
     }
   }
 
@@ -163,9 +163,9 @@ struct PaperTests {
       .dictionary(["itemName": .string("Bee"), "more": .data([UInt8](repeating: 0, count: 1000))]))
     let apps = (0..<20).map { "app\($0)" }
     var bytes = try properties(apps.map { ($0, metadata) })
-    #expect(try ComputerProperties(parsing: bytes).storeNames.count == 20)
+    #expect(try InfoPlist(parsing: bytes).storeNames.count == 20)
     bytes = CostlyPlists.sharedMetadata(apps: 20, metadata: metadata)
-    let names = try ComputerProperties(parsing: bytes).storeNames
+    let names = try InfoPlist(parsing: bytes).storeNames
     #expect(!names.isEmpty && names.count == bytes.count / metadata.count)
   }
 }

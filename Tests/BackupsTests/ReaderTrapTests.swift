@@ -103,7 +103,7 @@ struct ReaderTrapTests {
       + ForeignDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, "HomeDomain", "b", 17, nil)
     let list = FileList(
       try ManifestDatabase(
-        try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)))))
+        try DatabaseBytes(try SpooledData(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)))))
     let listing = try list.listing()
     #expect(listing.rowWithoutDomainCount == 2)
     #expect(listing.unreadableRowCount == 0)
@@ -113,7 +113,7 @@ struct ReaderTrapTests {
     try list.forEachFile { (file) throws(KeyhaulError) in
       kinds.append(file.kind)
       #expect(try file.record() == nil)
-      #expect(try file.hasFittingIdentifier())
+      #expect(try file.hasMatchingIdentifier())
     }
     #expect(kinds == [.other, .file, .other, .file])
     #expect(try list.file(domain: "HomeDomain", relativePath: "b")?.kind == .file)

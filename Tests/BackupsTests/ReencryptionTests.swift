@@ -23,7 +23,7 @@ struct ReencryptionTests {
     guard form != "backup" else { return directory.path("backup") }
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     _ = try BackupRewriter(system: unsynced).convert(
-      archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(form)))
+      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(form)))
     return directory.path(form)
   }
 
@@ -57,7 +57,7 @@ struct ReencryptionTests {
     let path = try place(desk, directory, as: form)
     let keybag = try desk.protected("correct horse")
     let outcome = try rewrite(path, with: keybag, from: "")
-    #expect(outcome.fileCount == 11 && outcome.foreignFiles.isEmpty && outcome.leftover == nil)
+    #expect(outcome.fileCount == 11 && outcome.unrelatedFiles.isEmpty && outcome.leftover == nil)
 
     let archive = try BackupArchive.open(.path(path))
     #expect(archive.isEncrypted && archive.keybag == keybag && archive.keybag.uuid == desk.keybag.uuid)
@@ -128,7 +128,7 @@ struct ReencryptionTests {
   }
 
   @Test("A directory with other files is refused, except files of the operating system")
-  func foreignNames() throws {
+  func unrelatedNames() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
     try desk.write(to: directory)
@@ -154,7 +154,7 @@ struct ReencryptionTests {
     let name = "55/" + String(repeating: "5", count: 40)
     try directory.write(Array("plain text here".utf8), to: "backup/\(name)")
     let outcome = try rewrite(directory.path("backup"), with: try desk.protected("x"), from: "")
-    #expect(outcome.foreignFiles == [name])
+    #expect(outcome.unrelatedFiles == [name])
     #expect(!FileManager.default.fileExists(atPath: directory.path("backup/\(name)")))
   }
 

@@ -48,7 +48,7 @@ struct RekeyTests {
   @Test("The written file keeps its permissions", arguments: ["b/", "b.tar"])
   func permissions(place: String) throws {
     let directory = try TemporaryDirectory()
-    try SampleBackup().write(to: ArchiveDestination(path: directory.path(place)))
+    try SampleBackup().write(to: BackupDestination(path: directory.path(place)))
     let file = directory.path(place == "b/" ? "b/Manifest.plist" : place)
     for mode in [0o644, 0o440] {
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
@@ -68,7 +68,7 @@ struct RekeyTests {
     let sample = try SampleBackup()
     for place in ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"] {
       let path = directory.path(place)
-      try sample.write(to: ArchiveDestination(path: path))
+      try sample.write(to: BackupDestination(path: path))
       try replace(path)
       let archive = try BackupArchive.open(.path(path))
       let error = #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys(SampleBackup.password) }
@@ -164,7 +164,7 @@ struct RekeyTests {
     let new = try rewrapped(sample.contents.keybag)
     for call in fault.calls(among: Self.faults) {
       let directory = try TemporaryDirectory()
-      try sample.write(to: ArchiveDestination(path: directory.path(place)), system: unsynced)
+      try sample.write(to: BackupDestination(path: directory.path(place)), system: unsynced)
       let before = try tree(directory.path)
       let archive = try BackupArchive.open(.path(directory.path(place)))
       let failing = OneFault(at: call, fault)
@@ -182,7 +182,7 @@ struct RekeyTests {
       let keybag = try BackupArchive.open(.path(directory.path(place))).keybag
       #expect(keybag == (failed ? archive.keybag : new), "call \(call)")
       let seal = try BackupArchive.open(.path(directory.path(place))).seal
-      #expect(seal?.breaks == [], "call \(call)")
+      #expect(seal?.violations == [], "call \(call)")
       if failing.callCount < call { break }
     }
   }

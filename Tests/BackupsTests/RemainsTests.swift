@@ -23,7 +23,7 @@ struct RemainsTests {
     #expect(archive.isRemainder && archive.isManifestUnreadable)
     #expect(archive.findings.map(\.kind) == [.manifestUnreadable])
     #expect(archive.status?.isFinished == true && archive.device.name == "old-phone" && archive.hasKeychain)
-    for use in ArchiveUse.allCases where use != .reading {
+    for use in BackupPurpose.allCases where use != .reading {
       #expect(throws: KeyhaulError.self, "\(use)") { try archive.require(use) }
     }
   }

@@ -89,9 +89,9 @@ struct RenamedPayloadTests {
 
     let rewriter = BackupRewriter(system: unsynced)
     let copy = try rewriter.convert(archive, at: directory.path(form), to: .directory(directory.path("copy")))
-    #expect(copy.foreignFiles.isEmpty && copy.fileCount == files.count)
+    #expect(copy.unrelatedFiles.isEmpty && copy.fileCount == files.count)
     #expect(try tree(directory.path("copy")) == tree(directory.path("proper")))
-    let standing = try rewriter.standingCopy(
+    let standing = try rewriter.existingCopy(
       of: archive, at: directory.path(form), in: directory.path("copy"), as: .directory(directory.path("copy")))
     #expect(standing != nil)
   }
@@ -108,14 +108,14 @@ struct RenamedPayloadTests {
       #expect(try rewriter.seal(open(directory, name), at: directory.path(name), keys: nil) == files.count)
     }
     let (proper, archive) = (try open(directory, "proper"), try open(directory, form))
-    #expect(archive.parts[.seal] == proper.parts[.seal] && archive.seal?.breaks == [])
-    let check = try #require(try SealCheck(archive))
+    #expect(archive.parts[.seal] == proper.parts[.seal] && archive.seal?.violations == [])
+    let check = try #require(try SealVerifier(archive))
     try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(KeyhaulError) in
       let path = archive.layout.storedPath(of: payload.fileIdentifier)
-      check.take(try SealMeter().entry(of: payload, at: path))
+      check.compare(try PayloadHasher().entry(of: payload, at: path))
     }
     check.finish()
-    #expect(check.breaks == [])
+    #expect(check.violations == [])
   }
 
   @Test("Unusual names are ignored if the usual name exists")
@@ -125,7 +125,7 @@ struct RenamedPayloadTests {
     try write(files(sample), to: directory, as: "b")
     let flat = String(Self.others[0].path.dropFirst(3))
     try directory.write([1], to: "b/\(flat)")
-    try directory.write([2], to: "b/\(StoredPart.keychainFileIdentifier)")
+    try directory.write([2], to: "b/\(MetadataFile.keychainFileIdentifier)")
     let archive = try open(directory, "b")
     #expect(archive.notes == [])
     let stored = try archive.storedFiles()
@@ -135,7 +135,7 @@ struct RenamedPayloadTests {
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     let copy = try BackupRewriter(system: unsynced)
       .convert(archive, at: directory.path("b"), to: .directory(directory.path("copy")))
-    #expect(copy.foreignFiles == [StoredPart.keychainFileIdentifier, flat])
+    #expect(copy.unrelatedFiles == [MetadataFile.keychainFileIdentifier, flat])
     #expect(try open(directory, "copy").storedFiles().finding == nil)
   }
 
@@ -162,7 +162,7 @@ struct RenamedPayloadTests {
     #expect(count == 0 && !isThere)
     let copy = try BackupRewriter(system: unsynced)
       .convert(archive, at: directory.path(form), to: .directory(directory.path("copy")))
-    #expect(copy.foreignFiles.count == 6)
+    #expect(copy.unrelatedFiles.count == 6)
   }
 
   @Test("Links with unusual names are not followed")
@@ -174,7 +174,7 @@ struct RenamedPayloadTests {
     let secret = directory.path("elsewhere/\(Self.others[0].path)")
     for (link, target) in [
       ("7DFDAB5D912E63ACBC583D14F05CAF934D459F6A", secret), ("AB", directory.path("elsewhere/ab")),
-      (StoredPart.keychainFileIdentifier.uppercased(), secret),
+      (MetadataFile.keychainFileIdentifier.uppercased(), secret),
     ] {
       try FileManager.default.createSymbolicLink(atPath: directory.path("b/\(link)"), withDestinationPath: target)
     }
@@ -186,7 +186,7 @@ struct RenamedPayloadTests {
     }
     let copy = try BackupRewriter(system: unsynced)
       .convert(archive, at: directory.path("b"), to: .directory(directory.path("copy")))
-    #expect(copy.foreignFiles.count == 3)
+    #expect(copy.unrelatedFiles.count == 3)
   }
 
   @Test(
@@ -226,8 +226,8 @@ struct RenamedPayloadTests {
       guard form == "b" else { continue }
       // They are copied as before.
       let copy = try BackupRewriter(system: unsynced).convert(
-        archive, at: directory.path("b"), to: ArchiveDestination(path: directory.path("b.tar")))
-      #expect(copy.foreignFiles.isEmpty)
+        archive, at: directory.path("b"), to: BackupDestination(path: directory.path("b.tar")))
+      #expect(copy.unrelatedFiles.isEmpty)
     }
   }
 
@@ -246,7 +246,7 @@ struct RenamedPayloadTests {
     let written = try BackupRewriter(system: unsynced).decrypt(
       archive, at: directory.path("b"), to: .directory(directory.path("clear")),
       keys: archive.keybag.keys(SampleBackup.password))
-    #expect(written.decryptedCount == 2 && written.isComplete && written.copy.foreignFiles.isEmpty)
+    #expect(written.decryptedCount == 2 && written.isComplete && written.copy.unrelatedFiles.isEmpty)
     let copy = try open(directory, "clear")
     #expect(try copy.storedFiles().finding == nil && copy.storedFiles().count == 2)
   }

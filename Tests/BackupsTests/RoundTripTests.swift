@@ -16,7 +16,7 @@ struct RoundTripTests {
     var digests: Set<String> = []
     let places = ["folder/", "one.tar", "one.tar.gz", "one.tar.zst", "one.zip", "noextension"].map(directory.path)
     for place in places {
-      let outcome = try sample.write(to: ArchiveDestination(path: place))
+      let outcome = try sample.write(to: BackupDestination(path: place))
       #expect(outcome.path == place)
       let archive = try BackupArchive.open(.path(place))
       let keychain = try archive.keychainFile(with: sample.keys)

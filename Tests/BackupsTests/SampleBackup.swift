@@ -40,7 +40,7 @@ struct SampleBackup: ~Copyable {
 
   @discardableResult
   borrowing func write(
-    to destination: ArchiveDestination, replace: Bool = false, system: FileSystem = unsynced
+    to destination: BackupDestination, replace: Bool = false, system: FileSystem = unsynced
   ) throws -> WrittenBackup {
     try BackupWriter(system: system).write(
       contents, keys: keys, random: SeededRandomSource(seed: "files"), to: destination, replace: replace)
@@ -69,14 +69,14 @@ struct SampleBackup: ~Copyable {
 }
 
 /// Opens bytes as a container file, as the program does.
-func open(_ bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> BackupArchive {
+func open(_ bytes: [UInt8], limits: BackupLimits = .standard) throws -> BackupArchive {
   let directory = try TemporaryDirectory()
   try directory.write(bytes, to: "archive")
   return try BackupArchive.open(.path(directory.path("archive")), limits: limits)
 }
 
 /// Returns the error of opening bytes, or `nil` if there is none.
-func failure(opening bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> KeyhaulError? {
+func failure(opening bytes: [UInt8], limits: BackupLimits = .standard) throws -> KeyhaulError? {
   do {
     _ = try open(bytes, limits: limits)
     return nil

@@ -34,7 +34,7 @@ struct SealTests {
     #expect(found.first == "keyhaul-seal 1 \(hasPassword ? "hmac-sha256" : "sha256")")
     #expect(Array(found.dropFirst().dropLast()) == listed)
     let archive = try opened(directory.path("b"))
-    #expect(archive.seal?.breaks == [] && archive.seal?.isKeyed == hasPassword && archive.seal?.fileCount == 5)
+    #expect(archive.seal?.violations == [] && archive.seal?.isKeyed == hasPassword && archive.seal?.fileCount == 5)
     let body = Array((found.dropLast().joined(separator: "\n") + "\n").utf8)
     if !hasPassword { #expect(try found.last == Self.sha256(body)) }
   }
@@ -57,7 +57,7 @@ struct SealTests {
       }
       do throws(KeyhaulError) {
         let archive = try BackupArchive.open(.path(directory.path("b")), limits: .standard, system: system)
-        #expect(archive.seal?.breaks == [], "\(call) \(number)")
+        #expect(archive.seal?.violations == [], "\(call) \(number)")
         if seen.withLock({ $0 }) <= number { break }
       } catch {
         #expect(error.category == .failed, "\(call) \(number): \(error.reason)")
@@ -85,20 +85,20 @@ struct SealTests {
       """
     let python = try ChildProcess("python3", ["-c", script, directory.path("b/Keyhaul.seal"), digits]).run()
     #expect(python.status == 0)
-    #expect(try archive.sealBreak(with: keys) == nil)
+    #expect(try archive.sealViolation(with: keys) == nil)
   }
 
   /// Changes a file of a sealed backup directory, and returns the breaks without and with the password.
   private func breaks(
     after edit: (TemporaryDirectory) throws -> Void, hasPassword: Bool = true
-  ) throws -> [SealBreak] {
+  ) throws -> [SealViolation] {
     let directory = try TemporaryDirectory()
     try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("b")))
     try edit(directory)
     let archive = try opened(directory.path("b"))
-    let seen = archive.seal?.breaks ?? []
+    let seen = archive.seal?.violations ?? []
     guard hasPassword, seen.isEmpty else { return seen }
-    return try archive.sealBreak(with: archive.keybag.keys(SampleBackup.password)).map { [$0] } ?? []
+    return try archive.sealViolation(with: archive.keybag.keys(SampleBackup.password)).map { [$0] } ?? []
   }
 
   @Test(
@@ -127,7 +127,7 @@ struct SealTests {
     _ = try BackupRewriter(system: unsynced).seal(
       archive, at: directory.path("b"), keys: archive.keybag.keys(SampleBackup.password))
     try directory.write(info, to: "b/Info.plist")
-    #expect(try opened(directory.path("b")).seal?.breaks.map(\.reason) == ["it is present, but was not sealed"])
+    #expect(try opened(directory.path("b")).seal?.violations.map(\.reason) == ["it is present, but was not sealed"])
   }
 
   @Test("A change of any byte of the seal is detected")
@@ -142,12 +142,12 @@ struct SealTests {
       changed[place] ^= 1 << UInt8(place % 8)
       try directory.write(changed, to: "b/Keyhaul.seal")
       let archive = try opened(directory.path("b"))
-      let isSeen = try archive.seal?.breaks.isEmpty == false || archive.sealBreak(with: keys) != nil
+      let isSeen = try archive.seal?.violations.isEmpty == false || archive.sealViolation(with: keys) != nil
       #expect(isSeen, "byte \(place)")
     }
     for count in stride(from: 0, to: seal.count, by: 7) {
       try directory.write(Array(seal.prefix(count)), to: "b/Keyhaul.seal")
-      #expect(try opened(directory.path("b")).seal?.breaks.isEmpty == false, "\(count) bytes")
+      #expect(try opened(directory.path("b")).seal?.violations.isEmpty == false, "\(count) bytes")
     }
   }
 
@@ -187,7 +187,7 @@ struct SealTests {
     let keys = try archive.keybag.keys(SampleBackup.password)
     #expect(try archive.keychainFile(with: keys).bytes == old.contents.keychainFile)
     #expect(
-      archive.seal?.breaks.map(\.file) == ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)"])
+      archive.seal?.violations.map(\.file) == ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)"])
     #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
     #expect(throws: KeyhaulError.self) { try archive.require(.rewriting) }
     #expect(throws: Never.self) { try archive.require(.planning) }
@@ -210,8 +210,8 @@ struct SealTests {
       archive, at: directory.path(place), keys: archive.keybag.keys(SampleBackup.password))
     let sealed = try opened(directory.path(place))
     #expect(count == 5 && sealed.digest == archive.digest)
-    #expect(sealed.seal?.breaks == [] && sealed.seal?.fileCount == 5)
-    #expect(try sealed.sealBreak(with: keys) == nil)
+    #expect(sealed.seal?.violations == [] && sealed.seal?.fileCount == 5)
+    #expect(try sealed.sealViolation(with: keys) == nil)
     if place == "b/" {
       for file in try SampleBackup.storedFiles() { #expect(try directory.read("b/\(file.path)") == file.bytes) }
     }
@@ -225,36 +225,36 @@ struct SealTests {
     let directory = try TemporaryDirectory()
     for place in ["b/", "b.tar.zst"] {
       let path = directory.path(place)
-      try SampleBackup().write(to: ArchiveDestination(path: path))
+      try SampleBackup().write(to: BackupDestination(path: path))
       var archive = try opened(path)
       let again = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
       try BackupRewriter(system: unsynced).replaceKeybag(
         of: archive, at: path, with: again, keys: archive.keybag.keys(SampleBackup.password))
       archive = try opened(path)
-      #expect(archive.seal?.breaks == [] && archive.seal?.fileCount == 5)
+      #expect(archive.seal?.violations == [] && archive.seal?.fileCount == 5)
       let keys = try archive.keybag.keys("battery staple")
-      #expect(try archive.sealBreak(with: keys) == nil)
+      #expect(try archive.sealViolation(with: keys) == nil)
       // The manifest with the old password is no longer sealed.
       let oldManifest = try SampleBackup.storedFiles().first { $0.path == "Manifest.plist" }
       #expect(oldManifest != nil)
       if place == "b/", let oldManifest {
         let manifest = try directory.read("b/Manifest.plist")
         try directory.write(oldManifest.bytes, to: "b/Manifest.plist")
-        #expect(try opened(path).seal?.breaks.map(\.file) == ["Manifest.plist"])
+        #expect(try opened(path).seal?.violations.map(\.file) == ["Manifest.plist"])
         try directory.write(manifest, to: "b/Manifest.plist")
       }
       let file = try archive.keychainFile(with: keys).bytes
       _ = try BackupRewriter(system: unsynced).replaceKeychain(
         of: archive, at: path, with: file, keys: archive.keybag.keys("battery staple"))
       archive = try opened(path)
-      #expect(archive.seal?.breaks == [])
-      #expect(try archive.sealBreak(with: keys) == nil)
+      #expect(archive.seal?.violations == [])
+      #expect(try archive.sealViolation(with: keys) == nil)
       let clear = directory.path(place == "b/" ? "clear/" : "clear.tar")
       _ = try BackupRewriter(system: unsynced).decrypt(
-        archive, at: path, to: ArchiveDestination(path: clear), keys: archive.keybag.keys("battery staple"))
+        archive, at: path, to: BackupDestination(path: clear), keys: archive.keybag.keys("battery staple"))
       let copy = try opened(clear)
-      #expect(copy.seal?.breaks == [] && copy.seal?.isKeyed == false && copy.seal?.fileCount == 5)
+      #expect(copy.seal?.violations == [] && copy.seal?.isKeyed == false && copy.seal?.fileCount == 5)
     }
   }
 

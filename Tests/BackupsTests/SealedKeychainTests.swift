@@ -31,7 +31,7 @@ struct SealedKeychainTests {
   }
 
   private func write(
-    _ keychain: SealedKeychain, _ sample: borrowing SampleBackup, to destination: ArchiveDestination,
+    _ keychain: SealedKeychain, _ sample: borrowing SampleBackup, to destination: BackupDestination,
     system: FileSystem = unsynced
   ) throws {
     var contents = sample.contents

@@ -52,7 +52,7 @@ struct UndecodedNameTests {
     let finding = try #require(list.findings.first)
     #expect(
       finding == .listNamesNotUTF8(name: "Manifest.db", count: 2, first: "HomeDomain/Library/abc%F5%BA.dat"))
-    #expect(!finding.isDamage && !ArchiveUse.allCases.contains { finding.forbids($0) })
+    #expect(!finding.isDamage && !BackupPurpose.allCases.contains { finding.blocks($0) })
   }
 
   @Test("Names with the same escapes are written to different files and folders")

@@ -10,11 +10,11 @@ import Testing
 struct WorkLimitTests {
   @Test("The number of rows is limited")
   func rows() throws {
-    var meter = FileList.RowMeter(limit: 3)
+    var meter = FileList.RowQuota(limit: 3)
     for _ in 0..<3 { try meter.add() }
     let error = #expect(throws: KeyhaulError.self) { try meter.add() }
     #expect(error?.code == .overLimit)
-    #expect(FileList.RowMeter().limit == FileList.maximumRowCount)
+    #expect(FileList.RowQuota().limit == FileList.maximumRowCount)
   }
 
   @Test("The number of domains is limited")
@@ -37,7 +37,7 @@ struct WorkLimitTests {
     }
     let sql = ForeignDatabase.schema + "INSERT INTO Files VALUES " + rows.joined(separator: ",")
     let list = FileList(
-      try ManifestDatabase(try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(sql)))))
+      try ManifestDatabase(try DatabaseBytes(try SpooledData(try ForeignDatabase.bytes(sql)))))
     let error = #expect(throws: KeyhaulError.self) { try list.listing() }
     #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
@@ -48,7 +48,7 @@ struct WorkLimitTests {
       "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f\(number)', 1, NULL);"
     }
     let bytes = try ForeignDatabase.bytes(ForeignDatabase.schema + rows.joined())
-    let connection = try ManifestConnection(try DatabaseBytes(try StoredBytes(bytes)))
+    let connection = try ManifestConnection(try DatabaseBytes(try SpooledData(bytes)))
     #expect(try connection.firstFault() == nil)
     #expect(try connection.firstFault(within: 0) == "its indexes take too long to check")
     // The limit applies only to its own check.
@@ -64,7 +64,7 @@ struct WorkLimitTests {
     let sql =
       ForeignDatabase.schema + "INSERT INTO Properties VALUES ('r', x'\(record.hex)');" + rows.joined()
       + "DELETE FROM Properties;"
-    let database = try ManifestDatabase(try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(sql))))
+    let database = try ManifestDatabase(try DatabaseBytes(try SpooledData(try ForeignDatabase.bytes(sql))))
     // Forty megabytes of rows without a type in their flags, so that their records must be read.
     var kinds: [ListedFile.Kind] = []
     let took = try ProcessorTime.of { try database.forEachFile { kinds.append($0.kind) } }
@@ -81,7 +81,7 @@ struct WorkLimitTests {
     }
     let directory = try TemporaryDirectory()
     try directory.write(zip.finished(), to: "b.zip")
-    var limits = ArchiveLimits()
+    var limits = BackupLimits()
     limits.expansionFactor = 0
     func walk(_ allowance: Int64) throws -> Int64 {
       limits.decompressionAllowance = allowance

@@ -7,7 +7,7 @@ import Testing
 @Suite("The apps of a backup")
 struct AppDirectoryTests {
   private func app(_ group: String?, in directory: AppDirectory) -> AppName {
-    directory.app(of: ItemIdentity(sealed: .genericPassword, accessGroup: group))
+    directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
   }
 
   private let directory = AppDirectory(

@@ -85,7 +85,7 @@ struct BackupOnTheDesk {
     #expect(needles.found(in: try Self.everyFile(below: path)) == [])
     // As stored, whatever it was packed in; and as the list of files and the keychain's file are once decrypted.
     let archive = try BackupArchive.open(.path(path))
-    for part in StoredPart.allCases {
+    for part in MetadataFile.allCases {
       #expect(needles.found(in: archive.parts[part] ?? []) == [])
       #expect(needles.found(in: try archive.parts[large: part]?.bytes() ?? []) == [])
     }
@@ -168,7 +168,7 @@ struct BackupOnTheDesk {
     header.dpsl = old.dpsl
     #expect(header.header == old.header)
     let after = try BackupArchive.open(.path(path))
-    for part in StoredPart.allCases where part != .manifest && part != .seal {
+    for part in MetadataFile.allCases where part != .manifest && part != .seal {
       #expect(after.parts[part] == before.archive.parts[part])
       #expect(after.parts[large: part]?.sha256 == before.archive.parts[large: part]?.sha256)
     }

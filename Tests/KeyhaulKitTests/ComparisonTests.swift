@@ -184,8 +184,8 @@ struct AppTests {
     #expect(app.kind == kind && app.text == text)
   }
 
-  private func item(of group: String?) -> ItemIdentity {
-    var identity = ItemIdentity(.genericPassword, called: "item")
+  private func item(of group: String?) -> ItemDescriptor {
+    var identity = ItemDescriptor(.genericPassword, called: "item")
     identity.accessGroup = group
     return identity
   }
@@ -195,10 +195,10 @@ struct AppTests {
     let directory = AppDirectory([])
     #expect(directory.app(of: item(of: group)).kind == .unnamed)
     #expect(directory.app(of: item(of: group)).words == "(names no app)")
-    let sealed = directory.app(of: ItemIdentity(sealed: .genericPassword, accessGroup: group))
+    let sealed = directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
     #expect(sealed.kind == .unknown && sealed.words == "(encrypted)")
     // A table of a device that is locked shows the group beside what is sealed.
-    #expect(directory.app(of: ItemIdentity(sealed: .key, accessGroup: "apple")).kind == .group)
+    #expect(directory.app(of: ItemDescriptor(undecryptable: .key, accessGroup: "apple")).kind == .group)
   }
 
   @Test("a virtual device's apps name their groups themselves, two of one group both")

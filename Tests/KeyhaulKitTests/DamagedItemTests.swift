@@ -23,7 +23,7 @@ struct DamagedItem {
     }
 
     func plan(_ entries: [KeychainBackupFile.Entry]) throws -> MigrationPlan {
-      let items = try ArchivedItem.openAll(in: .init(keybagUUID: nil, entries: entries), with: maker)
+      let items = try BackupItem.openAll(in: .init(keybagUUID: nil, entries: entries), with: maker)
       return MigrationPlanner.plan(items, onto: [], policy: .replace)
     }
   }
@@ -95,7 +95,7 @@ struct DamagedItem {
     var other = try keys.entry(.password("a"))
     other.blob?[0] = 0
     #expect(try keys.plan([other]).decisions[0].outcome == .unreadable(.malformed))
-    let item = ArchivedItem(
+    let item = BackupItem(
       index: 0, kind: .genericPassword, protection: .whenUnlocked, blob: .init(byteCount: 68, offset: 100),
       classKey: .available, opening: .opened(KeychainItem(kind: .genericPassword, attributes: [:]).holding("hunter2")),
       isSecretOnly: true)

@@ -42,7 +42,7 @@ private final class BrokenKeybag {
     return try Keybag(parsing: bytes)
   }
 
-  func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = IterationLimit.standard) throws -> OpenedArchive
+  func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = IterationLimit.standard) throws -> UnlockedBackup
   {
     let path = try forge.write(prepared, named: "broken") { $0.keybag = keybag }
     let archive = try BackupArchive.open(.path(path))

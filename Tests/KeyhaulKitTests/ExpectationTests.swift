@@ -6,15 +6,15 @@ import Testing
 @testable import KeyhaulKit
 
 private func decision(
-  _ index: Int, _ identity: ItemIdentity, _ outcome: MigrationPlan.Outcome
+  _ index: Int, _ identity: ItemDescriptor, _ outcome: MigrationPlan.Outcome
 ) -> MigrationPlan.Decision {
   MigrationPlan.Decision(index: index, identity: identity, protection: .whenUnlocked, outcome: outcome, detail: nil)
 }
 
 private func named(
   _ account: String, service: String = "chat.example", label: String? = nil, kind: ItemKind = .genericPassword
-) -> ItemIdentity {
-  var identity = ItemIdentity(sealed: kind, accessGroup: "ABCDE12345.org.example.chat")
+) -> ItemDescriptor {
+  var identity = ItemDescriptor(undecryptable: kind, accessGroup: "ABCDE12345.org.example.chat")
   (identity.account, identity.service, identity.label) = (account, service, label)
   return identity
 }
@@ -25,7 +25,7 @@ private let plan = MigrationPlan(
     decision(1, named("push token"), .staysBehind(.deviceBound)),
     decision(2, named("anna", service: "mail.example"), .migrates(.replaces)),
     decision(3, named("anna", service: "bank.example"), .staysBehind(.needsAuthentication)),
-    decision(4, ItemIdentity(sealed: .key), .staysBehind(.deviceBound)),
+    decision(4, ItemDescriptor(undecryptable: .key), .staysBehind(.deviceBound)),
     decision(5, named("broken"), .unreadable(.tagMismatch)),
   ], removed: [], policy: .replace, isSameDevice: false, imports: [], clearedRowCount: 0)
 
@@ -46,10 +46,10 @@ struct AskingTests {
   func ambiguity() {
     #expect(plan["anna"] == .ambiguous)
     #expect(plan["chat.example"] == .ambiguous)
-    #expect(plan[ItemMatcher(account: ItemPattern("anna"), service: ItemPattern("mail.example"))] == .migrates)
-    #expect(plan[ItemMatcher(account: ItemPattern("* token"))] == .ambiguous)
+    #expect(plan[ItemMatcher(account: GlobPattern("anna"), service: GlobPattern("mail.example"))] == .migrates)
+    #expect(plan[ItemMatcher(account: GlobPattern("* token"))] == .ambiguous)
     #expect(plan[ItemMatcher(kind: .key)] == .staysBehind)
-    #expect(plan[ItemMatcher(kind: .key, label: ItemPattern("*"))] == .absent)
+    #expect(plan[ItemMatcher(kind: .key, label: GlobPattern("*"))] == .absent)
   }
 
   @Test("why it stays is told of one item alone")
@@ -147,7 +147,7 @@ struct ExpectationTests {
     func list(_ star: String) -> [PlanExpectation] {
       (0..<4_001).map { number in
         PlanExpectation(
-          ItemMatcher(account: ItemPattern("item \(number)\(star)")), .migrates, hasPassword: true, onSameDevice: false)
+          ItemMatcher(account: GlobPattern("item \(number)\(star)")), .migrates, hasPassword: true, onSameDevice: false)
       }
     }
     let check = try ExpectationCheck(list(""), many)

@@ -77,10 +77,10 @@ struct ForecastTests {
 
   @Test("takes of a trial what it lacks, and of the item what is wrong with itself")
   func trials() {
-    func item(_ opening: ArchivedItem.Opening, _ classKey: ClassKeyAvailability?) -> ArchivedItem {
-      ArchivedItem(index: 3, kind: .genericPassword, protection: .whenUnlocked, classKey: classKey, opening: opening)
+    func item(_ opening: BackupItem.Opening, _ classKey: ClassKeyAvailability?) -> BackupItem {
+      BackupItem(index: 3, kind: .genericPassword, protection: .whenUnlocked, classKey: classKey, opening: opening)
     }
-    let open = ArchivedItem.Opening.opened(.genericPassword())
+    let open = BackupItem.Opening.opened(.genericPassword())
     let (opens, shut) = (item(open, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
     let damaged = item(.failed(.malformed("its form")), nil)
     #expect(Standing(item(open, nil).tried(like: opens, at: 3)) == Standing(opens))
@@ -94,15 +94,15 @@ struct ForecastTests {
   private struct Standing: Equatable {
     let index: Int
     let classKey: ClassKeyAvailability?
-    let failure: ArchivedItem.Failure?
-    let identity: ItemIdentity?
+    let failure: BackupItem.Failure?
+    let identity: ItemDescriptor?
     let digest: [UInt8]?
     let fingerprint: ItemFingerprint?
 
-    init(_ item: ArchivedItem) {
+    init(_ item: BackupItem) {
       index = item.index
       classKey = item.classKey
-      identity = item.item.map(ItemIdentity.init)
+      identity = item.item.map(ItemDescriptor.init)
       digest = item.item.flatMap { try? $0.digest() }
       fingerprint = item.fingerprint
       if case .failed(let failure) = item.opening { self.failure = failure } else { failure = nil }
@@ -171,5 +171,5 @@ struct ForecastTests {
 
 extension MigrationPlan.Decision {
   /// Whether the item is known by name.
-  fileprivate var item: ItemIdentity? { identity.isSealed ? nil : identity }
+  fileprivate var item: ItemDescriptor? { identity.isSealed ? nil : identity }
 }

@@ -80,7 +80,7 @@ struct HardwareClassTests {
       }
       entries.append(KeychainBackupFile.Entry(kind: item.kind, blob: blob.serialized()))
     }
-    let archived = try ArchivedItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: target)
+    let archived = try BackupItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: target)
 
     // By hand: what a class that the password alone opens, one of this device and one of the other come to.
     func isProven(_ protection: ProtectionClass) -> Bool {

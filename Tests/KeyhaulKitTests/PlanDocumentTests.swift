@@ -212,7 +212,8 @@ struct PlanDifferences {
     named.items[2].identity.account = nil
     var sealed = now
     for index in [2, 3] {
-      sealed.items[index].identity = PlanDocument.Identity(ItemIdentity(sealed: index == 2 ? .genericPassword : .key))
+      sealed.items[index].identity = PlanDocument.Identity(
+        ItemDescriptor(undecryptable: index == 2 ? .genericPassword : .key))
     }
     #expect(sealed.difference(from: now) == nil && now.difference(from: sealed) == nil)
     sealed.items[2].identity.kind = "key"

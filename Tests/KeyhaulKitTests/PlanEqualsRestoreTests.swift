@@ -117,14 +117,14 @@ private final class Bench {
     }
   }
 
-  func open(_ entries: [KeychainBackupFile.Entry], on session: DeviceSession) throws -> [ArchivedItem] {
+  func open(_ entries: [KeychainBackupFile.Entry], on session: DeviceSession) throws -> [BackupItem] {
     let file = KeychainBackupFile(keybagUUID: nil, entries: entries)
     return session === maker
-      ? try ArchivedItem.openAll(in: file, with: makersKeys) : try ArchivedItem.openAll(in: file, with: othersKeys)
+      ? try BackupItem.openAll(in: file, with: makersKeys) : try BackupItem.openAll(in: file, with: othersKeys)
   }
 
   func plan(
-    _ items: [ArchivedItem], only indexes: Set<Int>? = nil, onto session: DeviceSession, _ policy: ExistingItemPolicy
+    _ items: [BackupItem], only indexes: Set<Int>? = nil, onto session: DeviceSession, _ policy: ExistingItemPolicy
   ) throws -> MigrationPlan {
     MigrationPlanner.plan(
       items, only: indexes, onto: try Restorer.targetRows(of: session), policy: policy,

@@ -12,32 +12,32 @@ private func row(
 ) throws -> TargetRow {
   let own = ExistingRow.State.item(modificationDate: item.modificationDate, digest: try item.digest())
   return TargetRow(
-    primaryKey: try PrimaryKey(of: stored(item)), identity: ItemIdentity(item),
+    primaryKey: try PrimaryKey(of: stored(item)), identity: ItemDescriptor(item),
     existing: ExistingRow(state: state ?? own), item: item, isRemovedByReplace: removed, isSystemBound: bound,
     isTombstone: item.isTombstone)
 }
 
 private func stored(_ item: KeychainItem) throws -> KeychainItem { try IncomingItem(item).item }
 
-private func opened(_ items: [KeychainItem]) -> [ArchivedItem] {
+private func opened(_ items: [KeychainItem]) -> [BackupItem] {
   items.enumerated().map { index, item in
-    ArchivedItem(
+    BackupItem(
       index: index, kind: item.kind, protection: item.protection, classKey: .available, opening: .opened(item))
   }
 }
 
 private func failed(
-  _ index: Int, _ failure: ArchivedItem.Failure, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly,
+  _ index: Int, _ failure: BackupItem.Failure, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly,
   _ key: ClassKeyAvailability = .availableThroughDevice
-) -> ArchivedItem {
-  ArchivedItem(
+) -> BackupItem {
+  BackupItem(
     index: index, kind: .genericPassword, protection: protection, blob: .init(byteCount: 312, offset: 7994),
     classKey: key, opening: .failed(failure))
 }
 
-private func proving(_ index: Int, _ protection: ProtectionClass = .whenUnlockedThisDeviceOnly) -> ArchivedItem {
+private func proving(_ index: Int, _ protection: ProtectionClass = .whenUnlockedThisDeviceOnly) -> BackupItem {
   let item = KeychainItem.password("proof", protection)
-  return ArchivedItem(
+  return BackupItem(
     index: index, kind: item.kind, protection: item.protection, classKey: .availableThroughDevice,
     opening: .opened(item))
 }
@@ -229,7 +229,7 @@ struct Duplicates {
 
 @Suite("Whether the target is the device that made the archive")
 struct SameDevice {
-  private func plan(_ items: [ArchivedItem], only: Set<Int>? = nil, password: Bool = true) -> MigrationPlan {
+  private func plan(_ items: [BackupItem], only: Set<Int>? = nil, password: Bool = true) -> MigrationPlan {
     MigrationPlanner.plan(
       items, only: only, onto: [], policy: .replace, surroundings: RestoreContext(backupHasPassword: password))
   }
@@ -306,11 +306,11 @@ struct SameDevice {
   @Test(
     "every other failure has one reason",
     arguments: [
-      (ArchivedItem.Failure.noClassKey(.always), Reason.noClassKey), (.classKeyDamaged(.always), .noClassKey),
+      (BackupItem.Failure.noClassKey(.always), Reason.noClassKey), (.classKeyDamaged(.always), .noClassKey),
       (.tagMismatch, .tagMismatch), (.malformed("x"), .malformed), (.missingData, .malformed),
       (.unsupportedVersion(8), .unsupportedVersion),
     ])
-  func failures(_ failure: ArchivedItem.Failure, _ reason: Reason) {
+  func failures(_ failure: BackupItem.Failure, _ reason: Reason) {
     let decision = plan([failed(0, failure, .always, .available)]).decisions[0]
     #expect(decision.outcome == .unreadable(reason))
     #expect(decision.detail?.isEmpty == false)

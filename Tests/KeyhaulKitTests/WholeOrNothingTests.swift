@@ -13,7 +13,7 @@ struct WholeOrNothing {
   private struct Halfway {
     let desk = try? Desk(seed: "halfway")
     let session: DeviceSession
-    let archive: OpenedArchive
+    let archive: UnlockedBackup
     let before: [[String: AnyHashable]]
 
     init() throws {
@@ -118,8 +118,8 @@ struct WholeOrNothing {
 
   @Test(
     "a plan that was made to be looked at says the same, and is not carried out",
-    arguments: [ArchiveUse.planning, .reading])
-  func lookedAt(_ use: ArchiveUse) throws {
+    arguments: [BackupPurpose.planning, .reading])
+  func lookedAt(_ use: BackupPurpose) throws {
     let halfway = try Halfway()
     let whole = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace)
     let shown = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace, for: use)

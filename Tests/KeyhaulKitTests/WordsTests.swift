@@ -19,13 +19,13 @@ struct Words {
     let item = KeychainItem.password(
       "a",
       marks: [.label: .data(Array("Läufer".utf8)), .account: .data([0, 0xFF, 0xA]), .service: .integer(-7)])
-    let identity = ItemIdentity(item)
+    let identity = ItemDescriptor(item)
     #expect(identity.label == "Läufer")
     #expect(identity.account == "0x00ff0a")
     #expect(identity.service == "-7")
     #expect(identity.server == nil)
     #expect(identity.accessGroup == "app")
-    #expect(ItemIdentity(item.with([.label: .array([])])).label == nil)
+    #expect(ItemDescriptor(item.with([.label: .array([])])).label == nil)
   }
 }
 

@@ -13,7 +13,7 @@ struct ComparisonPageTests {
     _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, account: String = "anna",
     group: String? = "ABCDE12345.org.example.chat"
   ) -> MigrationComparison.Item {
-    var identity = ItemIdentity(sealed: .genericPassword, accessGroup: group)
+    var identity = ItemDescriptor(undecryptable: .genericPassword, accessGroup: group)
     if group != nil {
       identity.service = "chat.example"
       identity.account = account

@@ -52,7 +52,8 @@ struct DifferencePageTests {
   func verdicts() throws {
     let (anna, berta, carl) = (item("anna"), item("berta"), item("carl"))
     let sealed = KeychainEntry(
-      index: 0, sealed: ItemIdentity(sealed: .key), protection: nil, persistentReference: nil, reason: .deviceBound)
+      index: 0, sealed: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
+      reason: .deviceBound)
     let verdicts: [([KeychainEntry], [KeychainEntry], String)] = [
       ([], [], "There is nothing to compare."),
       (open([anna, berta]), open([berta, anna]), "Nothing differs: 2 items on both sides."),
@@ -88,8 +89,9 @@ struct DifferencePageTests {
   @Test("tells what could not be compared, and what no backup holds, each with its reason")
   func left() throws {
     let sealed = KeychainEntry(
-      index: 4, sealed: ItemIdentity(sealed: .key), protection: nil, persistentReference: nil, reason: .tagMismatch)
-    var wallet = ItemIdentity(sealed: .genericPassword)
+      index: 4, sealed: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
+      reason: .tagMismatch)
+    var wallet = ItemDescriptor(undecryptable: .genericPassword)
     wallet.service = "wallet"
     let words = try PageReader(
       page(
@@ -115,7 +117,7 @@ struct DifferencePageTests {
 
   private func sealed(_ index: Int) -> KeychainEntry {
     KeychainEntry(
-      index: index, sealed: ItemIdentity(sealed: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      index: index, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
   }
 
@@ -170,7 +172,7 @@ struct DifferencePageTests {
   }
 
   @Test("says what tells two rows apart that would read alike")
-  func distinctions() throws {
+  func disambiguators() throws {
     var synced = item("anna")
     synced[.synchronizable] = .integer(1)
     let words = try PageReader(page([], open([item("anna"), synced, item("berta")])).html()).words

@@ -52,7 +52,7 @@ struct FlowTests {
     decisions.append(decision(56, .staysBehind(.systemBound), group: "com.apple.security.sos"))
     decisions.append(decision(57, .migrates(.new), group: "group.com.example.shared"))
     decisions.append(sealed(58, .staysBehind(.deviceBound)))
-    let unnamed = ItemIdentity(KeychainItem(kind: .genericPassword, attributes: [:]))
+    let unnamed = ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:]))
     decisions.append(
       Decision(index: 59, identity: unnamed, protection: nil, outcome: .unreadable(.unsupportedVersion), detail: nil))
     let directory = AppDirectory(installed: ["org.example.app9": "Chatter"])

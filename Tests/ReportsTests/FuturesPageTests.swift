@@ -9,8 +9,8 @@ import Testing
 
 @Suite("The page of a plan without a target")
 struct FuturesPageTests {
-  private func identity(_ service: String, _ group: String) -> ItemIdentity {
-    var identity = ItemIdentity(sealed: .genericPassword, accessGroup: group)
+  private func identity(_ service: String, _ group: String) -> ItemDescriptor {
+    var identity = ItemDescriptor(undecryptable: .genericPassword, accessGroup: group)
     identity.service = service
     return identity
   }
@@ -25,7 +25,8 @@ struct FuturesPageTests {
   ) -> FuturesFacts {
     let away = RestoreSetting(hasPassword: password, onSameDevice: false)
     let closed: Reason = password ? .deviceBound : .backupNotEncrypted
-    func decision(_ index: Int, _ identity: ItemIdentity, _ outcome: MigrationPlan.Outcome) -> MigrationPlan.Decision {
+    func decision(_ index: Int, _ identity: ItemDescriptor, _ outcome: MigrationPlan.Outcome) -> MigrationPlan.Decision
+    {
       .init(index: index, identity: identity, protection: .whenUnlocked, outcome: outcome, detail: nil)
     }
     let moves: MigrationPlan.Outcome = password ? .migrates(.new) : .staysBehind(closed)
@@ -33,8 +34,8 @@ struct FuturesPageTests {
       decision(0, identity("mail", "ABCDE12345.org.example.mail"), moves),
       decision(1, identity("web", "ABCDE12345.org.example.web"), moves),
       decision(2, identity("token", "ABCDE12345.org.example.bank"), .staysBehind(.deviceBound)),
-      decision(3, ItemIdentity(sealed: .genericPassword), .staysBehind(.deviceBound)),
-      decision(4, ItemIdentity(sealed: .genericPassword), .staysBehind(.deviceBound)),
+      decision(3, ItemDescriptor(undecryptable: .genericPassword), .staysBehind(.deviceBound)),
+      decision(4, ItemDescriptor(undecryptable: .genericPassword), .staysBehind(.deviceBound)),
     ]
     for index in 0..<unreadable { decisions.append(decision(5 + index, identity("x", "g"), .unreadable(.tagMismatch))) }
     let items = decisions.map { decision in

@@ -16,7 +16,7 @@ struct HostilePageTests {
 
   /// - Parameter typed: What the person typed for the archive and the target, as commands repeat it.
   private func page(_ name: String, typed: String? = nil) -> PlanPage {
-    var identity = ItemIdentity(sealed: .certificate, accessGroup: name)
+    var identity = ItemDescriptor(undecryptable: .certificate, accessGroup: name)
     identity.label = name
     let decisions = [
       decision(0, .migrates(.new), service: name, account: name, group: name, detail: name),

@@ -46,7 +46,7 @@ struct InspectionPageTests {
     _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, service: String? = "chat.example",
     isSecretOnly: Bool = false
   ) -> KeychainEntry {
-    var identity = ItemIdentity(sealed: .genericPassword)
+    var identity = ItemDescriptor(undecryptable: .genericPassword)
     identity.service = service
     guard !isSecretOnly else { return .secretOnly(index, protection) }
     return KeychainEntry(
@@ -61,7 +61,7 @@ struct InspectionPageTests {
     facts.findings = [
       .listTrailingBytes(count: 8192, isWholePages: true), .listUnreadable(name: "Manifest.db", reason: "a\u{1B}b"),
     ]
-    var group = SealedItems.Group(kind: .key, protection: .whenUnlockedThisDeviceOnly, reason: .deviceBound)
+    var group = UndecryptedItems.Group(kind: .key, protection: .whenUnlockedThisDeviceOnly, reason: .deviceBound)
     group.count = 3
     facts.sealed = [group]
     facts.measuredUnlock = .seconds(2)
@@ -236,7 +236,7 @@ extension KeychainEntry {
   /// An item of which nothing but a secret is stored.
   static func secretOnly(_ index: Int, _ protection: ProtectionClass?) -> KeychainEntry {
     KeychainEntry(
-      opened: ArchivedItem(
+      opened: BackupItem(
         index: index, kind: .genericPassword, protection: protection, classKey: nil,
         opening: .opened(KeychainItem(kind: .genericPassword)), isSecretOnly: true))
   }

@@ -99,7 +99,7 @@ struct NextStepTests {
 
   @Test("of a plan of a device make the backup first, and none where nothing would be restored")
   func devices() {
-    func page(_ decisions: [Decision], removed: [ItemIdentity] = [], encrypted: Bool = true, same: Bool = false)
+    func page(_ decisions: [Decision], removed: [ItemDescriptor] = [], encrypted: Bool = true, same: Bool = false)
       -> PlanPage
     {
       .of(decisions, removed: removed, from: "old-phone", encrypted: encrypted, isSameDevice: same, kind: .device)
@@ -148,7 +148,8 @@ struct NextStepTests {
       isSecretOnly
         ? .secretOnly(0, protection)
         : KeychainEntry(
-          index: 0, sealed: ItemIdentity(sealed: .genericPassword), protection: protection, persistentReference: nil,
+          index: 0, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: protection,
+          persistentReference: nil,
           reason: reason)
     }
     func page(
@@ -198,10 +199,11 @@ struct NextStepTests {
   func differences() throws {
     let anna = item("anna")
     let sealed = KeychainEntry(
-      index: 0, sealed: ItemIdentity(sealed: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      index: 0, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
     let damaged = KeychainEntry(
-      index: 0, sealed: ItemIdentity(sealed: .key), protection: nil, persistentReference: nil, reason: .tagMismatch)
+      index: 0, sealed: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
+      reason: .tagMismatch)
     func side(_ kind: DifferencePage.Side.Kind, _ name: String, _ count: Int, hasKeychain: Bool = true)
       -> DifferencePage.Side
     {

@@ -108,7 +108,7 @@ struct PlanPageTests {
   @Test("says of an item that opens and names no app that it names none, which is not said of a sealed one")
   func unnamed() throws {
     let secretAlone = Decision(
-      index: 0, identity: ItemIdentity(KeychainItem(kind: .genericPassword, attributes: [:])),
+      index: 0, identity: ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:])),
       protection: .whenUnlocked, outcome: .unreadable(.unsupportedVersion), detail: nil)
     let decisions = [secretAlone, sealed(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound))]
     let words = try PageReader(PlanPage.of(decisions).html()).words

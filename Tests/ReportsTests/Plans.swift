@@ -10,7 +10,7 @@ typealias Decision = MigrationPlan.Decision
 extension PlanPage {
   /// A plan of a move to another phone, as far as it is not said otherwise.
   static func of(
-    _ decisions: [Decision], removed: [ItemIdentity] = [], policy: ExistingItemPolicy = .replace,
+    _ decisions: [Decision], removed: [ItemDescriptor] = [], policy: ExistingItemPolicy = .replace,
     from name: String = "family.backup", device: String? = "old-phone", to target: String = "new-phone",
     encrypted: Bool = true, isSameDevice: Bool? = false, kind: PlanDocument.Source.Kind = .archive,
     state: String = "unlocked", targetArgument: String? = nil, apps: AppDirectory = AppDirectory([]),
@@ -39,7 +39,7 @@ func decision(
   _ index: Int, _ outcome: MigrationPlan.Outcome, service: String? = "chat.example", account: String? = "anna",
   group: String? = "ABCDE12345.org.example.chat", protection: ProtectionClass? = .whenUnlocked, detail: String? = nil
 ) -> Decision {
-  var identity = ItemIdentity(sealed: .genericPassword, accessGroup: group)
+  var identity = ItemDescriptor(undecryptable: .genericPassword, accessGroup: group)
   identity.service = service
   identity.account = account
   return Decision(index: index, identity: identity, protection: protection, outcome: outcome, detail: detail)
@@ -49,8 +49,8 @@ func sealed(_ index: Int, _ outcome: MigrationPlan.Outcome, _ protection: Protec
   decision(index, outcome, service: nil, account: nil, group: nil, protection: protection)
 }
 
-func identity(_ service: String) -> ItemIdentity {
-  var identity = ItemIdentity(sealed: .genericPassword)
+func identity(_ service: String) -> ItemDescriptor {
+  var identity = ItemDescriptor(undecryptable: .genericPassword)
   identity.service = service
   return identity
 }

@@ -455,6 +455,8 @@ def other_commands(session):
     run("explain")
     run("explain device-bound")
     run("explain 13")
+    run("explain -25300")
+    run("explain MBErrorDomain/205")
     run("explain nothing-known", exit_code=64)
     for shell in ("bash", "zsh", "fish"):
         run(f"completions {shell}")

@@ -40,7 +40,7 @@ C_LIBRARY_FILES = r"^Sources/(?:" + "|".join([
     r"Library/Basics/Sockets/StreamSocket",
     r"Library/Basics/Secrets/(?:SecureMemory|SecretPages)",
     r"Library/VirtualDevice/Values/DeviceClock", r"Library/VirtualDevice/Files/(?:DeviceFileLock|DeviceLocks)",
-    r"Library/Backups/Container/(?:LibArchiveReader|GzipCheck)",
+    r"Library/Backups/Container/(?:LibArchiveReader|GzipChecksumVerifier)",
     r"CommandLine/keyhaul/Session/Streams/(?:ByteStream|Errno\+Streams|StandardStreams|WipedBuffer)",
     r"CommandLine/keyhaul/Session/Failures/Interruption", r"CommandLine/keyhaul/Session/Secrets/SecretCommand",
     r"CommandLine/keyhaul/Session/Terminal/(?:TerminalDevice|TerminalSettings)", r"Library/Basics/Text/(?:LocalTimeFormat|LongDateFormat)",

@@ -28,7 +28,7 @@ TYPE = re.compile(
     re.M,
 )
 IDENTITY = re.compile(r"^\s+(?:(?:public|package|private|fileprivate|private\(set\))\s+)*(?:let|var)\s+\w+:\s*"
-                      r"(?:ItemIdentity|Identity|KeychainItem)\??\s*$", re.M)
+                      r"(?:ItemDescriptor|Identity|KeychainItem)\??\s*$", re.M)
 PUBLIC = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*?(?:public|open)\s+(?!import\b|extension\b)", re.M)
 EXPORTED = re.compile(r"^@_exported\s+(?:public\s+)?import\s+(\w+)", re.M)
 BOXES = {

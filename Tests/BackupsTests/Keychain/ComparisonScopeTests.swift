@@ -28,11 +28,11 @@ struct ComparisonScopeTests {
   @Test("A secret that a source does not contain is counted, and is not a change")
   func secret() throws {
     let (whole, part) = (item("l", date: 1, secret: "s"), item("l", date: 1, secret: nil))
-    let open = try difference(whole, part, .init(tellsSecret: false))
+    let open = try difference(whole, part, .init(includesSecret: false))
     let told = try difference(whole, part, .init())
 
-    #expect(open.changed.isEmpty && open.sameCount == 1 && open.openSecretCount == 1 && !open.isComplete)
-    #expect(told.changed.map(\.isSecretChanged) == [true] && told.openSecretCount == 0)
+    #expect(open.changed.isEmpty && open.sameCount == 1 && open.uncomparedSecretCount == 1 && !open.isComplete)
+    #expect(told.changed.map(\.isSecretChanged) == [true] && told.uncomparedSecretCount == 0)
   }
 
   @Test("Dates with whole seconds are equal to those within a second only")

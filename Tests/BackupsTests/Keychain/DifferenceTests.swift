@@ -18,7 +18,7 @@ struct DifferenceTests {
 
   private func sealed(_ index: Int, _ reference: [UInt8]?, _ reason: Reason = .deviceBound) -> KeychainEntry {
     KeychainEntry(
-      index: index, sealed: ItemIdentity(sealed: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      index: index, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: reference, reason: reason)
   }
 
@@ -158,10 +158,10 @@ struct DifferenceTests {
     let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
     let forward = try KeychainDifference(
       from: [sealed(0, reference(1))], to: open(bound, .password("anna"), from: 4))
-    #expect(forward.added.map(\.index) == [5] && forward.doubtfulInSecond.map(\.index) == [4])
+    #expect(forward.added.map(\.index) == [5] && forward.possiblyInFirst.map(\.index) == [4])
     #expect(forward.sealed == .init(onlyInFirst: 1))
     let back = try KeychainDifference(from: open(bound), to: [sealed(0, nil, .tagMismatch)])
-    #expect(back.removed.isEmpty && back.doubtfulInFirst.map(\.identity.account) == ["token"] && back.isEmpty)
+    #expect(back.removed.isEmpty && back.possiblyInSecond.map(\.identity.account) == ["token"] && back.isEmpty)
     var key = bound
     key.kind = .key
     #expect(try KeychainDifference(from: [sealed(0, nil)], to: open(key)).added.count == 1)
@@ -177,7 +177,7 @@ struct DifferenceTests {
         index: 1, item: .password("another", .whenUnlockedThisDeviceOnly), persistentReference: try reference(3)),
     ]
     let difference = try KeychainDifference(from: before, to: after)
-    #expect(difference.added.map(\.index) == [1] && difference.doubtfulInSecond.isEmpty)
+    #expect(difference.added.map(\.index) == [1] && difference.possiblyInFirst.isEmpty)
     #expect(difference.sealed == .init(inBoth: 1, openInSecond: 1, onlyInFirst: 1))
   }
 
@@ -186,11 +186,11 @@ struct DifferenceTests {
     let bound = ["one", "two"].map { KeychainItem.password($0, .whenUnlockedThisDeviceOnly) }
     let one = try KeychainDifference(from: [sealed(0, nil)], to: open(bound[0]))
     let two = try KeychainDifference(from: [sealed(0, nil)], to: open(bound[0], bound[1]))
-    #expect(one.isEmpty && !two.isEmpty && two.added.isEmpty && two.doubtfulInSecond.count == 2)
+    #expect(one.isEmpty && !two.isEmpty && two.added.isEmpty && two.possiblyInFirst.count == 2)
   }
 
   @Test("Added and removed items with the same names have their differences")
-  func distinctions() throws {
+  func disambiguators() throws {
     func page(_ port: Int64?, group: String = "app") -> KeychainItem {
       var item = KeychainItem.password("anna", with: [.server: .string("mail.example")])
       item.kind = .internetPassword
@@ -199,18 +199,19 @@ struct DifferenceTests {
       return item
     }
     let moved = try KeychainDifference(from: open(page(nil), page(80, group: "b")), to: open(page(8443)))
-    #expect(moved.added.map(\.distinctions) == [["port 8443", "access group app"]])
-    #expect(moved.removed.map(\.distinctions) == [["no port", "access group app"], ["port 80", "access group b"]])
+    #expect(moved.added.map(\.disambiguators) == [["port 8443", "access group app"]])
+    #expect(moved.removed.map(\.disambiguators) == [["no port", "access group app"], ["port 80", "access group b"]])
     let synced = try KeychainDifference(
       from: open(.password("anna")), to: open(.password("anna", with: [.synchronizable: .integer(1)])))
-    #expect(synced.added.map(\.distinctions) == [["synced"]] && synced.removed.map(\.distinctions) == [["not synced"]])
+    #expect(
+      synced.added.map(\.disambiguators) == [["synced"]] && synced.removed.map(\.disambiguators) == [["not synced"]])
     // Two Unicode forms of a name: ü as one character, and as u with a diaeresis.
     let spelled = try KeychainDifference(
       from: open(.password("anna", service: "Z\u{FC}")), to: open(.password("anna", service: "Zu\u{308}")))
-    #expect(spelled.added.map(\.distinctions) == [["service 0x5a75cc88"]])
-    #expect(spelled.removed.map(\.distinctions) == [["service 0x5ac3bc"]])
+    #expect(spelled.added.map(\.disambiguators) == [["service 0x5a75cc88"]])
+    #expect(spelled.removed.map(\.disambiguators) == [["service 0x5ac3bc"]])
     let others = try KeychainDifference(from: open(.password("anna")), to: open(.password("berta")))
-    #expect(others.added.map(\.distinctions) == [[]])
+    #expect(others.added.map(\.disambiguators) == [[]])
   }
 
   @Test("Damaged items are distinguished from device-bound ones")

@@ -83,7 +83,7 @@ struct DomainTreeTests {
     var index = FilesByDirectory()
     _ = try list.listing { (file, place) throws(KeyhaulError) in index.add(file, at: place) }
     let reader = try list.reader()
-    let names = try index.inOrder.map { place in try reader.file(at: place)?.relativePath }
+    let names = try index.inOrder.map { location in try reader.file(at: location)?.relativePath }
     // The domain's directory is first. Files of a directory are in the list's order.
     #expect(names == ["Documents/c", "top", "a/b/deep", "b/z", "b/a"])
   }

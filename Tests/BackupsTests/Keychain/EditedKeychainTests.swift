@@ -12,7 +12,7 @@ struct EditedKeychainTests {
   private static let now = KeychainDate(secondsSinceReferenceDate: 800_000_000)
 
   /// Opens a backup with its password and, by default, the device key.
-  private func edited(_ shelf: Shelf, withDevice: Bool = true) throws -> (EditedKeychain, OpenedArchive) {
+  private func edited(_ shelf: Shelf, withDevice: Bool = true) throws -> (EditedKeychain, UnlockedBackup) {
     let archive = try shelf.open()
     func key() throws -> DeviceKey? { withDevice ? try shelf.hardware.deviceKey() : nil }
     let derived = try archive.unlock(password: Secret(utf8: Shelf.password))

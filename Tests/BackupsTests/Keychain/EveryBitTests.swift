@@ -179,7 +179,7 @@ struct EveryBitTests {
       let texts: [String] = opened.items.compactMap { item in
         guard case .opened(let opened) = item.opening else { return nil }
         return
-          "\(item.index) \(ItemIdentity(opened)) \(opened.secret?.withBytes { String(hexadecimal: Array($0)) } ?? "")"
+          "\(item.index) \(ItemDescriptor(opened)) \(opened.secret?.withBytes { String(hexadecimal: Array($0)) } ?? "")"
       }
       return Set(texts)
     } catch is KeyhaulError {

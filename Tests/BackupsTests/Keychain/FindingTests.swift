@@ -18,8 +18,8 @@ struct FindingTests {
   }
 
   private func opened(
-    _ shelf: Shelf, for use: ArchiveUse, password: String? = nil
-  ) throws -> OpenedArchive {
+    _ shelf: Shelf, for use: BackupPurpose, password: String? = nil
+  ) throws -> UnlockedBackup {
     let archive = try shelf.open()
     let text = password ?? (shelf.hasPassword ? Shelf.password : nil)
     return try archive.open(with: archive.unlock(password: text.map { Secret(utf8: $0) }), for: use)
@@ -28,18 +28,18 @@ struct FindingTests {
   /// Checks that the finding is reported, that a plan of the rest is possible, and that a restore is refused for the
   /// same reason. If the keychain is unreadable, operations that require all items are refused as well.
   private func expect(
-    _ kind: ArchiveFinding.Kind, itemCount: Int, of shelf: Shelf, sourceLocation: SourceLocation = #_sourceLocation
+    _ kind: BackupFinding.Kind, itemCount: Int, of shelf: Shelf, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let takesItems = [ArchiveUse.exporting, .planning]
-    let hidesKeychain = kind == .keychainMissing || kind == .keychainDamaged
-    for use in [.reading] + (hidesKeychain ? [] : takesItems) {
+    let takesItems = [BackupPurpose.exporting, .planning]
+    let preventsReadingKeychain = kind == .keychainMissing || kind == .keychainDamaged
+    for use in [.reading] + (preventsReadingKeychain ? [] : takesItems) {
       let archive = try opened(shelf, for: use)
       #expect(archive.findings.map(\.kind) == [kind], sourceLocation: sourceLocation)
       #expect(archive.items.count == itemCount, sourceLocation: sourceLocation)
       #expect(archive.damage == archive.findings.map { .finding($0) }, sourceLocation: sourceLocation)
     }
     let finding = try #require(try opened(shelf, for: .reading).findings.first, sourceLocation: sourceLocation)
-    for use in [.restoring] + (hidesKeychain ? takesItems : []) {
+    for use in [.restoring] + (preventsReadingKeychain ? takesItems : []) {
       let error = #expect(throws: KeyhaulError.self, sourceLocation: sourceLocation) {
         try opened(shelf, for: use)
       }
@@ -74,7 +74,7 @@ struct FindingTests {
   func noKeychain() throws {
     let shelf = try Shelf(items: [], hasKeychain: false)
     #expect(try opened(shelf, for: .reading).findings.isEmpty)
-    for use in [ArchiveUse.planning, .restoring] {
+    for use in [BackupPurpose.planning, .restoring] {
       #expect(throws: KeyhaulError.self) { try opened(shelf, for: use) }
     }
   }

@@ -21,12 +21,12 @@ struct LargeKeychainTests {
   private struct Outcome: Equatable {
     let index: Int
     let secret: [UInt8]?
-    let failure: ArchivedItem.Failure?
+    let failure: BackupItem.Failure?
     let reference: [UInt8]?
-    let place: ArchivedItem.BlobPlace?
+    let place: BackupItem.BlobPlace?
     let fingerprint: ItemFingerprint?
 
-    init(_ item: ArchivedItem) throws {
+    init(_ item: BackupItem) throws {
       index = item.index
       secret = try item.item?.secret?.withBytes { try Digest.sha256($0) }
       if case .failed(let failure) = item.opening { self.failure = failure } else { failure = nil }
@@ -38,7 +38,7 @@ struct LargeKeychainTests {
 
   private func opened(
     _ archive: BackupArchive, _ shelf: Shelf, withDevice: Bool
-  ) throws -> (OpenedArchive, again: OpenedArchive) {
+  ) throws -> (UnlockedBackup, again: UnlockedBackup) {
     let password: Secret? = shelf.hasPassword ? Secret(utf8: Shelf.password) : nil
     let key = try archive.unlock(password: password)
     let first = try archive.open(
@@ -48,7 +48,7 @@ struct LargeKeychainTests {
     )
   }
 
-  private func outcomes(_ opened: OpenedArchive) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
+  private func outcomes(_ opened: UnlockedBackup) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
 
   @Test("A large keychain has the same items from its private copy and from memory", arguments: [true, false])
   func bothPlaces(hasPassword: Bool) throws {
@@ -144,7 +144,7 @@ struct LargeKeychainTests {
   func sameWords(_ oddity: Oddity) throws {
     let shelf = try shelf(oddity)
     var said: [BackupVerification] = []
-    var opened: [(items: [Outcome], notes: [ArchiveNote])] = []
+    var opened: [(items: [Outcome], notes: [BackupAnomaly])] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(shelf.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
@@ -205,7 +205,7 @@ struct LargeKeychainTests {
       let key = try archive.unlock(password: Secret(utf8: Shelf.password))
       let reader = try archive.reader(with: key, for: .exporting)
       var readable = 0
-      let count = { (portion: [ArchivedItem]) throws(KeyhaulError) in
+      let count = { (portion: [BackupItem]) throws(KeyhaulError) in
         readable += portion.count { $0.item != nil }
       }
       try reader.forEachPortion(translating: { $0 }, count)

@@ -9,18 +9,18 @@ import Testing
 @Suite("Reasons of failed items")
 struct ReasonTests {
   private func item(
-    _ failure: ArchivedItem.Failure?, _ protection: ProtectionClass? = .whenUnlocked,
+    _ failure: BackupItem.Failure?, _ protection: ProtectionClass? = .whenUnlocked,
     through classKey: ClassKeyAvailability? = .available
-  ) -> ArchivedItem {
-    ArchivedItem(
+  ) -> BackupItem {
+    BackupItem(
       index: 0, kind: .genericPassword, protection: protection, classKey: classKey,
       opening: failure.map { .failed($0) } ?? .opened(.password("anna")))
   }
 
   private func reason(
-    _ item: ArchivedItem, among others: [ArchivedItem] = [], backupHasPassword: Bool = true
+    _ item: BackupItem, among others: [BackupItem] = [], backupHasPassword: Bool = true
   ) -> Reason? {
-    item.reason(hardware: HardwareProof(others + [item]), backupHasPassword: backupHasPassword)
+    item.reason(hardware: DeviceKeyEvidence(others + [item]), backupHasPassword: backupHasPassword)
   }
 
   @Test("Another copy may contain a damaged item, but not one that no restore accepts")
@@ -30,12 +30,12 @@ struct ReasonTests {
 
   @Test("A secret without a name cannot be restored to any device, whatever its class")
   func secretOnly() {
-    func archived(_ protection: ProtectionClass?, isSecretOnly: Bool) -> ArchivedItem {
-      ArchivedItem(
+    func archived(_ protection: ProtectionClass?, isSecretOnly: Bool) -> BackupItem {
+      BackupItem(
         index: 0, kind: .genericPassword, protection: protection, classKey: .available,
         opening: .opened(.password("anna")), isSecretOnly: isSecretOnly)
     }
-    let contents = ArchiveContents([
+    let contents = BackupItemCounts([
       archived(.whenUnlocked, isSecretOnly: false), archived(.whenUnlockedThisDeviceOnly, isSecretOnly: false),
       archived(.whenUnlocked, isSecretOnly: true), archived(nil, isSecretOnly: true),
     ])
@@ -48,14 +48,14 @@ struct ReasonTests {
 
   @Test("An item with a wrong tag or a damaged class key is damaged")
   func damage() {
-    let failures: [(ArchivedItem.Failure, Reason)] = [
+    let failures: [(BackupItem.Failure, Reason)] = [
       (.noClassKey(.whenUnlocked), .noClassKey), (.classKeyDamaged(.whenUnlocked), .noClassKey),
       (.keyUnwrapFailed, .tagMismatch), (.tagMismatch, .tagMismatch), (.malformed("x"), .malformed),
       (.missingData, .malformed), (.unsupportedVersion(7), .unsupportedVersion),
     ]
     for (failure, expected) in failures {
       #expect(reason(item(failure)) == expected && expected.isDamage)
-      #expect(!item(failure).mayNeedOtherHardware(HardwareProof()))
+      #expect(!item(failure).mayNeedOtherHardware(DeviceKeyEvidence()))
     }
   }
 

@@ -14,7 +14,7 @@ struct SealedDifferenceTests {
     kind: ItemKind = .genericPassword, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly
   ) throws -> KeychainEntry {
     let item = KeychainEntry(
-      index: index, sealed: ItemIdentity(sealed: kind), protection: protection,
+      index: index, sealed: ItemDescriptor(undecryptable: kind), protection: protection,
       persistentReference: try reference.map {
         try PersistentReference.uuid(kind, [UInt8](repeating: $0, count: 16)).serialized()
       }, reason: reason)
@@ -54,7 +54,7 @@ struct SealedDifferenceTests {
     ] {
       let difference = try KeychainDifference(from: first, to: second)
       #expect(difference.sealed == .init(alike: 1) && difference.sameCount == 1)
-      #expect(difference.doubtfulInFirst.isEmpty && difference.doubtfulInSecond.isEmpty && difference.isComplete)
+      #expect(difference.possiblyInSecond.isEmpty && difference.possiblyInFirst.isEmpty && difference.isComplete)
     }
   }
 
@@ -62,7 +62,7 @@ struct SealedDifferenceTests {
   func damage() throws {
     let alike = try KeychainDifference(
       from: [sealed(0, stored: [1], .tagMismatch)], to: [sealed(0, stored: [1], .tagMismatch)])
-    #expect(alike.sealed == .init(alike: 1, damagedAlike: 1) && alike.isComplete)
+    #expect(alike.sealed == .init(alike: 1, equalAndDamaged: 1) && alike.isComplete)
     // The same bytes with another keybag: an item can be decrypted in one backup and is damaged in the other.
     let lost = try KeychainDifference(
       from: [open(0, stored: [1])], to: [sealed(0, stored: [1], .tagMismatch)])
@@ -101,7 +101,7 @@ struct SealedDifferenceTests {
     let one = try KeychainDifference(from: [sealed(0)], to: [open(0)])
     #expect(one.unknownCount == 1)
     let crossed = try KeychainDifference(from: [sealed(0), open(1, "anna")], to: [open(0, "berta"), sealed(1)])
-    #expect(crossed.doubtfulInFirst.count == 1 && crossed.doubtfulInSecond.count == 1)
+    #expect(crossed.possiblyInSecond.count == 1 && crossed.possiblyInFirst.count == 1)
     #expect(crossed.unknownCount == 2)
     let more = try KeychainDifference(from: [sealed(0)], to: [open(0, "anna"), open(1, "berta")])
     #expect(more.unknownCount == 2)

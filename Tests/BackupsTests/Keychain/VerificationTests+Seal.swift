@@ -34,7 +34,7 @@ extension VerificationTests {
     func whole(layout: BackupLayout, hasPassword: Bool) throws {
       let shelf = try sealed(hasPassword: hasPassword, layout: layout)
       let verification = try plain.verify(shelf)
-      #expect(verification.faults == [] && verification.isEachFileProven)
+      #expect(verification.faults == [] && verification.verifiedAllFiles)
       #expect(verification.files?.withoutDigest == 1)
       let check = try #require(verification.checks.first { $0.id == .seal })
       let isKeyed = hasPassword && layout == .manifestDB

@@ -88,9 +88,9 @@ struct KnownBackupFolderTests {
     let world = try MoveWorld(backedUpTo: "b/")
     try world.devices.run("mkdir -p many/z; for n in 1 2 3 4 5 6; do : > many/$n; done; cp -R b many/z/backup")
     let path = world.home.appending(path: "many").path
-    let whole = BackupWalk(path)
+    let whole = BackupFinder(path)
     #expect(try whole.next()?.fault == nil && whole.next() == nil)
-    let cut = BackupWalk(path, limit: 7)
+    let cut = BackupFinder(path, limit: 7)
     let place = try #require(try cut.next())
     #expect(place.fault?.status == .refused && place.fault?.message.hasPrefix("stopped looking in ") == true)
     #expect(try cut.next() == nil)

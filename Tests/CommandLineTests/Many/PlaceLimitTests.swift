@@ -9,7 +9,7 @@ struct PlaceLimitTests {
   func depth() throws {
     let world = try MoveWorld(named: "a deep shelf") { try $0.backUp("new-phone", to: "one.tar") }
     // The folder that is named is the first of them.
-    let path = "shelf" + String(repeating: "/d", count: BackupWalk.maximumDepth - 1)
+    let path = "shelf" + String(repeating: "/d", count: BackupFinder.maximumDepth - 1)
     try world.devices.run("mkdir -p \(path) && cp one.tar \(path)/")
     let found = try world.keyhaul("inspect shelf --format ndjson")
     #expect(found.status == 0 && found.output.contains("\(path)/one.tar"), "\(found)")

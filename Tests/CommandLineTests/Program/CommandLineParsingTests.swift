@@ -46,6 +46,14 @@ struct CommandLineParsingTests {
     #expect(try #require(try parse("inspect --json -- --help") as? Inspect).paths == ["--help"])
   }
 
+  @Test(
+    "may name a negative number, which is no flag",
+    arguments: ["explain -25300 --json", "--json explain -25300", "explain --json -- -25300"])
+  func negativeNumber(line: String) throws {
+    let explain = try #require(try parse(line) as? Explain)
+    #expect(explain.topic == "-25300" && explain.common.isJSON)
+  }
+
   @Test("takes protection in plain words and in codes", arguments: ProtectionArgument.allValueStrings)
   func protection(word: String) throws {
     let byWord = try #require(try parse("item add d --protection \(word)") as? ItemAdd).attributes.protection?

@@ -54,7 +54,7 @@
         found.append(MemoryScan.Needle(name: "hardware key", bytes: try hardware.withKey { $0.withBytes(Array.init) }))
         for (name, password) in [("b", Self.password), ("plain", nil)] {
           let archive = try BackupArchive.open(.path(world.home.appending(path: name).path))
-          let key: ArchiveKey
+          let key: BackupKey
           if let password {
             key = try archive.unlock(password: Secret(utf8: password))
             found.append(

@@ -37,7 +37,7 @@ struct Desk {
   /// What a backup is packed in.
   enum Packaging: String, CaseIterable, Sendable { case directory, tar, zstandardTar, zip }
 
-  func destination(_ name: String, _ packaging: Packaging) -> (path: String, ArchiveDestination) {
+  func destination(_ name: String, _ packaging: Packaging) -> (path: String, BackupDestination) {
     switch packaging {
     case .directory: (directory.path(name), .directory(directory.path(name)))
     case .tar: (directory.path(name + ".tar"), .file(directory.path(name + ".tar"), .tar))
@@ -60,7 +60,7 @@ struct Desk {
   }
 
   /// Reads a backup as far as its password and the phone's hardware go.
-  func open(_ path: String, password: String?, on session: DeviceSession?) throws -> OpenedArchive {
+  func open(_ path: String, password: String?, on session: DeviceSession?) throws -> UnlockedBackup {
     let archive = try BackupArchive.open(.path(path))
     return try archive.open(
       with: archive.unlock(password: secret(password)), deviceKey: try session?.deviceKey())
@@ -92,7 +92,7 @@ extension DeviceSession {
   /// Plans and restores.
   @discardableResult
   func restore(
-    _ archive: OpenedArchive, policy: ExistingItemPolicy = .replace, only indexes: Set<Int>? = nil
+    _ archive: UnlockedBackup, policy: ExistingItemPolicy = .replace, only indexes: Set<Int>? = nil
   ) throws -> MigrationPlan {
     let plan = try Restorer.plan(archive, onto: self, policy: policy, only: indexes)
     try Restorer.restore(plan, onto: self)

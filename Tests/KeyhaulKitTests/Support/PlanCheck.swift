@@ -112,10 +112,10 @@ struct PlanCheck {
   }
 
   private mutating func checkRemoved() {
-    func counted(_ identities: [ItemIdentity]) -> [ItemIdentity: Int] {
+    func counted(_ identities: [ItemDescriptor]) -> [ItemDescriptor: Int] {
       identities.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
-    let gone = before.filter { rowsAfter[$0.key] == nil }.map { ItemIdentity($0.value) }
+    let gone = before.filter { rowsAfter[$0.key] == nil }.map { ItemDescriptor($0.value) }
     if counted(gone) != counted(plan.removed) {
       differences.append("gone are \(gone), the plan says \(plan.removed)")
     }

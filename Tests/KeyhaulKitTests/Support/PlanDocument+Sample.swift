@@ -10,7 +10,8 @@ extension MigrationPlan.Decision {
     warning: ArrivalWarning? = nil
   ) -> MigrationPlan.Decision {
     MigrationPlan.Decision(
-      index: index, identity: item.map(ItemIdentity.init) ?? ItemIdentity(sealed: .key), protection: item?.protection,
+      index: index, identity: item.map(ItemDescriptor.init) ?? ItemDescriptor(undecryptable: .key),
+      protection: item?.protection,
       outcome: outcome, detail: detail, warning: warning)
   }
 }
@@ -21,7 +22,7 @@ extension PlanDocument {
     sameDevice: Bool? = false, policy: ExistingItemPolicy = .replace, revision: String = "r17",
     name: String = "new-phone",
     digest: String = "sha256:" + String(repeating: "4f", count: 32), _ decisions: [MigrationPlan.Decision]? = nil,
-    removed: [ItemIdentity] = [ItemIdentity(KeychainItem.password("gone"))]
+    removed: [ItemDescriptor] = [ItemDescriptor(KeychainItem.password("gone"))]
   ) -> PlanDocument {
     let standard = [
       MigrationPlan.Decision.sample(0, .password("anna"), .migrates(.new), warning: .migratesButUnusable),
@@ -47,8 +48,8 @@ extension PlanDocument {
         MakerItems(
           device: "old-phone", revision: "r3", isProven: true,
           absent: [
-            .init(identity: ItemIdentity(.password("card")), protection: .whenUnlocked, reason: .appClip),
-            .init(identity: ItemIdentity(sealed: .key), protection: nil, reason: nil),
+            .init(identity: ItemDescriptor(.password("card")), protection: .whenUnlocked, reason: .appClip),
+            .init(identity: ItemDescriptor(undecryptable: .key), protection: nil, reason: nil),
           ], heldCount: 4)))
   }
 }

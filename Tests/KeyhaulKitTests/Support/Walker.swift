@@ -193,7 +193,7 @@ final class Walker {
   }
 
   private func backUp(_ step: Walk.Step) throws {
-    let destination: ArchiveDestination = path.hasSuffix(".tar") ? .file(path, .tar) : .directory(path)
+    let destination: BackupDestination = path.hasSuffix(".tar") ? .file(path, .tar) : .directory(path)
     let live = try keychain("maker").live
     let death = Death(after: step.death)
     func write(_ system: FileSystem) throws -> Int {

@@ -10,15 +10,15 @@ enum FoundItemTable {
   }
 
   private static func table(of rows: [KeychainEntry], isShort: Bool, changed: (KeychainDate) -> String) -> Table {
-    let distinctions = ItemText.distinctions(rows.map { $0.item })
-    let showsDistinctions = distinctions.contains { !$0.isEmpty }
+    let disambiguators = ItemText.disambiguators(rows.map { $0.item })
+    let showsDistinctions = disambiguators.contains { !$0.isEmpty }
     var table = Table(
       [
         .init("KIND"), .init(nameTitle(of: Set(rows.map(\.kind))), flexible: true),
         .init("ACCOUNT", flexible: true), .init(ItemText.protectionTitle(isShort: isShort)),
         .init("CHANGED"),
       ] + (showsDistinctions ? [.init(ItemText.distinctionTitle, flexible: true)] : []))
-    for (row, distinction) in zip(rows, distinctions) {
+    for (row, distinction) in zip(rows, disambiguators) {
       table.add(
         [
           ItemText.kind(row.kind), name(of: row), row.identity.account ?? "",

@@ -27,6 +27,9 @@ protocol RunnableVerb: Verb {
   func perform(in session: Session) throws -> CommandStatus
 }
 
+/// A verb whose argument can be a negative number, such as -25300, which the argument parser would read as flags.
+protocol NumberVerb: RunnableVerb {}
+
 /// A word that has verbs below it: `device`, `item`.
 protocol VerbGroup: ParsableCommand {}
 

@@ -92,9 +92,18 @@ struct VerbPath {
     if flags.contains(where: { $0 == script || $0.hasPrefix(script + "=") }) {
       _ = try commands[0].parseAsRoot(arguments)
     }
+    if verb is any NumberVerb.Type {
+      let numbers = flags.filter(Self.isNegativeNumber)
+      let others = flags.filter { !Self.isNegativeNumber($0) }
+      return try verb.parseAsRoot(others + ["--"] + numbers + arguments.dropFirst(flags.count).dropFirst())
+    }
     guard verb is any TabularVerb.Type else { return try verb.parseAsRoot(arguments) }
     let named = flags.map { $0.hasPrefix("--json=") ? "--fields=" + $0.dropFirst("--json=".count) : $0 }
     return try verb.parseAsRoot(named + arguments.dropFirst(flags.count))
+  }
+
+  private static func isNegativeNumber(_ argument: String) -> Bool {
+    argument.count > 1 && argument.first == "-" && argument.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
   }
 
   /// Whether the word after a flag that stands before the verb belongs to it.

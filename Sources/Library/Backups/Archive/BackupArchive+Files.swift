@@ -58,7 +58,7 @@ extension BackupArchive {
     case .mbdb:
       let bytes = parts[.oldDatabase] ?? []
       return FileList(
-        try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try MBDBManifest(bytes) })
+        try explained(MetadataFile.oldDatabase.path) { () throws(FormatError) in try MBDBManifest(bytes) })
     }
   }
 
@@ -105,8 +105,8 @@ extension BackupArchive {
   public func readPayload(
     of file: ListedFile, with keys: ClassKeys,
     portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
-  ) throws(KeyhaulError) -> PayloadReading {
-    try PayloadPass(of: file, in: self, with: keys).run(try payload(of: file), portion)
+  ) throws(KeyhaulError) -> PayloadScan {
+    try PayloadScanner(of: file, in: self, with: keys).run(try payload(of: file), portion)
   }
 
   /// Whether the backup is a container, whose payloads are read in their stored order.
@@ -152,7 +152,7 @@ extension BackupArchive {
   ///   - stored: The result of `storedFiles()`, so that a directory is not listed again.
   ///   - body: Receives a payload.
   /// - Throws: `.notStreamable` if the backup came from a stream; `.damaged` if more than
-  ///   `ArchiveLimits.resumptionCount` payloads of a container are cut off; the errors of `body`.
+  ///   `BackupLimits.resumptionCount` payloads of a container are cut off; the errors of `body`.
   package func forEachPayload(
     of stored: StoredPayloads, _ body: (StoredPayload) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -185,10 +185,10 @@ extension BackupArchive {
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
-  ) throws(KeyhaulError) -> PayloadReading {
+  ) throws(KeyhaulError) -> PayloadScan {
     switch keys {
-    case .none: try PayloadPass(storedBytesOf: file, in: self).run(payload, portion)
-    case .some(let keys): try PayloadPass(of: file, in: self, with: keys).run(payload, portion)
+    case .none: try PayloadScanner(storedBytesOf: file, in: self).run(payload, portion)
+    case .some(let keys): try PayloadScanner(of: file, in: self, with: keys).run(payload, portion)
     }
   }
 }

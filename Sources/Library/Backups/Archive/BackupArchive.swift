@@ -16,7 +16,7 @@ public struct BackupArchive: Sendable {
   /// The format of the list of files and the paths of payloads.
   package let layout: BackupLayout
   /// Anomalies that were tolerated.
-  package let notes: [ArchiveNote]
+  package let notes: [BackupAnomaly]
   /// The optional property lists that cannot be read. They are also in the notes.
   package let unreadablePropertyLists: [UnreadablePropertyList]
   /// The digest of the content: `sha256:` and 64 hexadecimal digits. It is the same for a directory, a tar, and a zip.
@@ -25,7 +25,7 @@ public struct BackupArchive: Sendable {
   /// The seal, or `nil` if the backup has none, so that changes cannot be detected.
   package let seal: BackupSeal?
 
-  package let parts: StoredParts
+  package let parts: MetadataFiles
   package let source: PayloadSource
   /// The lock for reading, or `nil` if the caller has locked the backup or its file system does not support locks.
   let lock: BackupLock?
@@ -43,7 +43,7 @@ public struct BackupArchive: Sendable {
   /// Whether the backup has a password, without which no part of the keychain can be read.
   ///
   /// This is the manifest's claim, unless all of the backup's content is unencrypted: see
-  /// `ArchiveNote.encryptionClaimed`.
+  /// `BackupAnomaly.encryptionClaimed`.
   public let isEncrypted: Bool
   /// Whether the files are encrypted. A decrypted copy has a password that protects only its keychain items.
   package var areFilesEncrypted: Bool { isEncrypted && !manifest.isDecryptedCopy }
@@ -62,7 +62,7 @@ public struct BackupArchive: Sendable {
   public var hasKeychain: Bool { parts.contains(layout.keychainPart) }
   /// The content of `Info.plist`, or `nil` if it is missing or unreadable. The computer writes it, and no result
   /// depends on it.
-  package let computerProperties: ComputerProperties?
+  package let computerProperties: InfoPlist?
 
   /// Opens a backup and checks everything that does not require a password.
   ///
@@ -78,7 +78,7 @@ public struct BackupArchive: Sendable {
   /// - Throws: `.notABackup`; `.truncated` or `.damaged` if the backup is damaged; `.hostile` or `.overLimit` if no
   ///   device creates such a backup; `.busy` if another process is changing it.
   public static func open(
-    _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
+    _ location: BackupLocation, limits: BackupLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(KeyhaulError) -> BackupArchive {
     var lock: BackupLock?
     if case .path(let path) = location { lock = try BackupLock.acquire(path, for: .reading) }
@@ -92,13 +92,13 @@ public struct BackupArchive: Sendable {
   ///     inspection. Each missing part is a finding.
   ///   - lock: The lock that the archive keeps.
   package static func open(
-    _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile,
+    _ location: BackupLocation, limits: BackupLimits = .standard, storage: ManifestStorage = .temporaryFile,
     system: FileSystem, takesRemains: Bool = false, lock: BackupLock? = nil
   ) throws(KeyhaulError) -> BackupArchive {
     let container = ContainerSource(limits: limits, storage: storage, system: system)
     switch location {
     case .stream(let descriptor):
-      let feed = try DescriptorFeed(descriptor: FileDescriptor(rawValue: descriptor), system: system)
+      let feed = try FileDescriptorSource(descriptor: FileDescriptor(rawValue: descriptor), system: system)
       let found = try container.read(feed, as: try ContainerFormat(feed))
       return try BackupArchive(found.parts, .stream(found.payloads), takesRemains: takesRemains, lock: lock)
     case .path(let path):
@@ -112,7 +112,7 @@ public struct BackupArchive: Sendable {
         return try BackupArchive(
           parts, .directory(DirectoryHandle(descriptor), source), takesRemains: takesRemains, lock: lock)
       case .file:
-        let feed = try DescriptorFeed(descriptor: file, system: system)
+        let feed = try FileDescriptorSource(descriptor: file, system: system)
         let format = try ContainerFormat(feed)
         let found = try container.read(feed, as: format)
         return try BackupArchive(
@@ -125,10 +125,10 @@ public struct BackupArchive: Sendable {
   }
 
   private init(
-    _ found: StoredParts, _ source: PayloadSource, takesRemains: Bool, lock: BackupLock?
+    _ found: MetadataFiles, _ source: PayloadSource, takesRemains: Bool, lock: BackupLock?
   ) throws(KeyhaulError) {
     var parts = found
-    var notes: [ArchiveNote] = []
+    var notes: [BackupAnomaly] = []
     let (manifest, manifestFault) = try Self.manifest(of: parts, takesRemains: takesRemains)
     if let manifestFault {
       notes.append(
@@ -137,7 +137,7 @@ public struct BackupArchive: Sendable {
     }
     if parts.layout == nil {
       let absence = KeyhaulError(
-        .payloadMissing, "it has neither \(StoredPart.database.path) nor \(StoredPart.oldDatabase.path)")
+        .payloadMissing, "it has neither \(MetadataFile.database.path) nor \(MetadataFile.oldDatabase.path)")
       guard takesRemains else { throw absence }
       notes.append(
         .finding(.listUnreadable(name: manifest.expectedLayout.listPart.path, reason: absence.reason)))
@@ -145,7 +145,7 @@ public struct BackupArchive: Sendable {
     let layout = parts.layout ?? manifest.expectedLayout
     if manifest.isEncrypted == nil, manifestFault == nil { notes.append(.encryptionNotStated) }
     if layout == .manifestDB { notes += try parts.readJournals() }
-    let found = try FoundEncryption(of: parts, manifest, layout) { () throws(KeyhaulError) in
+    let found = try EncryptionStatus(of: parts, manifest, layout) { () throws(KeyhaulError) in
       try Self.storedFiles(of: source, layout)
     }
     // The keychain items of a decrypted copy still require the password.
@@ -157,13 +157,13 @@ public struct BackupArchive: Sendable {
       notes.append(.finding(.decryptedCopy))
     } else if manifestFault == nil, found.falseClaim == nil {
       let claims = manifest.isEncrypted ?? (manifest.manifestKey != nil)
-      notes += FoundContradictions(in: manifest, isEncrypted: claims).findings.map { .finding($0) }
+      notes += ManifestContradictions(in: manifest, isEncrypted: claims).findings.map { .finding($0) }
     }
     if manifest.version == nil, manifestFault == nil { notes.append(.finding(.versionMissing)) }
     if manifestFault == nil, let fault = manifest.keybagFault { notes.append(.finding(.keybagUnusable(reason: fault))) }
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
-    computerProperties = Self.propertyList(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
+    computerProperties = Self.propertyList(.info, of: parts, &unreadable, InfoPlist.init(parsing:))
     switch source {
     case .stream(let payloads): notes += payloads.notes
     case .container(let container): notes += container.payloads.notes
@@ -177,16 +177,16 @@ public struct BackupArchive: Sendable {
       case let state?: if !status.isFinished { notes.append(.unfinished(state: state)) }
       }
     }
-    if status == nil, !unreadable.contains(where: { $0.name == StoredPart.status.path }) {
+    if status == nil, !unreadable.contains(where: { $0.name == MetadataFile.status.path }) {
       notes.append(.statusMissing)
     }
     notes += unreadable.map(\.note)
     unreadablePropertyLists = unreadable
-    let takesKey = isEncrypted && !manifest.isDecryptedCopy && manifest.manifestKey != nil
+    let shouldBeKeyed = isEncrypted && !manifest.isDecryptedCopy && manifest.manifestKey != nil
     // An unreadable manifest does not say whether the backup has a password.
-    seal = try BackupSeal(of: parts, layout: layout, takesKey: manifestFault == nil ? takesKey : nil)
-    notes += (seal?.breaks ?? []).map { .finding(.sealBroken($0)) }
-    digest = try ArchiveDigest.digest(of: parts, layout: layout)
+    seal = try BackupSeal(of: parts, layout: layout, shouldBeKeyed: manifestFault == nil ? shouldBeKeyed : nil)
+    notes += (seal?.violations ?? []).map { .finding(.sealBroken($0)) }
+    digest = try BackupDigest.digest(of: parts, layout: layout)
     device = manifest.device.completed(by: computerProperties?.device)
     self.manifest = manifest
     self.layout = layout
@@ -201,13 +201,13 @@ public struct BackupArchive: Sendable {
   /// - Returns: The manifest, and the error if it is unreadable and the caller accepts this, or if only an unencrypted
   ///   list of files exists.
   private static func manifest(
-    of parts: StoredParts, takesRemains: Bool
+    of parts: MetadataFiles, takesRemains: Bool
   ) throws(KeyhaulError) -> (BackupManifest, fault: KeyhaulError?) {
     guard let bytes = parts[.manifest] else {
       guard parts.database != nil else {
-        throw KeyhaulError(.notABackup, "it has no \(StoredPart.manifest.path)")
+        throw KeyhaulError(.notABackup, "it has no \(MetadataFile.manifest.path)")
       }
-      let fault = KeyhaulError(.damaged, "the keybag is in \(StoredPart.manifest.path), which is missing")
+      let fault = KeyhaulError(.damaged, "the keybag is in \(MetadataFile.manifest.path), which is missing")
       return (BackupManifest(unreadable: fault), fault)
     }
     do throws(KeyhaulError) {
@@ -220,7 +220,7 @@ public struct BackupArchive: Sendable {
 
   /// Reads an optional property list, or returns `nil` if it is missing or unreadable, which is recorded.
   private static func propertyList<Value>(
-    _ part: StoredPart, of parts: StoredParts, _ unreadable: inout [UnreadablePropertyList],
+    _ part: MetadataFile, of parts: MetadataFiles, _ unreadable: inout [UnreadablePropertyList],
     _ parse: ([UInt8]) throws(KeyhaulError) -> Value
   ) -> Value? {
     guard let bytes = parts[part] else { return nil }
@@ -268,7 +268,7 @@ public struct BackupArchive: Sendable {
 
 extension BackupArchive {
   /// The anomalies that are visible without a password.
-  package var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
+  package var findings: [BackupFinding] { notes.compactMap(\.finding) }
 
   /// Whether the manifest is unreadable, so that the password status is unknown.
   package var isManifestUnreadable: Bool { findings.contains { $0.kind == .manifestUnreadable } }
@@ -313,25 +313,25 @@ extension BackupArchive {
   /// forbid further uses.
   ///
   /// - Throws: `.unfinished` with the progress, or the error of the first finding.
-  package func require(_ use: ArchiveUse) throws(KeyhaulError) {
+  package func require(_ use: BackupPurpose) throws(KeyhaulError) {
     switch use {
     case .reading, .exporting, .rewriting, .copying: break
     case .planning, .restoring: try requireFinished()
     }
-    if let finding = findings.first(where: { $0.forbids(use) }) { throw finding.refusal }
+    if let finding = findings.first(where: { $0.blocks(use) }) { throw finding.refusal }
   }
 
   /// Checks that the device finished the backup, as a restore on a device does, and that `Status.plist` is plausible.
   ///
   /// - Throws: `.unfinished` with the progress, or the error of `Status.plist`.
   package func requireFinished() throws(KeyhaulError) {
-    if let status = unreadablePropertyLists.first(where: { $0.name == StoredPart.status.path }),
+    if let status = unreadablePropertyLists.first(where: { $0.name == MetadataFile.status.path }),
       status.error.category == .refused
     {
       throw status.error
     }
     guard let state = status?.snapshotState, status?.isFinished == false else { return }
-    throw KeyhaulError(.unfinished, ArchiveNote.unfinished(state: state).description)
+    throw KeyhaulError(.unfinished, BackupAnomaly.unfinished(state: state).description)
   }
 }
 
@@ -371,7 +371,7 @@ extension BackupArchive {
   }
 
   /// The stored keychain file, if it is too large for memory.
-  package var storedLargeKeychain: StoredBytes? { parts[large: layout.keychainPart].flatMap { $0.isInFile ? $0 : nil } }
+  package var storedLargeKeychain: SpooledData? { parts[large: layout.keychainPart].flatMap { $0.isInFile ? $0 : nil } }
 
   /// Opens the keychain file of a backup without a password. The items' kinds and classes are visible without a key.
   ///
@@ -404,7 +404,7 @@ extension BackupArchive {
     return record
   }
 
-  private func storedKeychain() throws(KeyhaulError) -> StoredBytes {
+  private func storedKeychain() throws(KeyhaulError) -> SpooledData {
     guard let stored = parts[large: layout.keychainPart] else {
       throw KeyhaulError(
         .payloadMissing,
@@ -414,7 +414,7 @@ extension BackupArchive {
     return stored
   }
 
-  private func plain(of stored: StoredBytes, key: borrowing Secret) throws(KeyhaulError) -> [UInt8] {
+  private func plain(of stored: SpooledData, key: borrowing Secret) throws(KeyhaulError) -> [UInt8] {
     let part = "the keychain file"
     let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
     var bytes: [UInt8] = []
@@ -436,7 +436,7 @@ extension BackupArchive {
   ///
   /// - Parameter stored: The stored bytes, encrypted or not.
   private func payload(
-    _ bytes: [UInt8], storedAs stored: StoredBytes, record: FileRecord, list: FileList
+    _ bytes: [UInt8], storedAs stored: SpooledData, record: FileRecord, list: FileList
   ) throws(KeyhaulError) -> KeychainPayload {
     var notes = self.notes + list.notes
     if let digest = record.digest, try stored.sha1() != digest {
@@ -465,14 +465,14 @@ public struct KeychainPayload: Sendable {
   /// The list of files that contains the keychain file.
   package let fileList: FileList
   /// Anomalies that were tolerated.
-  package let notes: [ArchiveNote]
+  package let notes: [BackupAnomaly]
 
   /// The domain of the file.
   public static let domain = "KeychainDomain"
   /// The path of the file in its domain.
   public static let relativePath = "keychain-backup.plist"
   /// The stored name, the SHA-1 digest of `KeychainDomain-keychain-backup.plist`. It is the same in all backups.
-  package static let fileIdentifier = StoredPart.keychainFileIdentifier
+  package static let fileIdentifier = MetadataFile.keychainFileIdentifier
 }
 
 /// The digest of a backup's content, independent of its packing.
@@ -480,9 +480,9 @@ public struct KeychainPayload: Sendable {
 /// The digest is SHA-256 over a line for each of the stored manifest, list of files, and keychain file, and for the
 /// list's log and journal if they are not empty, sorted by path. A line contains the path, NUL, the decimal size, NUL,
 /// the file's SHA-256 digest in hexadecimal, and a line feed.
-enum ArchiveDigest {
+enum BackupDigest {
   /// Returns `sha256:` and 64 hexadecimal digits.
-  static func digest(of parts: StoredParts, layout: BackupLayout) throws(KeyhaulError) -> String {
+  static func digest(of parts: MetadataFiles, layout: BackupLayout) throws(KeyhaulError) -> String {
     var lines: [(path: String, line: String)] = []
     for part in [.manifest, layout.listPart, layout.keychainPart] + layout.journals {
       if let stored = parts[large: part] {
@@ -496,7 +496,7 @@ enum ArchiveDigest {
     return "sha256:" + (try sha256(lines.flatMap { Array($0.line.utf8) }))
   }
 
-  private static func line(_ part: StoredPart, _ byteCount: Int, _ sum: String) -> String {
+  private static func line(_ part: MetadataFile, _ byteCount: Int, _ sum: String) -> String {
     "\(part.path)\0\(byteCount)\0\(sum)\n"
   }
 

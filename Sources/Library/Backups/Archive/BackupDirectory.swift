@@ -58,7 +58,7 @@ package enum BackupDirectory {
   ///
   /// - Throws: `.notFound`, `.unreadable`, or `.overLimit` if there are more than `maximumDirectoryCount` directories.
   package static func backups(
-    in path: String, limits: ArchiveLimits = .standard
+    in path: String, limits: BackupLimits = .standard
   ) throws(KeyhaulError) -> [Entry] {
     let system = FileSystem.real
     let source = DirectorySource(system: system, limits: limits, storage: .memory)
@@ -96,7 +96,7 @@ package enum BackupDirectory {
   }
 
   /// Reads the property lists of a directory. Returns `nil` if it has no manifest or cannot be read.
-  package static func entry(of path: String, limits: ArchiveLimits = .standard) -> Entry? {
+  package static func entry(of path: String, limits: BackupLimits = .standard) -> Entry? {
     let system = FileSystem.real
     guard let directory = try? system.openDirectory(path) else { return nil }
     let name = path.split(separator: "/").last.map(String.init) ?? path
@@ -160,34 +160,34 @@ extension DirectorySource {
       return nil
     }
     var parsed: BackupManifest?
-    var isOfUnknownLayout = false
+    var hasUnknownLayout = false
     do throws(KeyhaulError) {
       parsed = try BackupManifest(parsing: manifest)
     } catch {
-      isOfUnknownLayout = error.category == .refused
+      hasUnknownLayout = error.category == .refused
     }
-    let info = propertyLists[.info].flatMap { try? ComputerProperties(parsing: $0) }?.device
+    let info = propertyLists[.info].flatMap { try? InfoPlist(parsing: $0) }?.device
     let device = (parsed?.device ?? BackupDevice()).completed(by: info)
     let parts = BackupDirectory.parts(of: name)
     return BackupDirectory.Entry(
       name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name, date: parsed?.date,
       isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) },
-      state: isOfUnknownLayout ? nil : state(of: propertyLists, hasManifest: parsed != nil, in: directory),
+      state: hasUnknownLayout ? nil : state(of: propertyLists, hasManifest: parsed != nil, in: directory),
       isArchivedCopy: parts.isArchivedCopy, isLink: isLink)
   }
 
   private func state(
-    of propertyLists: StoredParts, hasManifest: Bool, in directory: borrowing OwnedFileDescriptor
+    of propertyLists: MetadataFiles, hasManifest: Bool, in directory: borrowing OwnedFileDescriptor
   ) -> BackupDirectory.Entry.State? {
     guard hasManifest, hasList(directory) else { return .damaged }
-    guard !propertyLists.unreadable.contains(where: { $0.name == StoredPart.status.path }) else { return .damaged }
+    guard !propertyLists.unreadable.contains(where: { $0.name == MetadataFile.status.path }) else { return .damaged }
     guard let bytes = propertyLists[.status] else { return nil }
     guard let status = try? BackupStatus(parsing: bytes) else { return .damaged }
     return status.snapshotState == nil ? nil : status.isFinished ? .finished : .unfinished
   }
 
   private func hasList(_ directory: borrowing OwnedFileDescriptor) -> Bool {
-    for part in [StoredPart.database, .oldDatabase] {
+    for part in [MetadataFile.database, .oldDatabase] {
       if (try? system.status(of: part.path.systemName, in: directory))?.kind == .file { return true }
     }
     return false

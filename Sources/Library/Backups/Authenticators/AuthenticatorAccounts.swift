@@ -73,7 +73,7 @@ package struct AuthenticatorAccounts: Sendable {
   ///   - installed: The identifiers of the apps that the backup lists.
   /// - Throws: What prevents a look at the manifest. A file that cannot be read is an obstacle, and no error.
   package init(
-    in archive: BackupArchive, _ items: ArchivedItemReader, installed: some Sequence<String>
+    in archive: BackupArchive, _ items: BackupItemReader, installed: some Sequence<String>
   ) throws(KeyhaulError) {
     let installed = Set(installed)
     let files = AppFiles(archive: archive, list: items.fileList, keys: items.keys)
@@ -95,7 +95,7 @@ package struct AuthenticatorAccounts: Sendable {
   }
 
   private mutating func add(
-    _ app: AuthenticatorApp, _ found: [ListedFile], _ files: AppFiles, _ items: ArchivedItemReader
+    _ app: AuthenticatorApp, _ found: [ListedFile], _ files: AppFiles, _ items: BackupItemReader
   ) throws(KeyhaulError) {
     switch app {
     case .enteAuth: miss(app, .deviceKey)

@@ -48,7 +48,7 @@ enum ProtonAuthenticatorStore {
 
   /// Returns the keys that rows need, by their names, as far as the keychain's items can be decrypted.
   static func keys(
-    for rows: [Row], among items: ArchivedItemReader
+    for rows: [Row], among items: BackupItemReader
   ) throws(KeyhaulError) -> [String: SensitiveBytes] {
     let wanted = Set(rows.map(\.keyName))
     var keys: [String: SensitiveBytes] = [:]

@@ -3,19 +3,19 @@ import KeychainFormats
 
 /// Reads a backup from a container file or a stream in one pass.
 struct ContainerSource {
-  let limits: ArchiveLimits
+  let limits: BackupLimits
   let storage: ManifestStorage
   let system: FileSystem
 
   func read(
-    _ feed: DescriptorFeed, as format: ContainerFormat
-  ) throws(KeyhaulError) -> EntryLedger.Found {
-    if format == .zip { return try readZip(feed) }
+    _ source: FileDescriptorSource, as format: ContainerFormat
+  ) throws(KeyhaulError) -> ContainerScanner.Found {
+    if format == .zip { return try readZip(source) }
     guard format.isCompressedTar else {
-      return try readTar(feed, of: feed.fileByteCount, fileByteCount: feed.fileByteCount)
+      return try readTar(source, of: source.fileByteCount, fileByteCount: source.fileByteCount)
     }
     return try readTar(
-      try DecompressedFeed(feed, as: format, limits: limits), of: feed.fileByteCount, fileByteCount: nil)
+      try DecompressingSource(source, as: format, limits: limits), of: source.fileByteCount, fileByteCount: nil)
   }
 
   /// Reads a tar.
@@ -24,95 +24,95 @@ struct ContainerSource {
   ///   - storedByteCount: The size of the file, compressed or not.
   ///   - fileByteCount: The size of the tar, if it is known in advance.
   private func readTar(
-    _ feed: any ByteFeed, of storedByteCount: Int64?, fileByteCount: Int64?
-  ) throws(KeyhaulError) -> EntryLedger.Found {
-    let watched = CountingFeed(feed)
+    _ source: any ByteSource, of storedByteCount: Int64?, fileByteCount: Int64?
+  ) throws(KeyhaulError) -> ContainerScanner.Found {
+    let watched = CountingSource(source)
     let reader = try LibArchiveReader(watched, reading: .tar)
-    var ledger = EntryLedger(limits: limits, containerByteCount: storedByteCount)
+    var scanner = ContainerScanner(limits: limits, containerByteCount: storedByteCount)
     var end: Int64 = 0
     while try reader.nextHeader() {
-      try readEntry(reader, into: &ledger, decompressed: nil)
+      try readEntry(reader, into: &scanner, decompressed: nil)
       end = reader.consumedByteCount
     }
     try checkEnd(of: watched, entriesEnd: end, fileByteCount: fileByteCount)
-    return try ledger.finish()
+    return try scanner.finish()
   }
 
   /// Checks the two zero blocks at the end of a tar. Without them, entries may be missing as well.
   private func checkEnd(
-    of feed: CountingFeed, entriesEnd: Int64, fileByteCount: Int64?
+    of source: CountingSource, entriesEnd: Int64, fileByteCount: Int64?
   ) throws(KeyhaulError) {
     let block = Int64(Self.blockByteCount)
     let needed = (entriesEnd + block - 1) / block * block + 2 * block
     var remaining = Self.trailerByteCount
     // A compressed stream is read to its end, which has a checksum. The writer of a pipe can finish its last record.
-    while fileByteCount == nil, !feed.hasEnded, feed.isBounded || remaining > 0 {
-      remaining -= Int64(try feed.next().count)
+    while fileByteCount == nil, !source.hasEnded, source.isBounded || remaining > 0 {
+      remaining -= Int64(try source.next().count)
     }
-    let found = fileByteCount ?? feed.byteCount
+    let found = fileByteCount ?? source.byteCount
     guard found >= needed else {
       throw KeyhaulError(.truncated, "the tar file ends at byte \(HumanReadable.grouped(found)) without its end marker")
     }
   }
 
-  private func readZip(_ feed: DescriptorFeed) throws(KeyhaulError) -> EntryLedger.Found {
-    guard let fileByteCount = feed.fileByteCount else {
+  private func readZip(_ source: FileDescriptorSource) throws(KeyhaulError) -> ContainerScanner.Found {
+    guard let fileByteCount = source.fileByteCount else {
       throw KeyhaulError(
         .notStreamable,
         "a zip file has its directory at the end and cannot be read from a stream")
     }
-    let directory = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
-    var ledger = EntryLedger(limits: limits, containerByteCount: fileByteCount)
+    let directory = try ZipDirectory.check(source, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
+    var scanner = ContainerScanner(limits: limits, containerByteCount: fileByteCount)
     // libarchive does not recognize a zip without entries.
-    guard directory.entryCount > 0 else { return try ledger.finish() }
-    _ = try feed.seek(0, .start)
-    let reader = try LibArchiveReader(ZipNameFeed(feed, markedHeaders: directory.markedHeaders), reading: .zip)
+    guard directory.entryCount > 0 else { return try scanner.finish() }
+    _ = try source.seek(0, .start)
+    let reader = try LibArchiveReader(ZipNameRewriter(source, flaggedHeaders: directory.flaggedHeaders), reading: .zip)
     var budget = limits.decompressedByteCount(of: fileByteCount)
     while try reader.nextHeader() {
-      try readEntry(reader, into: &ledger, decompressed: &budget)
+      try readEntry(reader, into: &scanner, decompressed: &budget)
     }
-    return try ledger.finish()
+    return try scanner.finish()
   }
 
   /// Reads an entry.
   ///
   /// - Parameter decompressed: The remaining number of decompressed bytes, if the source does not limit them.
   private func readEntry(
-    _ reader: LibArchiveReader, into ledger: inout EntryLedger, decompressed budget: UnsafeMutablePointer<Int64>?
+    _ reader: LibArchiveReader, into scanner: inout ContainerScanner, decompressed budget: UnsafeMutablePointer<Int64>?
   ) throws(KeyhaulError) {
     guard let entry = reader.entry else { return }
     guard let name = entry.name else {
-      throw KeyhaulError(.hostile, "entry \(ledger.entryCount + 1) has a name that cannot be read")
+      throw KeyhaulError(.hostile, "entry \(scanner.entryCount + 1) has a name that cannot be read")
     }
-    guard let wanted = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
+    guard let requested = try scanner.accept(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
       return try reader.skipData()
     }
     // The size in the header is untrusted, so the array grows with the actual data.
     var bytes: [UInt8] = []
-    var collector = try StoredBytesCollector(
-      storage, system: system, expecting: wanted.part.isLarge ? entry.byteCount : 0)
+    var collector = try SpooledDataBuilder(
+      storage, system: system, expecting: requested.part.isLarge ? entry.byteCount : 0)
     var byteCount: Int64 = 0
     try reader.forEachPortion { (portion) throws(KeyhaulError) in
       byteCount += Int64(portion.count)
       guard byteCount <= entry.byteCount else {
-        throw KeyhaulError(.damaged, "\(wanted.part.path) has more bytes than its entry claims")
+        throw KeyhaulError(.damaged, "\(requested.part.path) has more bytes than its entry claims")
       }
       if let budget {
         budget.pointee -= Int64(portion.count)
         guard budget.pointee >= 0 else { throw limits.expansionError }
       }
-      if wanted.part.isLarge { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
+      if requested.part.isLarge { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
     }
     guard byteCount == entry.byteCount else {
       throw KeyhaulError(
         .truncated,
-        "\(wanted.part.path) ends at byte \(HumanReadable.grouped(byteCount)) of \(HumanReadable.grouped(entry.byteCount))"
+        "\(requested.part.path) ends at byte \(HumanReadable.grouped(byteCount)) of \(HumanReadable.grouped(entry.byteCount))"
       )
     }
-    if wanted.part.isLarge {
-      ledger.keep(try collector.finish(), for: wanted)
+    if requested.part.isLarge {
+      scanner.store(try collector.finish(), for: requested)
     } else {
-      ledger.keep(bytes, for: wanted)
+      scanner.store(bytes, for: requested)
     }
   }
 
@@ -122,24 +122,24 @@ struct ContainerSource {
 }
 
 /// A source that counts the delivered and skipped bytes.
-private final class CountingFeed: ByteFeed {
-  private let feed: any ByteFeed
+private final class CountingSource: ByteSource {
+  private let source: any ByteSource
   private(set) var byteCount: Int64 = 0
 
-  init(_ feed: any ByteFeed) { self.feed = feed }
+  init(_ source: any ByteSource) { self.source = source }
 
-  var hasEnded: Bool { feed.hasEnded }
+  var hasEnded: Bool { source.hasEnded }
   /// Whether the limits bound the cost of reading to the end.
-  var isBounded: Bool { feed is DecompressedFeed }
+  var isBounded: Bool { source is DecompressingSource }
 
   func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
-    let bytes = try feed.next()
+    let bytes = try source.next()
     byteCount += Int64(bytes.count)
     return bytes
   }
 
   func skip(_ count: Int64) throws(KeyhaulError) -> Int64 {
-    let skipped = try feed.skip(count)
+    let skipped = try source.skip(count)
     byteCount += skipped
     return skipped
   }

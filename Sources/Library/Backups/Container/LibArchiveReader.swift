@@ -24,21 +24,21 @@ final class LibArchiveReader {
   struct Entry {
     /// The name, or `nil` if libarchive cannot provide it.
     let name: EntryName?
-    let kind: EntryLedger.Kind
+    let kind: ContainerScanner.Kind
     let byteCount: Int64
   }
 
   private let handle: OpaquePointer
   private var header: OpaquePointer?
-  private let state: FeedState
+  private let state: ReadContext
   private let names: NameEncoding
   /// Whether libarchive has failed, so that no more data follows.
   private(set) var isBroken = false
 
-  init(_ feed: any ByteFeed, reading format: Format) throws(KeyhaulError) {
+  init(_ source: any ByteSource, reading format: Format) throws(KeyhaulError) {
     guard let handle = archive_read_new() else { throw ContainerLibrary.readFailure }
     self.handle = handle
-    state = FeedState(feed)
+    state = ReadContext(source)
     // A zip can contain a UTF-8 name in an extra field.
     names = format == .zip ? .utf8 : .bytes
     let supported =
@@ -55,13 +55,13 @@ final class LibArchiveReader {
     }
     let context = Unmanaged.passUnretained(state).toOpaque()
     archive_read_set_callback_data(handle, context)
-    archive_read_set_read_callback(handle) { _, context, start in FeedState.of(context).read(start) }
+    archive_read_set_read_callback(handle) { _, context, start in ReadContext.of(context).read(start) }
     if format != .compressedBytes {
-      archive_read_set_skip_callback(handle) { _, context, count in FeedState.of(context).skip(count) }
+      archive_read_set_skip_callback(handle) { _, context, count in ReadContext.of(context).skip(count) }
     }
     if format == .zip {
       archive_read_set_seek_callback(handle) { _, context, offset, whence in
-        FeedState.of(context).seek(offset, whence)
+        ReadContext.of(context).seek(offset, whence)
       }
     }
     guard archive_read_open1(handle) == ARCHIVE_OK else { throw failure() }
@@ -106,12 +106,12 @@ final class LibArchiveReader {
   /// The modification time of the current entry in seconds since 1970.
   var modificationTime: Int64 { header.map { Int64(archive_entry_mtime($0)) } ?? 0 }
 
-  private func kind(of header: OpaquePointer) -> EntryLedger.Kind {
+  private func kind(of header: OpaquePointer) -> ContainerScanner.Kind {
     if archive_entry_hardlink(header) != nil { return .odd("a hard link") }
     if archive_entry_symlink(header) != nil { return .odd("a symbolic link") }
     if archive_entry_is_encrypted(header) != 0 { return .odd("encrypted by the container") }
     if archive_entry_sparse_count(header) > 0 { return .odd("a sparse file") }
-    return EntryLedger.Kind(mode: UInt32(archive_entry_filetype(header)))
+    return ContainerScanner.Kind(mode: UInt32(archive_entry_filetype(header)))
   }
 
   /// Reads bytes of the current entry. Returns 0 at its end.
@@ -128,7 +128,7 @@ final class LibArchiveReader {
   func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
     while true {
       let count = try read(into: buffer)
@@ -160,7 +160,7 @@ final class LibArchiveReader {
     if text.hasPrefix("Zstd decompression failed: Allocation error") {
       return KeyhaulError(.unreadable, "libarchive: \(Errno.noMemory.reason)", of: .noMemory)
     }
-    return KeyhaulError(state.feed.hasEnded ? .truncated : .damaged, shown(text))
+    return KeyhaulError(state.source.hasEnded ? .truncated : .damaged, shown(text))
   }
 
   /// Returns libarchive's message in the style of other errors. It may contain a name from the archive.
@@ -172,21 +172,21 @@ final class LibArchiveReader {
 }
 
 /// The state that libarchive's callbacks access through their context pointer.
-private final class FeedState {
-  let feed: any ByteFeed
+private final class ReadContext {
+  let source: any ByteSource
   /// The error of a callback. libarchive only receives a failure code.
   private(set) var failure: KeyhaulError?
 
-  init(_ feed: any ByteFeed) { self.feed = feed }
+  init(_ source: any ByteSource) { self.source = source }
 
-  static func of(_ context: UnsafeMutableRawPointer?) -> FeedState {
+  static func of(_ context: UnsafeMutableRawPointer?) -> ReadContext {
     guard let context else { preconditionFailure("libarchive calls back with the pointer that it was given") }
-    return Unmanaged<FeedState>.fromOpaque(context).takeUnretainedValue()
+    return Unmanaged<ReadContext>.fromOpaque(context).takeUnretainedValue()
   }
 
   func read(_ start: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
     do throws(KeyhaulError) {
-      let bytes = try feed.next()
+      let bytes = try source.next()
       start?.pointee = bytes.baseAddress
       return bytes.count
     } catch {
@@ -197,7 +197,7 @@ private final class FeedState {
 
   func skip(_ count: Int64) -> Int64 {
     do throws(KeyhaulError) {
-      return try feed.skip(count)
+      return try source.skip(count)
     } catch {
       failure = error
       return Int64(ARCHIVE_FATAL)
@@ -207,7 +207,7 @@ private final class FeedState {
   func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
     let origin: SeekOrigin = whence == SEEK_SET ? .start : whence == SEEK_CUR ? .current : .end
     do throws(KeyhaulError) {
-      return try feed.seek(offset, origin) ?? Int64(ARCHIVE_FATAL)
+      return try source.seek(offset, origin) ?? Int64(ARCHIVE_FATAL)
     } catch {
       failure = error
       return Int64(ARCHIVE_FATAL)

@@ -45,7 +45,7 @@ struct ReplacedPages: Sendable {
   }
 
   /// Returns whether the stored database already contains all of these pages, as after a checkpoint.
-  func areStored(in stored: StoredBytes) throws(KeyhaulError) -> Bool {
+  func areStored(in stored: SpooledData) throws(KeyhaulError) -> Bool {
     guard pageCount * pageByteCount == stored.byteCount else { return false }
     for (page, start) in starts where page <= pageCount {
       let content = try [UInt8](count: pageByteCount) { (buffer) throws(KeyhaulError) in

@@ -111,12 +111,12 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   /// The finding about unusual names, or `nil` if there are none.
-  package var finding: ArchiveFinding? {
+  package var finding: BackupFinding? {
     guard let first = otherPaths.values.min() ?? unread.min() else { return nil }
     return .payloadsRenamed(count: otherPaths.count, unread: unread.count, first: first)
   }
 
-  var notes: [ArchiveNote] { finding.map { [.finding($0)] } ?? [] }
+  var notes: [BackupAnomaly] { finding.map { [.finding($0)] } ?? [] }
 
   /// Adds a regular file as a candidate for a payload.
   mutating func addCandidate(_ path: String, for fileIdentifier: String, byteCount: Int64) {
@@ -126,7 +126,7 @@ public struct StoredPayloads: Sendable, Equatable {
 
   /// Chooses the file of each payload when all files are known. The payload's usual name has precedence, even if it is
   /// not a file. If there are several candidates, none is used, because nothing shows which one is correct.
-  mutating func settle() {
+  mutating func resolveCandidates() {
     for (name, files) in candidates {
       if files.count == 1, byteCounts[name] == nil, !irregular.contains(name) {
         byteCounts[name] = files[0].byteCount
@@ -155,39 +155,39 @@ public struct StoredPayloads: Sendable, Equatable {
 }
 
 /// The stored metadata files of a backup, encrypted or not.
-package struct StoredParts: Sendable {
-  private var small: [StoredPart: [UInt8]] = [:]
-  private var large: [StoredPart: StoredBytes] = [:]
+package struct MetadataFiles: Sendable {
+  private var small: [MetadataFile: [UInt8]] = [:]
+  private var large: [MetadataFile: SpooledData] = [:]
   /// The property lists that exist but were not read.
   package var unreadable: [UnreadablePropertyList] = []
   /// The reason why an existing seal was not read.
   package var sealFault: KeyhaulError?
   /// The log and the journal of `Manifest.db` that were not read, with the reasons.
-  package var unreadJournals: [StoredPart: (byteCount: Int64, reason: String)] = [:]
+  package var unreadJournals: [MetadataFile: (byteCount: Int64, reason: String)] = [:]
   /// The pages of a log or journal that replace those of `Manifest.db`, and their file.
-  var replacedPages: (pages: ReplacedPages, from: StoredPart)?
+  var replacedPages: (pages: ReplacedPages, from: MetadataFile)?
   /// Whether the keychain file has an unusual name.
   package var isKeychainRenamed = false
 
-  package subscript(part: StoredPart) -> [UInt8]? {
+  package subscript(part: MetadataFile) -> [UInt8]? {
     get { small[part] }
     set { small[part] = newValue }
   }
   /// A metadata file that may be larger than memory.
-  package subscript(large part: StoredPart) -> StoredBytes? {
+  package subscript(large part: MetadataFile) -> SpooledData? {
     get { large[part] }
     set { large[part] = newValue }
   }
 
-  package var database: StoredBytes? { large[.database] }
+  package var database: SpooledData? { large[.database] }
 
-  package func contains(_ part: StoredPart) -> Bool { small[part] != nil || large[part] != nil }
+  package func contains(_ part: MetadataFile) -> Bool { small[part] != nil || large[part] != nil }
 
   /// The layout of the backup according to its list of files, or `nil` if it has none.
   package var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
 
   /// Returns only the files of a layout. An updated device may leave its old list in the backup.
-  package func only(_ layout: BackupLayout) -> StoredParts {
+  package func only(_ layout: BackupLayout) -> MetadataFiles {
     var parts = self
     for other in BackupLayout.allCases where other != layout {
       for part in [other.listPart, other.keychainPart] { (parts.small[part], parts.large[part]) = (nil, nil) }

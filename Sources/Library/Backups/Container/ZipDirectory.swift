@@ -3,7 +3,7 @@ import KeychainFormats
 
 /// Checks the central directory of a zip for entries that libarchive changes or hides: names with NUL, where it ends
 /// them, or a backslash, which it replaces; pipes and devices, which it reports as files; and an incomplete directory.
-/// Also finds names that are marked as UTF-8, which it would convert.
+/// Also finds names that are flagged as UTF-8, which it would convert.
 ///
 /// Also compares the central directory with the header before each file. libarchive and stream readers use the name in
 /// that header. Python and Info-ZIP use that in the directory. If they differ, readers see different backups.
@@ -19,7 +19,7 @@ struct ZipDirectory {
   /// The end record may be followed by a comment whose length is a 16-bit number.
   private static let maximumTailByteCount = endRecordByteCount + 0xFFFF
 
-  private let feed: DescriptorFeed
+  private let source: FileDescriptorSource
   private let entryCount: Int64
   private let byteCount: Int64
   private let start: Int64
@@ -28,26 +28,26 @@ struct ZipDirectory {
   struct Findings {
     let entryCount: Int64
     /// The offsets of the local headers with UTF-8 names, in ascending order.
-    let markedHeaders: [Int64]
+    let flaggedHeaders: [Int64]
   }
 
-  /// Checks both headers of each entry in one pass over the directory. Uses eight bytes of memory for each marked name.
+  /// Checks both headers of each entry in one pass over the directory. Uses eight bytes of memory for each flagged name.
   static func check(
-    _ feed: DescriptorFeed, fileByteCount: Int64, entryLimit: Int
+    _ source: FileDescriptorSource, fileByteCount: Int64, entryLimit: Int
   ) throws(KeyhaulError) -> Findings {
-    let directory = try ZipDirectory(feed, fileByteCount: fileByteCount)
+    let directory = try ZipDirectory(source, fileByteCount: fileByteCount)
     // libarchive creates a record of each entry before it returns the first.
     guard directory.entryCount <= entryLimit else {
       throw KeyhaulError(.overLimit, "it has more than \(HumanReadable.grouped(Int64(entryLimit))) entries")
     }
-    return Findings(entryCount: directory.entryCount, markedHeaders: try directory.checkEntries().sorted())
+    return Findings(entryCount: directory.entryCount, flaggedHeaders: try directory.checkEntries().sorted())
   }
 
-  private init(_ feed: DescriptorFeed, fileByteCount: Int64) throws(KeyhaulError) {
-    self.feed = feed
+  private init(_ source: FileDescriptorSource, fileByteCount: Int64) throws(KeyhaulError) {
+    self.source = source
     let tailStart = max(0, fileByteCount - Int64(Self.maximumTailByteCount + Self.locatorByteCount))
-    var cursor = try Cursor(feed, at: tailStart)
-    let tail = try cursor.take(Int(fileByteCount - tailStart))
+    var cursor = try Cursor(source, at: tailStart)
+    let tail = try cursor.read(Int(fileByteCount - tailStart))
     guard let end = Self.lastEndRecord(in: tail) else {
       throw KeyhaulError(.truncated, "the directory at the end of the zip is missing")
     }
@@ -61,7 +61,7 @@ struct ZipDirectory {
     // A value with all bits set means that the number is in the record for large zips. libarchive reads that record
     // whenever a locator points to it.
     if isLarge || hasLocator {
-      let (place, record) = try Self.largeEndRecord(feed, tail: tail, end: end, fileByteCount: fileByteCount)
+      let (place, record) = try Self.largeEndRecord(source, tail: tail, end: end, fileByteCount: fileByteCount)
       let numbers = [24, 32, 40, 48].map { record.littleEndian(at: $0, bytes: 8) }
       guard numbers[0] == numbers[1], numbers.allSatisfy({ $0 <= UInt64(fileByteCount) }) else { throw Self.outside }
       let large = (count: Int64(numbers[1]), size: Int64(numbers[2]), offset: Int64(numbers[3]))
@@ -84,24 +84,24 @@ struct ZipDirectory {
     KeyhaulError(.damaged, "the zip's directory lies outside the file")
   }
 
-  /// Checks the entries and returns the offsets of the marked local headers.
+  /// Checks the entries and returns the offsets of the flagged local headers.
   private func checkEntries() throws(KeyhaulError) -> [Int64] {
-    var marked: [Int64] = []
-    var cursor = try Cursor(feed, at: start)
+    var flagged: [Int64] = []
+    var cursor = try Cursor(source, at: start)
     var remaining = byteCount
     // The headers of an honest zip do not overlap. One long header for many entries would take very long to check.
-    var remainingLocal = feed.fileByteCount ?? 0
+    var remainingLocal = source.fileByteCount ?? 0
     for number in 0..<entryCount {
       let cut = KeyhaulError(.damaged, "the zip's directory ends at entry \(number + 1) of \(entryCount)")
       guard remaining >= Self.headerByteCount else { throw cut }
-      let header = try cursor.take(Self.headerByteCount)
+      let header = try cursor.read(Self.headerByteCount)
       guard header.starts(with: [0x50, 0x4B, 1, 2]) else { throw cut }
       let lengths = [28, 30, 32].map { Int(header.littleEndian(at: $0, bytes: 2)) }
       remaining -= Int64(Self.headerByteCount + lengths.reduce(0, +))
       guard remaining >= 0 else { throw cut }
-      let name = try cursor.take(lengths[0])
-      let entry = Header(header, flagsAt: 8, name: name, extra: try cursor.take(lengths[1]))
-      _ = try cursor.take(lengths[2])
+      let name = try cursor.read(lengths[0])
+      let entry = Header(header, flagsAt: 8, name: name, extra: try cursor.read(lengths[1]))
+      _ = try cursor.read(lengths[2])
       if let fault = Self.fault(
         name: name, system: header[5], mode: UInt32(header.littleEndian(at: 40, bytes: 2)))
       {
@@ -116,12 +116,12 @@ struct ZipDirectory {
       }
       try Self.check(local, against: entry, number: number + 1)
       // libarchive uses the mark in the local header.
-      if local.isMarked, let offset { marked.append(offset) }
+      if local.isMarked, let offset { flagged.append(offset) }
     }
     guard remaining == 0 else {
       throw KeyhaulError(.damaged, "the zip's directory has more than the \(entryCount) entries that it claims")
     }
-    return marked
+    return flagged
   }
 
   /// Reads the header before an entry's bytes.
@@ -129,13 +129,13 @@ struct ZipDirectory {
     at offset: Int64?, number: Int64, nameByteCount: Int
   ) throws(KeyhaulError) -> Header {
     let missing = KeyhaulError(.damaged, "entry \(number) has no header before its bytes")
-    guard let offset, offset < feed.fileByteCount ?? 0 else { throw missing }
+    guard let offset, offset < source.fileByteCount ?? 0 else { throw missing }
     // Most extra fields are shorter than this, so that one call reads the whole header.
-    var bytes = try feed.read(at: offset, upTo: Self.localHeaderByteCount + nameByteCount + 128)
+    var bytes = try source.read(at: offset, upTo: Self.localHeaderByteCount + nameByteCount + 128)
     guard bytes.count >= Self.localHeaderByteCount, bytes.starts(with: [0x50, 0x4B, 3, 4]) else { throw missing }
     let nameEnd = Self.localHeaderByteCount + Int(bytes.littleEndian(at: 26, bytes: 2))
     let end = nameEnd + Int(bytes.littleEndian(at: 28, bytes: 2))
-    if bytes.count < end { bytes = try feed.read(at: offset, upTo: end) }
+    if bytes.count < end { bytes = try source.read(at: offset, upTo: end) }
     guard bytes.count >= end else {
       throw KeyhaulError(.truncated, "the zip ends inside the header of entry \(number)")
     }
@@ -183,7 +183,7 @@ struct ZipDirectory {
   }
 
   /// Bit 11 of the flags, in their upper byte: the name is UTF-8.
-  static let nameMark: UInt8 = 0x08
+  static let nameFlag: UInt8 = 0x08
 
   /// The fields that an entry's two headers have in common.
   private struct Header {
@@ -204,7 +204,7 @@ struct ZipDirectory {
     init(_ header: [UInt8], flagsAt place: Int, name: [UInt8], extra: [UInt8]) {
       self.name = name
       extraByteCount = extra.count
-      isMarked = header[place + 1] & ZipDirectory.nameMark != 0
+      isMarked = header[place + 1] & ZipDirectory.nameFlag != 0
       hasNumbersAfterBytes = header[place] & 0x08 != 0
       method = header.littleEndian(at: place + 2, bytes: 2)
       checksum = header.littleEndian(at: place + 8, bytes: 4)
@@ -248,7 +248,7 @@ struct ZipDirectory {
     if name.contains(0) { return "its name has a NUL" }
     if name.contains(UInt8(ascii: "\\")) { return "its name has a backslash" }
     guard system == 3 || system == 19, mode & 0o170000 != 0 else { return nil }
-    if case .odd(let what) = EntryLedger.Kind(mode: mode) { return "it is \(what)" }
+    if case .odd(let what) = ContainerScanner.Kind(mode: mode) { return "it is \(what)" }
     return nil
   }
 
@@ -269,15 +269,15 @@ struct ZipDirectory {
   /// Returns the end record with 64-bit numbers, and its offset. A locator directly before the ordinary record points
   /// to it.
   private static func largeEndRecord(
-    _ feed: DescriptorFeed, tail: [UInt8], end: Int, fileByteCount: Int64
+    _ source: FileDescriptorSource, tail: [UInt8], end: Int, fileByteCount: Int64
   ) throws(KeyhaulError) -> (place: Int64, record: [UInt8]) {
     let locator = end - locatorByteCount
     guard locator >= 0, tail[locator...].starts(with: [0x50, 0x4B, 6, 7]),
       let offset = Int64(exactly: tail.littleEndian(at: locator + 8, bytes: 8)),
       offset <= fileByteCount - Int64(largeEndRecordByteCount)
     else { throw KeyhaulError(.damaged, "the zip's end does not say where its directory is") }
-    var cursor = try Cursor(feed, at: offset)
-    let record = try cursor.take(largeEndRecordByteCount)
+    var cursor = try Cursor(source, at: offset)
+    let record = try cursor.read(largeEndRecordByteCount)
     guard record.starts(with: [0x50, 0x4B, 6, 6]) else { throw outside }
     return (offset, record)
   }
@@ -285,19 +285,19 @@ struct ZipDirectory {
 
 /// Reads bytes in order, starting at a position of a file.
 private struct Cursor {
-  private let feed: DescriptorFeed
+  private let source: FileDescriptorSource
   private var pending: ArraySlice<UInt8> = []
 
-  init(_ feed: DescriptorFeed, at offset: Int64) throws(KeyhaulError) {
-    guard try feed.seek(offset, .start) != nil else {
+  init(_ source: FileDescriptorSource, at offset: Int64) throws(KeyhaulError) {
+    guard try source.seek(offset, .start) != nil else {
       throw KeyhaulError(.damaged, "the zip's directory lies outside the file")
     }
-    self.feed = feed
+    self.source = source
   }
 
-  mutating func take(_ count: Int) throws(KeyhaulError) -> [UInt8] {
+  mutating func read(_ count: Int) throws(KeyhaulError) -> [UInt8] {
     while pending.count < count {
-      let chunk = try feed.next()
+      let chunk = try source.next()
       if chunk.isEmpty { throw KeyhaulError(.truncated, "the zip ends inside its directory") }
       pending = ArraySlice(Array(pending) + Array(chunk))
     }
@@ -315,57 +315,57 @@ extension [UInt8] {
 
 /// A zip source that removes the UTF-8 marks of names, so that libarchive returns the names unchanged.
 ///
-/// libarchive would return a marked name in composed form, or nothing if it cannot convert it. In both cases, the name
+/// libarchive would return a flagged name in composed form, or nothing if it cannot convert it. In both cases, the name
 /// in a copy of the zip would differ.
-final class ZipNameFeed: ByteFeed {
-  private let feed: DescriptorFeed
+final class ZipNameRewriter: ByteSource {
+  private let source: FileDescriptorSource
   /// The offsets of the bytes with the mark, in ascending order.
   private let places: [Int64]
   private let copy: UnsafeMutableRawBufferPointer
 
   /// Creates a source.
   ///
-  /// - Parameter marked: The offsets of the local headers with marked names.
-  init(_ feed: DescriptorFeed, markedHeaders marked: [Int64]) {
-    self.feed = feed
+  /// - Parameter flagged: The offsets of the local headers with flagged names.
+  init(_ source: FileDescriptorSource, flaggedHeaders flagged: [Int64]) {
+    self.source = source
     // The flags follow the signature and the version. The mark is in their second byte.
-    places = marked.map { $0.addingReportingOverflow(7).partialValue }
-    copy = .allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    places = flagged.map { $0.addingReportingOverflow(7).partialValue }
+    copy = .allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
   }
 
   /// Finds the marks, and leaves the source at its start.
-  convenience init(_ feed: DescriptorFeed, limits: ArchiveLimits) throws(KeyhaulError) {
-    guard let fileByteCount = feed.fileByteCount else {
+  convenience init(_ source: FileDescriptorSource, limits: BackupLimits) throws(KeyhaulError) {
+    guard let fileByteCount = source.fileByteCount else {
       throw KeyhaulError(
         .notStreamable,
         "a zip file has its directory at the end and cannot be read from a stream")
     }
-    let found = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
-    _ = try feed.seek(0, .start)
-    self.init(feed, markedHeaders: found.markedHeaders)
+    let found = try ZipDirectory.check(source, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
+    _ = try source.seek(0, .start)
+    self.init(source, flaggedHeaders: found.flaggedHeaders)
   }
 
   deinit { copy.deallocate() }
 
-  var hasEnded: Bool { feed.hasEnded }
+  var hasEnded: Bool { source.hasEnded }
 
   func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
-    let bytes = try feed.next()
-    let start = feed.position - Int64(bytes.count)
+    let bytes = try source.next()
+    let start = source.position - Int64(bytes.count)
     var index = firstPlace(from: start)
-    guard index < places.count, places[index] < feed.position else { return bytes }
+    guard index < places.count, places[index] < source.position else { return bytes }
     copy.copyMemory(from: bytes)
-    while index < places.count, places[index] < feed.position {
-      copy[Int(places[index] - start)] &= ~ZipDirectory.nameMark
+    while index < places.count, places[index] < source.position {
+      copy[Int(places[index] - start)] &= ~ZipDirectory.nameFlag
       index += 1
     }
     return UnsafeRawBufferPointer(rebasing: copy[..<bytes.count])
   }
 
-  func skip(_ count: Int64) throws(KeyhaulError) -> Int64 { try feed.skip(count) }
+  func skip(_ count: Int64) throws(KeyhaulError) -> Int64 { try source.skip(count) }
 
   func seek(_ offset: Int64, _ origin: SeekOrigin) throws(KeyhaulError) -> Int64? {
-    try feed.seek(offset, origin)
+    try source.seek(offset, origin)
   }
 
   /// Returns the index of the first offset that is not before the given one.

@@ -8,9 +8,9 @@ struct ComparableItems {
   private(set) var first: [KeychainEntry] = []
   private(set) var second: [KeychainEntry] = []
   /// The encrypted items without a known counterpart in the other list.
-  private(set) var sealedInFirst: [KeychainEntry] = []
-  private(set) var sealedInSecond: [KeychainEntry] = []
-  private(set) var counts = KeychainDifference.SealedCounts()
+  private(set) var encryptedInFirst: [KeychainEntry] = []
+  private(set) var encryptedInSecond: [KeychainEntry] = []
+  private(set) var counts = KeychainDifference.UndecryptedCounts()
   /// Whether both lists share a persistent reference, as two backups of a device do. Then items with different
   /// references are different items.
   private let sharesReferences: Bool
@@ -23,9 +23,9 @@ struct ComparableItems {
     }
     let (named, alsoNamed) = (Self.byReference(all), Self.byReference(others))
     sharesReferences = named.keys.contains { alsoNamed[$0] != nil }
-    let alike = Self.storedAlike(all, others)
+    let alike = Self.itemsWithEqualBytes(all, others)
     counts.alike = alike.first.count
-    counts.damagedAlike = all.count { alike.first.contains($0.position) && $0.isDamaged }
+    counts.equalAndDamaged = all.count { alike.first.contains($0.position) && $0.isDamaged }
     let one = alike.first.isEmpty ? all : all.filter { !alike.first.contains($0.position) }
     let other = alike.first.isEmpty ? others : others.filter { !alike.second.contains($0.position) }
     let inSecond = alike.first.isEmpty ? alsoNamed : Self.byReference(other)
@@ -41,17 +41,17 @@ struct ComparableItems {
       partners.first.insert(item.position)
       partners.second.insert(partner.position)
     }
-    (first, sealedInFirst) = Self.parted(one, without: partners.first)
-    (second, sealedInSecond) = Self.parted(other, without: partners.second)
-    counts.onlyInFirst = sealedInFirst.count
-    counts.onlyInSecond = sealedInSecond.count
-    counts.damaged += (sealedInFirst + sealedInSecond).count(where: \.isDamaged)
-    counts.possiblePairs = possiblePairs(sealedInFirst, sealedInSecond)
+    (first, encryptedInFirst) = Self.parted(one, without: partners.first)
+    (second, encryptedInSecond) = Self.parted(other, without: partners.second)
+    counts.onlyInFirst = encryptedInFirst.count
+    counts.onlyInSecond = encryptedInSecond.count
+    counts.damaged += (encryptedInFirst + encryptedInSecond).count(where: \.isDamaged)
+    counts.possiblePairs = possiblePairs(encryptedInFirst, encryptedInSecond)
   }
 
   /// Returns the positions of items that are encrypted at least in one list and have identical bytes in both, paired in
   /// their order.
-  private static func storedAlike(
+  private static func itemsWithEqualBytes(
     _ one: [KeychainEntry], _ other: [KeychainEntry]
   ) -> (first: Set<Int>, second: Set<Int>) {
     let sealed = Set((one + other).lazy.filter(\.isSealed).compactMap { Stored($0) })
@@ -62,7 +62,7 @@ struct ComparableItems {
     }
     var alike: (first: Set<Int>, second: Set<Int>) = ([], [])
     for item in one {
-      guard let stored = Stored(item), let partner = candidates[stored]?.last, item.isSealedAlike(partner) else {
+      guard let stored = Stored(item), let partner = candidates[stored]?.last, item.isEqualEncrypted(partner) else {
         continue
       }
       candidates[stored]?.removeLast()
@@ -95,7 +95,7 @@ struct ComparableItems {
     var result: [PersistentReference: Int] = [:]
     var ambiguous: Set<PersistentReference> = []
     for (place, item) in items.enumerated() {
-      guard let reference = item.lastingReference else { continue }
+      guard let reference = item.uuidReference else { continue }
       if result.updateValue(place, forKey: reference) != nil { ambiguous.insert(reference) }
     }
     for reference in ambiguous { result[reference] = nil }
@@ -105,7 +105,7 @@ struct ComparableItems {
   // MARK: Possible counterparts among encrypted items
 
   /// The visible properties of an encrypted item. Its class may be unknown.
-  private struct Likeness: Hashable {
+  private struct ComparisonKey: Hashable {
     let kind: ItemKind
     let protection: ProtectionClass?
 
@@ -120,27 +120,27 @@ struct ComparableItems {
   /// Returns the maximum number of undecided items that may be pairs. The items of a pair have the same kind and class,
   /// only one of them is decrypted, and their references do not differ.
   func possiblePairs(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
-    let inSecond = Dictionary(grouping: other, by: Likeness.init)
-    return Dictionary(grouping: one, by: Likeness.init).reduce(0) { sum, group in
-      sum + mostPairs(group.value, inSecond[group.key] ?? [])
+    let inSecond = Dictionary(grouping: other, by: ComparisonKey.init)
+    return Dictionary(grouping: one, by: ComparisonKey.init).reduce(0) { sum, group in
+      sum + maximumPairCount(group.value, inSecond[group.key] ?? [])
     }
   }
 
   /// Returns the maximum number of pairs. There are four groups of items, by whether an item is decrypted and whether
   /// it has a reference, which determine the possible partners. By König's theorem, the maximum number of pairs equals
   /// the minimum number of items that cover all pairs.
-  private func mostPairs(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
+  private func maximumPairCount(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
     let sorts = [(false, false), (false, true), (true, false), (true, true)]
     func counts(_ items: [KeychainEntry]) -> [Int] {
-      sorts.map { sort in items.count { (!$0.isSealed, $0.lastingReference != nil) == sort } }
+      sorts.map { sort in items.count { (!$0.isSealed, $0.uuidReference != nil) == sort } }
     }
     let (first, second) = (counts(one), counts(other))
-    func mayBeOne(_ left: Int, _ right: Int) -> Bool {
+    func couldMatch(_ left: Int, _ right: Int) -> Bool {
       !(sorts[left].0 && sorts[right].0) && !(sharesReferences && sorts[left].1 && sorts[right].1)
     }
     return (0..<16).map { chosen in
       let rest = sorts.indices.filter { chosen & (1 << $0) == 0 }
-      let touched = sorts.indices.filter { right in rest.contains { mayBeOne($0, right) } }
+      let touched = sorts.indices.filter { right in rest.contains { couldMatch($0, right) } }
       return sorts.indices.filter { !rest.contains($0) }.reduce(0) { $0 + first[$1] }
         + touched.reduce(0) { $0 + second[$1] }
     }.min() ?? 0
@@ -149,20 +149,20 @@ struct ComparableItems {
   /// Splits the decrypted items of one list into those that are certainly missing in the other and those that may be
   /// among its encrypted items, which have the same kind and class.
   func split(
-    _ alone: [KeychainEntry], bySealed sealed: [KeychainEntry]
-  ) -> (certain: [KeychainEntry], doubtful: [KeychainEntry]) {
-    let all = Set(sealed.map { Likeness(kind: $0.kind, protection: $0.protection) })
+    _ alone: [KeychainEntry], amongEncrypted encrypted: [KeychainEntry]
+  ) -> (certain: [KeychainEntry], possible: [KeychainEntry]) {
+    let all = Set(encrypted.map { ComparisonKey(kind: $0.kind, protection: $0.protection) })
     let nameless = Set(
-      sealed.filter { $0.lastingReference == nil }.map { Likeness(kind: $0.kind, protection: $0.protection) })
-    var (certain, doubtful): ([KeychainEntry], [KeychainEntry]) = ([], [])
+      encrypted.filter { $0.uuidReference == nil }.map { ComparisonKey(kind: $0.kind, protection: $0.protection) })
+    var (certain, possible): ([KeychainEntry], [KeychainEntry]) = ([], [])
     for item in alone {
-      let candidates = sharesReferences && item.lastingReference != nil ? nameless : all
-      let isDoubtful = [item.protection, nil].contains { protection in
-        candidates.contains(Likeness(kind: item.kind, protection: protection))
+      let candidates = sharesReferences && item.uuidReference != nil ? nameless : all
+      let isPossible = [item.protection, nil].contains { protection in
+        candidates.contains(ComparisonKey(kind: item.kind, protection: protection))
       }
-      if isDoubtful { doubtful.append(item) } else { certain.append(item) }
+      if isPossible { possible.append(item) } else { certain.append(item) }
     }
-    return (certain, doubtful)
+    return (certain, possible)
   }
 }
 
@@ -171,12 +171,12 @@ extension KeychainEntry {
 
   /// Returns whether two items with identical bytes count as the same: at least one is encrypted, and not only one of
   /// them is damaged.
-  fileprivate func isSealedAlike(_ other: KeychainEntry) -> Bool {
+  fileprivate func isEqualEncrypted(_ other: KeychainEntry) -> Bool {
     (isSealed || other.isSealed) && (reason == other.reason || !isDamaged && !other.isDamaged)
   }
 
   /// The reference of the item, if it is a UUID. Row numbers are not unique across devices.
-  fileprivate var lastingReference: PersistentReference? {
+  fileprivate var uuidReference: PersistentReference? {
     guard let bytes = persistentReference, let reference = try? PersistentReference(parsing: bytes),
       case .uuid(self.kind, _) = reference
     else { return nil }

@@ -5,9 +5,9 @@ import KeychainRules
 /// The differences of an item between two keychains, without values and their lengths.
 package struct ItemChange: Sendable, Equatable {
   /// The item's names in the first list.
-  package let before: ItemIdentity
+  package let before: ItemDescriptor
   /// The item's names in the second list. Names outside the primary key can differ.
-  package let after: ItemIdentity
+  package let after: ItemDescriptor
   /// The item's class in the second list.
   package let protection: ProtectionClass?
   /// The item's position in the first list.
@@ -38,7 +38,7 @@ package struct ItemChange: Sendable, Equatable {
   /// Compares two items, or returns `nil` if they are equal.
   init?(_ before: KeychainEntry, _ old: KeychainItem, _ after: KeychainEntry, _ new: KeychainItem) {
     let attributes = Self.differingAttributes(old, before.scope, new, after.scope)
-    let isSecretChanged = !before.leavesSecretOpen(beside: after) && !Self.haveSameSecrets(old, new)
+    let isSecretChanged = !before.cannotCompareSecret(with: after) && !Self.haveSameSecrets(old, new)
     guard !attributes.isEmpty || isSecretChanged else { return nil }
     self.before = before.identity
     self.after = after.identity
@@ -62,12 +62,12 @@ package struct ItemChange: Sendable, Equatable {
   private static func differingAttributes(
     _ old: KeychainItem, _ oldScope: KeychainEntry.Scope, _ new: KeychainItem, _ newScope: KeychainEntry.Scope
   ) -> [AttributeCode] {
-    if areAlike(old, new) { return [] }
+    if haveEqualAttributes(old, new) { return [] }
     let hasWholeSeconds = oldScope.hasWholeSeconds || newScope.hasWholeSeconds
     let known = AttributeTable.definitions(of: new.kind).map(\.code)
     let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(known).sorted()
     return (known + others).filter { code in
-      guard !bookkeeping.contains(code), oldScope.tells(code), newScope.tells(code) else { return false }
+      guard !bookkeeping.contains(code), oldScope.includes(code), newScope.includes(code) else { return false }
       let (old, new) = (value(of: code, in: old), value(of: code, in: new))
       return !(hasWholeSeconds && isSameSecond(old, new)) && !isSame(old, new)
     }
@@ -75,7 +75,7 @@ package struct ItemChange: Sendable, Equatable {
 
   /// Returns whether two items have equal attributes in the same order. This fast path covers most pairs without a
   /// conversion. Bookkeeping attributes may differ.
-  private static func areAlike(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
+  private static func haveEqualAttributes(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
     if old.hasSamePackedContent(as: new) { return true }
     return old.kind == new.kind && old.attributes.keys == new.attributes.keys
       && old.attributes.indices.allSatisfy { place in

@@ -12,34 +12,34 @@ public struct KeychainDifference: Sendable {
   /// The items of the first list only, in its order.
   package let removed: [Side]
   /// The number of items that are equal in both lists: decrypted items by their content, encrypted ones by their bytes
-  /// (`SealedCounts.alike`).
+  /// (`UndecryptedCounts.alike`).
   package let sameCount: Int
   /// The number of items that were compared without their secrets, because at least one list does not contain them.
-  package let openSecretCount: Int
+  package let uncomparedSecretCount: Int
   /// The items that could not be compared, because they are encrypted in at least one list.
-  package let sealed: SealedCounts
+  package let sealed: UndecryptedCounts
   /// Decrypted items of the first list that may be among the encrypted items of the second, in the first list's order.
   /// It is unknown whether they are missing or equal.
-  package let doubtfulInFirst: [Side]
+  package let possiblyInSecond: [Side]
   /// Decrypted items of the second list that may be among the encrypted items of the first.
-  package let doubtfulInSecond: [Side]
+  package let possiblyInFirst: [Side]
 
   /// An item that is, or seems to be, only in one list.
   package struct Side: Sendable, Equatable {
     /// The item's position in its list.
     package let index: Int
     /// The item's names.
-    package let identity: ItemIdentity
+    package let identity: ItemDescriptor
     /// The item's protection class, or `nil` if it is unknown.
     package let protection: ProtectionClass?
     /// The modification date, or `nil` if the item is encrypted or has none.
     package let modified: KeychainDate?
     /// Differences from other items with the same names: "port 8443", "not synced". Values of the primary key, never of
     /// a secret. Untrusted.
-    package let distinctions: [String]
+    package let disambiguators: [String]
 
-    init(_ compared: KeychainEntry, distinctions: [String] = []) {
-      self.distinctions = distinctions
+    init(_ compared: KeychainEntry, disambiguators: [String] = []) {
+      self.disambiguators = disambiguators
       index = compared.position
       identity = compared.identity
       protection = compared.protection
@@ -49,12 +49,12 @@ public struct KeychainDifference: Sendable {
 
   /// The counts of encrypted items. The contents of those with different bytes are unknown, so they count neither as
   /// equal nor as changed.
-  package struct SealedCounts: Sendable, Equatable {
+  package struct UndecryptedCounts: Sendable, Equatable {
     /// Items with identical bytes in both lists that are encrypted in at least one, as in two copies of a backup. They
     /// are equal. Only the next count includes them as well.
     package var alike = 0
     /// Items with identical bytes that are damaged in both lists.
-    package var damagedAlike = 0
+    package var equalAndDamaged = 0
     /// Items with the same reference in both lists, at least one of them encrypted.
     package var inBoth = 0
     /// Items in both lists that are decrypted in the first one only.
@@ -83,12 +83,12 @@ public struct KeychainDifference: Sendable {
   /// Whether no difference is known. More undecided items than possible encrypted counterparts are a difference,
   /// although it is unknown in which items.
   public var isEmpty: Bool {
-    added.isEmpty && changed.isEmpty && removed.isEmpty && doubtfulInFirst.count <= sealed.onlyInSecond
-      && doubtfulInSecond.count <= sealed.onlyInFirst
+    added.isEmpty && changed.isEmpty && removed.isEmpty && possiblyInSecond.count <= sealed.onlyInSecond
+      && possiblyInFirst.count <= sealed.onlyInFirst
   }
 
   /// Whether all differences are known: all items are decrypted or have identical bytes, and all secrets were compared.
-  package var isComplete: Bool { sealed.total == 0 && openSecretCount == 0 }
+  package var isComplete: Bool { sealed.total == 0 && uncomparedSecretCount == 0 }
 
   /// Compares two keychains by item. Items correspond if they have the same primary key: kind, names, access group, and
   /// synchronization (attributes with the flag P in Apple's schema).
@@ -103,63 +103,65 @@ public struct KeychainDifference: Sendable {
     var added: [KeychainEntry] = []
     var changed: [ItemChange] = []
     var sameCount = 0
-    var openSecretCount = 0
+    var uncomparedSecretCount = 0
     for compared in comparable.second {
-      guard let new = compared.item, let place = try unmatched.take(new), let old = comparable.first[place].item else {
+      guard let new = compared.item, let position = try unmatched.removeMatch(for: new),
+        let old = comparable.first[position].item
+      else {
         added.append(compared)
         continue
       }
-      isMatched[place] = true
-      let match = comparable.first[place]
-      if match.leavesSecretOpen(beside: compared) { openSecretCount += 1 }
+      isMatched[position] = true
+      let match = comparable.first[position]
+      if match.cannotCompareSecret(with: compared) { uncomparedSecretCount += 1 }
       if let change = ItemChange(match, old, compared, new) { changed.append(change) } else { sameCount += 1 }
     }
     let removed = zip(comparable.first, isMatched).filter { !$0.1 }.map(\.0)
-    let (new, doubtfulInSecond) = comparable.split(added, bySealed: comparable.sealedInFirst)
-    let (gone, doubtfulInFirst) = comparable.split(removed, bySealed: comparable.sealedInSecond)
-    let distinctions = Self.distinctions(among: new + gone)
-    self.added = zip(new, distinctions).map { Side($0, distinctions: $1) }
-    self.removed = zip(gone, distinctions.dropFirst(new.count)).map { Side($0, distinctions: $1) }
-    self.doubtfulInFirst = doubtfulInFirst.map { Side($0) }
-    self.doubtfulInSecond = doubtfulInSecond.map { Side($0) }
+    let (new, possiblyInFirst) = comparable.split(added, amongEncrypted: comparable.encryptedInFirst)
+    let (gone, possiblyInSecond) = comparable.split(removed, amongEncrypted: comparable.encryptedInSecond)
+    let disambiguators = Self.disambiguators(among: new + gone)
+    self.added = zip(new, disambiguators).map { Side($0, disambiguators: $1) }
+    self.removed = zip(gone, disambiguators.dropFirst(new.count)).map { Side($0, disambiguators: $1) }
+    self.possiblyInSecond = possiblyInSecond.map { Side($0) }
+    self.possiblyInFirst = possiblyInFirst.map { Side($0) }
     self.changed = changed
     self.sameCount = sameCount + comparable.counts.alike
-    self.openSecretCount = openSecretCount
+    self.uncomparedSecretCount = uncomparedSecretCount
     sealed = comparable.counts
-    let (one, other) = (comparable.sealedInFirst + doubtfulInFirst, comparable.sealedInSecond + doubtfulInSecond)
+    let (one, other) = (comparable.encryptedInFirst + possiblyInSecond, comparable.encryptedInSecond + possiblyInFirst)
     unknownCount = sealed.inBoth + one.count + other.count - comparable.possiblePairs(one, other)
   }
 
   /// The positions of decrypted items by the key that a restore uses, so that both agree on which items correspond.
   private struct ItemsByKey {
     /// The positions sorted by key, then in the items' order. Keys are digests, because there is one for each item.
-    private var places: [(key: ItemFingerprint, place: Int)] = []
+    private var positions: [(key: ItemFingerprint, position: Int)] = []
     /// The number of matched items of a key, at the position of its first item.
-    private var takenCounts: [Int]
+    private var matchedCounts: [Int]
 
     init(_ items: [KeychainEntry]) throws(KeyhaulError) {
-      places.reserveCapacity(items.count)
-      for (place, compared) in items.enumerated() {
+      positions.reserveCapacity(items.count)
+      for (position, compared) in items.enumerated() {
         guard let item = compared.item, let key = try Self.key(of: item) else { continue }
-        places.append((key, place))
+        positions.append((key, position))
       }
-      places.sort { $0 < $1 }
-      takenCounts = Array(repeating: 0, count: places.count)
+      positions.sort { $0 < $1 }
+      matchedCounts = Array(repeating: 0, count: positions.count)
     }
 
     /// Returns the position of the first unmatched item with the same key.
-    mutating func take(_ item: KeychainItem) throws(KeyhaulError) -> Int? {
+    mutating func removeMatch(for item: KeychainItem) throws(KeyhaulError) -> Int? {
       guard let key = try Self.key(of: item) else { return nil }
-      var (first, end) = (0, places.count)
+      var (first, end) = (0, positions.count)
       while first < end {
         let middle = first + (end - first) / 2
-        if places[middle].key < key { first = middle + 1 } else { end = middle }
+        if positions[middle].key < key { first = middle + 1 } else { end = middle }
       }
-      guard first < places.count else { return nil }
-      let next = first + takenCounts[first]
-      guard next < places.count, places[next].key == key else { return nil }
-      takenCounts[first] += 1
-      return places[next].place
+      guard first < positions.count else { return nil }
+      let next = first + matchedCounts[first]
+      guard next < positions.count, positions[next].key == key else { return nil }
+      matchedCounts[first] += 1
+      return positions[next].position
     }
 
     /// Returns the key of an item, or `nil` if a value is not valid in a database, so that the item matches none.
@@ -190,16 +192,16 @@ extension KeychainDifference {
   /// Returns the differences of items with the same visible names: the parts of their primary keys that differ.
   ///
   /// - Returns: The differences for each item in order, empty if its names are unique.
-  static func distinctions(among items: [KeychainEntry]) -> [[String]] {
-    distinctions(among: items.lazy.map { ($0.identity, $0.item) })
+  static func disambiguators(among items: [KeychainEntry]) -> [[String]] {
+    disambiguators(among: items.lazy.map { ($0.identity, $0.item) })
   }
 
   /// Returns the differences of items in any collection. Items without known attributes have none.
   ///
   /// - Parameter items: The items, with indices from 0. Each is read several times, so not all have to be in memory.
-  package static func distinctions<Items: RandomAccessCollection>(
+  package static func disambiguators<Items: RandomAccessCollection>(
     among items: Items
-  ) -> [[String]] where Items.Element == (identity: ItemIdentity, item: KeychainItem?), Items.Index == Int {
+  ) -> [[String]] where Items.Element == (identity: ItemDescriptor, item: KeychainItem?), Items.Index == Int {
     var result = [[String]](repeating: [], count: items.count)
     for (reading, positions) in readAlike(items) {
       for definition in AttributeTable.definitions(of: reading.kind) where definition.flags.contains(.primaryKey) {
@@ -216,7 +218,7 @@ extension KeychainDifference {
   /// Returns the positions of items with the same visible names, by these names. Unique names are not kept.
   private static func readAlike<Items: RandomAccessCollection>(
     _ items: Items
-  ) -> [Reading: [Int]] where Items.Element == (identity: ItemIdentity, item: KeychainItem?), Items.Index == Int {
+  ) -> [Reading: [Int]] where Items.Element == (identity: ItemDescriptor, item: KeychainItem?), Items.Index == Int {
     func reading(_ position: Int) -> Reading {
       let identity = items[position].identity
       return Reading(kind: identity.kind, names: identity.names)
@@ -235,13 +237,13 @@ extension KeychainDifference {
     }
     let texts = values.map { value in
       if case .date(let date) = value { return Timestamp.text(of: date) }
-      return ItemIdentity.text(value) ?? ""
+      return ItemDescriptor.text(value) ?? ""
     }
     // Two Unicode spellings of a text look the same, so they are compared by their bytes.
-    let looksTheSame = Set(texts).count == 1
+    let hasSameDescription = Set(texts).count == 1
     return texts.map { text in
       if text.isEmpty || text == "0" { return "no \(definition.words)" }
-      return "\(definition.words) \(looksTheSame ? "0x" + String(hexadecimal: Array(text.utf8)) : text)"
+      return "\(definition.words) \(hasSameDescription ? "0x" + String(hexadecimal: Array(text.utf8)) : text)"
     }
   }
 }

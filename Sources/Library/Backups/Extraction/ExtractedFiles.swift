@@ -5,7 +5,7 @@ import SystemPackage
 /// The result of an extraction.
 package struct ExtractedFiles: Sendable {
   /// The result of comparing a file with its digests in the list and the seal. The raw value is that of the manifest.
-  package enum DigestStanding: String, Sendable, CaseIterable {
+  package enum DigestStatus: String, Sendable, CaseIterable {
     /// The digest in the list equals that of the stored bytes or the plaintext, and the digest in the seal that of the
     /// stored bytes.
     case right
@@ -16,7 +16,7 @@ package struct ExtractedFiles: Sendable {
   }
 
   /// The reason why a readable entry was not written. The raw value is that of the manifest.
-  package enum LeftOut: String, Sendable, CaseIterable {
+  package enum Omission: String, Sendable, CaseIterable {
     /// A link whose target may be outside the folder.
     case leadsOut = "leads-out"
     /// An entry other than a file, directory, or link, which the device did not complete.
@@ -50,8 +50,8 @@ package struct ExtractedFiles: Sendable {
   package internal(set) var directoryCount = 0
   /// The total plaintext size.
   package internal(set) var byteCount: Int64 = 0
-  package internal(set) var digests: [DigestStanding: Int] = [:]
-  package internal(set) var leftOut: [LeftOut: Int] = [:]
+  package internal(set) var digests: [DigestStatus: Int] = [:]
+  package internal(set) var leftOut: [Omission: Int] = [:]
   package internal(set) var renamedCount = 0
   package internal(set) var renamed: [Renamed] = []
   package internal(set) var faults: [KeyhaulError.Code: Int] = [:]
@@ -72,8 +72,8 @@ package struct ExtractedFiles: Sendable {
       fileCount += 1
       if wasKept { keptCount += 1 }
       byteCount += content.byteCount
-      digests[content.standing, default: 0] += 1
-      if content.standing == .differs, differing.count < Self.maximumNamedCount {
+      digests[content.digestStatus, default: 0] += 1
+      if content.digestStatus == .differs, differing.count < Self.maximumNamedCount {
         differing.append(record.originalPath)
       }
     case .linked: linkCount += 1
@@ -130,7 +130,7 @@ struct ExtractedDirectories {
     let reader = try job.list.reader()
     for number in job.plan.directories.indices.dropFirst().reversed() {
       let directory = job.plan.directories[number]
-      let file = try directory.place.flatMap { (place) throws(KeyhaulError) in try reader.file(at: place) }
+      let file = try directory.location.flatMap { (location) throws(KeyhaulError) in try reader.file(at: location) }
       // A directory with an unreadable record still contains files.
       let record = (try? file?.record()).flatMap(\.self)
       do throws(Errno) {
@@ -148,7 +148,7 @@ struct ExtractedDirectories {
 
   private func finish(_ number: Int, _ record: FileRecord?) throws(Errno) {
     let (folder, system) = (job.folder, job.folder.system)
-    let handle = try folder.openDirectory(TreeNames.names(of: number, in: job.plan.directories))
+    let handle = try folder.openDirectory(ExtractionPaths.names(of: number, in: job.plan.directories))
     if let record {
       // Only the owner can access a domain's directory, and thus its content with any permissions.
       let isDomain = job.plan.directories[number].parent == 0

@@ -10,7 +10,7 @@ struct ExtractedRecord {
     case written(ExtractedContent)
     case linked(target: String)
     /// Deliberately not written.
-    case leftOut(ExtractedFiles.LeftOut)
+    case leftOut(ExtractedFiles.Omission)
     /// Unreadable.
     case failed(KeyhaulError)
   }
@@ -35,7 +35,7 @@ struct ExtractedRecord {
 
   /// Truncates a name that is longer than any valid one.
   private static func limited(_ name: String) -> String {
-    let most = TreeNames.maximumPathByteCount
+    let most = ExtractionPaths.maximumPathByteCount
     return name.utf8.count <= most ? name : String(decoding: name.utf8.prefix(most), as: UTF8.self) + "..."
   }
 
@@ -57,7 +57,7 @@ struct ExtractedRecord {
     ]
     // Names that are longer than any valid one are truncated here as well.
     fields += undecoded.compactMap { name, bytes in
-      bytes.map { (name, .string(String(hexadecimal: Array($0.prefix(TreeNames.maximumPathByteCount))))) }
+      bytes.map { (name, .string(String(hexadecimal: Array($0.prefix(ExtractionPaths.maximumPathByteCount))))) }
     }
     if let record {
       let modified = KeychainDate(secondsSince1970: Double(record.lastModified))
@@ -78,18 +78,18 @@ struct ExtractedContent: Equatable, Sendable {
   let byteCount: Int64
   /// The SHA-256 digest of the plaintext.
   let sha256: [UInt8]
-  let standing: ExtractedFiles.DigestStanding
+  let digestStatus: ExtractedFiles.DigestStatus
 
-  init(byteCount: Int64, sha256: [UInt8], standing: ExtractedFiles.DigestStanding) {
+  init(byteCount: Int64, sha256: [UInt8], digestStatus: ExtractedFiles.DigestStatus) {
     self.byteCount = byteCount
     self.sha256 = sha256
-    self.standing = standing
+    self.digestStatus = digestStatus
   }
 
   var fields: [(String, JSONValue)] {
     [
       ("size", .integer(byteCount)), ("sha256", .string(String(hexadecimal: sha256))),
-      ("digest", .string(standing.rawValue)),
+      ("digest", .string(digestStatus.rawValue)),
     ]
   }
 
@@ -97,9 +97,9 @@ struct ExtractedContent: Equatable, Sendable {
   init?(_ line: JSONValue) {
     guard let size = line["size"]?.integerValue, let digits = line["sha256"]?.stringValue,
       let sha256 = Self.bytes(digits),
-      let standing = (line["digest"]?.stringValue).flatMap(ExtractedFiles.DigestStanding.init(rawValue:))
+      let digestStatus = (line["digest"]?.stringValue).flatMap(ExtractedFiles.DigestStatus.init(rawValue:))
     else { return nil }
-    self.init(byteCount: size, sha256: sha256, standing: standing)
+    self.init(byteCount: size, sha256: sha256, digestStatus: digestStatus)
   }
 
   /// Decodes 64 hexadecimal digits.

@@ -19,7 +19,7 @@ final class ExtractionFolder: Sendable {
   static let format = "exported-files/1"
 
   /// The state of a folder's path.
-  package enum Standing: Sendable {
+  package enum FolderState: Sendable {
     case nothing, empty
     /// A folder of an earlier run with the same backup and selection.
     case ours
@@ -36,9 +36,9 @@ final class ExtractionFolder: Sendable {
   ///
   /// - Parameter header: The first line of the manifest.
   /// - Throws: `.occupied` if the folder contains other files, or those of another backup or selection.
-  static func standing(
+  static func state(
     at path: String, header: JSONValue, system: FileSystem
-  ) throws(KeyhaulError) -> Standing {
+  ) throws(KeyhaulError) -> FolderState {
     do throws(Errno) {
       guard let status = try system.status(of: path, followsLink: true) else { return .nothing }
       guard status.kind == .directory else { throw .fileExists }
@@ -67,7 +67,7 @@ final class ExtractionFolder: Sendable {
         "\(UntrustedText.quoted(path)) contains files from a run with other flags, from another backup, or "
           + "from before this backup changed")
     case .wouldBlock: KeyhaulError(.occupied, "another run is writing into \(UntrustedText.quoted(path))")
-    default: BackupPlacement(system: .real).explain(error, path: path, needs: nil)
+    default: BackupInstaller(system: .real).explain(error, path: path, needs: nil)
     }
   }
 
@@ -100,14 +100,14 @@ final class ExtractionFolder: Sendable {
 
   /// Opens the folder for writing, and creates it and its parent folders if necessary.
   ///
-  /// - Throws: The errors of `standing`, or an error if another run uses the folder.
+  /// - Throws: The errors of `state(at:header:system:)`, or an error if another run uses the folder.
   init(at path: String, header: JSONValue, system: FileSystem) throws(KeyhaulError) {
-    let standing = try Self.standing(at: path, header: header, system: system)
+    let state = try Self.state(at: path, header: header, system: system)
     do throws(Errno) {
-      if standing == .nothing { try system.makeDirectories(path) }
+      if state == .nothing { try system.makeDirectories(path) }
       let directory = try system.openDirectory(path)
       let inner = try system.openOrMakeDirectory(Self.stagingName, in: directory)
-      hold = try Self.hold(inner, system)
+      hold = try Self.lock(inner, system)
       for name in try system.names(in: inner) where ![Self.knownName, Self.journalName].contains(name.text) {
         try system.removeTree(name, in: inner)
       }
@@ -120,7 +120,7 @@ final class ExtractionFolder: Sendable {
     self.system = system
   }
 
-  private static func hold(_ directory: borrowing OwnedFileDescriptor, _ system: FileSystem) throws(Errno) -> FileLock?
+  private static func lock(_ directory: borrowing OwnedFileDescriptor, _ system: FileSystem) throws(Errno) -> FileLock?
   {
     let file = try system.openDirectory(".".systemName, in: directory)
     do throws(Errno) {

@@ -20,10 +20,10 @@ final class ExtractionJournal: Sendable {
   private struct State: ~Copyable {
     var file: OwnedFileDescriptor?
     var byteCount: Int64
-    var handedOut = 0
+    var nextIndex = 0
     var written = 0
     /// Finished entries whose files may not be synced.
-    var unsettled: [Int: Done] = [:]
+    var unsynced: [Int: Done] = [:]
     /// Entries with synced files that wait for earlier entries.
     var waiting: [Int: Done] = [:]
     var result = ExtractedFiles()
@@ -70,19 +70,19 @@ final class ExtractionJournal: Sendable {
   func next() -> Int? {
     room.wait()
     let number = state.withLock { state -> Int? in
-      guard !hasStopped, state.handedOut < count else { return nil }
-      state.handedOut += 1
-      return state.handedOut - 1
+      guard !hasStopped, state.nextIndex < count else { return nil }
+      state.nextIndex += 1
+      return state.nextIndex - 1
     }
     if number == nil { room.signal() }
     return number
   }
 
   /// Records the result of an entry.
-  func enter(_ record: ExtractedRecord, wasKept: Bool, at number: Int) {
+  func record(_ record: ExtractedRecord, wasKept: Bool, at number: Int) {
     let isFull = state.withLock { state in
-      state.unsettled[number] = (record, wasKept)
-      return state.unsettled.count == Self.batchCount
+      state.unsynced[number] = (record, wasKept)
+      return state.unsynced.count == Self.batchCount
     }
     if isFull { batches.signal() }
   }
@@ -90,7 +90,7 @@ final class ExtractionJournal: Sendable {
   /// Syncs the entries in batches on the current thread, until `isLast` returns `true`.
   ///
   /// - Parameter report: Called several times a second, except while a batch is being synced to disk.
-  func settle(until isLast: () -> Bool, reporting report: () -> Void) {
+  func flush(until isLast: () -> Bool, reporting report: () -> Void) {
     var lastBatch = ContinuousClock.now
     while true {
       // Entries that are recorded before the answer are in the last batch.
@@ -98,7 +98,7 @@ final class ExtractionJournal: Sendable {
       let isFull = !ends && batches.wait(timeout: .now() + Self.reportInterval) == .success
       report()
       if ends || isFull || lastBatch.duration(to: .now) >= Self.batchPatience {
-        settleBatch()
+        flushBatch()
         lastBatch = .now
       }
       if ends { return }
@@ -106,18 +106,18 @@ final class ExtractionJournal: Sendable {
   }
 
   /// Syncs a full batch on the thread that records its last entry.
-  func settleFullBatch() {
-    if batches.wait(timeout: .now()) == .success { settleBatch() }
+  func flushFullBatch() {
+    if batches.wait(timeout: .now()) == .success { flushBatch() }
   }
 
   /// Wakes the thread that syncs batches, possibly for the last time.
   func wake() { batches.signal() }
 
   /// Syncs the recorded entries, and writes them to the manifest.
-  private func settleBatch() {
+  private func flushBatch() {
     let batch = state.withLock { state in
-      let batch = state.unsettled
-      state.unsettled = [:]
+      let batch = state.unsynced
+      state.unsynced = [:]
       return batch
     }
     guard !batch.isEmpty else { return }
@@ -148,7 +148,7 @@ final class ExtractionJournal: Sendable {
       state.byteCount += Int64(lines.count)
     } catch {
       fail(
-        BackupPlacement(system: system).explain(error, path: ExtractionFolder.manifestName, needs: Int64(lines.count)),
+        BackupInstaller(system: system).explain(error, path: ExtractionFolder.manifestName, needs: Int64(lines.count)),
         &state)
     }
     return state.written - first
@@ -182,7 +182,7 @@ final class ExtractionJournal: Sendable {
       do throws(Errno) {
         if let file = state.file.take() { try system.finalize(file, expectedByteCount: state.byteCount) }
       } catch {
-        throw BackupPlacement(system: system).explain(
+        throw BackupInstaller(system: system).explain(
           error, path: ExtractionFolder.manifestName, needs: state.byteCount)
       }
       return state.result

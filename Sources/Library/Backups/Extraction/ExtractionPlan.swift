@@ -6,7 +6,7 @@ import KeychainFormats
 package struct ExtractionPlan: Sendable {
   /// A file or a link.
   struct Entry: Sendable {
-    let place: FilePlace
+    let place: FileLocation
     /// The index of its directory.
     let directory: Int
     let name: String
@@ -18,7 +18,7 @@ package struct ExtractionPlan: Sendable {
 
   /// The entries except directories, in the list's order.
   private(set) var entries: [Entry] = []
-  private(set) var directories: [TreeNames.Directory] = []
+  private(set) var directories: [ExtractionPaths.Directory] = []
   /// The number of files.
   package private(set) var fileCount = 0
   /// The number of symbolic links.
@@ -43,12 +43,12 @@ package struct ExtractionPlan: Sendable {
   package init(
     of list: FileList, stored: StoredPayloads, choosing isChosen: (ListedFile) -> Bool
   ) throws(KeyhaulError) {
-    var names = TreeNames(reserved: ExtractionFolder.ownNames)
+    var names = ExtractionPaths(reserved: ExtractionFolder.ownNames)
     let listing = try list.listing { (file, place) throws(KeyhaulError) in
       guard let domain = file.domainBytes, let path = file.pathBytes, isChosen(file) else { return }
       rowCount += 1
-      guard !TreeNames.isTooLong(file) else { return }
-      let parts = TreeNames.parts(of: path)
+      guard !ExtractionPaths.isTooLong(file) else { return }
+      let parts = ExtractionPaths.parts(of: path)
       if file.kind == .directory {
         let number = try names.directory(domain, parts == nil ? nil : path[...])
         names.set(place, of: number)
@@ -68,8 +68,8 @@ package struct ExtractionPlan: Sendable {
   }
 
   private mutating func add(
-    _ file: ListedFile, _ domain: [UInt8], _ path: [UInt8], at place: FilePlace, _ stored: StoredPayloads,
-    _ names: inout TreeNames, _ seen: inout Set<StoredPayloads.Name>
+    _ file: ListedFile, _ domain: [UInt8], _ path: [UInt8], at place: FileLocation, _ stored: StoredPayloads,
+    _ names: inout ExtractionPaths, _ seen: inout Set<StoredPayloads.Name>
   ) throws(KeyhaulError) {
     switch file.kind {
     case .file: fileCount += 1
@@ -80,11 +80,12 @@ package struct ExtractionPlan: Sendable {
       entries.append(
         Entry(place: place, directory: 0, name: "", isStored: false, refusal: KeyhaulError(code, reason)))
     }
-    guard !TreeNames.isTooLong(file) else {
+    guard !ExtractionPaths.isTooLong(file) else {
       return refuse(
-        .overLimit, "its name has more than \(HumanReadable.grouped(Int64(TreeNames.maximumPathByteCount))) bytes")
+        .overLimit, "its name has more than \(HumanReadable.grouped(Int64(ExtractionPaths.maximumPathByteCount))) bytes"
+      )
     }
-    guard let parts = TreeNames.parts(of: path) else { return refuse(.hostile, "it has no name of its own") }
+    guard let parts = ExtractionPaths.parts(of: path) else { return refuse(.hostile, "it has no name of its own") }
     guard try ListedFile.identifier(domain: domain, path: path) == file.fileIdentifier else {
       return refuse(.hostile, "its identifier is not the hash of its domain and path")
     }
@@ -101,6 +102,6 @@ package struct ExtractionPlan: Sendable {
 
   /// Returns the path of an entry, relative to the folder.
   func path(of entry: Entry) -> String {
-    (TreeNames.names(of: entry.directory, in: directories) + [entry.name]).joined(separator: "/")
+    (ExtractionPaths.names(of: entry.directory, in: directories) + [entry.name]).joined(separator: "/")
   }
 }

@@ -38,7 +38,7 @@ final class ExtractionWorker {
       if inStoredOrder {
         try runInStoredOrder(reader)
       } else {
-        while let number = next() { try enter(number, of: reader, at: number, payload: nil) }
+        while let number = next() { try extract(number, of: reader, at: number, payload: nil) }
       }
     } catch {
       job.journal.stop(error)
@@ -61,11 +61,11 @@ final class ExtractionWorker {
       }
       guard let place = next() else { throw KeyhaulError(.interrupted, "it was stopped") }
       isDone[number] = true
-      try enter(number, of: reader, at: place, payload: payload)
+      try extract(number, of: reader, at: place, payload: payload)
     }
     for number in isDone.indices where !isDone[number] {
       guard let place = next() else { return }
-      try enter(number, of: reader, at: place, payload: nil)
+      try extract(number, of: reader, at: place, payload: nil)
     }
   }
 
@@ -74,7 +74,7 @@ final class ExtractionWorker {
   /// - Parameters:
   ///   - place: The position in the manifest.
   ///   - payload: The current payload of a container, or `nil` to search for it.
-  private func enter(
+  private func extract(
     _ number: Int, of reader: FileList.Reader, at place: Int, payload: StoredPayload?
   ) throws(KeyhaulError) {
     let entry = job.plan.entries[number]
@@ -85,22 +85,22 @@ final class ExtractionWorker {
     do throws(KeyhaulError) {
       record = try file.record()
     } catch {
-      return enter(.failed(error), file, nil, entry, at: place)
+      return recordResult(.failed(error), file, nil, entry, at: place)
     }
-    if let refusal = entry.refusal { return enter(.failed(refusal), file, record, entry, at: place) }
+    if let refusal = entry.refusal { return recordResult(.failed(refusal), file, record, entry, at: place) }
     do throws(Failure) {
       var wasKept = false
       let outcome = try outcome(of: entry, file, record, payload, &wasKept)
-      enter(outcome, file, record, entry, at: place, wasKept: wasKept)
+      recordResult(outcome, file, record, entry, at: place, wasKept: wasKept)
     } catch {
       switch error {
       case .stop(let reason): throw reason
-      case .file(let reason): enter(.failed(reason), file, record, entry, at: place)
+      case .file(let reason): recordResult(.failed(reason), file, record, entry, at: place)
       }
     }
   }
 
-  private func enter(
+  private func recordResult(
     _ outcome: ExtractedRecord.Outcome, _ file: ListedFile, _ record: FileRecord?, _ entry: ExtractionPlan.Entry,
     at place: Int, wasKept: Bool = false
   ) {
@@ -110,7 +110,7 @@ final class ExtractionWorker {
       case .leftOut, .failed: false
       }
     let path = isThere ? job.plan.path(of: entry) : nil
-    job.journal.enter(
+    job.journal.record(
       ExtractedRecord(file: file, record: record, path: path, outcome: outcome), wasKept: wasKept, at: place)
   }
 
@@ -121,8 +121,8 @@ final class ExtractionWorker {
     switch file.kind {
     case .directory, .other: return .leftOut(.unfinished)
     case .link:
-      let depth = TreeNames.names(of: entry.directory, in: job.plan.directories).count
-      guard let target = record?.target, LinkRule.staysInside(target, depth: depth) else {
+      let depth = ExtractionPaths.names(of: entry.directory, in: job.plan.directories).count
+      guard let target = record?.target, SymlinkPolicy.staysInside(target, depth: depth) else {
         return .leftOut(.leadsOut)
       }
       try writing { () throws(Errno) in try link(entry, to: target, modified: record?.lastModified) }
@@ -145,8 +145,8 @@ final class ExtractionWorker {
     _ file: ListedFile, _ entry: ExtractionPlan.Entry, in directory: DirectoryHandle
   ) throws(Failure) -> ExtractedContent? {
     guard let known = job.known[file.fileIdentifier] else { return nil }
-    let holds = try writing { () throws(Errno) -> Bool in try self.holds(known, entry.name, in: directory) }
-    return holds ? known : nil
+    let isUnchanged = try writing { () throws(Errno) -> Bool in try self.hasContent(known, entry.name, in: directory) }
+    return isUnchanged ? known : nil
   }
 
   func writing<Value>(_ body: () throws(Errno) -> Value) throws(Failure) -> Value {
@@ -155,7 +155,7 @@ final class ExtractionWorker {
 
   func directory(of entry: ExtractionPlan.Entry) throws(Errno) -> DirectoryHandle {
     if let parent, parent.number == entry.directory { return parent.handle }
-    let handle = try job.folder.openDirectory(TreeNames.names(of: entry.directory, in: job.plan.directories))
+    let handle = try job.folder.openDirectory(ExtractionPaths.names(of: entry.directory, in: job.plan.directories))
     parent = (entry.directory, handle)
     return handle
   }
@@ -184,12 +184,12 @@ extension ExtractionWorker {
       try system.startWriteback(target.descriptor)
     }
     // An empty file without a payload has no digest.
-    let standing = entry.isStored || record?.needsPayload != false ? standing(of: reading) : .none
+    let digestStatus = entry.isStored || record?.needsPayload != false ? digestStatus(of: reading) : .none
     try writing { () throws(Errno) in
       try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
     }
     return .written(
-      ExtractedContent(byteCount: reading.payload.plainByteCount, sha256: sha256, standing: standing))
+      ExtractedContent(byteCount: reading.payload.plainByteCount, sha256: sha256, digestStatus: digestStatus))
   }
 
   /// Reads a payload into a file.
@@ -226,7 +226,7 @@ extension ExtractionWorker {
   }
 
   /// Compares the digests of the list and the seal with those that were read, as a verification does.
-  private func standing(of reading: PayloadReader.Reading) -> ExtractedFiles.DigestStanding {
+  private func digestStatus(of reading: PayloadReader.Reading) -> ExtractedFiles.DigestStatus {
     switch reading.isRight {
     case true?: .right
     case false?: .differs
@@ -237,8 +237,8 @@ extension ExtractionWorker {
   /// Creates a link, or keeps an existing one with the same target.
   func link(_ entry: ExtractionPlan.Entry, to target: String, modified: Int64?) throws(Errno) {
     let (directory, staging) = (try directory(of: entry), job.folder.staging)
-    let standing = try system.status(of: entry.name.systemName, in: directory.descriptor)
-    if standing?.kind == .link, try system.linkTarget(of: entry.name, in: directory.descriptor) == target { return }
+    let digestStatus = try system.status(of: entry.name.systemName, in: directory.descriptor)
+    if digestStatus?.kind == .link, try system.linkTarget(of: entry.name, in: directory.descriptor) == target { return }
     try discardTemporary()
     try system.makeLink(to: target, temporaryName, in: staging.descriptor)
     if let modified { try system.setModificationTime(modified, ofLink: temporaryName, in: staging.descriptor) }
@@ -246,7 +246,7 @@ extension ExtractionWorker {
   }
 
   /// Returns whether a file exists with the given content.
-  func holds(_ known: ExtractedContent, _ name: String, in directory: DirectoryHandle) throws(Errno) -> Bool {
+  func hasContent(_ known: ExtractedContent, _ name: String, in directory: DirectoryHandle) throws(Errno) -> Bool {
     guard let status = try system.status(of: name.systemName, in: directory.descriptor), status.kind == .file,
       status.byteCount == known.byteCount
     else { return false }

@@ -52,9 +52,9 @@ package struct FileExtractor: Sendable {
   /// - Throws: `.occupied` if the folder contains other files, `.noSpace` if there is not enough space for a new
   ///   folder.
   package func check(_ request: Request, of archive: BackupArchive) throws(KeyhaulError) {
-    let standing = try ExtractionFolder.standing(
+    let digestStatus = try ExtractionFolder.state(
       at: request.path, header: request.header(of: archive), system: system)
-    if standing != .ours { try requireRoom(for: request.plan.byteCount, at: request.path) }
+    if digestStatus != .ours { try requireRoom(for: request.plan.byteCount, at: request.path) }
   }
 
   /// Receives the number of completed and of all bytes. Returns `false` to stop.
@@ -78,7 +78,7 @@ package struct FileExtractor: Sendable {
     let folder = try ExtractionFolder(at: request.path, header: header, system: system)
     defer { folder.release() }
     let (known, journal) = try writing(folder) { () throws(Errno) in
-      let known = try KnownFiles(in: folder, header: header)
+      let known = try PriorExtraction(in: folder, header: header)
       try makeDirectories(of: request.plan, in: folder)
       return (known, try makeJournal(in: folder, header: header, count: request.plan.entries.count))
     }
@@ -124,18 +124,18 @@ package struct FileExtractor: Sendable {
       withoutActuallyEscaping(report) { report in
         ExtractionWorker(job, 0) {
           report()
-          journal.settleFullBatch()
+          journal.flushFullBatch()
         }.run(inStoredOrder: isContainer)
       }
     }
-    journal.settle(until: isDone, reporting: report)
+    journal.flush(until: isDone, reporting: report)
   }
 
   private func makeDirectories(of plan: ExtractionPlan, in folder: ExtractionFolder) throws(Errno) {
     // A directory follows its parent.
     for number in plan.directories.indices.dropFirst() {
       let directory = plan.directories[number]
-      let parent = try folder.openDirectory(TreeNames.names(of: directory.parent, in: plan.directories))
+      let parent = try folder.openDirectory(ExtractionPaths.names(of: directory.parent, in: plan.directories))
       _ = try system.openOrMakeDirectory(directory.name, in: parent.descriptor)
     }
   }
@@ -149,12 +149,12 @@ package struct FileExtractor: Sendable {
   }
 
   private func requireRoom(for byteCount: Int64, at path: String) throws(KeyhaulError) {
-    let place = nearestStanding(path)
+    let place = nearestExistingAncestor(of: path)
     let free: Int64
     do throws(Errno) {
       free = try system.freeByteCount(in: try system.openDirectory(place))
     } catch {
-      throw BackupPlacement(system: system).explain(error, path: place, needs: byteCount)
+      throw BackupInstaller(system: system).explain(error, path: place, needs: byteCount)
     }
     guard free >= byteCount else {
       throw KeyhaulError(
@@ -165,7 +165,7 @@ package struct FileExtractor: Sendable {
   }
 
   /// Returns the path, or its closest existing parent.
-  private func nearestStanding(_ path: String) -> String {
+  private func nearestExistingAncestor(of path: String) -> String {
     var path = path
     while (try? system.status(of: path, followsLink: true)) == nil, let parent = DestinationPath(path)?.parent {
       path = parent
@@ -188,6 +188,6 @@ struct ExtractionJob: Sendable {
   let keys: ClassKeys?
   let plan: ExtractionPlan
   let folder: ExtractionFolder
-  let known: KnownFiles
+  let known: PriorExtraction
   let journal: ExtractionJournal
 }

@@ -10,21 +10,21 @@ package final class DatabaseBytes: Sendable {
   /// the replaced pages.
   package let presentByteCount: Int
   /// Anomalies that were tolerated.
-  package let notes: [ArchiveNote]
-  private let sections: StoredSections
+  package let notes: [BackupAnomaly]
+  private let sections: RandomAccessDecryptor
   /// The pages of a log or journal that replace stored ones.
   private let replaced: ReplacedPages?
 
   package static let magic = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
-  private static let blockSize = StoredSections.blockByteCount
+  private static let blockSize = RandomAccessDecryptor.blockByteCount
 
   /// Creates the bytes of an unencrypted database.
-  package convenience init(_ stored: StoredBytes) throws(KeyhaulError) { try self.init(stored, replacing: nil) }
+  package convenience init(_ stored: SpooledData) throws(KeyhaulError) { try self.init(stored, replacing: nil) }
 
   /// Creates the bytes of an unencrypted database with replaced pages.
-  init(_ stored: StoredBytes, replacing replaced: ReplacedPages?) throws(KeyhaulError) {
-    sections = StoredSections(of: stored, key: nil, called: StoredPart.database.path)
+  init(_ stored: SpooledData, replacing replaced: ReplacedPages?) throws(KeyhaulError) {
+    sections = RandomAccessDecryptor(of: stored, key: nil, called: MetadataFile.database.path)
     self.replaced = replaced
     if let replaced {
       byteCount = replaced.databaseByteCount(over: stored.byteCount)
@@ -40,15 +40,15 @@ package final class DatabaseBytes: Sendable {
   /// Creates the bytes of an encrypted database.
   ///
   /// - Throws: `.damaged` if there is less than a block, or if the plaintext is not an SQLite database.
-  package init(_ stored: StoredBytes, key: borrowing Secret) throws(KeyhaulError) {
+  package init(_ stored: SpooledData, key: borrowing Secret) throws(KeyhaulError) {
     guard stored.byteCount >= Self.blockSize else {
       throw KeyhaulError(
-        .damaged, "\(StoredPart.database.path) has \(stored.byteCount) bytes, less than one block of its cipher")
+        .damaged, "\(MetadataFile.database.path) has \(stored.byteCount) bytes, less than one block of its cipher")
     }
     // An incomplete block at the end is not part of the ciphertext.
     let rest = stored.byteCount % Self.blockSize
     let whole = stored.byteCount - rest
-    sections = StoredSections(of: stored, key: key.copy(), called: StoredPart.database.path)
+    sections = RandomAccessDecryptor(of: stored, key: key.copy(), called: MetadataFile.database.path)
     replaced = nil
     let reader = try sections.reader()
     let padding = try reader.paddingByteCount(endingAt: whole)
@@ -79,7 +79,7 @@ package final class DatabaseBytes: Sendable {
   /// The size doubles as long as reads are sequential. Other reads load only the required page.
   package final class Reader: DatabaseContent {
     private let source: DatabaseBytes
-    private let sections: StoredSections.Reader
+    private let sections: RandomAccessDecryptor.Reader
     private let window: UnsafeMutableRawBufferPointer
     /// The range of the database in the window.
     private var range = 0..<0
@@ -91,7 +91,7 @@ package final class DatabaseBytes: Sendable {
     /// The size of the last read-ahead, which may be smaller at the end of the database.
     private var loadedByteCount = leastByteCount
 
-    fileprivate init(_ source: DatabaseBytes, _ sections: StoredSections.Reader) {
+    fileprivate init(_ source: DatabaseBytes, _ sections: RandomAccessDecryptor.Reader) {
       self.source = source
       self.sections = sections
       window = .allocate(byteCount: Self.windowByteCount, alignment: 16)
@@ -166,7 +166,7 @@ package final class DatabaseBytes: Sendable {
     var isTrailed: Bool { trailingByteCount > 0 }
     var isCut: Bool { presentByteCount < byteCount }
 
-    var notes: [ArchiveNote] {
+    var notes: [BackupAnomaly] {
       (isInWriteAheadMode ? [.databaseInWriteAheadMode] : [])
         + (isTrailed
           ? [
@@ -189,7 +189,7 @@ package final class DatabaseBytes: Sendable {
   ///
   /// Source: SQLite, "Database File Format", sections 1.3 and 1.3.8.
   private static func checkedHeader(
-    in reader: StoredSections.Reader, byteCount: Int, trailing rest: Int = 0
+    in reader: RandomAccessDecryptor.Reader, byteCount: Int, trailing rest: Int = 0
   ) throws(KeyhaulError) -> Header {
     let noDatabase = KeyhaulError(.damaged, "the manifest database is not an SQLite database")
     guard byteCount >= headerByteCount else { throw noDatabase }

@@ -1,7 +1,7 @@
 import KeychainFormats
 
 /// The position of a file in its list: a row number or an offset.
-package struct FilePlace: Sendable, Hashable {
+package struct FileLocation: Sendable, Hashable {
   let number: Int64
 }
 
@@ -9,25 +9,27 @@ package struct FilePlace: Sendable, Hashable {
 ///
 /// It needs about 30 bytes for each file, while a list of a million files has hundreds of megabytes.
 package struct FileIndex: Sendable {
-  private var places: [StoredPayloads.Name: FilePlace] = [:]
+  private var locations: [StoredPayloads.Name: FileLocation] = [:]
   /// The further positions of files that are listed more than once, which no device does.
-  private var further: [StoredPayloads.Name: [FilePlace]] = [:]
+  private var further: [StoredPayloads.Name: [FileLocation]] = [:]
 
   /// Creates an empty index.
   package init() {}
 
   /// Adds a file with its position in the list. Files without a valid identifier are skipped.
-  package mutating func add(_ file: ListedFile, at place: FilePlace) {
+  package mutating func add(_ file: ListedFile, at location: FileLocation) {
     guard let name = StoredPayloads.Name(file.fileIdentifier) else { return }
-    if places[name] == nil { places[name] = place } else { further[name, default: []].append(place) }
+    if locations[name] == nil { locations[name] = location } else { further[name, default: []].append(location) }
   }
 
   /// Returns whether a file with this identifier was added.
-  func holds(_ file: ListedFile) -> Bool { StoredPayloads.Name(file.fileIdentifier).map { places[$0] != nil } ?? false }
+  func contains(_ file: ListedFile) -> Bool {
+    StoredPayloads.Name(file.fileIdentifier).map { locations[$0] != nil } ?? false
+  }
 
   /// Returns the positions of a file in the list's order.
-  package func places(of fileIdentifier: some StringProtocol) -> [FilePlace] {
-    guard let name = StoredPayloads.Name(fileIdentifier), let first = places[name] else { return [] }
+  package func locations(of fileIdentifier: some StringProtocol) -> [FileLocation] {
+    guard let name = StoredPayloads.Name(fileIdentifier), let first = locations[name] else { return [] }
     return [first] + further[name, default: []]
   }
 }

@@ -9,19 +9,19 @@ public final class FileList: Sendable {
   /// The non-UTF-8 names of an old list, once all records were counted.
   private let undecodedNames = Locked(UndecodedNames())
   /// The notes about payload names, once they were counted.
-  private let payloadNotes = Locked<[ArchiveNote]>([])
+  private let payloadNotes = Locked<[BackupAnomaly]>([])
   /// Anomalies that were tolerated. Those of a large list are known after it was read completely.
-  package var notes: [ArchiveNote] {
+  package var notes: [BackupAnomaly] {
     let notes = payloadNotes.withLock { $0 }
     switch form {
     case .database(let database): return database.notes + notes
     case .old:
-      return undecodedNames.withLock { $0.finding(in: StoredPart.oldDatabase.path) }.map { [.finding($0)] + notes }
+      return undecodedNames.withLock { $0.finding(in: MetadataFile.oldDatabase.path) }.map { [.finding($0)] + notes }
         ?? notes
     }
   }
   /// The findings among the notes.
-  package var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
+  package var findings: [BackupFinding] { notes.compactMap(\.finding) }
 
   /// The maximum number of rows. A backup of a full 1 TB iPhone has a million.
   static let maximumRowCount = 2_000_000
@@ -29,7 +29,7 @@ public final class FileList: Sendable {
   static let maximumDomainCount = 100_000
 
   /// A counter that limits the number of rows.
-  struct RowMeter {
+  struct RowQuota {
     private var count = 0
     let limit: Int
 
@@ -83,7 +83,7 @@ public final class FileList: Sendable {
         rowWithoutDomainCount += 1
         return
       }
-      guard try file.hasFittingIdentifier() else {
+      guard try file.hasMatchingIdentifier() else {
         unreadableRowCount += 1
         return
       }
@@ -131,7 +131,7 @@ public final class FileList: Sendable {
   ///   - body: Receives a file and its position.
   package func listing(
     against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,
-    forEachFile body: (ListedFile, FilePlace) throws(KeyhaulError) -> Void
+    forEachFile body: (ListedFile, FileLocation) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Listing {
     note(stored)
     switch form {
@@ -144,7 +144,7 @@ public final class FileList: Sendable {
         try listing.count(file)
         if entry.hasUndecodedNames { undecoded.add(domain: file.domain, path: file.relativePath) }
         if stored?.lacks(file) == true { listing.missingCount += 1 }
-        if kind == nil || file.kind == kind { try body(file, FilePlace(number: Int64(offset))) }
+        if kind == nil || file.kind == kind { try body(file, FileLocation(number: Int64(offset))) }
       }
       let names = undecoded
       undecodedNames.withLock { $0 = names }
@@ -194,13 +194,13 @@ public final class FileList: Sendable {
     /// Returns the file at a position in the list, or `nil` if there is none.
     ///
     /// - Throws: `.damaged` if the data at that position is not a record.
-    package func file(at place: FilePlace) throws(KeyhaulError) -> ListedFile? {
+    package func file(at location: FileLocation) throws(KeyhaulError) -> ListedFile? {
       switch form {
-      case .database(let reader): return try reader.file(at: place)
+      case .database(let reader): return try reader.file(at: location)
       case .old(let manifest):
-        guard let offset = Int(exactly: place.number) else { return nil }
+        guard let offset = Int(exactly: location.number) else { return nil }
         var cursor = manifest.entries(from: offset)
-        let entry = try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
+        let entry = try explained(MetadataFile.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
         return try entry.map { (entry) throws(KeyhaulError) in try ListedFile(entry) }
       }
     }
@@ -220,7 +220,7 @@ public final class FileList: Sendable {
         else { return }
         guard found == nil else {
           throw KeyhaulError(
-            .hostile, "\(StoredPart.oldDatabase.path) lists \(quoted("\(domain)-\(relativePath)")) twice")
+            .hostile, "\(MetadataFile.oldDatabase.path) lists \(quoted("\(domain)-\(relativePath)")) twice")
         }
         found = try ListedFile(entry)
       }
@@ -237,7 +237,7 @@ public final class FileList: Sendable {
       guard file.domain == domain, file.relativePath == relativePath,
         file.undecodedDomain != nil || file.undecodedPath != nil
       else { return }
-      guard try file.hasFittingIdentifier() else {
+      guard try file.hasMatchingIdentifier() else {
         throw KeyhaulError(
           .hostile,
           "the list of files has \(quoted("\(domain)/\(relativePath)")) under an identifier that is not its hash")
@@ -252,12 +252,12 @@ public final class FileList: Sendable {
     _ manifest: MBDBManifest, _ body: (MBDBManifest.Entry, _ offset: Int) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     var cursor = manifest.entries()
-    var meter = RowMeter()
+    var quota = RowQuota()
     while true {
       let offset = cursor.offset
-      let entry = try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
+      let entry = try explained(MetadataFile.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
       guard let entry else { return }
-      try meter.add()
+      try quota.add()
       try body(entry, offset)
     }
   }

@@ -56,7 +56,7 @@ public struct ListedFile: Sendable, Hashable {
 
   /// Returns whether the identifier is the hash of the domain and path, and the path stays in its domain. `true` if
   /// there is no domain.
-  package func hasFittingIdentifier() throws(KeyhaulError) -> Bool {
+  package func hasMatchingIdentifier() throws(KeyhaulError) -> Bool {
     guard let domain = domainBytes, let path = pathBytes else { return true }
     guard Self.isInsideItsDomain(domain: domain, path: path) else { return false }
     return try Self.identifier(domain: domain, path: path) == fileIdentifier
@@ -198,7 +198,7 @@ struct UndecodedNames: Sendable {
   }
 
   /// Returns the finding, or `nil` if all names are UTF-8.
-  func finding(in list: String) -> ArchiveFinding? {
+  func finding(in list: String) -> BackupFinding? {
     count == 0 ? nil : .listNamesNotUTF8(name: list, count: count, first: first)
   }
 }

@@ -17,17 +17,17 @@ final class ManifestDatabase: Sendable {
 
   private enum Check {
     case pending, passed
-    case failed(ReadableRows)
+    case failed(SalvagedRows)
   }
 
   /// Anomalies that were tolerated. Those of a large database are known after it was read completely.
-  var notes: [ArchiveNote] {
-    let found = [readableRows?.finding, undecodedNames.withLock { $0.finding(in: StoredPart.database.path) }]
-    return bytes.notes + found.compactMap { $0.map(ArchiveNote.finding) }
+  var notes: [BackupAnomaly] {
+    let found = [salvagedRows?.finding, undecodedNames.withLock { $0.finding(in: MetadataFile.database.path) }]
+    return bytes.notes + found.compactMap { $0.map(BackupAnomaly.finding) }
   }
 
   /// The readable rows, if the check failed.
-  private var readableRows: ReadableRows? {
+  private var salvagedRows: SalvagedRows? {
     check.withLock { if case .failed(let rows) = $0 { rows } else { nil } }
   }
 
@@ -49,7 +49,7 @@ final class ManifestDatabase: Sendable {
   /// Returns whether the integrity check finds no fault, for any size.
   func isSound() throws(KeyhaulError) -> Bool {
     _ = try checkedConnection()
-    return readableRows == nil
+    return salvagedRows == nil
   }
 
   private func checkedConnection() throws(KeyhaulError) -> ManifestConnection {
@@ -70,7 +70,7 @@ final class ManifestDatabase: Sendable {
       throw KeyhaulError(.unreadable, "the manifest database: out of memory", of: .noMemory)
     }
     guard let fault else { return check.withLock { $0 = .passed } }
-    let rows = try ReadableRows(of: connection, byteCount: bytes.byteCount, columns: Self.columns, reason: fault)
+    let rows = try SalvagedRows(of: connection, byteCount: bytes.byteCount, columns: Self.columns, reason: fault)
     guard !rows.numbers.isEmpty else {
       throw KeyhaulError(bytes.cut == nil ? .damaged : .truncated, rows.reason)
     }
@@ -88,7 +88,7 @@ final class ManifestDatabase: Sendable {
     _ body: (borrowing UntrustedRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let connection = try checkedConnection()
-    guard let rows = readableRows else {
+    guard let rows = salvagedRows else {
       let end = limit == .max ? "" : " LIMIT \(limit)"
       return try connection.forEachRow("SELECT \(columns) FROM Files WHERE \(condition)\(end)", [], body)
     }
@@ -123,7 +123,7 @@ final class ManifestDatabase: Sendable {
     _ identifier: String, domain: String, relativePath: String
   ) throws(KeyhaulError) -> [ListedFile?] {
     var files: [ListedFile?] = []
-    guard readableRows == nil else {
+    guard salvagedRows == nil else {
       // The index of a damaged database may refer to any row.
       try forEachRow(Self.columns) { row in
         let isNamed = row.text(1) == domain && row.text(2) == relativePath
@@ -147,9 +147,9 @@ final class ManifestDatabase: Sendable {
   private static let columns = "fileID, domain, relativePath, flags, file"
 
   func forEachFile(_ body: (ListedFile) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
-    var meter = FileList.RowMeter()
+    var quota = FileList.RowQuota()
     try forEachRow(Self.columns) { (row) throws(KeyhaulError) in
-      try meter.add()
+      try quota.add()
       if let file = ListedFile(row, records) { try body(file) }
     }
   }
@@ -161,7 +161,7 @@ final class ManifestDatabase: Sendable {
 
   func listing(
     against stored: StoredPayloads?, lending kind: ListedFile.Kind?,
-    forEachFile body: (ListedFile, FilePlace) throws(KeyhaulError) -> Void
+    forEachFile body: (ListedFile, FileLocation) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> FileList.Listing {
     var withoutIdentifier = 0
     var listing = try listing(against: stored, "\(Self.columns), rowid") { (row) throws(KeyhaulError) in
@@ -170,7 +170,7 @@ final class ManifestDatabase: Sendable {
         withoutIdentifier += 1
         return
       }
-      try body(file, FilePlace(number: place))
+      try body(file, FileLocation(number: place))
     }
     listing.rowWithoutIdentifierCount = withoutIdentifier
     return listing
@@ -183,13 +183,13 @@ final class ManifestDatabase: Sendable {
     var listing = FileList.Listing()
     var domains = DomainCounter()
     var undecoded = UndecodedNames()
-    var meter = FileList.RowMeter()
+    var quota = FileList.RowQuota()
     let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     try forEachRow(columns) { (row) throws(KeyhaulError) in
-      try meter.add()
+      try quota.add()
       let kind = ListedFile.Kind(row, records)
-      switch try Self.standing(of: row, hasher) {
-      case .foreign: listing.unreadableRowCount += 1
+      switch try Self.consistency(of: row, hasher) {
+      case .inconsistent: listing.unreadableRowCount += 1
       case .withoutDomain: listing.rowWithoutDomainCount += 1
       case .consistent:
         _ = row.withText(1) { domains.add($0) }
@@ -230,7 +230,7 @@ final class ManifestDatabase: Sendable {
       self.records = records
     }
 
-    func file(at place: FilePlace) throws(KeyhaulError) -> ListedFile? {
+    func file(at place: FileLocation) throws(KeyhaulError) -> ListedFile? {
       var file: ListedFile?
       try query.forEachRow([.integer(place.number)]) { file = ListedFile($0, records) }
       return file
@@ -239,17 +239,19 @@ final class ManifestDatabase: Sendable {
 
   private static let hyphen = Array("-".utf8)
 
-  private enum Standing {
-    case consistent, withoutDomain, foreign
+  private enum RowConsistency {
+    case consistent, withoutDomain, inconsistent
   }
 
   /// Checks whether a row's identifier is the hash of its domain and path, without creating strings.
-  private static func standing(
+  private static func consistency(
     of row: borrowing UntrustedRow, _ hasher: DigestStream
-  ) throws(KeyhaulError) -> Standing {
-    guard let identifier = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return .foreign }
-    let standing = try row.withTexts(1, 2) { (domain, path) throws(KeyhaulError) -> Standing in
-      guard ListedFile.isInsideItsDomain(domain: domain, path: path) else { return .foreign }
+  ) throws(KeyhaulError) -> RowConsistency {
+    guard let identifier = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else {
+      return .inconsistent
+    }
+    let standing = try row.withTexts(1, 2) { (domain, path) throws(KeyhaulError) -> RowConsistency in
+      guard ListedFile.isInsideItsDomain(domain: domain, path: path) else { return .inconsistent }
       let hash: StoredPayloads.Name?
       do throws(DataProtectionError) {
         try hasher.update(domain)
@@ -259,10 +261,10 @@ final class ManifestDatabase: Sendable {
       } catch {
         throw KeyhaulError(error, in: "the manifest database")
       }
-      return identifier == hash ? .consistent : .foreign
+      return identifier == hash ? .consistent : .inconsistent
     }
     if let standing { return standing }
-    return row.isNull(1) && (row.isNull(2) || row.withText(2, { _ in true }) == true) ? .withoutDomain : .foreign
+    return row.isNull(1) && (row.isNull(2) || row.withText(2, { _ in true }) == true) ? .withoutDomain : .inconsistent
   }
 }
 
@@ -277,20 +279,20 @@ private struct DomainCounter {
       last.count += 1
       return
     }
-    put()
+    flush()
     last = (Array(domain), 1)
   }
 
   /// The number of domains, without that of the last row.
   var count: Int { numbers.count }
 
-  private mutating func put() {
+  private mutating func flush() {
     if last.count > 0 { numbers[last.domain, default: 0] += last.count }
   }
 
   var counts: [String: Int] {
     var copy = self
-    copy.put()
+    copy.flush()
     // The displayed form of a non-UTF-8 domain may equal another domain's name.
     return Dictionary(copy.numbers.map { (DecodedName($0.key).text, $0.value) }, uniquingKeysWith: +)
   }

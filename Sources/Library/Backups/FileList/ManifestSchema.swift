@@ -21,7 +21,7 @@ enum ManifestSchema {
     try connection.forEachRow("SELECT type, name, tbl_name, sql FROM sqlite_master") {
       (object) throws(KeyhaulError) in
       guard let type = object.text(0), let name = object.text(1), let table = object.text(2) else {
-        throw foreign("a nameless object")
+        throw unexpectedSchema("a nameless object")
       }
       let isKnownTable = tables.contains(table)
       switch (type, object.text(3)) {
@@ -30,7 +30,7 @@ enum ManifestSchema {
         hasFiles = hasFiles || name == "Files"
       case ("index", nil) where isKnownTable: break
       case ("index", let sql?) where isKnownTable && isIndexOfColumns(sql, of: table): break
-      default: throw foreign("\(quoted(type)) \(quoted(name))")
+      default: throw unexpectedSchema("\(quoted(type)) \(quoted(name))")
       }
     }
     guard hasFiles else { throw KeyhaulError(.damaged, "the manifest database has no Files table") }
@@ -86,7 +86,7 @@ enum ManifestSchema {
     }
   }
 
-  private static func foreign(_ what: String) -> KeyhaulError {
+  private static func unexpectedSchema(_ what: String) -> KeyhaulError {
     KeyhaulError(.hostile, "the manifest database holds \(what), which no device creates")
   }
 }

@@ -7,7 +7,7 @@ package import KeychainRules
 ///
 /// Items that cannot be decrypted stay unchanged. They cannot be compared with added items.
 package final class EditedKeychain {
-  private let opened: OpenedArchive
+  private let opened: UnlockedBackup
   private let keys: ClassKeys
   private let now: KeychainDate
   private let random: any RandomSource
@@ -26,7 +26,7 @@ package final class EditedKeychain {
   ///   - now: The date for changed items.
   /// - Throws: `.unknownContent` if the keychain file has content that would be lost.
   package init(
-    _ opened: OpenedArchive, keys: ClassKeys, now: KeychainDate,
+    _ opened: UnlockedBackup, keys: ClassKeys, now: KeychainDate,
     random: any RandomSource = SystemRandomSource()
   ) throws(ItemEditError) {
     self.opened = opened
@@ -159,7 +159,7 @@ package final class EditedKeychain {
     case .available: break
     case .availableThroughDevice:
       // With a wrong key, the item could never be decrypted.
-      guard opened.hardwareVerdict == .proven else {
+      guard opened.deviceKeyVerification == .proven else {
         throw ItemEditError(
           .hardwareUnproven(keyClass),
           "its class key needs a hardware key, and no item of the backup proves that the available one is the source "

@@ -9,20 +9,20 @@ public struct ItemMatcher: Hashable, Sendable {
   /// The kind of item, or `nil` to match any.
   package var kind: ItemKind?
   /// The pattern for the label, or `nil` to match any or none.
-  package var label: ItemPattern?
+  package var label: GlobPattern?
   /// The pattern for the account, or `nil` to match any or none.
-  package var account: ItemPattern?
+  package var account: GlobPattern?
   /// The pattern for the service, or `nil` to match any or none.
-  package var service: ItemPattern?
+  package var service: GlobPattern?
   /// The pattern for the server, or `nil` to match any or none.
-  package var server: ItemPattern?
+  package var server: GlobPattern?
   /// The pattern for the access group, or `nil` to match any or none.
-  package var accessGroup: ItemPattern?
+  package var accessGroup: GlobPattern?
 
   /// Creates a filter. An item must meet all conditions.
   package init(
-    kind: ItemKind? = nil, label: ItemPattern? = nil, account: ItemPattern? = nil, service: ItemPattern? = nil,
-    server: ItemPattern? = nil, accessGroup: ItemPattern? = nil
+    kind: ItemKind? = nil, label: GlobPattern? = nil, account: GlobPattern? = nil, service: GlobPattern? = nil,
+    server: GlobPattern? = nil, accessGroup: GlobPattern? = nil
   ) {
     self.kind = kind
     self.label = label
@@ -33,23 +33,24 @@ public struct ItemMatcher: Hashable, Sendable {
   }
 
   /// Returns whether an item with these names matches. A missing name matches no pattern.
-  package func matches(_ identity: ItemIdentity) -> Bool {
+  package func matches(_ identity: ItemDescriptor) -> Bool {
     if let kind, kind != identity.kind { return false }
     // The name is computed only if a pattern needs it.
-    func fits(_ pattern: ItemPattern?, _ name: @autoclosure () -> String?) -> Bool {
+    func patternMatches(_ pattern: GlobPattern?, _ name: @autoclosure () -> String?) -> Bool {
       pattern.map { $0.matches(name: name()) } ?? true
     }
-    return fits(account, identity.account) && fits(service, identity.service) && fits(label, identity.label)
-      && fits(server, identity.server) && fits(accessGroup, identity.accessGroup)
+    return patternMatches(account, identity.account) && patternMatches(service, identity.service)
+      && patternMatches(label, identity.label)
+      && patternMatches(server, identity.server) && patternMatches(accessGroup, identity.accessGroup)
   }
 
   /// Returns whether an encrypted item with unknown names may match, by its kind. `matches` only considers its kind.
-  package func mayMean(_ identity: ItemIdentity) -> Bool {
+  package func couldMatch(_ identity: ItemDescriptor) -> Bool {
     guard identity.isSealed, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
       return false
     }
     if let group = identity.accessGroup, let accessGroup, !accessGroup.matches(name: group) { return false }
-    let asked: [(ItemPattern?, AttributeCode)] = [
+    let asked: [(GlobPattern?, AttributeCode)] = [
       (label, .label), (account, .account), (service, .service), (server, .server),
     ]
     return asked.allSatisfy { pattern, code in
@@ -64,7 +65,7 @@ public struct ItemMatcher: Hashable, Sendable {
 }
 
 /// A pattern for an attribute, in which `*` matches any text or none. `\*` matches a star.
-package struct ItemPattern: Hashable, Sendable {
+package struct GlobPattern: Hashable, Sendable {
   /// The UTF-8 pieces between the stars, a single one if there are none.
   private let pieces: [[UInt8]]
   /// The source of the pattern.

@@ -15,7 +15,7 @@ public struct KeychainEntry: Sendable {
 
   private enum Source: Sendable {
     /// A decrypted item of a backup that is in memory anyway.
-    case archived(ArchivedItem)
+    case archived(BackupItem)
     indirect case other(Content, Details)
   }
 
@@ -26,7 +26,7 @@ public struct KeychainEntry: Sendable {
     /// The attributes only. The reason why the secret cannot be decrypted is `nil` if the source has none.
     case attributes(KeychainItem, Reason?)
     /// Nothing, for a reason if it is known.
-    case closed(ItemIdentity, Reason?)
+    case closed(ItemDescriptor, Reason?)
   }
 
   private struct Details: Sendable {
@@ -45,17 +45,17 @@ public struct KeychainEntry: Sendable {
     /// The attributes that the source can contain, or `nil` if it can contain all.
     package var attributes: Set<AttributeCode>?
     /// Whether an absent secret means that the item has none.
-    package var tellsSecret = true
+    package var includesSecret = true
     /// Whether dates are truncated to whole seconds.
     package var hasWholeSeconds = false
 
-    package init(tellsSecret: Bool = true, attributes: Set<AttributeCode>? = nil, hasWholeSeconds: Bool = false) {
-      self.tellsSecret = tellsSecret
+    package init(includesSecret: Bool = true, attributes: Set<AttributeCode>? = nil, hasWholeSeconds: Bool = false) {
+      self.includesSecret = includesSecret
       self.attributes = attributes
       self.hasWholeSeconds = hasWholeSeconds
     }
 
-    func tells(_ code: AttributeCode) -> Bool { attributes?.contains(code) ?? true }
+    func includes(_ code: AttributeCode) -> Bool { attributes?.contains(code) ?? true }
   }
 
   private init(_ index: Int?, _ content: Content, _ details: Details) {
@@ -82,7 +82,7 @@ public struct KeychainEntry: Sendable {
 
   /// Creates an entry for an item that cannot be decrypted.
   package init(
-    index: Int?, sealed identity: ItemIdentity, protection: ProtectionClass?, persistentReference: [UInt8]?,
+    index: Int?, sealed identity: ItemDescriptor, protection: ProtectionClass?, persistentReference: [UInt8]?,
     reason: Reason?
   ) {
     self.init(
@@ -93,7 +93,7 @@ public struct KeychainEntry: Sendable {
   }
 
   /// Creates an entry for a decrypted item of a backup.
-  package init(opened archived: ArchivedItem) {
+  package init(opened archived: BackupItem) {
     index = archived.index
     source = .archived(archived)
   }
@@ -146,7 +146,7 @@ public struct KeychainEntry: Sendable {
     case .fault(let fault):
       var reason = Reason.noClassKey
       if case .undecodable(let text) = fault { (reason, detail) = (.malformed, text) }
-      content = .closed(ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup), reason)
+      content = .closed(ItemDescriptor(undecryptable: summary.kind, accessGroup: summary.accessGroup), reason)
     }
     self.init(
       index, content,
@@ -171,7 +171,7 @@ public struct KeychainEntry: Sendable {
   package var content: Content {
     switch source {
     case .archived(let archived):
-      archived.item.map { .item($0) } ?? .closed(ItemIdentity(sealed: archived.kind), nil)
+      archived.item.map { .item($0) } ?? .closed(ItemDescriptor(undecryptable: archived.kind), nil)
     case .other(let content, _): content
     }
   }
@@ -227,9 +227,9 @@ public struct KeychainEntry: Sendable {
   }
 
   /// The names of the item. Computed on each access.
-  package var identity: ItemIdentity {
+  package var identity: ItemDescriptor {
     switch content {
-    case .item(let item), .attributes(let item, _): ItemIdentity(item)
+    case .item(let item), .attributes(let item, _): ItemDescriptor(item)
     case .closed(let identity, _): identity
     }
   }
@@ -256,8 +256,8 @@ public struct KeychainEntry: Sendable {
   package var isLocked: Bool { details.isLocked }
 
   /// Returns whether the secrets of two items cannot be compared, because only one source contains secrets.
-  func leavesSecretOpen(beside other: KeychainEntry) -> Bool {
-    !scope.tellsSecret && other.item?.secret != nil || !other.scope.tellsSecret && item?.secret != nil
+  func cannotCompareSecret(with other: KeychainEntry) -> Bool {
+    !scope.includesSecret && other.item?.secret != nil || !other.scope.includesSecret && item?.secret != nil
   }
 
   /// Returns the entry with the digest of its data in a backup.
@@ -270,14 +270,14 @@ public struct KeychainEntry: Sendable {
   }
 }
 
-extension OpenedArchive {
+extension UnlockedBackup {
   /// The entries of the backup's items.
   package var entries: [KeychainEntry] { items.map { entry(of: $0) } }
 
   /// Returns the entry of an item.
   ///
   /// - Parameter identity: The names of an item that cannot be decrypted, if they are known.
-  package func entry(of archived: ArchivedItem, named identity: ItemIdentity? = nil) -> KeychainEntry {
+  package func entry(of archived: BackupItem, named identity: ItemDescriptor? = nil) -> KeychainEntry {
     KeychainEntry(archived, named: identity, reason: reason(of: archived))
   }
 }
@@ -289,13 +289,14 @@ extension KeychainEntry {
   ///   - archived: The item.
   ///   - identity: Its names if it cannot be decrypted but they are known.
   ///   - reason: The reason why it cannot be decrypted.
-  package init(_ archived: ArchivedItem, named identity: ItemIdentity? = nil, reason: Reason?) {
+  package init(_ archived: BackupItem, named identity: ItemDescriptor? = nil, reason: Reason?) {
     guard archived.item == nil else {
       self.init(opened: archived)
       return
     }
     let closed = KeychainEntry(
-      index: archived.index, sealed: identity ?? ItemIdentity(sealed: archived.kind), protection: archived.protection,
+      index: archived.index, sealed: identity ?? ItemDescriptor(undecryptable: archived.kind),
+      protection: archived.protection,
       persistentReference: archived.persistentReference, reason: reason)
     self = closed.stored(as: archived.fingerprint)
   }
@@ -315,13 +316,13 @@ extension KeychainEntry {
       switch dumped.content {
       case .open(let item): .item(item)
       case .attributesOnly(let item, let fault): .attributes(item, fault?.reason)
-      case .undecryptable(let fault, _): .closed(ItemIdentity(sealed: dumped.kind), fault.reason)
+      case .undecryptable(let fault, _): .closed(ItemDescriptor(undecryptable: dumped.kind), fault.reason)
       }
     self.init(
       content, at: RowReference(kind: dumped.kind, rowID: row ?? Int64(dumped.index)), index: dumped.index,
       dumped.protection, persistentReference: dumped.item.flatMap(Self.reference), detail: dumped.fault?.detail)
     if item != nil {
-      scope = Scope(tellsSecret: dumped.hasSecret, attributes: dump.recordedAttributes, hasWholeSeconds: true)
+      scope = Scope(includesSecret: dumped.hasSecret, attributes: dump.recordedAttributes, hasWholeSeconds: true)
     }
   }
 

@@ -11,7 +11,7 @@ struct KeychainReading: Sendable {
   /// The size of the plaintext in bytes.
   let byteCount: Int
   /// The notes about the backup, its list, and the file.
-  let notes: [ArchiveNote]
+  let notes: [BackupAnomaly]
 
   /// Reads the file. A large regular file is never completely in memory.
   ///
@@ -40,16 +40,17 @@ struct KeychainReading: Sendable {
   /// Returns the sections of the file in the private copy, or `nil` if the file is in memory anyway.
   private static func sections(
     of archive: BackupArchive, _ list: FileList, with keys: ClassKeys
-  ) throws(KeyhaulError) -> StoredSections? {
+  ) throws(KeyhaulError) -> RandomAccessDecryptor? {
     guard let stored = archive.storedLargeKeychain else { return nil }
-    return StoredSections(of: stored, key: try archive.keychainKey(in: list, with: keys), called: "the keychain file")
+    return RandomAccessDecryptor(
+      of: stored, key: try archive.keychainKey(in: list, with: keys), called: "the keychain file")
   }
 
   /// Finds the positions of the items in the private copy, page by page.
   ///
   /// - Returns: `nil` if there is an anomaly, which the reader of the whole file reports.
   private init?(
-    placedIn sections: StoredSections, of archive: BackupArchive, _ list: FileList
+    placedIn sections: RandomAccessDecryptor, of archive: BackupArchive, _ list: FileList
   ) throws(KeyhaulError) {
     let record = try archive.keychainRecord(in: list)
     let reader = try sections.reader()
@@ -77,10 +78,10 @@ struct KeychainReading: Sendable {
   }
 
   /// Returns the size of the plaintext, or `nil` if the padding is invalid.
-  private static func plainByteCount(_ reader: StoredSections.Reader) throws(KeyhaulError) -> Int? {
+  private static func plainByteCount(_ reader: RandomAccessDecryptor.Reader) throws(KeyhaulError) -> Int? {
     let count = reader.stored.byteCount
     guard reader.isEncrypted else { return count }
-    guard count > 0, count.isMultiple(of: StoredSections.blockByteCount) else { return nil }
+    guard count > 0, count.isMultiple(of: RandomAccessDecryptor.blockByteCount) else { return nil }
     return try reader.paddingByteCount(endingAt: count).map { count - $0 }
   }
 }
@@ -91,20 +92,22 @@ struct KeychainIndex: Sendable {
   private let contents: Contents
 
   private enum Contents {
-    case held([KeychainBackupFile.Entry])
+    case loaded([KeychainBackupFile.Entry])
     /// Entries without the bytes at their positions.
-    case placed([KeychainBackupFile.Entry], StoredSections)
+    case deferred([KeychainBackupFile.Entry], RandomAccessDecryptor)
   }
 
   /// Creates the index of a file in memory.
-  init(_ file: KeychainBackupFile) { contents = .held(file.entries) }
+  init(_ file: KeychainBackupFile) { contents = .loaded(file.entries) }
 
   /// Creates the index of items at known positions in the plaintext.
-  init(_ places: [KeychainBackupFile.Entry], in sections: StoredSections) { contents = .placed(places, sections) }
+  init(_ places: [KeychainBackupFile.Entry], in sections: RandomAccessDecryptor) {
+    contents = .deferred(places, sections)
+  }
 
   var count: Int {
     switch contents {
-    case .held(let entries), .placed(let entries, _): entries.count
+    case .loaded(let entries), .deferred(let entries, _): entries.count
     }
   }
 
@@ -113,8 +116,8 @@ struct KeychainIndex: Sendable {
   /// - Throws: `.unreadable` if the private copy cannot be read.
   func entries(_ positions: Range<Int>) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
     switch contents {
-    case .held(let entries): return Array(entries[positions])
-    case .placed(let places, let sections):
+    case .loaded(let entries): return Array(entries[positions])
+    case .deferred(let places, let sections):
       let reader = try sections.reader()
       let ranges = places[positions].flatMap(\.ranges)
       let start = ranges.reduce(Int.max) { min($0, $1.lowerBound) }
@@ -136,15 +139,15 @@ struct KeychainIndex: Sendable {
   }
 }
 
-/// A backup with its keys, like `OpenedArchive`, but without items in memory. They are decrypted one after the other.
-package struct ArchivedItemReader: Sendable {
+/// A backup with its keys, like `UnlockedBackup`, but without items in memory. They are decrypted one after the other.
+package struct BackupItemReader: Sendable {
   private let keychain: UnlockedKeychain
   let keys: ClassKeys
   /// The evidence from the items about the device key. Empty if none was used, or if no item needs one.
-  package let hardware: HardwareProof
+  package let hardware: DeviceKeyEvidence
 
   fileprivate init(
-    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?, for use: ArchiveUse
+    _ archive: BackupArchive, key: BackupKey, deviceKey: DeviceKey?, for use: BackupPurpose
   ) throws(KeyhaulError) {
     keys = try key.classKeys(deviceKey: deviceKey)
     keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use)
@@ -153,17 +156,17 @@ package struct ArchivedItemReader: Sendable {
 
   private static func proof(
     of file: KeychainIndex, with keys: ClassKeys
-  ) throws(KeyhaulError) -> HardwareProof {
-    var proof = HardwareProof()
+  ) throws(KeyhaulError) -> DeviceKeyEvidence {
+    var proof = DeviceKeyEvidence()
     guard keys.classes.contains(where: { keys.availability(of: $0) == .availableThroughDevice }) else { return proof }
-    try ArchivedItem.openPortions(of: file, with: keys, only: .availableThroughDevice) { proof.take($0) }
+    try BackupItem.openPortions(of: file, with: keys, only: .availableThroughDevice) { proof.add($0) }
     return proof
   }
 
   /// The damage of individual class keys.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// Anomalies of the backup that were tolerated.
-  package var notes: [ArchiveNote] { keychain.notes }
+  package var notes: [BackupAnomaly] { keychain.notes }
   /// The backup's manifest.
   var fileList: FileList { keychain.fileList }
 
@@ -174,12 +177,12 @@ package struct ArchivedItemReader: Sendable {
   ///   - body: Receives a portion. Its error stops the iteration.
   /// - Throws: The errors of `body`, or a converted error of the backup.
   package func forEachPortion<Failure: Error>(
-    translating translate: (KeyhaulError) -> Failure, _ body: ([ArchivedItem]) throws(Failure) -> Void
+    translating translate: (KeyhaulError) -> Failure, _ body: ([BackupItem]) throws(Failure) -> Void
   ) throws(Failure) {
     var failure: Failure?
-    func goesOn() -> Bool { failure == nil }
+    func shouldContinue() -> Bool { failure == nil }
     do throws(KeyhaulError) {
-      try ArchivedItem.openPortions(of: keychain.index, with: keys, shouldContinue: goesOn) { items in
+      try BackupItem.openPortions(of: keychain.index, with: keys, shouldContinue: shouldContinue) { items in
         do throws(Failure) { try body(items) } catch { failure = error }
       }
     } catch {
@@ -189,7 +192,7 @@ package struct ArchivedItemReader: Sendable {
   }
 
   /// Returns the reason why an item cannot be decrypted, or `nil` if it can.
-  package func reason(of item: ArchivedItem) -> Reason? {
+  package func reason(of item: BackupItem) -> Reason? {
     item.reason(hardware: hardware, backupHasPassword: keychain.hasPassword)
   }
 }
@@ -204,9 +207,9 @@ extension BackupArchive {
   ///   - use: The purpose, as for `open(with:)`.
   /// - Throws: The errors of `open(with:)`.
   package func reader(
-    with key: ArchiveKey, deviceKey: DeviceKey? = nil, for use: ArchiveUse
-  ) throws(KeyhaulError) -> ArchivedItemReader {
-    try ArchivedItemReader(self, key: key, deviceKey: deviceKey, for: use)
+    with key: BackupKey, deviceKey: DeviceKey? = nil, for use: BackupPurpose
+  ) throws(KeyhaulError) -> BackupItemReader {
+    try BackupItemReader(self, key: key, deviceKey: deviceKey, for: use)
   }
 }
 
@@ -217,7 +220,7 @@ struct UnlockedKeychain: Sendable {
   /// The encrypted items.
   let index: KeychainIndex
   /// Anomalies of the backup that were tolerated.
-  let notes: [ArchiveNote]
+  let notes: [BackupAnomaly]
   /// The damage of individual class keys.
   let keybagDamage: String?
   let passwordForm: PasswordNormalization
@@ -233,7 +236,7 @@ struct UnlockedKeychain: Sendable {
   ///   - known: The same backup, opened before with the same password.
   /// - Throws: An error of category `damaged` if the list of files is unreadable, or if a finding forbids the use.
   init(
-    _ archive: BackupArchive, key: ArchiveKey, keys: ClassKeys, for use: ArchiveUse,
+    _ archive: BackupArchive, key: BackupKey, keys: ClassKeys, for use: BackupPurpose,
     knowing known: UnlockedKeychain? = nil
   ) throws(KeyhaulError) {
     // The keychain that was read with the same password is reused.
@@ -260,32 +263,32 @@ struct UnlockedKeychain: Sendable {
   }
 
   /// The findings, including those of a large list so far.
-  var findings: [ArchiveFinding] {
+  var findings: [BackupFinding] {
     let findings = notes.compactMap(\.finding)
     return findings + fileList.findings.filter { !findings.contains($0) }
   }
 
   /// The reason why an existing keychain is unreadable, so that its content is unknown.
-  var hiddenKeychain: ArchiveFinding? { findings.first(where: \.hidesKeychain) }
+  var hiddenKeychain: BackupFinding? { findings.first(where: \.preventsReadingKeychain) }
 
   /// Checks that no finding forbids a use.
   ///
   /// - Throws: The error of the first such finding.
-  func require(_ use: ArchiveUse) throws(KeyhaulError) {
-    guard let finding = findings.first(where: { $0.forbids(use) }) else { return }
+  func require(_ use: BackupPurpose) throws(KeyhaulError) {
+    guard let finding = findings.first(where: { $0.blocks(use) }) else { return }
     if case .keybagMismatch(let file, let keybag) = finding { throw .keybagMismatch(file: file, keybag: keybag) }
     throw finding.refusal
   }
 
   private static func keychain(
-    of archive: BackupArchive, with keys: ClassKeys, keybagFault: String?, for use: ArchiveUse
-  ) throws(KeyhaulError) -> (KeychainIndex, FileList, [ArchiveNote]) {
+    of archive: BackupArchive, with keys: ClassKeys, keybagFault: String?, for use: BackupPurpose
+  ) throws(KeyhaulError) -> (KeychainIndex, FileList, [BackupAnomaly]) {
     do throws(KeyhaulError) {
       let list = try archive.fileList(with: keys)
       // An error of the look-up is one of the list.
       _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
       var notes = archive.notes + list.notes
-      if let fault = try archive.sealBreak(with: keys) { notes.insert(.finding(.sealBroken(fault)), at: 0) }
+      if let fault = try archive.sealViolation(with: keys) { notes.insert(.finding(.sealBroken(fault)), at: 0) }
       if let keybagFault, archive.manifest.keybagFault == nil, archive.hasKeychain {
         notes.append(.finding(.keybagUnusable(reason: keybagFault)))
       }
@@ -295,7 +298,7 @@ struct UnlockedKeychain: Sendable {
         if let mismatch = mismatch(of: reading.keybagUUID, archive) { notes.append(.finding(mismatch)) }
         return (reading.index, list, notes)
       } catch {
-        if let finding = try ArchiveFinding(ofKeychain: error, for: use) { notes.append(.finding(finding)) }
+        if let finding = try BackupFinding(ofKeychain: error, for: use) { notes.append(.finding(finding)) }
         return (KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: [])), list, notes)
       }
     } catch {
@@ -304,19 +307,19 @@ struct UnlockedKeychain: Sendable {
     }
   }
 
-  private static func mismatch(of named: String?, _ archive: BackupArchive) -> ArchiveFinding? {
+  private static func mismatch(of named: String?, _ archive: BackupArchive) -> BackupFinding? {
     guard let named, let own = archive.keybag.uuidText, named != own else { return nil }
     return .keybagMismatch(file: named, keybag: own)
   }
 }
 
-extension ArchiveFinding {
+extension BackupFinding {
   /// Creates the finding for an error of reading the keychain file, or returns `nil` if the backup has no such file and
   /// `use` requires none.
   ///
   /// - Throws: The given error if no device creates such a file, the system cannot read it, or the keychain is missing
   ///   and `use` requires one.
-  fileprivate init?(ofKeychain error: KeyhaulError, for use: ArchiveUse) throws(KeyhaulError) {
+  fileprivate init?(ofKeychain error: KeyhaulError, for use: BackupPurpose) throws(KeyhaulError) {
     switch error.code {
     case .noKeychain:
       switch use {

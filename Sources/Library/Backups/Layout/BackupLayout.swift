@@ -6,7 +6,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
   case mbdb
 
   /// The stored list of files.
-  package var listPart: StoredPart {
+  package var listPart: MetadataFile {
     switch self {
     case .manifestDB: .database
     case .mbdb: .oldDatabase
@@ -14,10 +14,10 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
   }
 
   /// The SQLite journals of the list of files.
-  package var journals: [StoredPart] { self == .manifestDB ? StoredPart.journals : [] }
+  package var journals: [MetadataFile] { self == .manifestDB ? MetadataFile.journals : [] }
 
   /// The stored keychain file.
-  package var keychainPart: StoredPart {
+  package var keychainPart: MetadataFile {
     switch self {
     case .manifestDB: .keychain
     case .mbdb: .oldKeychain
@@ -37,7 +37,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The metadata files of a backup.
-package enum StoredPart: CaseIterable {
+package enum MetadataFile: CaseIterable {
   case manifest, status, info, database, keychain
   /// `Manifest.db-wal` and `Manifest.db-journal`, the SQLite journals.
   case databaseLog, databaseJournal
@@ -70,9 +70,9 @@ package enum StoredPart: CaseIterable {
   /// Whether the file contains changes to the list of files.
   package var isJournal: Bool { Self.journals.contains(self) }
 
-  package static let journals: [StoredPart] = [.databaseLog, .databaseJournal]
+  package static let journals: [MetadataFile] = [.databaseLog, .databaseJournal]
 
-  package func limit(_ limits: ArchiveLimits) -> Int {
+  package func limit(_ limits: BackupLimits) -> Int {
     switch self {
     case .manifest, .status, .info: limits.propertyListByteCount
     case .database: limits.databaseByteCount

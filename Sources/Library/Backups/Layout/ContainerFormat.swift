@@ -47,7 +47,7 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
 }
 
 /// The location from which a backup is read.
-public enum ArchiveLocation: Sendable, Hashable {
+public enum BackupLocation: Sendable, Hashable {
   /// A backup's directory or a container file. The content determines which.
   case path(String)
   /// A stream on an open descriptor, such as standard input. It stays open.
@@ -55,7 +55,7 @@ public enum ArchiveLocation: Sendable, Hashable {
 }
 
 /// The location to which a backup is written.
-package enum ArchiveDestination: Sendable, Hashable {
+package enum BackupDestination: Sendable, Hashable {
   /// A directory. A new or empty directory becomes the backup. In a directory with other content, a directory with the
   /// device identifier is created. An existing backup is replaced if this is allowed.
   case directory(String)

@@ -3,7 +3,7 @@ import KeychainFormats
 package import SystemPackage
 
 extension KeyhaulError.Domain {
-  /// Errors of reading or writing a backup. Problems of single items are in `ArchivedItem.Failure`.
+  /// Errors of reading or writing a backup. Problems of single items are in `BackupItem.Failure`.
   public static let backup = Self("backup")
 }
 
@@ -124,7 +124,7 @@ extension KeyhaulError.Code {
     "passwordNotNeeded", .refused, "it has no password, but one was given",
     advice: "another backup; or no password, if this is the right backup")
 
-  /// A write that failed, before the path is known (`BackupPlacement.explain`).
+  /// A write that failed, before the path is known (`BackupInstaller.explain`).
   static let writing = backup(
     "writing", .failed, "could not write the backup", advice: "check the permissions and the disk")
 }

@@ -75,7 +75,7 @@ package struct BackupManifest: Sendable {
   ///   missing version and a keybag that is missing or cannot be read are no errors: everything else of the backup
   ///   opens without them.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
-    let part = StoredPart.manifest.path
+    let part = MetadataFile.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
     if root["AuthVersion"] != nil, root["BackupKeyBag"] == nil, root["Version"] == nil {
       throw Self.isOfPhoneOS3(part)
@@ -151,7 +151,7 @@ package struct BackupManifest: Sendable {
     device.write(to: &lockdown)
     root["Lockdown"] = .dictionary(lockdown)
     for entry in others.entries where entry.key != .string("Lockdown") { root.entries.append(entry) }
-    return try encode(root, as: StoredPart.manifest.path)
+    return try encode(root, as: MetadataFile.manifest.path)
   }
 }
 
@@ -221,7 +221,7 @@ package struct BackupStatus: Sendable, Equatable {
   ///
   /// - Throws: `.damaged` or `.overLimit`.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
-    let root = try rootDictionary(of: bytes, in: StoredPart.status.path)
+    let root = try rootDictionary(of: bytes, in: MetadataFile.status.path)
     self.init(
       version: root["Version"]?.stringValue, uuid: root["UUID"]?.stringValue, date: root["Date"]?.dateValue,
       snapshotState: root["SnapshotState"]?.stringValue, isFullBackup: root["IsFullBackup"]?.booleanValue)
@@ -238,7 +238,7 @@ package struct BackupStatus: Sendable, Equatable {
     root["IsFullBackup"] = isFullBackup.map { .boolean($0) }
     root["UUID"] = uuid.map { .string($0) }
     root["Version"] = version.map { .string($0) }
-    return try encode(root, as: StoredPart.status.path)
+    return try encode(root, as: MetadataFile.status.path)
   }
 }
 

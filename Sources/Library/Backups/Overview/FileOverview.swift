@@ -140,13 +140,13 @@ package struct FilesByDirectory: Sendable {
     let path: String
   }
 
-  private var places: [Directory: [FilePlace]] = [:]
+  private var places: [Directory: [FileLocation]] = [:]
 
   /// Creates an empty index.
   package init() {}
 
   /// Adds a file with its position in the list. Directories, links, and entries without a domain are ignored.
-  package mutating func add(_ file: ListedFile, at place: FilePlace) {
+  package mutating func add(_ file: ListedFile, at place: FileLocation) {
     guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
     let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     places[Directory(domain: domain, path: directory), default: []].append(place)
@@ -154,7 +154,7 @@ package struct FilesByDirectory: Sendable {
 
   /// The positions of the files, with domains and directories sorted by name, and the files of a directory in the
   /// list's order.
-  package var inOrder: [FilePlace] {
+  package var inOrder: [FileLocation] {
     places.sorted { ($0.key.domain, $0.key.path) < ($1.key.domain, $1.key.path) }.flatMap { $0.value }
   }
 }

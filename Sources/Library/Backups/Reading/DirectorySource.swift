@@ -5,19 +5,19 @@ import SystemPackage
 /// Reads a backup's directory relative to its open handle, so that replacing the path has no effect.
 package struct DirectorySource {
   package let system: FileSystem
-  package let limits: ArchiveLimits
+  package let limits: BackupLimits
 
   package let storage: ManifestStorage
 
   /// Reads the metadata files. Payloads are not read.
-  package func read(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> StoredParts {
+  package func read(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> MetadataFiles {
     var parts = try readPropertyLists(directory)
     let hasManifest = parts.contains(.manifest)
     guard hasManifest || hasDatabase(directory) else {
       throw withoutManifest(directory, parts) ?? notABackup(directory)
     }
     parts[large: .database] = try readLarge(.database, in: directory)
-    for part in StoredPart.journals { try readJournal(part, in: directory, to: &parts) }
+    for part in MetadataFile.journals { try readJournal(part, in: directory, to: &parts) }
     if !hasManifest, try !parts.hasPlaintextList() {
       throw withoutManifest(directory, parts) ?? notABackup(directory)
     }
@@ -26,7 +26,7 @@ package struct DirectorySource {
     let layout = parts.layout ?? .manifestDB
     parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, in: directory)
     if !parts.contains(layout.keychainPart),
-      let path = otherPath(of: StoredPart.keychainFileIdentifier, in: directory, layout)
+      let path = otherPath(of: MetadataFile.keychainFileIdentifier, in: directory, layout)
     {
       parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, at: path, in: directory)
       parts.isKeychainRenamed = true
@@ -42,10 +42,10 @@ package struct DirectorySource {
   }
 
   /// Reads the property lists, but no list of files.
-  package func readPropertyLists(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> StoredParts {
-    var parts = StoredParts()
+  package func readPropertyLists(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> MetadataFiles {
+    var parts = MetadataFiles()
     parts[.manifest] = try read(.manifest, in: directory)
-    for part in [StoredPart.status, .info] {
+    for part in [MetadataFile.status, .info] {
       do throws(KeyhaulError) {
         parts[part] = try read(part, in: directory)
       } catch {
@@ -56,7 +56,8 @@ package struct DirectorySource {
     return parts
   }
 
-  private func read(_ part: StoredPart, in directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> [UInt8]? {
+  private func read(_ part: MetadataFile, in directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> [UInt8]?
+  {
     guard let file = try open(part.path, in: directory) else { return nil }
     var bytes: [UInt8] = []
     try readWhole(file, limit: part.limit(limits)) { portion in
@@ -68,10 +69,10 @@ package struct DirectorySource {
   }
 
   private func readLarge(
-    _ part: StoredPart, at path: String? = nil, in directory: borrowing OwnedFileDescriptor
-  ) throws(KeyhaulError) -> StoredBytes? {
+    _ part: MetadataFile, at path: String? = nil, in directory: borrowing OwnedFileDescriptor
+  ) throws(KeyhaulError) -> SpooledData? {
     guard let file = try open(path ?? part.path, in: directory) else { return nil }
-    var collector = try StoredBytesCollector(storage, system: system, expecting: file.byteCount)
+    var collector = try SpooledDataBuilder(storage, system: system, expecting: file.byteCount)
     try readWhole(file, limit: part.limit(limits)) { (portion) throws(KeyhaulError) in
       try collector.append(portion)
     }
@@ -80,7 +81,7 @@ package struct DirectorySource {
 
   /// Reads an SQLite log or journal. Invalid and large files are recorded but not read, and empty ones are ignored.
   private func readJournal(
-    _ part: StoredPart, in directory: borrowing OwnedFileDescriptor, to parts: inout StoredParts
+    _ part: MetadataFile, in directory: borrowing OwnedFileDescriptor, to parts: inout MetadataFiles
   ) throws(KeyhaulError) {
     let status = try explained(part.path) { () throws(Errno) in
       try system.status(of: part.path.systemName, in: directory)
@@ -192,7 +193,7 @@ package struct DirectorySource {
         "\(path) has \(HumanReadable.grouped(file.byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))")
     }
     // Most files are small, and allocating a large buffer for each would take longer than reading them.
-    let portionCount = max(4_096, min(Int(clamping: file.byteCount), DescriptorFeed.chunkByteCount))
+    let portionCount = max(4_096, min(Int(clamping: file.byteCount), FileDescriptorSource.chunkByteCount))
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: portionCount, alignment: 16)
     defer { buffer.deallocate() }
     var total = 0
@@ -218,7 +219,7 @@ extension DirectorySource {
 
   /// Returns the error for a directory without a manifest.
   func notABackup(_ directory: borrowing OwnedFileDescriptor) -> KeyhaulError {
-    let fact = "it has no \(StoredPart.manifest.path)"
+    let fact = "it has no \(MetadataFile.manifest.path)"
     let (backups, parents, lostLinks) = candidates(in: directory)
     var hints: [String] = []
     if !backups.isEmpty { hints.append("\(Self.listed(backups)) in it may be a backup") }
@@ -290,7 +291,7 @@ extension DirectorySource {
   }
 
   private func beginsLikeContainer(_ file: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> Bool {
-    _ = try ContainerFormat(try DescriptorFeed(descriptor: file.raw, system: system))
+    _ = try ContainerFormat(try FileDescriptorSource(descriptor: file.raw, system: system))
     return true
   }
 
@@ -303,7 +304,7 @@ extension DirectorySource {
   }
 
   private func isBackup(_ directory: borrowing OwnedFileDescriptor) throws(Errno) -> Bool {
-    try system.status(of: StoredPart.manifest.path.systemName, in: directory)?.kind == .file
+    try system.status(of: MetadataFile.manifest.path.systemName, in: directory)?.kind == .file
   }
 
   private func holdsBackups(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
@@ -347,7 +348,7 @@ extension DirectorySource {
     } catch {
       throw KeyhaulError(.unreadable, error.reason, of: error)
     }
-    payloads.settle()
+    payloads.resolveCandidates()
     return payloads
   }
 
@@ -409,10 +410,10 @@ extension DirectorySource {
   /// Returns the error for a partial backup without a manifest, or `nil` if the directory does not seem to be one.
   ///
   /// - Parameter propertyLists: The property lists that could be read.
-  func withoutManifest(_ directory: borrowing OwnedFileDescriptor, _ propertyLists: StoredParts) -> KeyhaulError? {
+  func withoutManifest(_ directory: borrowing OwnedFileDescriptor, _ propertyLists: MetadataFiles) -> KeyhaulError? {
     let (hasInfo, hasStatus) = (propertyLists.contains(.info), propertyLists.contains(.status))
     let payloadCount = payloadCount(in: directory)
-    var facts = ["it has no \(StoredPart.manifest.path), which is needed to get its keys"]
+    var facts = ["it has no \(MetadataFile.manifest.path), which is needed to get its keys"]
     // Apps also contain an Info.plist.
     let snapshot = try? system.openDirectory(Self.snapshotName.systemName, in: directory)
     var hasSnapshot = false
@@ -433,7 +434,7 @@ extension DirectorySource {
   /// Returns whether `Manifest.db` begins like an unencrypted database.
   func hasDatabase(_ directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
-      let file = try system.openForReading(StoredPart.database.path, in: directory)
+      let file = try system.openForReading(MetadataFile.database.path, in: directory)
       guard try system.status(of: file.raw).kind == .file else { return false }
       let magic = DatabaseBytes.magic
       let start = try [UInt8](unsafeUninitializedCapacity: magic.count) { buffer, count in
@@ -455,8 +456,8 @@ extension DirectorySource {
   }
 
   private static func words(ofInfo bytes: [UInt8]) -> String {
-    let name = StoredPart.info.path
-    guard let device = (try? ComputerProperties(parsing: bytes))?.device else { return "\(name) cannot be read" }
+    let name = MetadataFile.info.path
+    guard let device = (try? InfoPlist(parsing: bytes))?.device else { return "\(name) cannot be read" }
     let words = [
       device.name.map(quoted), device.productType.map(quoted), device.productVersion.map { "iOS \(quoted($0))" },
       device.identifier.map(quoted),
@@ -468,7 +469,7 @@ extension DirectorySource {
   ///
   /// - Parameter status: The status, an inner `nil` if it is unreadable, or an outer `nil` if it is missing.
   private static func words(of status: BackupStatus??) -> String {
-    let name = StoredPart.status.path
+    let name = MetadataFile.status.path
     switch status {
     case nil: return "it has no \(name)"
     case .some(nil): return "\(name) cannot be read"

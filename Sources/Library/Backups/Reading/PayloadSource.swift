@@ -41,7 +41,7 @@ package final class ContainerHandle: Sendable {
 
   init(
     _ descriptor: consuming OwnedFileDescriptor, _ source: ContainerSource, _ format: ContainerFormat,
-    _ found: EntryLedger.Found
+    _ found: ContainerScanner.Found
   ) {
     self.format = format
     payloads = found.payloads
@@ -52,12 +52,12 @@ package final class ContainerHandle: Sendable {
 
   /// Iterates over the files from the first one. The closure must not start another iteration.
   package func walk<Value>(
-    _ body: (ContainerWalk) throws(KeyhaulError) -> Value
+    _ body: (ContainerReader) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     try descriptor.withLock { (descriptor) throws(KeyhaulError) in
-      let feed = try DescriptorFeed(descriptor: descriptor.raw, system: source.system)
+      let feed = try FileDescriptorSource(descriptor: descriptor.raw, system: source.system)
       _ = try feed.seek(0, .start)
-      return try body(try ContainerWalk(feed, as: format, limits: source.limits))
+      return try body(try ContainerReader(feed, as: format, limits: source.limits))
     }
   }
 
@@ -65,7 +65,7 @@ package final class ContainerHandle: Sendable {
   ///
   /// - Throws: `.damaged` if this happens too often, or the errors of `body`.
   package func forEachFile(
-    _ body: (ContainerWalk.File, ContainerWalk) throws(KeyhaulError) -> Void
+    _ body: (ContainerReader.File, ContainerReader) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     var doneCount = 0
     for _ in 0...source.limits.resumptionCount {
@@ -91,13 +91,13 @@ package struct StoredPayload {
   /// The stored name: 40 hexadecimal digits.
   package let fileIdentifier: String
   private let place: Place
-  /// The watcher that receives the bytes that are read.
-  private var watcher: (any PayloadWatcher)?
+  /// The observer that receives the bytes that are read.
+  private var observer: (any PayloadObserver)?
 
   enum Place {
     case file(_ path: String, BackupLayout, DirectoryHandle, DirectorySource)
     /// The current entry of a container.
-    case passing(ContainerWalk.File, ContainerWalk)
+    case passing(ContainerReader.File, ContainerReader)
     /// An entry of a container that must be searched.
     case sought(_ path: String, ContainerHandle)
   }
@@ -107,11 +107,11 @@ package struct StoredPayload {
     self.place = place
   }
 
-  /// Returns the payload with a meter for its bytes, or the payload itself if there is no meter.
-  package func watched(by meter: SealMeter?) -> StoredPayload {
-    guard let meter else { return self }
+  /// Returns the payload with an observer for its bytes, or the payload itself if there is no observer.
+  package func observed(by observer: PayloadHasher?) -> StoredPayload {
+    guard let observer else { return self }
     var watched = self
-    watched.watcher = meter
+    watched.observer = observer
     return watched
   }
 
@@ -121,13 +121,13 @@ package struct StoredPayload {
   package func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Bool {
-    guard let watcher else { return try read(body) }
-    watcher.begin()
+    guard let observer else { return try read(body) }
+    observer.begin()
     let isThere = try read { (portion) throws(KeyhaulError) in
-      try watcher.see(portion)
+      try observer.update(portion)
       try body(portion)
     }
-    watcher.end()
+    observer.end()
     return isThere
   }
 
@@ -156,31 +156,31 @@ package struct StoredPayload {
 }
 
 /// A type that receives a payload's stored bytes while they are read.
-protocol PayloadWatcher: AnyObject {
+protocol PayloadObserver: AnyObject {
   func begin()
-  func see(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError)
+  func update(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError)
   /// Called when the payload was read completely.
   func end()
 }
 
-/// A meter for a payload's stored size and SHA-256 digest, as in a seal.
-package final class SealMeter: PayloadWatcher {
+/// A hasher for a payload's stored size and SHA-256 digest, as in a seal.
+package final class PayloadHasher: PayloadObserver {
   private let digest: DigestStream
   private var byteCount: Int64 = 0
   private var state = State.unread
 
   private enum State { case unread, begun, whole }
 
-  /// Creates a meter for a single payload.
+  /// Creates a hasher for a single payload.
   package init() throws(KeyhaulError) {
-    digest = try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    digest = try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
   func begin() { state = .begun }
 
-  func see(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
+  func update(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     byteCount += Int64(bytes.count)
-    try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
+    try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
   func end() { state = .whole }
@@ -191,10 +191,10 @@ package final class SealMeter: PayloadWatcher {
   ///   - payload: The stored payload.
   ///   - path: The path in the backup.
   /// - Returns: The entry. Its size is -1 if the payload was cut off, which matches no seal.
-  package func entry(of payload: StoredPayload, at path: String) throws(KeyhaulError) -> SealList.Entry {
-    if state == .unread { _ = try? payload.watched(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
-    return SealList.Entry(
+  package func entry(of payload: StoredPayload, at path: String) throws(KeyhaulError) -> SealFile.Entry {
+    if state == .unread { _ = try? payload.observed(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
+    return SealFile.Entry(
       path: path, byteCount: state == .whole ? byteCount : -1,
-      sha256: try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try digest.finish() })
+      sha256: try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.finish() })
   }
 }

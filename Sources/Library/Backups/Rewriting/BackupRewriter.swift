@@ -5,7 +5,7 @@ package import Basics
 /// The result is compared with the original, and replaces it only when it is complete.
 package struct BackupRewriter: Sendable {
   let system: FileSystem
-  let limits: ArchiveLimits
+  let limits: BackupLimits
   private let locks: Bool
 
   /// Creates a rewriter for the real file system with the standard limits.
@@ -14,7 +14,7 @@ package struct BackupRewriter: Sendable {
   ///   that was opened, whose own lock ends with it. Pass `false` if the caller locked the backup before it was opened.
   package init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
-  package init(system: FileSystem, limits: ArchiveLimits = .standard, locks: Bool = true) {
+  package init(system: FileSystem, limits: BackupLimits = .standard, locks: Bool = true) {
     self.system = system
     self.limits = limits
     self.locks = locks
@@ -38,9 +38,9 @@ package struct BackupRewriter: Sendable {
     return try change()
   }
 
-  /// Returns a walk through a backup's files.
-  func walk(through archive: BackupArchive, at path: String) -> BackupWalk {
-    BackupWalk(archive: archive, path: path, limits: limits, system: system)
+  /// Returns an iterator over a backup's files.
+  func files(of archive: BackupArchive, at path: String) -> BackupFileIterator {
+    BackupFileIterator(archive: archive, path: path, limits: limits, system: system)
   }
 
   /// Opens the current backup at a path as the archive was opened, for comparison.
@@ -51,7 +51,7 @@ package struct BackupRewriter: Sendable {
   /// Returns whether the seal matches two manifests, because a change of the password was interrupted before its last
   /// step. The next change completes it.
   package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
-    archive.seal?.list.map { $0.entries(at: StoredPart.manifest.path).count > 1 } ?? false
+    archive.seal?.list.map { $0.entries(at: MetadataFile.manifest.path).count > 1 } ?? false
   }
 
   /// Removes temporary files of interrupted runs, for operations that change nothing. Other operations do this before
@@ -65,10 +65,10 @@ package struct BackupRewriter: Sendable {
   /// Removes temporary files next to an unchanged copy.
   package func removeLeftovers(at path: String, isDirectory: Bool) {
     guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
-    BackupPlacement(system: system).sweepDirectories(of: place, in: parent)
+    BackupInstaller(system: system).sweepDirectories(of: place, in: parent)
     guard isDirectory else { return system.removeLeftovers(of: place, .file, in: parent) }
     guard let directory = try? system.openDirectory(path) else { return }
-    for part in [StoredPart.manifest, .seal] {
+    for part in [MetadataFile.manifest, .seal] {
       if let place = DestinationPath(part.path) { system.removeLeftovers(of: place, .file, in: directory) }
     }
   }
@@ -78,15 +78,15 @@ package struct BackupRewriter: Sendable {
     /// In the place of the backup itself.
     case inPlace
     /// To a copy. The backup itself stays as it is.
-    case copy(ArchiveDestination, replace: Bool)
+    case copy(BackupDestination, replace: Bool)
 
     var isCopy: Bool { if case .copy = self { true } else { false } }
 
     /// The name of a file where it is written.
-    func name(of file: BackupWalk.File) -> EntryName { isCopy ? EntryName(file.path) : file.name }
+    func name(of file: BackupFileIterator.File) -> EntryName { isCopy ? EntryName(file.path) : file.name }
 
     /// The time of a file where it is written: in a copy that of the backup.
-    func modificationTime(of file: BackupWalk.File, in archive: BackupArchive) -> Int64 {
+    func modificationTime(of file: BackupFileIterator.File, in archive: BackupArchive) -> Int64 {
       isCopy ? archive.entryTime : file.modificationTime
     }
   }
@@ -95,16 +95,16 @@ package struct BackupRewriter: Sendable {
   ///
   /// - Parameter access: The owner and permissions to keep from the backup that is replaced.
   func place(
-    _ outgoing: OutgoingBackup, of walk: BackupWalk, to target: Target, keeping access: PreservedAccess
-  ) throws(KeyhaulError) -> BackupPlacement.Placed {
-    let placement = BackupPlacement(system: system)
+    _ outgoing: OutgoingBackup, of files: BackupFileIterator, to target: Target, keeping access: PreservedAccess
+  ) throws(KeyhaulError) -> BackupInstaller.InstalledBackup {
+    let placement = BackupInstaller(system: system)
     switch target {
     case .inPlace:
-      return try changing(walk.archive, at: walk.path) { () throws(KeyhaulError) in
-        walk.isDirectory
-          ? try placement.placeDirectory(outgoing, at: walk.path, replace: true, keeping: access)
+      return try changing(files.archive, at: files.path) { () throws(KeyhaulError) in
+        files.isDirectory
+          ? try placement.placeDirectory(outgoing, at: files.path, replace: true, keeping: access)
           : try placement.placeFile(
-            outgoing, at: walk.path, format: try walk.format(), replace: true, keeping: access)
+            outgoing, at: files.path, format: try files.format(), replace: true, keeping: access)
       }
     case .copy(let destination, let replace): return try placement.place(outgoing, at: destination, replace: replace)
     }
@@ -127,5 +127,5 @@ public struct RewrittenBackup: Sendable, Equatable {
   /// The path of a replaced backup that could not be removed.
   public let leftover: String?
   /// Files in the directory that are not part of the backup and were not copied.
-  public let foreignFiles: [String]
+  public let unrelatedFiles: [String]
 }

@@ -12,7 +12,7 @@ final class KeychainReplacement {
   /// The two files as they are stored, by path.
   private var parts: [String: [UInt8]] = [:]
   /// What is not part of the backup and was not copied.
-  private(set) var foreignFiles: [String] = []
+  private(set) var unrelatedFiles: [String] = []
 
   /// Creates both files.
   ///
@@ -49,11 +49,11 @@ final class KeychainReplacement {
     }
     try list.replaceArchive(of: identifier, by: changed)
     parts[archive.layout.keychainPart.path] = stored
-    parts[StoredPart.database.path] = try sealed(try list.serialized())
+    parts[MetadataFile.database.path] = try sealed(try list.serialized())
     if let seal = try archive.renewedSeal(
-      for: parts, without: StoredPart.journals.map(\.path), by: SealMaker(of: archive, with: self.keys))
+      for: parts, without: MetadataFile.journals.map(\.path), by: SealBuilder(of: archive, with: self.keys))
     {
-      parts[StoredPart.seal.path] = seal.bytes
+      parts[MetadataFile.seal.path] = seal.bytes
     }
   }
 
@@ -86,28 +86,29 @@ final class KeychainReplacement {
   /// Checks the directory.
   ///
   /// - Throws: `.occupied` if the directory has other files, which would be lost.
-  func prepare(_ walk: BackupWalk) throws(KeyhaulError) {
+  func prepare(_ files: BackupFileIterator) throws(KeyhaulError) {
     do throws(KeyhaulError) {
-      guard let other = try walk.foreignNames().first else { return }
+      guard let other = try files.unrelatedNames().first else { return }
       throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
     } catch {
-      throw BackupPlacement(system: walk.system).explain(error, path: "the backup", needs: nil)
+      throw BackupInstaller(system: files.system).explain(error, path: "the backup", needs: nil)
     }
   }
 
   func send(
-    _ walk: BackupWalk, to sink: any StoredFileSink, _ target: BackupRewriter.Target, _ meter: CopyMeter
+    _ files: BackupFileIterator, to sink: any StoredFileSink, _ target: BackupRewriter.Target,
+    _ copyProgress: CopyProgress
   ) throws(KeyhaulError) {
-    foreignFiles += try walk.forEachFile { (file) throws(KeyhaulError) in
+    unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in
       if file.isJournal { return }
-      guard file.isOwn || !target.isCopy else { return foreignFiles.append(file.name.shown) }
+      guard file.isOwn || !target.isCopy else { return unrelatedFiles.append(file.name.shown) }
       let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
       guard file.isOwn, let bytes = parts[file.path] else {
-        if target.isCopy { return try file.copy(to: sink, as: name, modificationTime: time, meter) }
-        return try file.pass(to: sink, meter)
+        if target.isCopy { return try file.copy(to: sink, as: name, modificationTime: time, copyProgress) }
+        return try file.pass(to: sink, copyProgress)
       }
       try sink.add(name, bytes, modificationTime: time)
-      try meter.add(Int(clamping: file.byteCount))
+      try copyProgress.add(Int(clamping: file.byteCount))
     }
   }
 
@@ -148,14 +149,14 @@ extension BackupRewriter {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
     let replacement = try KeychainReplacement(file, in: archive, keys: keys, random: random)
-    let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
-    let walk = self.walk(through: archive, at: path)
-    if !target.isCopy { try replacement.prepare(walk) }
+    let copyProgress = CopyProgress(total: stored.byteCount + archive.partByteCount, progress)
+    let files = self.files(of: archive, at: path)
+    if !target.isCopy { try replacement.prepare(files) }
     var outgoing = OutgoingBackup(
-      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: meter.total,
+      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: copyProgress.total,
       isEncrypted: archive.areFilesEncrypted
     ) { (sink) throws(KeyhaulError) in
-      try replacement.send(walk, to: sink, target, meter)
+      try replacement.send(files, to: sink, target, copyProgress)
     }
     outgoing.check = { (written) throws(KeyhaulError) in
       // The backup must be unchanged, because its other files are not read again.
@@ -164,9 +165,9 @@ extension BackupRewriter {
       }
       try replacement.check(try reopen(written, like: archive), stored: stored)
     }
-    let placed = try place(outgoing, of: walk, to: target, keeping: .all)
+    let placed = try place(outgoing, of: files, to: target, keeping: .all)
     return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: stored.count, isDurable: placed.isDurable,
-      leftover: placed.leftover, foreignFiles: target.isCopy ? replacement.foreignFiles : [])
+      leftover: placed.leftover, unrelatedFiles: target.isCopy ? replacement.unrelatedFiles : [])
   }
 }

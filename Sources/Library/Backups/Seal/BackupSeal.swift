@@ -4,10 +4,10 @@ import KeychainFormats
 
 /// The seal of a backup, compared with the metadata files and the keychain that were read when it was opened.
 package struct BackupSeal: Sendable {
-  /// The breaks that are visible without a password and other files.
-  package let breaks: [SealBreak]
+  /// The violations that are visible without a password and other files.
+  package let violations: [SealViolation]
   /// The list, or `nil` if the seal is unreadable.
-  package let list: SealList?
+  package let list: SealFile?
 
   /// The number of files in the list, 0 if it is unreadable.
   package var fileCount: Int { list?.count ?? 0 }
@@ -17,51 +17,51 @@ package struct BackupSeal: Sendable {
 
   /// Reads the seal of a backup.
   ///
-  /// - Parameter takesKey: Whether the seal should be keyed, or `nil` if it is unknown whether the backup has a
+  /// - Parameter shouldBeKeyed: Whether the seal should be keyed, or `nil` if it is unknown whether the backup has a
   ///   password.
   /// - Returns: `nil` if the backup has no seal.
-  init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(KeyhaulError) {
-    let name = StoredPart.seal.path
+  init?(of parts: MetadataFiles, layout: BackupLayout, shouldBeKeyed: Bool?) throws(KeyhaulError) {
+    let name = MetadataFile.seal.path
     if let fault = parts.sealFault {
-      self.init(breaks: [SealBreak(name, .unreadable(fault.reason))])
+      self.init(violations: [SealViolation(name, .unreadable(fault.reason))])
       return
     }
     guard let bytes = parts[.seal] else { return nil }
-    let list: SealList
+    let list: SealFile
     do throws(KeyhaulError) {
-      list = try SealList(parsing: bytes)
+      list = try SealFile(parsing: bytes)
     } catch {
-      self.init(breaks: [SealBreak(name, .unreadable(error.reason))])
+      self.init(violations: [SealViolation(name, .unreadable(error.reason))])
       return
     }
-    var breaks: [SealBreak] = []
-    switch (list.form, takesKey) {
+    var violations: [SealViolation] = []
+    switch (list.form, shouldBeKeyed) {
     case (.keyed, true?), (.keyed, nil): break
-    case (.keyed, false?): breaks.append(SealBreak(name, .needlesslyKeyed))
-    case (.digests, true?): breaks.append(SealBreak(name, .notKeyed))
+    case (.keyed, false?): violations.append(SealViolation(name, .needlesslyKeyed))
+    case (.digests, true?): violations.append(SealViolation(name, .notKeyed))
     case (.digests, false?), (.digests, nil):
       let own = try explained(name) { () throws(DataProtectionError) in try Digest.sha256(Array(list.listed)) }
-      if own != list.code { breaks.append(SealBreak(name, .listChanged)) }
+      if own != list.code { violations.append(SealViolation(name, .listChanged)) }
     }
-    for part in StoredPart.sealed(in: layout) {
-      if let fact = list.fact(of: try parts.sealEntry(of: part), at: part.path) {
-        breaks.append(SealBreak(part.path, fact))
+    for part in MetadataFile.sealed(in: layout) {
+      if let fact = list.violation(of: try parts.sealEntry(of: part), at: part.path) {
+        violations.append(SealViolation(part.path, fact))
       }
     }
-    self.init(breaks: breaks, list: list)
+    self.init(violations: violations, list: list)
   }
 
-  private init(breaks: [SealBreak], list: SealList? = nil) {
-    self.breaks = breaks
+  private init(violations: [SealViolation], list: SealFile? = nil) {
+    self.violations = violations
     self.list = list
   }
 }
 
-extension SealList {
-  /// Returns the break of a file, or `nil` if it matches, or is neither stored nor listed.
+extension SealFile {
+  /// Returns the violation of a file, or `nil` if it matches, or is neither stored nor listed.
   ///
   /// - Parameter found: The file, or `nil` if it is missing.
-  func fact(of found: Entry?, at path: String) -> SealBreak.Reason? {
+  func violation(of found: Entry?, at path: String) -> SealViolation.Reason? {
     let lines = lines(of: path)
     guard let found else { return lines.isEmpty ? nil : .missing }
     guard !lines.isEmpty else { return .added }
@@ -69,25 +69,25 @@ extension SealList {
   }
 }
 
-extension StoredPart {
+extension MetadataFile {
   /// The sealed files that are read when a backup of this layout is opened.
-  static func sealed(in layout: BackupLayout) -> [StoredPart] {
+  static func sealed(in layout: BackupLayout) -> [MetadataFile] {
     [.manifest, .status, .info, layout.listPart, layout.keychainPart] + layout.journals
   }
 }
 
-extension StoredParts {
+extension MetadataFiles {
   /// Returns the seal entry of a metadata file, or `nil` if the file is missing.
-  func sealEntry(of part: StoredPart) throws(KeyhaulError) -> SealList.Entry? {
+  func sealEntry(of part: MetadataFile) throws(KeyhaulError) -> SealFile.Entry? {
     if let stored = self[large: part] {
       return .init(path: part.path, byteCount: Int64(stored.byteCount), sha256: stored.sha256)
     }
-    return try self[part].map { (bytes) throws(KeyhaulError) in try SealList.Entry(part.path, bytes) }
+    return try self[part].map { (bytes) throws(KeyhaulError) in try SealFile.Entry(part.path, bytes) }
   }
 }
 
 /// A maker of seals, keyed with the backup's password if it has one.
-package final class SealMaker {
+package final class SealBuilder {
   private let key: SealKey?
 
   /// Creates a seal maker.
@@ -97,28 +97,28 @@ package final class SealMaker {
     switch manifestKey {
     case .none: key = nil
     case .some(let manifestKey):
-      key = try explained(StoredPart.seal.path) { () throws(DataProtectionError) in
+      key = try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in
         try SealKey(manifestKey: manifestKey)
       }
     }
   }
 
   /// Returns whether the code of a list is correct.
-  func fits(_ list: SealList) throws(KeyhaulError) -> Bool {
+  func authenticates(_ list: SealFile) throws(KeyhaulError) -> Bool {
     switch key {
     case .none: return list.form == .digests
     case .some(let key):
       guard list.form == .keyed else { return false }
-      return try explained(StoredPart.seal.path) { () throws(DataProtectionError) in
+      return try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in
         try key.matches(list.code, over: Array(list.listed))
       }
     }
   }
 
   /// Returns the seal of files.
-  package func seal(of entries: [SealList.Entry]) throws(KeyhaulError) -> SealList {
-    try SealList(entries, form: key == nil ? .digests : .keyed) { (listed) throws(KeyhaulError) in
-      try explained(StoredPart.seal.path) { () throws(DataProtectionError) in
+  package func seal(of entries: [SealFile.Entry]) throws(KeyhaulError) -> SealFile {
+    try SealFile(entries, form: key == nil ? .digests : .keyed) { (listed) throws(KeyhaulError) in
+      try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in
         switch key {
         case .none: try Digest.sha256(listed)
         case .some(let key): try key.code(over: listed)

@@ -7,13 +7,13 @@ public struct BackupVerification: Sendable, Equatable {
   /// The completed checks in order. Others are in `unchecked`.
   public internal(set) var checks: [Check] = []
   /// The omitted checks with the reasons. Without a password, these are most of them.
-  public internal(set) var unchecked: [Unchecked] = []
+  public internal(set) var unchecked: [SkippedCheck] = []
   /// The faults by check, at most `maximumFaultCount` for each.
   public internal(set) var faults: [Fault] = []
   /// The number of faults of each check.
   public internal(set) var faultCount: [CheckID: Int] = [:]
   /// The findings. Each is also a fault or a note.
-  public internal(set) var found: [ArchiveFinding] = []
+  public internal(set) var found: [BackupFinding] = []
   /// Anomalies that are not faults.
   public internal(set) var notes: [String] = []
   /// The counts of items, or `nil` if they could not be decrypted.
@@ -21,7 +21,7 @@ public struct BackupVerification: Sendable, Equatable {
   /// The counts of files, or `nil` if payloads were not read.
   public internal(set) var files: FileCounts?
   /// The evidence from the items about the device key.
-  public internal(set) var hardware = HardwareProof()
+  public internal(set) var hardware = DeviceKeyEvidence()
   /// Whether the password was deliberately omitted.
   public internal(set) var isQuick: Bool
 
@@ -63,7 +63,7 @@ public struct BackupVerification: Sendable, Equatable {
   }
 
   /// An omitted check with the reason.
-  public struct Unchecked: Sendable, Equatable {
+  public struct SkippedCheck: Sendable, Equatable {
     /// The identifier of the check.
     package let id: CheckID
     /// The reason as a sentence.
@@ -90,15 +90,15 @@ public struct BackupVerification: Sendable, Equatable {
     if !faultCount.isEmpty { return .damaged }
     if !statesSnapshotState { return .unconfirmed }
     if let items, items.deviceBound > 0, items.readable == 0 { return .foreign }
-    return isEachFileProven && isEachCheckMade ? .whole : .unproven
+    return verifiedAllFiles && ranAllChecks ? .whole : .unproven
   }
 
   /// Whether all applicable checks are complete. A seal is optional. If it exists but could not be checked, so could
   /// other parts.
-  private var isEachCheckMade: Bool { unchecked.allSatisfy { $0.id == .seal } }
+  private var ranAllChecks: Bool { unchecked.allSatisfy { $0.id == .seal } }
 
   /// Whether each stored file was compared with a digest of the list of files or of a seal.
-  public var isEachFileProven: Bool { isEachFileSealed || files.map { $0.unproven == 0 } ?? false }
+  public var verifiedAllFiles: Bool { isEachFileSealed || files.map { $0.unproven == 0 } ?? false }
 
   /// Whether each file matches the seal. Without the password, the seal itself may have been changed.
   public internal(set) var isEachFileSealed = false
@@ -138,7 +138,7 @@ public struct BackupVerification: Sendable, Equatable {
   public var isWhole: Bool {
     switch verdict {
     case .whole: true
-    case .foreign: isEachFileProven
+    case .foreign: verifiedAllFiles
     case .damaged, .unconfirmed, .unproven: false
     }
   }
@@ -294,8 +294,8 @@ extension BackupVerification {
     }
   }
 
-  mutating func leaveOut(_ id: CheckID, _ reason: String) {
-    unchecked.append(Unchecked(id: id, reason: reason))
+  mutating func skip(_ id: CheckID, reason: String) {
+    unchecked.append(SkippedCheck(id: id, reason: reason))
   }
 }
 

@@ -13,16 +13,16 @@ extension BackupVerifier {
   ) throws(KeyhaulError) -> FileList.Listing? {
     let stored: StoredPayloads
     stored = try archive.storedFiles()
-    var tally = FileTally()
+    var totals = FileCheckTotals()
     var index = FileIndex()
     var listing: FileList.Listing?
     var files: PayloadFiles?
     do throws(KeyhaulError) {
       listing = try list.listing(against: stored) { (file, place) throws(KeyhaulError) in
         guard file.kind == .file else { return }
-        checkPresence(of: file, in: stored, keychainIsApart: keys != nil, &tally)
+        checkPresence(of: file, in: stored, keychainIsApart: keys != nil, &totals)
         if stored.byteCount(of: file.fileIdentifier) != nil {
-          if !archive.canReadPayloads { checkRecord(of: file, with: keys, isListed: index.holds(file), &tally) }
+          if !archive.canReadPayloads { checkRecord(of: file, with: keys, isListed: index.contains(file), &totals) }
           index.add(file, at: place)
         }
         guard progress(0, stored.byteCount) else { throw Self.cancelled }
@@ -30,7 +30,7 @@ extension BackupVerifier {
       if archive.canReadPayloads {
         let listed = PayloadFiles(list, index)
         files = listed
-        try checkPayloads(stored, as: listed, with: keys, &tally, progress: progress)
+        try checkPayloads(stored, as: listed, with: keys, &totals, progress: progress)
       }
     } catch {
       if error == Self.cancelled {
@@ -44,12 +44,12 @@ extension BackupVerifier {
           isOfList ? .database : .files, isOfList ? .databaseDamaged : .payloadUnreadable,
           file: isOfList ? archive.layout.listName : nil, error.reason), because: error)
     }
-    findings.add(tally.faults)
-    conclude(tally, unlisted: stored.count - tally.stored, withoutKeys: keys == nil)
+    findings.add(totals.faults)
+    conclude(totals, unlisted: stored.count - totals.stored, withoutKeys: keys == nil)
     return listing
   }
 
-  private mutating func conclude(_ tally: FileTally, unlisted: Int, withoutKeys: Bool) {
+  private mutating func conclude(_ totals: FileCheckTotals, unlisted: Int, withoutKeys: Bool) {
     noteUnlisted(unlisted)
     guard archive.canReadPayloads else {
       // A stream cannot be read again, but its content and its entries in the list are known.
@@ -59,46 +59,46 @@ extension BackupVerifier {
         all > missing ? "\(HumanReadable.grouped(all - missing)) damaged" : nil,
       ].compactMap(\.self)
       if !parts.isEmpty { findings.conclude(.files, parts.joined(separator: ", ")) }
-      findings.leaveOut(.files, "a stream can be read only once: verify a file or folder to check every payload")
+      findings.skip(.files, reason: "a stream can be read only once: verify a file or folder to check every payload")
       return
     }
-    findings.notes += tally.otherSizeNotes.sorted()
+    findings.notes += totals.otherSizeNotes.sorted()
     findings.files = BackupVerification.FileCounts(
-      listed: tally.listed, present: tally.present, unstored: tally.unstored,
-      missing: findings.missingCount + (tally.isKeychainMissing ? 1 : 0),
-      surplus: unlisted, digestsRight: tally.digests, withoutDigest: tally.undigested, paddingRight: tally.paddings,
-      otherSize: tally.otherSizes, unread: tally.sealed)
+      listed: totals.listed, present: totals.present, unstored: totals.unstored,
+      missing: findings.missingCount + (totals.isKeychainMissing ? 1 : 0),
+      surplus: unlisted, digestsRight: totals.digests, withoutDigest: totals.undigested, paddingRight: totals.paddings,
+      otherSize: totals.otherSizes, unread: totals.sealed)
     // The check of the keychain reports the fault.
-    findings.conclude(.files, detail(of: tally, withoutKeys: withoutKeys), fails: tally.isKeychainMissing)
+    findings.conclude(.files, detail(of: totals, withoutKeys: withoutKeys), fails: totals.isKeychainMissing)
   }
 
   /// Checks that a file is stored.
   ///
   /// - Parameter keychainIsApart: Whether the keychain file has its own check, which requires keys.
   private mutating func checkPresence(
-    of file: ListedFile, in stored: StoredPayloads, keychainIsApart: Bool, _ tally: inout FileTally
+    of file: ListedFile, in stored: StoredPayloads, keychainIsApart: Bool, _ totals: inout FileCheckTotals
   ) {
-    tally.listed += 1
+    totals.listed += 1
     if stored.byteCount(of: file.fileIdentifier) != nil {
-      tally.present += 1
-      tally.stored += 1
+      totals.present += 1
+      totals.stored += 1
       return
     }
     if stored.isIrregular(file.fileIdentifier) {
-      return add(KeyhaulError(.hostile, "a link, a pipe or a folder is in its place"), of: file, &tally)
+      return add(KeyhaulError(.hostile, "a link, a pipe or a folder is in its place"), of: file, &totals)
     }
     let isKeychain = keychainIsApart && file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(KeyhaulError) {
       if try file.record()?.needsPayload == false {
-        tally.present += 1
-        tally.unstored += 1
+        totals.present += 1
+        totals.unstored += 1
       } else if isKeychain {
-        tally.isKeychainMissing = true
+        totals.isKeychainMissing = true
       } else {
         findings.add(.init(.files, .payloadMissing, file: Self.name(of: file), "it is listed but not stored"))
       }
     } catch {
-      if !isKeychain { add(error, of: file, &tally) }
+      if !isKeychain { add(error, of: file, &totals) }
     }
   }
 
@@ -106,62 +106,62 @@ extension BackupVerifier {
   ///
   /// - Parameter isListed: Whether the payload was already listed.
   private mutating func checkRecord(
-    of file: ListedFile, with keys: ClassKeys?, isListed: Bool, _ tally: inout FileTally
+    of file: ListedFile, with keys: ClassKeys?, isListed: Bool, _ totals: inout FileCheckTotals
   ) {
     if isListed {
-      tally.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
+      totals.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
       return
     }
     do throws(KeyhaulError) {
       switch keys {
-      case .none: _ = try PayloadPass(storedBytesOf: file, in: archive)
-      case .some(let keys): _ = try PayloadPass(of: file, in: archive, with: keys)
+      case .none: _ = try PayloadScanner(storedBytesOf: file, in: archive)
+      case .some(let keys): _ = try PayloadScanner(of: file, in: archive, with: keys)
       }
     } catch {
       // With keys, the keychain check reports it.
       let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
-      if !isKeychain || keys == nil { add(error, of: file, &tally) }
+      if !isKeychain || keys == nil { add(error, of: file, &totals) }
     }
   }
 
-  mutating func add(_ error: KeyhaulError, of file: ListedFile, _ tally: inout FileTally) {
+  mutating func add(_ error: KeyhaulError, of file: ListedFile, _ totals: inout FileCheckTotals) {
     let kind: BackupVerification.Fault.Kind
     switch error.code {
     // The payload has disappeared since.
     case .payloadMissing: kind = .payloadMissing
     case .keyUnavailable:
-      tally.sealed += 1
+      totals.sealed += 1
       return
     case .unreadable, .hostile: kind = .payloadUnreadable
     case .truncated: kind = .payloadCut
     default: kind = .recordMalformed
     }
     findings.note(error)
-    tally.faults.add(
+    totals.faults.add(
       .init(
         .files, kind, file: Self.name(of: file),
         kind == .payloadMissing ? "it is listed but not stored" : error.reason))
   }
 
-  private func detail(of tally: FileTally, withoutKeys: Bool) -> String {
+  private func detail(of totals: FileCheckTotals, withoutKeys: Bool) -> String {
     let missing = findings.missingCount
-    var parts = ["\(HumanReadable.grouped(tally.present)) of \(HumanReadable.grouped(tally.listed)) present"]
-    if tally.unstored > 0 { parts.append("\(HumanReadable.grouped(tally.unstored)) of them empty and not stored") }
-    if tally.isKeychainMissing { parts.append("the keychain's is not") }
-    if tally.digests > 0 {
-      parts.append(tally.digests == 1 ? "1 digest matches" : "\(HumanReadable.grouped(tally.digests)) digests match")
+    var parts = ["\(HumanReadable.grouped(totals.present)) of \(HumanReadable.grouped(totals.listed)) present"]
+    if totals.unstored > 0 { parts.append("\(HumanReadable.grouped(totals.unstored)) of them empty and not stored") }
+    if totals.isKeychainMissing { parts.append("the keychain's is not") }
+    if totals.digests > 0 {
+      parts.append(totals.digests == 1 ? "1 digest matches" : "\(HumanReadable.grouped(totals.digests)) digests match")
     }
-    if tally.undigested > 0 { parts.append("\(HumanReadable.grouped(tally.undigested)) without a digest") }
-    if tally.paddings > 0 {
-      let words = tally.paddings == 1 ? "1 padding valid" : "\(HumanReadable.grouped(tally.paddings)) paddings valid"
-      parts.append(tally.isKeychainRead ? "\(words) apart from the keychain's" : words)
+    if totals.undigested > 0 { parts.append("\(HumanReadable.grouped(totals.undigested)) without a digest") }
+    if totals.paddings > 0 {
+      let words = totals.paddings == 1 ? "1 padding valid" : "\(HumanReadable.grouped(totals.paddings)) paddings valid"
+      parts.append(totals.isKeychainRead ? "\(words) apart from the keychain's" : words)
     }
-    if tally.otherSizes > 0 {
+    if totals.otherSizes > 0 {
       parts.append(
-        "\(HumanReadable.grouped(tally.otherSizes)) with a size that differs from the record")
+        "\(HumanReadable.grouped(totals.otherSizes)) with a size that differs from the record")
     }
-    if tally.sealed > 0 {
-      parts.append("\(HumanReadable.grouped(tally.sealed)) encrypted with a key that needs the device")
+    if totals.sealed > 0 {
+      parts.append("\(HumanReadable.grouped(totals.sealed)) encrypted with a key that needs the device")
     }
     let damaged = findings.faultCount[.files, default: 0] - missing
     if damaged > 0 { parts.append("\(HumanReadable.grouped(damaged)) damaged") }
@@ -204,19 +204,19 @@ extension BackupVerifier {
 extension BackupVerifier {
   /// Starts the check of the seal, if the backup has one.
   mutating func beginSeal() throws(KeyhaulError) {
-    sealCheck = try SealCheck(archive)
+    sealVerifier = try SealVerifier(archive)
   }
 
   /// Reads the payloads that no other check has read: all of them, if the list of files cannot be decrypted.
   ///
   /// - Throws: `.interrupted` if `progress` returns `false`.
   mutating func checkSealedPayloads(progress: BackupVerification.Progress) throws(KeyhaulError) {
-    guard let sealCheck, archive.canReadPayloads else { return }
-    let examiner = try PayloadExaminer(archive, isSealed: true, keys: nil)
+    guard let sealVerifier, archive.canReadPayloads else { return }
+    let verifier = try PayloadVerifier(archive, isSealed: true, keys: nil)
     let stored = try archive.storedFiles()
     var readByteCount: Int64 = 0
     try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
-      if let entry = try examiner.examine(payload, as: []).sealEntry { sealCheck.take(entry) }
+      if let entry = try verifier.verify(payload, as: []).sealEntry { sealVerifier.compare(entry) }
       readByteCount += stored.byteCount(of: payload.fileIdentifier) ?? 0
       guard progress(readByteCount, stored.byteCount) else { throw Self.cancelled }
     }
@@ -227,27 +227,27 @@ extension BackupVerifier {
   mutating func checkSeal(
     with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
-    guard let seal = archive.seal else { return findings.leaveOut(.seal, unsealedText) }
+    guard let seal = archive.seal else { return findings.skip(.seal, reason: unsealedText) }
     if !arePayloadsSealChecked { try readPayloads(progress) }
     // A changed seal is reported first, because it proves nothing about the files.
     let reason = try authenticate(with: keys)
-    for fault in seal.breaks { addBreak(fault) }
-    if arePayloadsSealChecked, let sealCheck {
-      sealCheck.finish()
-      for fault in sealCheck.breaks { addBreak(fault) }
+    for fault in seal.violations { addViolation(fault) }
+    if arePayloadsSealChecked, let sealVerifier {
+      sealVerifier.finish()
+      for fault in sealVerifier.violations { addViolation(fault) }
     }
-    let rightCount = sealCheck?.rightCount ?? 0
+    let rightCount = sealVerifier?.rightCount ?? 0
     let right = "\(HumanReadable.count(rightCount, "file")) \(rightCount == 1 ? "matches" : "match") the seal"
     guard findings.faultCount[.seal] == nil else {
-      return findings.conclude(.seal, sealCheck == nil ? "the seal cannot be read" : right)
+      return findings.conclude(.seal, sealVerifier == nil ? "the seal cannot be read" : right)
     }
     guard archive.canReadPayloads else {
-      return findings.leaveOut(
-        .seal, "a stream can be read only once: verify a file or folder to check every payload")
+      return findings.skip(
+        .seal, reason: "a stream can be read only once: verify a file or folder to check every payload")
     }
     findings.isEachFileSealed = arePayloadsSealChecked
     if let reason {
-      findings.leaveOut(.seal, "\(right); \(reason)")
+      findings.skip(.seal, reason: "\(right); \(reason)")
     } else {
       findings.conclude(
         .seal,
@@ -280,9 +280,9 @@ extension BackupVerifier {
     case .none: return "the password is needed to check whether the seal is genuine"
     case .some(let keys):
       do throws(KeyhaulError) {
-        if let fault = try archive.sealBreak(with: keys) {
+        if let fault = try archive.sealViolation(with: keys) {
           findings.found.append(.sealBroken(fault))
-          addBreak(fault)
+          addViolation(fault)
         }
         return nil
       } catch {
@@ -296,7 +296,7 @@ extension BackupVerifier {
     }
   }
 
-  private mutating func addBreak(_ fault: SealBreak) {
+  private mutating func addViolation(_ fault: SealViolation) {
     findings.add(.init(.seal, .sealBroken, file: fault.file, fault.reason))
     if fault.isNotFound { findings.sealedMissingCount += 1 }
   }
@@ -309,7 +309,7 @@ extension BackupVerifier {
 }
 
 /// The counts of the passes over the list and the payloads.
-struct FileTally {
+struct FileCheckTotals {
   var listed = 0
   /// The number of files that are stored, or empty without a payload.
   var present = 0

@@ -15,7 +15,7 @@ extension BackupVerifier {
     do throws(KeyhaulError) {
       let opened = if let list { list } else { try archive.fileList(with: keys) }
       let reading = try KeychainReading(of: archive, in: opened, with: keys)
-      for note in reading.notes { take(note) }
+      for note in reading.notes { record(note) }
       checkUUID(of: reading.keybagUUID)
       findings.conclude(
         .keychain,
@@ -44,10 +44,10 @@ extension BackupVerifier {
   /// - Parameter reason: The reason why no further checks are made.
   /// - Throws: The errors of `checkKeychain`.
   mutating func checkKeychainInClear(_ reason: String) throws(KeyhaulError) {
-    guard !archive.areFilesEncrypted, !archive.isListEncrypted else { return findings.leaveOut(.keychain, reason) }
+    guard !archive.areFilesEncrypted, !archive.isListEncrypted else { return findings.skip(.keychain, reason: reason) }
     do throws(KeyhaulError) {
       let payload = try archive.keychainFile()
-      for note in payload.notes where note != .digestDiffers { take(note) }
+      for note in payload.notes where note != .digestDiffers { record(note) }
       checkUUID(of: payload.file.keybagUUID)
       findings.conclude(
         .keychain,
@@ -57,8 +57,9 @@ extension BackupVerifier {
       guard error.category != .failed else { throw error }
       // A missing file or an unreadable list is a fault of other checks.
       guard error.category == .damaged, error.code != .payloadMissing, findings.faultCount[.database] == nil else {
-        return findings.leaveOut(
-          .keychain, error.code == .noKeychain ? "there is none in this backup" : "the keychain file cannot be read")
+        return findings.skip(
+          .keychain,
+          reason: error.code == .noKeychain ? "there is none in this backup" : "the keychain file cannot be read")
       }
       findings.found.append(.keychainDamaged(reason: error.reason))
       findings.note(error)
@@ -67,14 +68,14 @@ extension BackupVerifier {
     }
   }
 
-  private mutating func take(_ note: ArchiveNote) {
-    switch note {
+  private mutating func record(_ anomaly: BackupAnomaly) {
+    switch anomaly {
     case .digestDiffers:
-      findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, note.description))
+      findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, anomaly.description))
     // The structure check reports these faults.
     case .unfinished, .propertyListUnreadable: return
-    case .finding(let finding): take(finding, in: finding.place == Self.keychainName ? .keychain : .database)
-    default: if !findings.notes.contains(note.description) { findings.notes.append(note.description) }
+    case .finding(let finding): record(finding, in: finding.place == Self.keychainName ? .keychain : .database)
+    default: if !findings.notes.contains(anomaly.description) { findings.notes.append(anomaly.description) }
     }
   }
 
@@ -95,14 +96,14 @@ extension BackupVerifier {
     of file: KeychainIndex?, with keys: ClassKeys
   ) throws(KeyhaulError) {
     guard let file else {
-      if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain file cannot be read") }
+      if findings.faultCount[.keychain] != nil { findings.skip(.items, reason: "the keychain file cannot be read") }
       return
     }
-    var hardware = HardwareProof()
-    var closed: [ArchivedItem] = []
+    var hardware = DeviceKeyEvidence()
+    var closed: [BackupItem] = []
     var refused: [BackupVerification.Fault] = []
-    try ArchivedItem.openPortions(of: file, with: keys) { items in
-      hardware.take(items)
+    try BackupItem.openPortions(of: file, with: keys) { items in
+      hardware.add(items)
       closed += items.filter { $0.item == nil }
       refused += items.compactMap(Self.refusal)
     }
@@ -128,7 +129,7 @@ extension BackupVerifier {
   }
 
   /// Returns the fault of a decrypted item that devices refuse, or `nil` if there is none. A plan has the same reason.
-  private static func refusal(of archived: ArchivedItem) -> BackupVerification.Fault? {
+  private static func refusal(of archived: BackupItem) -> BackupVerification.Fault? {
     // A secret without a name, as in iOS 4, is not damaged.
     guard let item = archived.item, !archived.isSecretOnly else { return nil }
     do throws(KeychainRuleError) {
@@ -141,7 +142,7 @@ extension BackupVerifier {
     }
   }
 
-  private static func fault(of item: ArchivedItem, _ reason: Reason) -> BackupVerification.Fault {
+  private static func fault(of item: BackupItem, _ reason: Reason) -> BackupVerification.Fault {
     .init(
       .items, .itemDamaged, file: keychainName, offset: item.blob?.offset, byteCount: item.blob?.byteCount,
       item: item.index, reason.rawValue)

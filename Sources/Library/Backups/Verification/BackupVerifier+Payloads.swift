@@ -10,29 +10,29 @@ extension BackupVerifier {
   /// Reads all payloads and compares them with their records and the seal. Separate files are read concurrently, with
   /// the same results.
   mutating func checkPayloads(
-    _ stored: StoredPayloads, as files: PayloadFiles, with keys: ClassKeys?, _ tally: inout FileTally,
+    _ stored: StoredPayloads, as files: PayloadFiles, with keys: ClassKeys?, _ totals: inout FileCheckTotals,
     progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
-    let examiner = try PayloadExaminer(archive, isSealed: sealCheck != nil, keys: keys)
+    let verifier = try PayloadVerifier(archive, isSealed: sealVerifier != nil, keys: keys)
     if archive.hasPayloadsApart, jobs > 1, stored.count > 1 {
-      try examineSeveral(stored, as: files, examiner, withKeys: keys != nil, &tally, progress)
+      try verifyConcurrently(stored, as: files, verifier, withKeys: keys != nil, &totals, progress)
     } else {
       try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
         let files = try files.files(of: payload.fileIdentifier)
-        take(try examiner.examine(payload, as: files), withKeys: keys != nil, &tally)
-        guard progress(tally.readByteCount, stored.byteCount) else { throw Self.cancelled }
+        record(try verifier.verify(payload, as: files), withKeys: keys != nil, &totals)
+        guard progress(totals.readByteCount, stored.byteCount) else { throw Self.cancelled }
       }
     }
     arePayloadsSealChecked = true
   }
 
-  private mutating func examineSeveral(
-    _ stored: StoredPayloads, as files: PayloadFiles, _ examiner: PayloadExaminer, withKeys hasKeys: Bool,
-    _ tally: inout FileTally, _ progress: BackupVerification.Progress
+  private mutating func verifyConcurrently(
+    _ stored: StoredPayloads, as files: PayloadFiles, _ verifier: PayloadVerifier, withKeys hasKeys: Bool,
+    _ totals: inout FileCheckTotals, _ progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
     let archive = archive
     var rest = stored.fileIdentifiers()[...]
-    var readByteCount = tally.readByteCount
+    var readByteCount = totals.readByteCount
     let isDone = try ParallelMap.run(
       jobs: jobs,
       next: { () throws(KeyhaulError) -> [(identifier: String, files: [ListedFile])]? in
@@ -46,40 +46,40 @@ extension BackupVerifier {
       },
       shouldContinue: {
         guard !progress(readByteCount, stored.byteCount) else { return true }
-        examiner.stop()
+        verifier.stop()
         return false
       },
-      work: { (payloads) throws(KeyhaulError) -> [PayloadExaminer.Examined] in
-        var examined: [PayloadExaminer.Examined] = []
+      work: { (payloads) throws(KeyhaulError) -> [PayloadVerifier.PayloadCheck] in
+        var examined: [PayloadVerifier.PayloadCheck] = []
         for payload in payloads {
           let place = try archive.payload(named: payload.identifier)
-          examined.append(try examiner.examine(place, as: payload.files))
+          examined.append(try verifier.verify(place, as: payload.files))
         }
         return examined
       },
       deliver: { (examined) throws(KeyhaulError) in
-        for payload in examined { take(payload, withKeys: hasKeys, &tally) }
-        readByteCount = tally.readByteCount
+        for payload in examined { record(payload, withKeys: hasKeys, &totals) }
+        readByteCount = totals.readByteCount
       })
     guard isDone else { throw Self.cancelled }
   }
 
-  private mutating func take(
-    _ examined: PayloadExaminer.Examined, withKeys hasKeys: Bool, _ tally: inout FileTally
+  private mutating func record(
+    _ examined: PayloadVerifier.PayloadCheck, withKeys hasKeys: Bool, _ totals: inout FileCheckTotals
   ) {
     // A payload is read once, even if it is listed several times.
     for file in examined.files.dropFirst() {
-      tally.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
+      totals.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
     }
     if let file = examined.files.first, let reading = examined.reading {
-      enter(reading, of: file, withKeys: hasKeys, &tally)
+      record(reading, of: file, withKeys: hasKeys, &totals)
     }
-    if let entry = examined.sealEntry { sealCheck?.take(entry) }
+    if let entry = examined.sealEntry { sealVerifier?.compare(entry) }
   }
 
-  private mutating func enter(
+  private mutating func record(
     _ result: Result<PayloadReader.Reading, KeyhaulError>, of file: ListedFile, withKeys hasKeys: Bool,
-    _ tally: inout FileTally
+    _ totals: inout FileCheckTotals
   ) {
     let name = Self.name(of: file)
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
@@ -87,20 +87,20 @@ extension BackupVerifier {
     switch result {
     case .success(let reading): read = reading
     case .failure(let error):
-      if !isKeychain || !hasKeys { add(error, of: file, &tally) }
+      if !isKeychain || !hasKeys { add(error, of: file, &totals) }
       return
     }
     let (record, reading) = (read.record, read.payload)
-    tally.readByteCount += reading.storedByteCount
-    if isKeychain { tally.isKeychainRead = true }
-    switch reading.fits(record?.digest) {
-    case true?: tally.digests += 1
+    totals.readByteCount += reading.storedByteCount
+    if isKeychain { totals.isKeychainRead = true }
+    switch reading.matches(record?.digest) {
+    case true?: totals.digests += 1
     // An empty file cannot be changed.
-    case nil: if reading.storedByteCount > 0 || record?.size != 0 { tally.undigested += 1 }
+    case nil: if reading.storedByteCount > 0 || record?.size != 0 { totals.undigested += 1 }
     case false?:
       // With keys, the keychain check reports it.
       if isKeychain, hasKeys { return }
-      tally.faults.add(
+      totals.faults.add(
         .init(
           .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
           "its bytes do not match the digest in the manifest"))
@@ -108,37 +108,37 @@ extension BackupVerifier {
     }
     guard hasKeys || !archive.areFilesEncrypted, !isKeychain else { return }
     guard reading.hasValidPadding else {
-      tally.faults.add(
+      totals.faults.add(
         .init(
           .files, .paddingInvalid, file: name, offset: Int(exactly: max(0, reading.storedByteCount - 16)),
           "it does not end with valid padding"))
       return
     }
-    if hasKeys, archive.areFilesEncrypted { tally.paddings += 1 }
+    if hasKeys, archive.areFilesEncrypted { totals.paddings += 1 }
     if let size = record?.size, size != reading.plainByteCount {
-      tally.addOtherSize(of: name, recorded: size, found: reading.plainByteCount)
+      totals.addOtherSize(of: name, recorded: size, found: reading.plainByteCount)
     }
   }
 }
 
 /// A reader that examines payloads of listed files concurrently.
-final class PayloadExaminer: Sendable {
+final class PayloadVerifier: Sendable {
   private let archive: BackupArchive
   /// Whether each payload is also measured for a seal.
   private let isSealed: Bool
   /// The class keys, or `nil` to check only the stored bytes.
   private let keys: ClassKeys?
-  private let isToldToStop = Atomic(false)
+  private let isStopRequested = Atomic(false)
   private let reader: PayloadReader
 
   /// The result for a payload.
-  struct Examined: Sendable {
+  struct PayloadCheck: Sendable {
     /// The files with the payload's name, in the list's order. Empty if it is not listed.
     let files: [ListedFile]
     /// The result of reading the payload as the first of `files`, or `nil` if it is not listed.
     let reading: Result<PayloadReader.Reading, KeyhaulError>?
     /// The seal entry of the payload, or `nil` if there is no seal.
-    let sealEntry: SealList.Entry?
+    let sealEntry: SealFile.Entry?
   }
 
   init(
@@ -151,36 +151,36 @@ final class PayloadExaminer: Sendable {
   }
 
   /// Stops current reads, whose errors are ignored.
-  func stop() { isToldToStop.store(true, ordering: .relaxed) }
+  func stop() { isStopRequested.store(true, ordering: .relaxed) }
 
   /// Reads a payload.
   ///
   /// - Throws: An error if the cryptography of the seal fails, or the system has no descriptor or memory left. Faults
   ///   of the payload are in the result.
-  func examine(_ payload: StoredPayload, as files: [ListedFile]) throws(KeyhaulError) -> Examined {
-    let meter = isSealed ? try SealMeter() : nil
+  func verify(_ payload: StoredPayload, as files: [ListedFile]) throws(KeyhaulError) -> PayloadCheck {
+    let hasher = isSealed ? try PayloadHasher() : nil
     var reading: Result<PayloadReader.Reading, KeyhaulError>?
     if let file = files.first {
       do throws(KeyhaulError) {
-        reading = .success(try read(payload.watched(by: meter), as: file))
+        reading = .success(try read(payload.observed(by: hasher), as: file))
       } catch {
         if error.isShortage { throw error }
         reading = .failure(error)
       }
     }
     let path = archive.layout.storedPath(of: payload.fileIdentifier)
-    return Examined(files: files, reading: reading, sealEntry: try meter?.entry(of: payload, at: path))
+    return PayloadCheck(files: files, reading: reading, sealEntry: try hasher?.entry(of: payload, at: path))
   }
 
   private func read(_ payload: StoredPayload, as file: ListedFile) throws(KeyhaulError) -> PayloadReader.Reading {
     switch keys {
-    case .none: return try reader.measure(payload, as: file, whileReading: goOn)
-    case .some(let keys): return try reader.measure(payload, as: file, with: keys, whileReading: goOn)
+    case .none: return try reader.measure(payload, as: file, whileReading: checkNotStopped)
+    case .some(let keys): return try reader.measure(payload, as: file, with: keys, whileReading: checkNotStopped)
     }
   }
 
-  private func goOn() throws(KeyhaulError) {
-    guard !isToldToStop.load(ordering: .relaxed) else { throw BackupVerifier.cancelled }
+  private func checkNotStopped() throws(KeyhaulError) {
+    guard !isStopRequested.load(ordering: .relaxed) else { throw BackupVerifier.cancelled }
   }
 }
 
@@ -198,13 +198,13 @@ package final class PayloadReader: Sendable {
     /// The list's record of the file.
     package let record: FileRecord?
     /// The result of reading its bytes.
-    package let payload: PayloadReading
+    package let payload: PayloadScan
     /// Whether the payload matches the seal, or `nil` if there is none or it was not compared.
     package var isSealed: Bool?
 
     /// Whether the file is unchanged, according to the digest in the list and the seal, or `nil` if there is neither.
     package var isRight: Bool? {
-      let fits = payload.fits(record?.digest)
+      let fits = payload.matches(record?.digest)
       return fits == false || isSealed == false ? false : fits ?? isSealed
     }
   }
@@ -220,7 +220,7 @@ package final class PayloadReader: Sendable {
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
     try read(payload, as: file, portion) { () throws(KeyhaulError) in
-      try PayloadPass(of: file, in: archive, with: keys)
+      try PayloadScanner(of: file, in: archive, with: keys)
     }
   }
 
@@ -229,19 +229,19 @@ package final class PayloadReader: Sendable {
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
-    try read(payload, as: file, portion) { () throws(KeyhaulError) in try pass(over: file, with: keys) }
+    try read(payload, as: file, portion) { () throws(KeyhaulError) in try scanner(for: file, with: keys) }
   }
 
   private func read(
     _ payload: StoredPayload, as file: ListedFile,
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void,
-    by pass: () throws(KeyhaulError) -> PayloadPass
+    with makeScanner: () throws(KeyhaulError) -> PayloadScanner
   ) throws(KeyhaulError) -> Reading {
-    let (digests, first, meter) = (digests, try pass(), try archive.sealMeter())
+    let (digests, first, hasher) = (digests, try makeScanner(), try archive.payloadHasher())
     let reading = Reading(
-      record: first.record, payload: try first.run(payload.watched(by: meter), digests: digests, portion))
-    let isSealed = try meter.flatMap { (meter) throws(KeyhaulError) in try archive.isSealed(payload, by: meter) }
-    var last = try settled(reading, of: file, digests, by: pass) { () throws(KeyhaulError) in
+      record: first.record, payload: try first.run(payload.observed(by: hasher), digests: digests, portion))
+    let isSealed = try hasher.flatMap { (hasher) throws(KeyhaulError) in try archive.matchesSeal(payload, by: hasher) }
+    var last = try recheckingPlaintext(reading, of: file, digests, with: makeScanner) { () throws(KeyhaulError) in
       try portion(UnsafeRawBufferPointer(start: nil, count: 0))
     }
     last.isSealed = isSealed
@@ -256,7 +256,7 @@ package final class PayloadReader: Sendable {
     whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
     try measure(payload, as: file, whileReading) { () throws(KeyhaulError) in
-      try PayloadPass(of: file, in: archive, with: keys)
+      try PayloadScanner(of: file, in: archive, with: keys)
     }
   }
 
@@ -265,35 +265,35 @@ package final class PayloadReader: Sendable {
     _ payload: StoredPayload, as file: ListedFile, whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
     try measure(payload, as: file, whileReading) { () throws(KeyhaulError) in
-      try PayloadPass(storedBytesOf: file, in: archive)
+      try PayloadScanner(storedBytesOf: file, in: archive)
     }
   }
 
   private func measure(
     _ payload: StoredPayload, as file: ListedFile, _ whileReading: () throws(KeyhaulError) -> Void,
-    by pass: () throws(KeyhaulError) -> PayloadPass
+    with makeScanner: () throws(KeyhaulError) -> PayloadScanner
   ) throws(KeyhaulError) -> Reading {
-    let (digests, first) = (digests, try pass())
+    let (digests, first) = (digests, try makeScanner())
     let reading = Reading(
       record: first.record, payload: try first.measure(payload, digests: digests, whileReading: whileReading))
-    return try settled(reading, of: file, digests, by: pass, whileReading: whileReading)
+    return try recheckingPlaintext(reading, of: file, digests, with: makeScanner, whileReading: whileReading)
   }
 
   /// The digests of the first read.
-  private var digests: PayloadPass.Digests {
+  private var digests: PayloadScanner.Digests {
     guard archive.areFilesEncrypted else { return .stored }
     return archive.hasPayloadsApart && !hasPlainDigests.load(ordering: .relaxed) ? .stored : .all
   }
 
-  private func settled(
-    _ reading: Reading, of file: ListedFile, _ digests: PayloadPass.Digests,
-    by pass: () throws(KeyhaulError) -> PayloadPass, whileReading: () throws(KeyhaulError) -> Void
+  private func recheckingPlaintext(
+    _ reading: Reading, of file: ListedFile, _ digests: PayloadScanner.Digests,
+    with makeScanner: () throws(KeyhaulError) -> PayloadScanner, whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
-    guard digests == .stored, reading.payload.fits(reading.record?.digest) == false else { return reading }
-    let second = try pass()
+    guard digests == .stored, reading.payload.matches(reading.record?.digest) == false else { return reading }
+    let second = try makeScanner()
     // Without decryption, there is only one digest.
     guard second.decrypts else { return reading }
-    let again: PayloadReading
+    let again: PayloadScan
     do throws(KeyhaulError) {
       again = try second.measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
     } catch {
@@ -302,19 +302,19 @@ package final class PayloadReader: Sendable {
       return reading
     }
     // The second result counts only if the bytes are the same.
-    guard again.storedSHA1 == reading.payload.storedSHA1, again.fits(reading.record?.digest) == true else {
+    guard again.storedSHA1 == reading.payload.storedSHA1, again.matches(reading.record?.digest) == true else {
       return reading
     }
     hasPlainDigests.store(true, ordering: .relaxed)
     return Reading(record: reading.record, payload: again)
   }
 
-  private func pass(
-    over file: ListedFile, with keys: ClassKeys?
-  ) throws(KeyhaulError) -> PayloadPass {
+  private func scanner(
+    for file: ListedFile, with keys: ClassKeys?
+  ) throws(KeyhaulError) -> PayloadScanner {
     switch keys {
-    case .none: try PayloadPass(storedBytesOf: file, in: archive)
-    case .some(let keys): try PayloadPass(of: file, in: archive, with: keys)
+    case .none: try PayloadScanner(storedBytesOf: file, in: archive)
+    case .some(let keys): try PayloadScanner(of: file, in: archive, with: keys)
     }
   }
 }
@@ -340,8 +340,8 @@ final class PayloadFiles {
       let reader = if let reader { reader } else { try list.reader() }
       self.reader = reader
       var files: [ListedFile] = []
-      for place in index.places(of: identifier) {
-        if let file = try reader.file(at: place) { files.append(file) }
+      for location in index.locations(of: identifier) {
+        if let file = try reader.file(at: location) { files.append(file) }
       }
       return files
     } catch {

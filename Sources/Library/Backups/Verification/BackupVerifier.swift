@@ -7,7 +7,7 @@ struct BackupVerifier {
   let archive: BackupArchive
   var findings: BackupVerification
   /// The check of the seal, or `nil` if the backup has no readable one.
-  var sealCheck: SealCheck?
+  var sealVerifier: SealVerifier?
   var arePayloadsSealChecked = false
   /// The number of payloads that are read concurrently.
   var jobs: Int
@@ -31,7 +31,7 @@ struct BackupVerifier {
       case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .listJournalRead, .sizeDiffers,
         .digestDiffers:
         findings.notes.append(note.description)
-      case .finding(let finding): take(finding, in: .structure)
+      case .finding(let finding): record(finding, in: .structure)
       }
     }
     findings.found += archive.findings.filter { !findings.found.contains($0) }
@@ -44,7 +44,7 @@ struct BackupVerifier {
   }
 
   /// Adds a finding as a fault of its check, or as a note if nothing is lost and a restore is possible.
-  mutating func take(_ finding: ArchiveFinding, in check: BackupVerification.CheckID) {
+  mutating func record(_ finding: BackupFinding, in check: BackupVerification.CheckID) {
     guard !findings.found.contains(finding) else { return }
     findings.found.append(finding)
     switch finding.kind {
@@ -106,7 +106,7 @@ struct BackupVerifier {
     ifOpen list: FileList?, with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) -> FileList.Listing? {
     if let list { return try checkFiles(of: list, with: keys, progress: progress) }
-    findings.leaveOut(.files, "the manifest cannot be read")
+    findings.skip(.files, reason: "the manifest cannot be read")
     return nil
   }
 
@@ -137,7 +137,7 @@ struct BackupVerifier {
       return
     }
     for note in list.notes {
-      if let finding = note.finding { take(finding, in: .database) } else { findings.notes.append(note.description) }
+      if let finding = note.finding { record(finding, in: .database) } else { findings.notes.append(note.description) }
     }
     if listing.unreadableRowCount > 0 {
       findings.isHostile = true
@@ -172,7 +172,7 @@ struct BackupVerifier {
     checkKeybagRecords(keybagFault)
     if isListInClear { checkDatabase(list, listing) } else { checkSealedList(reason) }
     try checkKeychainInClear(reason)
-    findings.leaveOut(.items, reason)
+    findings.skip(.items, reason: reason)
     try checkSeal(with: nil, progress: progress)
   }
 
@@ -188,12 +188,12 @@ struct BackupVerifier {
         .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: count, fact))
       findings.conclude(.database, "\(archive.layout.listName) cannot be read")
     } else {
-      findings.leaveOut(.database, reason)
+      findings.skip(.database, reason: reason)
     }
   }
 
   private mutating func addKeybagFault(_ fault: String) {
-    let finding = ArchiveFinding.keybagUnusable(reason: fault)
+    let finding = BackupFinding.keybagUnusable(reason: fault)
     // A missing manifest was already reported.
     if !findings.found.contains(where: { $0 == finding || $0 == .manifestMissing }) { findings.found.append(finding) }
     findings.add(.init(.keybag, .keybagDamaged, file: finding.place, fault))
@@ -254,7 +254,7 @@ extension BackupVerification {
   ///
   /// - Parameters:
   ///   - archive: The backup.
-  ///   - keys: The class keys of an `ArchiveKey`, or `nil` to run the checks without keys, which for a backup without a
+  ///   - keys: The class keys of a `BackupKey`, or `nil` to run the checks without keys, which for a backup without a
   ///     password are all but those of items. With the source device's key, device-bound items are checked as well.
   ///   - keybagFault: The reason why a damaged keybag could not be unlocked with the password.
   ///   - jobs: The number of payloads that are read concurrently, by default that of cores. The result does not depend
@@ -288,6 +288,6 @@ extension BackupVerification {
     self.init(isQuick: isQuick)
     add(Fault(.structure, .structureDamaged, error.reason))
     conclude(.structure, error.reason)
-    for id in CheckID.allCases where id != .structure { leaveOut(id, "the backup cannot be opened") }
+    for id in CheckID.allCases where id != .structure { skip(id, reason: "the backup cannot be opened") }
   }
 }

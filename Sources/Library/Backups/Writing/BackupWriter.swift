@@ -6,12 +6,12 @@ package import KeychainFormats
 ///
 /// Equal contents, keys, random sources, and formats result in equal bytes.
 package struct BackupWriter: Sendable {
-  private let placement: BackupPlacement
+  private let placement: BackupInstaller
 
   /// Creates a writer to the real file system.
   package init() { self.init(system: .real) }
 
-  package init(system: FileSystem) { placement = BackupPlacement(system: system) }
+  package init(system: FileSystem) { placement = BackupInstaller(system: system) }
 
   /// Writes a backup, completely or not at all.
   ///
@@ -26,7 +26,7 @@ package struct BackupWriter: Sendable {
   ///   and no other files remain.
   package func write(
     _ contents: BackupContents, keys: ClassKeys, random: some RandomSource = SystemRandomSource(),
-    to destination: ArchiveDestination, replace: Bool = false
+    to destination: BackupDestination, replace: Bool = false
   ) throws(KeyhaulError) -> WrittenBackup {
     let backup = try BackupAssembly(contents: contents, system: placement.system).assemble(keys: keys, random: random)
     let placed = try placement.place(backup.outgoing, at: destination, replace: replace)
@@ -79,34 +79,34 @@ struct BackupAssembly {
         "Applications": .dictionary(PropertyDictionary()), "SystemDomainsVersion": .string(Self.systemDomainsVersion),
       ])
     let status = BackupStatus(uuid: UUIDText.uppercase(Array(identifiers.prefix(16))), date: contents.date)
-    let info = ComputerInfo(contents, guid: Array(identifiers.suffix(16)))
+    let info = InfoPlistWriter(contents, guid: Array(identifiers.suffix(16)))
     let files = [
-      try StoredFile(path: StoredPart.manifest.path, bytes: manifest.serialized()),
-      try StoredFile(path: StoredPart.status.path, bytes: status.serialized()),
-      try StoredFile(path: StoredPart.info.path, bytes: info.serialized()),
-      StoredFile(path: StoredPart.database.path, stored: database.stored),
-      StoredFile(path: StoredPart.keychain.path, stored: keychain.stored),
+      try StoredFile(path: MetadataFile.manifest.path, bytes: manifest.serialized()),
+      try StoredFile(path: MetadataFile.status.path, bytes: status.serialized()),
+      try StoredFile(path: MetadataFile.info.path, bytes: info.serialized()),
+      StoredFile(path: MetadataFile.database.path, stored: database.stored),
+      StoredFile(path: MetadataFile.keychain.path, stored: keychain.stored),
     ]
     let seal = try seal(of: files, database.key, keys: keys)
     return StoredBackup(
       directoryName: directoryName, modificationTime: time, isEncrypted: contents.isEncrypted,
-      files: files + [try StoredFile(path: StoredPart.seal.path, bytes: seal.bytes)])
+      files: files + [try StoredFile(path: MetadataFile.seal.path, bytes: seal.bytes)])
   }
 
   private func seal(
     of files: [StoredFile], _ manifestKey: ClassWrappedKey?, keys: ClassKeys
-  ) throws(KeyhaulError) -> SealList {
+  ) throws(KeyhaulError) -> SealFile {
     let entries = files.map {
-      SealList.Entry(path: $0.path, byteCount: Int64($0.stored.byteCount), sha256: $0.stored.sha256)
+      SealFile.Entry(path: $0.path, byteCount: Int64($0.stored.byteCount), sha256: $0.stored.sha256)
     }
-    guard let field = manifestKey?.serialized() else { return try SealMaker(manifestKey: nil).seal(of: entries) }
+    guard let field = manifestKey?.serialized() else { return try SealBuilder(manifestKey: nil).seal(of: entries) }
     let key = try explained("the seal") { () throws(DataProtectionError) in try keys.unwrapFileKey(field) }
-    return try SealMaker(manifestKey: key.copy()).seal(of: entries)
+    return try SealBuilder(manifestKey: key.copy()).seal(of: entries)
   }
 
   /// A stored file with its wrapped key, if it is encrypted.
   private struct Protected {
-    let stored: StoredBytes
+    let stored: SpooledData
     let plainByteCount: Int
     let key: ClassWrappedKey?
   }
@@ -120,7 +120,7 @@ struct BackupAssembly {
     leastByteCount expected: Int, keys: ClassKeys, random: some RandomSource,
     _ forEachPortion: ((UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Protected {
-    var collector = try StoredBytesCollector(.temporaryFile, system: system, expecting: Int64(expected))
+    var collector = try SpooledDataBuilder(.temporaryFile, system: system, expecting: Int64(expected))
     var plainByteCount = 0
     guard contents.isEncrypted else {
       try forEachPortion { (portion) throws(KeyhaulError) in
@@ -234,7 +234,7 @@ package struct BackupContents: Sendable {
 /// The `Info.plist` of a backup, which the computer writes. Other readers require the device identifier in it.
 ///
 /// Source: libimobiledevice, `idevicebackup2.c`.
-struct ComputerInfo {
+struct InfoPlistWriter {
   private let contents: BackupContents
   private let guid: [UInt8]
 
@@ -265,7 +265,7 @@ struct ComputerInfo {
     do throws(FormatError) {
       return try XMLPlist.encode(.dictionary(root))
     } catch {
-      throw KeyhaulError(.unwritable, "\(StoredPart.info.path): \(error.reason)")
+      throw KeyhaulError(.unwritable, "\(MetadataFile.info.path): \(error.reason)")
     }
   }
 }

@@ -18,7 +18,7 @@ struct ReplacedFiles {
   func preserveAccess(for file: borrowing OwnedFileDescriptor, at path: String, _ system: FileSystem) throws(Errno) {
     var former = try system.status(of: path.systemName, in: directory.descriptor)
     if former == nil {
-      former = try system.status(of: StoredPart.manifest.path.systemName, in: directory.descriptor)
+      former = try system.status(of: MetadataFile.manifest.path.systemName, in: directory.descriptor)
     }
     guard let status = former, status.kind == .file else { return }
     try system.preserveAccess(of: status, for: file, access)

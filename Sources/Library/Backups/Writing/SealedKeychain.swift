@@ -8,7 +8,7 @@ package struct SealedKeychain: Sendable {
   private enum Form {
     case file([UInt8])
     /// Items at positions of stored bytes.
-    case items(KeychainFileWriter, StoredBytes)
+    case items(KeychainFileWriter, SpooledData)
   }
 
   /// Creates a keychain from a file.
@@ -16,7 +16,7 @@ package struct SealedKeychain: Sendable {
   /// - Parameter file: A property list with items encrypted for the backup's keybag.
   package init(_ file: [UInt8]) { form = .file(file) }
 
-  init(_ writer: KeychainFileWriter, reading stored: StoredBytes) { form = .items(writer, stored) }
+  init(_ writer: KeychainFileWriter, reading stored: SpooledData) { form = .items(writer, stored) }
 
   /// Whether the items are in a temporary file.
   package var isInFile: Bool {
@@ -61,12 +61,12 @@ package struct SealedKeychain: Sendable {
 
   /// A reader of adjacent entries with read-ahead.
   private struct EntryReader {
-    let stored: StoredBytes
+    let stored: SpooledData
     private var window: [UInt8] = []
     private var start = 0
     private static let windowByteCount = 1 << 18
 
-    init(stored: StoredBytes) { self.stored = stored }
+    init(stored: SpooledData) { self.stored = stored }
 
     mutating func entry(at place: KeychainBackupFile.Entry) throws(KeyhaulError) -> KeychainBackupFile.Entry {
       let ranges = place.ranges
@@ -89,7 +89,7 @@ package struct SealedKeychain: Sendable {
 package final class SealedItemSpool {
   private static let portionByteCount = 1 << 18
 
-  private var collector: StoredBytesCollector?
+  private var collector: SpooledDataBuilder?
   private var entries: [KeychainBackupFile.Entry] = []
   /// Bytes that were not passed to the collector.
   private var pending: [UInt8] = []
@@ -99,7 +99,7 @@ package final class SealedItemSpool {
   package init(
     system: FileSystem, maximumByteCount: Int = KeychainBackupFile.Entry.maximumSourceByteCount
   ) throws(KeyhaulError) {
-    collector = try StoredBytesCollector(.temporaryFile, system: system)
+    collector = try SpooledDataBuilder(.temporaryFile, system: system)
     self.maximumByteCount = maximumByteCount
   }
 

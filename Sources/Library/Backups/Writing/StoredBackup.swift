@@ -5,15 +5,15 @@ import KeychainFormats
 package struct StoredFile: Sendable {
   /// The path relative to the backup's directory, with one or two components.
   package let path: String
-  package let stored: StoredBytes
+  package let stored: SpooledData
 
-  package init(path: String, stored: StoredBytes) {
+  package init(path: String, stored: SpooledData) {
     self.path = path
     self.stored = stored
   }
 
   package init(path: String, bytes: [UInt8]) throws(KeyhaulError) {
-    self.init(path: path, stored: try StoredBytes(bytes))
+    self.init(path: path, stored: try SpooledData(bytes))
   }
 
   fileprivate func send(to sink: any StoredFileSink, modificationTime: Int64) throws(KeyhaulError) {

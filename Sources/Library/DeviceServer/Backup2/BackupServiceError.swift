@@ -15,7 +15,7 @@ package enum BackupServiceError: Error, Sendable, Hashable {
 /// The failure of a request, as the client is told of it.
 package struct BackupFailure: Error, Sendable, Hashable {
   /// The numbers of `MBErrorDomain` that this server uses.
-  package enum Code: Int64, Sendable {
+  package enum Code: Int64, Sendable, CaseIterable {
     /// The request is not known, or the device is in use.
     case other = 1
     case notFound = 4

@@ -82,10 +82,10 @@ struct BackupUpload {
         parts.append(Part(path: "\(directory)/\(file.name)", file: file))
       }
     }
-    let manifests = [StoredPart.manifest.path, StoredPart.database.path].compactMap { wanted in
+    let manifests = [MetadataFile.manifest.path, MetadataFile.database.path].compactMap { wanted in
       top.files.first { $0.name == wanted }.map { Part(path: wanted, file: $0) }
     }
-    guard manifests.count == 2, let status = top.files.first(where: { $0.name == StoredPart.status.path }) else {
+    guard manifests.count == 2, let status = top.files.first(where: { $0.name == MetadataFile.status.path }) else {
       throw .failed(.cannotRead, "the backup that was made has no manifest")
     }
     let bytes = try status.bytes()

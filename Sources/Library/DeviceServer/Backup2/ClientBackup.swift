@@ -50,7 +50,7 @@ struct ClientBackup {
     }
     if withKeychain {
       _ = try fetch("Info.plist", of: source, into: folder, atMost: limit)
-      let payload = StoredPart.keychain.path
+      let payload = MetadataFile.keychain.path
       try folder.makeDirectory("\(source)/\(payload.prefix(2))")
       _ = try fetch(payload, of: source, into: folder, atMost: Self.payloadByteCount)
     }
@@ -147,7 +147,7 @@ struct ClientBackup {
   /// - Returns: `nil` if the path could lead out of the folder, or if the identifier is not that of the path.
   static func safePath(of file: ListedFile) -> [String]? {
     guard let domain = file.domain, !domain.isEmpty, let path = file.relativePath, file.undecodedDomain == nil,
-      file.undecodedPath == nil, (try? file.hasFittingIdentifier()) == true
+      file.undecodedPath == nil, (try? file.hasMatchingIdentifier()) == true
     else { return nil }
     let parts = [domain] + path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     let isSafe = parts.allSatisfy { part in

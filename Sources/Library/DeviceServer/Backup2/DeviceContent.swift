@@ -42,7 +42,7 @@ struct DeviceContent {
     do throws(KeyhaulError) {
       prepared = try BackupExporter.prepare(
         session, password: password, rounds: device.rounds, listsExported: false)
-      _ = try prepared.write(to: ArchiveDestination(path: "\(folder.path)/\(name)/"))
+      _ = try prepared.write(to: BackupDestination(path: "\(folder.path)/\(name)/"))
     } catch {
       throw .failed(BackupFailure(error))
     }
@@ -69,7 +69,7 @@ struct DeviceContent {
   /// A client's backup, unlocked.
   struct Opened {
     let archive: BackupArchive
-    let key: ArchiveKey
+    let key: BackupKey
   }
 
   /// Opens a backup in the staging folder.
@@ -180,9 +180,9 @@ struct DeviceContent {
       throw .failed(error.code == .wrongPassword ? .wrongPassword : .noBackup, error.reason)
     }
     return try translatingErrors { () throws(KeyhaulError) in
-      var root = try rootDictionary(of: bytes, in: StoredPart.manifest.path)
+      var root = try rootDictionary(of: bytes, in: MetadataFile.manifest.path)
       root["BackupKeyBag"] = .data(keybag.serialized())
-      return try encode(root, as: StoredPart.manifest.path)
+      return try encode(root, as: MetadataFile.manifest.path)
     }
   }
 }

@@ -194,7 +194,7 @@ private final class BlockStream {
 /// The end of a stored file, which alone shows whether the file is padded: a block can be decrypted with only the one
 /// before it.
 package struct FileEnding: ~Copyable {
-  private static let keptByteCount = 2 * FileCipher.blockSize
+  private static let retainedByteCount = 2 * FileCipher.blockSize
   private let decryptor: FileDecryptor
   private var end: [UInt8] = []
   private var byteCount: Int64 = 0
@@ -204,14 +204,14 @@ package struct FileEnding: ~Copyable {
   /// - Parameter decryptor: A new decryptor with the file's key.
   package init(of decryptor: FileDecryptor) {
     self.decryptor = decryptor
-    end.reserveCapacity(2 * Self.keptByteCount)
+    end.reserveCapacity(2 * Self.retainedByteCount)
   }
 
   /// Processes the next stored bytes, of any number.
   package mutating func pass(_ bytes: UnsafeRawBufferPointer) {
     byteCount += Int64(bytes.count)
-    end.append(contentsOf: bytes.suffix(Self.keptByteCount))
-    if end.count > Self.keptByteCount { end.removeFirst(end.count - Self.keptByteCount) }
+    end.append(contentsOf: bytes.suffix(Self.retainedByteCount))
+    if end.count > Self.retainedByteCount { end.removeFirst(end.count - Self.retainedByteCount) }
   }
 
   /// Returns the size of the plaintext, without valid padding, and whether the padding is valid.

@@ -128,12 +128,12 @@ extension Keybag {
   ) throws(DataProtectionError) -> ClassKeys {
     guard let uuid else { throw DataProtectionError(.missingField, "it has no UUID of 16 bytes") }
     var entries: [KeyClass: ClassKeys.Entry] = [:]
-    var triedCount = 0
+    var maximumAttemptCount = 0
     var unwrappedCount = 0
     for record in classKeys {
       guard let keyClass = record.keyClass else { continue }
       let opened = try record.open(passcodeKey: passcodeKey, deviceKey: deviceKey)
-      if opened.triedPassword { triedCount += 1 }
+      if opened.triedPassword { maximumAttemptCount += 1 }
       if opened.unwrapped { unwrappedCount += 1 }
       if record.isAmbiguous {
         entries[keyClass] = ClassKeys.Entry(unusable: "its wrapped key occurs twice with different values")
@@ -144,10 +144,10 @@ extension Keybag {
       }
     }
     if passcodeKey != nil, unwrappedCount == 0 {
-      guard triedCount > 0 else {
+      guard maximumAttemptCount > 0 else {
         throw DataProtectionError(.damagedKeybag, "none of its class keys can be tried with a password")
       }
-      throw DataProtectionError(code, Self.noneUnwraps(of: triedCount))
+      throw DataProtectionError(code, Self.noneUnwraps(of: maximumAttemptCount))
     }
     return ClassKeys(
       keybagUUID: uuid, entries: entries, wrappedCount: classKeys.count { $0.isPasswordWrapped },

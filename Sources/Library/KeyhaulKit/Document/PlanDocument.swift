@@ -226,7 +226,7 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - findings: What of the archive was gone around.
   package init(
     made: String, source: Source, target: Target, plan: MigrationPlan, cannotShow: CannotShow?,
-    notInBackup: NotInBackup? = nil, dump: Dump? = nil, findings: [ArchiveFinding] = []
+    notInBackup: NotInBackup? = nil, dump: Dump? = nil, findings: [BackupFinding] = []
   ) {
     removedOnlyCopies = plan.removedOnlyCopies
     self.findings = findings.map(Finding.init)
@@ -331,7 +331,7 @@ extension PlanDocument.Dump {
 extension PlanDocument {
   /// A part of the archive that is not as a device leaves it.
   package struct Finding: Sendable, Equatable {
-    /// What it is, for a program to switch on (`ArchiveFinding.Kind`).
+    /// What it is, for a program to switch on (`BackupFinding.Kind`).
     package var id: String
     /// The file that it is in.
     package var place: String
@@ -343,12 +343,12 @@ extension PlanDocument {
     package var isRestorable: Bool
 
     /// Creates what the document says of a finding.
-    package init(_ finding: ArchiveFinding) {
+    package init(_ finding: BackupFinding) {
       id = finding.kind.rawValue
       place = finding.place
       detail = finding.fact
       isLoss = finding.isLoss
-      isRestorable = !finding.forbids(.restoring)
+      isRestorable = !finding.blocks(.restoring)
     }
   }
 }
@@ -383,10 +383,10 @@ extension PlanDocument {
     /// The kind, as reports name it: `generic-password`, `internet-password`, `certificate` or `key`.
     package var kind: String
     /// The plan's own, of which no name is copied. What kind it says, and whether it is sealed, count for nothing here.
-    private var names: ItemIdentity
+    private var names: ItemDescriptor
 
     /// Creates the names as the document has them.
-    package init(_ identity: ItemIdentity) {
+    package init(_ identity: ItemDescriptor) {
       kind = identity.kind.reportName
       names = identity
     }
@@ -394,7 +394,7 @@ extension PlanDocument {
     /// None yet of an item of a kind.
     init(kind: String) {
       self.kind = kind
-      names = ItemIdentity(sealed: .genericPassword)
+      names = ItemDescriptor(undecryptable: .genericPassword)
     }
 
     /// The label.

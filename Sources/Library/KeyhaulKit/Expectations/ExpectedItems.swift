@@ -13,7 +13,7 @@ struct ExpectedItems {
 
   /// The items that have equal names, by their positions.
   struct Group {
-    let identity: ItemIdentity
+    let identity: ItemDescriptor
     var places: [Int]
   }
 
@@ -33,11 +33,11 @@ struct ExpectedItems {
   /// A name, compared by its bytes.
   private typealias ByteName = [UInt8]
 
-  private static func asked(of matcher: ItemMatcher) -> [ItemPattern?] {
+  private static func asked(of matcher: ItemMatcher) -> [GlobPattern?] {
     [matcher.account, matcher.service, matcher.label, matcher.server, matcher.accessGroup]
   }
 
-  private static func names(of identity: ItemIdentity) -> [String?] {
+  private static func names(of identity: ItemDescriptor) -> [String?] {
     [identity.account, identity.service, identity.label, identity.server, identity.accessGroup]
   }
 
@@ -45,7 +45,7 @@ struct ExpectedItems {
   /// - Throws: `.malformedExpectations` if they require more comparisons than the limit allows.
   init(_ items: [ExpectedItem], for expectations: [PlanExpectation]) throws(KeyhaulError) {
     byName = Array(repeating: [:], count: Self.asked(of: ItemMatcher()).count)
-    var numbers: [ItemIdentity: Int] = [:]
+    var numbers: [ItemDescriptor: Int] = [:]
     for (place, item) in items.enumerated() {
       if let number = numbers[item.identity] {
         groups[number].places.append(place)
@@ -86,7 +86,7 @@ struct ExpectedItems {
     } else {
       meant.certain = groups.indices.filter { matcher.matches(groups[$0].identity) }
     }
-    meant.possible = nameless.filter { matcher.mayMean(groups[$0].identity) }
+    meant.possible = nameless.filter { matcher.couldMatch(groups[$0].identity) }
     known[matcher] = meant
     return meant
   }

@@ -82,7 +82,7 @@ package struct ExpectedItem: Sendable, Hashable {
   /// Its position in the archive or in the device's plan.
   package let index: Int
   /// The names that it is known by; sealed where it does not open.
-  package let identity: ItemIdentity
+  package let identity: ItemDescriptor
   /// The class that protects it; `nil` if the blob doesn't say.
   package let protection: ProtectionClass?
   /// What becomes of it.

@@ -154,9 +154,9 @@ private struct ExpectationMembers {
     return member
   }
 
-  func pattern(_ name: String) throws(KeyhaulError) -> ItemPattern? {
+  func pattern(_ name: String) throws(KeyhaulError) -> GlobPattern? {
     guard let member = member(name) else { return nil }
-    return ItemPattern(try member.string())
+    return GlobPattern(try member.string())
   }
 
   func flag(_ name: String) throws(KeyhaulError) -> Bool? { try member(name)?.boolean() }

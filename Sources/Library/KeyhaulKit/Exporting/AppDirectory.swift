@@ -102,7 +102,7 @@ public struct AppDirectory: Sendable {
   }
 
   /// Returns the app that an item belongs to, as far as its access group says.
-  package func app(of identity: ItemIdentity) -> AppName {
+  package func app(of identity: ItemDescriptor) -> AppName {
     guard let group = identity.accessGroup, !group.isEmpty else {
       return AppName(kind: identity.isSealed ? .unknown : .unnamed, text: "")
     }
@@ -156,7 +156,7 @@ package enum InstalledApps {
       identifiers = Set(domains().lazy.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) })
       for identifier in identifiers { names[identifier] = names[identifier] ?? identifier }
     }
-    var groups = ComputerProperties.groups(in: archive.manifest.others["Applications"]?.dictionaryValue)
+    var groups = InfoPlist.groups(in: archive.manifest.others["Applications"]?.dictionaryValue)
     for (identifier, others) in info?.groups ?? [:] {
       groups[identifier] = Array(Set(groups[identifier, default: []]).union(others))
     }

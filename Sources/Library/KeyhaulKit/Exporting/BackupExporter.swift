@@ -65,7 +65,7 @@ package enum BackupExporter {
   /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
   static func export(
     _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
-    besides known: [ArchivedItem] = [], random: any RandomSource
+    besides known: [BackupItem] = [], random: any RandomSource
   ) throws(KeyhaulError) -> Export {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
     export.known = KnownContents(known)
@@ -116,7 +116,7 @@ package enum BackupExporter {
     let deviceSyncs: Bool
     let form: Form
     /// The items opened, by their position, where they are kept so.
-    var items: [ArchivedItem] = []
+    var items: [BackupItem] = []
     /// What is held already, and not held again.
     var known = KnownContents([])
     /// That the cryptography itself failed, which is no item's fault.
@@ -135,13 +135,13 @@ package enum BackupExporter {
       switch row.content {
       case .fault(let fault):
         let item = ExportReport.Item(
-          identity: ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup),
+          identity: ItemDescriptor(undecryptable: row.summary.kind, accessGroup: row.summary.accessGroup),
           protection: row.summary.protection, rowID: row.summary.reference.rowID, isSynchronizable: nil,
           containsSecureEnclaveKey: nil)
         report.leftOut.append(item.leftOut(because: Reason(fault), fault.reasonText))
       case .item(let item):
         let entry = ExportReport.Item(
-          identity: ItemIdentity(item), protection: item.protection, rowID: row.summary.reference.rowID,
+          identity: ItemDescriptor(item), protection: item.protection, rowID: row.summary.reference.rowID,
           isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
         let candidate = ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
@@ -170,7 +170,7 @@ package enum BackupExporter {
           if isListed { report.exported.append(entry) }
         case .opened, .openedAlone:
           let (keyClass, opening) = try opening(of: item, sealing: keys)
-          let opened = ArchivedItem(
+          let opened = BackupItem(
             index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
             keyClass: keyClass, classKey: nil, opening: opening)
           items.append(opened)
@@ -196,14 +196,14 @@ extension BackupExporter.Export {
   /// What comes out of an item's blob. Where that is certainly the item itself, nothing is written and read for it.
   private mutating func opening(
     of item: KeychainItem, sealing keys: ClassKeys
-  ) throws(ItemCryptoError) -> (KeyClass, ArchivedItem.Opening) {
+  ) throws(ItemCryptoError) -> (KeyClass, BackupItem.Opening) {
     if item.roundTripsExactly { return (try keys.classToSeal(for: item), .opened(known.shared(item))) }
     let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
     do throws(ItemCryptoError) {
       return (keyClass, .opened(known.shared(try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass))))
     } catch {
       do throws(KeyhaulError) {
-        return (keyClass, .failed(try ArchivedItem.Failure(error, keyClass: keyClass)))
+        return (keyClass, .failed(try BackupItem.Failure(error, keyClass: keyClass)))
       } catch let failure {
         fault = failure
         return (keyClass, .failed(.tagMismatch))
@@ -244,12 +244,12 @@ extension BackupDevice {
 /// Items that were read before, in whose memory the same ones are held when they are read again: those of a backup, where
 /// the device that made it is asked for its own.
 struct KnownContents {
-  private let items: [ArchivedItem]
+  private let items: [BackupItem]
   /// Both are in one order, but for what has come or gone since.
   private var next = 0
   private static let longestGap = 64
 
-  init(_ items: [ArchivedItem]) { self.items = items }
+  init(_ items: [BackupItem]) { self.items = items }
 
   /// - Returns: The item as it is held already, where it is among those that come next; otherwise itself.
   mutating func shared(_ item: KeychainItem) -> KeychainItem {

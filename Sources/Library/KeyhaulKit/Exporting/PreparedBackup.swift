@@ -16,13 +16,13 @@ package struct PreparedBackup: Sendable {
   ///
   /// - Throws: What the writer reports: something stands there, no space, no permission.
   package func write(
-    to destination: ArchiveDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
+    to destination: BackupDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
   ) throws(KeyhaulError) -> WrittenBackup {
     try write(with: BackupWriter(), to: destination, replace: replace, random: random)
   }
 
   package func write(
-    with writer: BackupWriter, to destination: ArchiveDestination, replace: Bool,
+    with writer: BackupWriter, to destination: BackupDestination, replace: Bool,
     random: some RandomSource = SystemRandomSource()
   ) throws(KeyhaulError) -> WrittenBackup {
     do throws(KeyhaulError) {
@@ -38,7 +38,7 @@ package struct ExportReport: Sendable {
   /// One item of the device.
   package struct Item: Sendable, Hashable {
     /// The names that it is known by; sealed where its row does not open.
-    package let identity: ItemIdentity
+    package let identity: ItemDescriptor
     /// The class that protects it; `nil` if the column has no known one.
     package let protection: ProtectionClass?
     /// Number of its row in the table of its kind.

@@ -31,7 +31,7 @@ public final class BackupForecast: Sendable {
     let keepsPlaces: Bool
     let report: ExportReport
     /// What the backup would hold, as whoever has every key reads it there.
-    let items: [ArchivedItem]
+    let items: [BackupItem]
     /// These items as a restore to any device would store them; `nil` if only one plan uses them.
     let settled: SettledItems?
   }
@@ -65,12 +65,12 @@ public final class BackupForecast: Sendable {
   /// The same without a list of what is exported, for whoever looks at the items alone.
   ///
   /// - Parameter known: Items that are held meanwhile: the device's own ones that are the same take no memory again.
-  convenience init(itemsOf session: DeviceSession, besides known: [ArchivedItem]) throws(KeyhaulError) {
+  convenience init(itemsOf session: DeviceSession, besides known: [BackupItem]) throws(KeyhaulError) {
     try self.init(of: session, hasPassword: true, .openedAlone, besides: known)
   }
 
   private convenience init(
-    of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form, besides known: [ArchivedItem],
+    of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form, besides known: [BackupItem],
     plannedOnce: Bool = false
   ) throws(KeyhaulError) {
     try BackupExporter.check(session)
@@ -141,7 +141,7 @@ public final class BackupForecast: Sendable {
 
   /// Nothing but a class key can keep one of them shut.
   private static func witnesses(
-    of items: [ArchivedItem], sealing keys: ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
+    of items: [BackupItem], sealing keys: ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
   ) throws(KeyhaulError) -> KeychainBackupFile {
     var entries: [KeychainBackupFile.Entry] = []
     var seen: Set<KeyClass> = []
@@ -165,18 +165,18 @@ public final class BackupForecast: Sendable {
   /// What of it opens on a device.
   ///
   /// - Parameter deviceKey: The device's hardware key.
-  package func items(openedWith deviceKey: DeviceKey) throws(KeyhaulError) -> [ArchivedItem] {
+  package func items(openedWith deviceKey: DeviceKey) throws(KeyhaulError) -> [BackupItem] {
     let keys: ClassKeys
     do throws(DataProtectionError) {
       keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
     } catch {
       throw KeyhaulError(error)
     }
-    var trials: [KeyClass: ArchivedItem] = [:]
-    for trial in try ArchivedItem.openAll(in: witnesses, with: keys) {
+    var trials: [KeyClass: BackupItem] = [:]
+    for trial in try BackupItem.openAll(in: witnesses, with: keys) {
       if let keyClass = trial.keyClass { trials[keyClass] = trial }
     }
-    var items: [ArchivedItem] = []
+    var items: [BackupItem] = []
     items.reserveCapacity(contents.items.count)
     for item in contents.items {
       guard let trial = item.keyClass.flatMap({ trials[$0] }) else {
@@ -194,7 +194,7 @@ public final class BackupForecast: Sendable {
   ///   - deviceKey: Its hardware key.
   func plan(
     onto rows: [TargetRow], openedWith deviceKey: DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
-    for use: ArchiveUse
+    for use: BackupPurpose
   ) throws(KeyhaulError) -> MigrationPlan {
     let items = try items(openedWith: deviceKey)
     let surroundings = RestoreContext(targetSyncs: targetSyncs, backupHasPassword: hasPassword)
@@ -226,7 +226,7 @@ public final class BackupForecast: Sendable {
       let isPosition = !keepsPlaces && exported.indices.contains(place)
       guard let item = isPosition ? exported[place] : positions[place] else { return decision }
       return decision.naming(
-        KnownItem(
+        ItemSummary(
           decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
           containsSecureEnclaveKey: item.containsSecureEnclaveKey))
     }
@@ -248,7 +248,7 @@ extension Restorer {
   /// - Throws: What the target's keychain reports.
   public static func plan(
     _ forecast: BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy,
-    for use: ArchiveUse = .restoring
+    for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
     let deviceKey = try target.deviceKey()
     return try forecast.plan(
@@ -281,13 +281,13 @@ extension BackupExporter.Export {
   mutating func take(_ dumped: DumpedItem, sealing keys: ClassKeys) {
     guard let item = dumped.item else {
       let entry = ExportReport.Item(
-        identity: ItemIdentity(sealed: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),
+        identity: ItemDescriptor(undecryptable: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),
         isSynchronizable: nil, containsSecureEnclaveKey: nil)
       report.leftOut.append(entry.leftOut(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
       return
     }
     let entry = ExportReport.Item(
-      identity: ItemIdentity(item), protection: item.protection, rowID: Int64(dumped.index),
+      identity: ItemDescriptor(item), protection: item.protection, rowID: Int64(dumped.index),
       isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
     guard item.protection != nil else {
       report.leftOut.append(entry.leftOut(because: .malformed, "it has no known protection class"))

@@ -14,7 +14,7 @@ public struct MakerItems: Sendable {
   /// An item of the device that is not in the backup.
   public struct Item: Sendable, Hashable {
     /// The names that it is known by.
-    package let identity: ItemIdentity
+    package let identity: ItemDescriptor
     /// The class that protects it; `nil` if nothing says it.
     public let protection: ProtectionClass?
     /// The rule, or the damage of its row, that keeps it out of every backup; `nil` if a backup made now would hold
@@ -22,7 +22,7 @@ public struct MakerItems: Sendable {
     public let reason: Reason?
 
     /// Creates an item that is not in the backup.
-    package init(identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?) {
+    package init(identity: ItemDescriptor, protection: ProtectionClass?, reason: Reason?) {
       self.identity = identity
       self.protection = protection
       self.reason = reason
@@ -68,7 +68,7 @@ public struct MakerItems: Sendable {
   ///   - archive: The backup, opened with the hardware key of this device.
   ///   - device: A hold on the device, which has to be unlocked.
   /// - Throws: As a backup of the device does, category `locked` foremost.
-  package init(of archive: OpenedArchive, on device: DeviceSession) throws(KeyhaulError) {
+  package init(of archive: UnlockedBackup, on device: DeviceSession) throws(KeyhaulError) {
     let forecast = try BackupForecast(itemsOf: device, besides: archive.items)
     let deviceKey = try device.deviceKey()
     let today = try forecast.items(openedWith: deviceKey).filter { $0.item != nil }.map(KeychainEntry.init(opened:))
@@ -79,7 +79,7 @@ public struct MakerItems: Sendable {
         Item(identity: $0.identity, protection: $0.protection, reason: $0.outcome.reason)
       } + difference.added.map { Item(identity: $0.identity, protection: $0.protection, reason: nil) },
       heldCount: difference.sameCount + difference.changed.count + difference.sealed.inBoth,
-      changedCount: difference.changed.count, doubtfulCount: difference.doubtfulInSecond.count,
+      changedCount: difference.changed.count, doubtfulCount: difference.possiblyInFirst.count,
       goneCount: difference.removed.count)
   }
 
@@ -121,7 +121,7 @@ public struct MakerItems: Sendable {
       device: "the old device", revision: revision, isProven: isProven,
       absent: absent.enumerated().map { position, item in
         Item(
-          identity: ItemIdentity(redacted: item.identity, "own-", position + 1), protection: item.protection,
+          identity: ItemDescriptor(redacted: item.identity, "own-", position + 1), protection: item.protection,
           reason: item.reason)
       },
       heldCount: heldCount, changedCount: changedCount, doubtfulCount: doubtfulCount, goneCount: goneCount)
@@ -131,7 +131,7 @@ public struct MakerItems: Sendable {
 extension BackupArchive {
   /// Opens the virtual device whose identifier is that of the backup's source device; the caller ends the session.
   ///
-  /// Anyone can write that identifier into a backup, so only the items prove that the device made it (`HardwareProof`).
+  /// Anyone can write that identifier into a backup, so only the items prove that the device made it (`DeviceKeyEvidence`).
   /// A device that another process uses is passed over.
   ///
   /// - Parameters:

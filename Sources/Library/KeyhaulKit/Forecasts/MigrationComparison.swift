@@ -15,7 +15,7 @@ public struct MigrationComparison: Sendable {
     /// Its position in the archive or in the device's plan.
     public let index: Int
     /// The names that it is known by; sealed where it does not open.
-    package let identity: ItemIdentity
+    package let identity: ItemDescriptor
     /// The class that protects it; `nil` if the blob doesn't say.
     public let protection: ProtectionClass?
     /// One for each setting.
@@ -27,7 +27,7 @@ public struct MigrationComparison: Sendable {
 
     /// Creates an item of which all is known.
     package init(
-      index: Int, identity: ItemIdentity, protection: ProtectionClass?, allProspects: RestoreProspects,
+      index: Int, identity: ItemDescriptor, protection: ProtectionClass?, allProspects: RestoreProspects,
       isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil
     ) {
       self.index = index
@@ -117,7 +117,7 @@ public struct MigrationComparison: Sendable {
   /// - Parameters:
   ///   - archive: The backup, opened with every key at hand.
   ///   - plan: Of all items of the archive, for the device that they should go to.
-  package init(of archive: OpenedArchive, _ plan: MigrationPlan) {
+  package init(of archive: UnlockedBackup, _ plan: MigrationPlan) {
     items = plan.decisions.map { decision in
       var prospects: RestoreProspects = [:]
       for setting in RestoreSetting.allCases { prospects[setting] = Self.prospect(of: decision, in: setting) }

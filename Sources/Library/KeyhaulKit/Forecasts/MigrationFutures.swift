@@ -51,7 +51,7 @@ public struct MigrationFutures: Sendable {
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
   ///   keychain no hardware binds.
   package init(
-    of archive: OpenedArchive, returning: OpenedArchive?, maker: MakerItems? = nil
+    of archive: UnlockedBackup, returning: UnlockedBackup?, maker: MakerItems? = nil
   ) throws(KeyhaulError) {
     let returning = returning.flatMap { $0.isSameDevice == false ? nil : $0 }
     let onNew = try Restorer.plan(archive, ontoEmptyNamedBy: returning)
@@ -105,11 +105,11 @@ extension Restorer {
   ///
   /// - Parameter other: The same backup, opened with a key that gives names of what stays sealed here.
   fileprivate static func plan(
-    _ archive: OpenedArchive, ontoEmptyNamedBy other: OpenedArchive?
+    _ archive: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireFit(for: .planning)
-    var known = archive.knownSealed
-    for item in other?.items ?? [] { if let opened = item.item { known[item.index] = KnownItem(opened) } }
+    try archive.archive.requireUsableClassKeys(for: .planning)
+    var known = archive.encryptedItemSummaries
+    for item in other?.items ?? [] { if let opened = item.item { known[item.index] = ItemSummary(opened) } }
     return MigrationPlanner.plan(
       archive.items, onto: [], policy: .replace,
       surroundings: RestoreContext(backupHasPassword: archive.hasPassword)
@@ -190,7 +190,7 @@ extension MigrationFutures {
     /// Its position in the backup; `nil` of one that is only on the device that made it.
     public let index: Int?
     /// The names that it is known by.
-    package let identity: ItemIdentity
+    package let identity: ItemDescriptor
     /// The class that protects it; `nil` if nothing says it.
     public let protection: ProtectionClass?
     /// Where it comes back to.
@@ -233,7 +233,7 @@ extension MigrationFutures {
   package var redacted: MigrationFutures {
     let items = comparison.items.map { item in
       MigrationComparison.Item(
-        index: item.index, identity: ItemIdentity(redacted: item.identity, "item-", item.index),
+        index: item.index, identity: ItemDescriptor(redacted: item.identity, "item-", item.index),
         protection: item.protection, allProspects: item.allProspects, isSynchronizable: item.isSynchronizable,
         containsSecureEnclaveKey: item.containsSecureEnclaveKey)
     }

@@ -55,14 +55,14 @@ package struct StoryFinder {
   ///   - target: The device that the items should go to, and the plan of a restore onto it.
   /// - Throws: `.noSuchItem` for a place that it does not have; what keeps a device from being read, with its name.
   package func stories(
-    in archive: OpenedArchive, named name: String, maker: DeviceSession?,
+    in archive: UnlockedBackup, named name: String, maker: DeviceSession?,
     onto target: (device: DeviceSession, plan: MigrationPlan)?
   ) throws(KeyhaulError) -> [ItemStory] {
     try wanted.check(count: archive.items.count, of: name)
     let opened = MigrationPlanner.plan(
       archive.items, onto: [], policy: .merge,
       surroundings: RestoreContext(backupHasPassword: archive.hasPassword)
-    ).naming(archive.knownSealed)
+    ).naming(archive.encryptedItemSummaries)
     let comparison = MigrationComparison(of: archive, opened)
     var stories: [ItemStory] = []
     for (position, item) in archive.items.enumerated() {
@@ -168,7 +168,7 @@ package struct StoryFinder {
   }
 
   static func story(
-    ofDeleted item: KeychainItem?, _ identity: ItemIdentity, _ protection: ProtectionClass?
+    ofDeleted item: KeychainItem?, _ identity: ItemDescriptor, _ protection: ProtectionClass?
   ) -> ItemStory {
     ItemStory(
       place: .deleted, identity: identity, protection: protection,
@@ -209,8 +209,8 @@ extension MigrationPlan.Decision {
 
 extension KeychainRow {
   /// What a person knows it by. Hostile.
-  fileprivate var identity: ItemIdentity {
-    item.map(ItemIdentity.init) ?? ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup)
+  fileprivate var identity: ItemDescriptor {
+    item.map(ItemDescriptor.init) ?? ItemDescriptor(undecryptable: summary.kind, accessGroup: summary.accessGroup)
   }
 
   fileprivate var protection: ProtectionClass? { item.map(\.protection) ?? summary.protection }
@@ -238,7 +238,7 @@ package struct ItemStory: Sendable {
   /// Where the item was found.
   package let place: Place
   /// The names that it is known by.
-  package let identity: ItemIdentity
+  package let identity: ItemDescriptor
   /// The class that protects it; `nil` if nothing says it.
   package let protection: ProtectionClass?
   /// One for each of the four restores; empty where nothing is known of them.
@@ -264,7 +264,7 @@ package struct ItemStory: Sendable {
   ///   - item: The item in clear, as far as it opens, with or without its value.
   ///   - containsSecureEnclaveKey: Whether its value has the form of a key of the Secure Enclave, where that is known apart.
   package init(
-    place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: RestoreProspects,
+    place: Place, identity: ItemDescriptor, protection: ProtectionClass?, prospects: RestoreProspects,
     decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
     containsSecureEnclaveKey: Bool? = nil
   ) {
@@ -348,17 +348,17 @@ extension StoryFinder {
       }
     }
     return dump.items.compactMap { dumped in
-      let named = dumped.item ?? KeychainItem(named: ItemIdentity(sealed: dumped.kind), dumped.protection)
+      let named = dumped.item ?? KeychainItem(named: ItemDescriptor(undecryptable: dumped.kind), dumped.protection)
       guard wanted.means(named, index: dumped.index) else { return nil }
       guard !deleted.contains(dumped.index) else {
-        return Self.story(ofDeleted: dumped.item, ItemIdentity(named), named.protection)
+        return Self.story(ofDeleted: dumped.item, ItemDescriptor(named), named.protection)
       }
-      return Self.story(of: dumped, named: ItemIdentity(named), leftOut[dumped.index], onTarget[dumped.index])
+      return Self.story(of: dumped, named: ItemDescriptor(named), leftOut[dumped.index], onTarget[dumped.index])
     }
   }
 
   private static func story(
-    of dumped: DumpedItem, named identity: ItemIdentity, _ left: MigrationPlan.Decision?,
+    of dumped: DumpedItem, named identity: ItemDescriptor, _ left: MigrationPlan.Decision?,
     _ onTarget: MigrationPlan.Decision?
   ) -> ItemStory {
     let protection = dumped.item?.protection ?? dumped.protection

@@ -12,9 +12,9 @@ public import VirtualDevice
 /// `make(of:password:path:rounds:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write anything.
 public struct Backup: Sendable {
   /// The backup with every item tried that the password, and the hardware key where one was given, can open.
-  public let opened: OpenedArchive
+  public let opened: UnlockedBackup
   private let path: String
-  private let key: ArchiveKey
+  private let key: BackupKey
   private let deviceKey: DeviceKey?
 
   /// Reads a backup and opens it.
@@ -48,9 +48,9 @@ public struct Backup: Sendable {
   /// Everything that the backup shows without its password.
   public var archive: BackupArchive { opened.archive }
   /// The items in the order of the backup. One that does not open says why by `reason(of:)`.
-  public var items: [ArchivedItem] { opened.items }
+  public var items: [BackupItem] { opened.items }
   /// Why an item does not open with the available keys; `nil` if it opens.
-  public func reason(of item: ArchivedItem) -> Reason? { opened.reason(of: item) }
+  public func reason(of item: BackupItem) -> Reason? { opened.reason(of: item) }
 
   private static func hardwareKey(of device: VirtualDevice?) throws(KeyhaulError) -> DeviceKey? {
     guard let device else { return nil }
@@ -60,8 +60,8 @@ public struct Backup: Sendable {
   }
 
   private static func open(
-    _ archive: BackupArchive, _ key: ArchiveKey, with deviceKey: DeviceKey?
-  ) throws(KeyhaulError) -> OpenedArchive {
+    _ archive: BackupArchive, _ key: BackupKey, with deviceKey: DeviceKey?
+  ) throws(KeyhaulError) -> UnlockedBackup {
     try archive.open(with: key, deviceKey: deviceKey, for: .reading)
   }
 }
@@ -150,7 +150,7 @@ extension Backup {
       throw KeyhaulError(error)
     }
     let keys = try key.classKeys(deviceKey: nil)
-    if let finding = opened.fileList.findings.first(where: { $0.forbids(.rewriting) }) { throw finding.refusal }
+    if let finding = opened.fileList.findings.first(where: { $0.blocks(.rewriting) }) { throw finding.refusal }
     try BackupRewriter().replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
     return try Backup(path: path, password: new.copy(), deviceKey: deviceKey, acceptingAtMost: limit)
   }

@@ -7,7 +7,7 @@ extension SensitiveBytes {
   /// - Throws: Category `usage` if there is something at the path; `failed` if the disk is full.
   public func write(toNewFile path: String) throws(KeyhaulError) {
     try withBytes { (bytes) throws(KeyhaulError) in
-      try BackupPlacement(system: .real).placeNewFile(at: path, bytes)
+      try BackupInstaller(system: .real).placeNewFile(at: path, bytes)
     }
   }
 }

@@ -84,7 +84,7 @@ extension MigrationPlan.Outcome {
 
 extension MigrationPlan {
   /// The plan with other decisions to show; what a restore does is not touched by it.
-  func showing(_ decisions: [Decision], removed: [ItemIdentity]? = nil) -> MigrationPlan {
+  func showing(_ decisions: [Decision], removed: [ItemDescriptor]? = nil) -> MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed ?? self.removed, isSameDevice: isSameDevice)
   }
 
@@ -94,7 +94,7 @@ extension MigrationPlan {
   }
 
   /// Adds to sealed items what is known of them, by their positions.
-  package func naming(_ known: [Int: KnownItem]) -> MigrationPlan {
+  package func naming(_ known: [Int: ItemSummary]) -> MigrationPlan {
     guard !known.isEmpty else { return self }
     return showing(
       decisions.map { decision in
@@ -108,15 +108,15 @@ extension MigrationPlan {
   package var redacted: MigrationPlan {
     showing(
       decisions.map { decision in
-        decision.naming(KnownItem(ItemIdentity(redacted: decision.identity, "item-", decision.index)))
+        decision.naming(ItemSummary(ItemDescriptor(redacted: decision.identity, "item-", decision.index)))
       },
-      removed: removed.enumerated().map { ItemIdentity(redacted: $0.element, "target-", $0.offset + 1) })
+      removed: removed.enumerated().map { ItemDescriptor(redacted: $0.element, "target-", $0.offset + 1) })
   }
 }
 
-extension ItemIdentity {
+extension ItemDescriptor {
   /// A name to show to others: a word and a number of four digits.
-  init(redacted identity: ItemIdentity, _ word: String, _ number: Int) {
+  init(redacted identity: ItemDescriptor, _ word: String, _ number: Int) {
     let digits = String(number)
     self.init(identity.kind, called: word + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)
   }

@@ -11,7 +11,7 @@ public struct MigrationPlan: Sendable {
   /// One decision for each item in the archive, in the archive's order.
   public let decisions: [Decision]
   /// Items of the target that are gone afterwards.
-  package let removed: [ItemIdentity]
+  package let removed: [ItemDescriptor]
   /// What happens to the target's own items before anything is imported.
   package let policy: ExistingItemPolicy
   /// Whether the target is the device that made the archive: `true` if its hardware key opens an item of every class
@@ -26,7 +26,7 @@ public struct MigrationPlan: Sendable {
   package let clearedRowCount: Int
 
   /// The archive's items that the plan is about; none where it holds no imports.
-  let items: [ArchivedItem]
+  let items: [BackupItem]
 
   /// One import into the target's database, and what the planner says will come of it.
   package struct PlannedImport: Sendable {
@@ -55,7 +55,7 @@ public struct MigrationPlan: Sendable {
 
   /// A plan that imports nothing, as tests make one to show.
   package init(
-    decisions: [Decision], removed: [ItemIdentity], policy: ExistingItemPolicy, isSameDevice: Bool?,
+    decisions: [Decision], removed: [ItemDescriptor], policy: ExistingItemPolicy, isSameDevice: Bool?,
     imports: [PlannedImport], clearedRowCount: Int
   ) {
     self.init(
@@ -80,8 +80,8 @@ public struct MigrationPlan: Sendable {
   ///   - imports: `nil` for a plan that is only looked at.
   ///   - writes: Whether one of them writes.
   init(
-    decisions: [Decision], removed: [ItemIdentity], policy: ExistingItemPolicy, isSameDevice: Bool?,
-    items: [ArchivedItem], imports: [PlannedImport]?, writes: Bool, clearedRowCount: Int
+    decisions: [Decision], removed: [ItemDescriptor], policy: ExistingItemPolicy, isSameDevice: Bool?,
+    items: [BackupItem], imports: [PlannedImport]?, writes: Bool, clearedRowCount: Int
   ) {
     self.items = imports == nil ? [] : items
     self.decisions = decisions
@@ -95,7 +95,7 @@ public struct MigrationPlan: Sendable {
   }
 
   /// The same plan with something else to show.
-  init(_ plan: MigrationPlan, decisions: [Decision], removed: [ItemIdentity], isSameDevice: Bool?) {
+  init(_ plan: MigrationPlan, decisions: [Decision], removed: [ItemDescriptor], isSameDevice: Bool?) {
     self.decisions = decisions
     self.removed = removed
     self.isSameDevice = isSameDevice
@@ -123,7 +123,7 @@ public struct MigrationPlan: Sendable {
     /// A fact worth showing with it: where the damage is, both dates of a conflict. Never a value of the item.
     public let detail: String?
     /// The names that the item is known by; sealed where it does not open.
-    public let identity: ItemIdentity
+    public let identity: ItemDescriptor
     /// The class that protects it; `nil` if the blob doesn't say.
     public let protection: ProtectionClass?
     /// What happens to it, and why.
@@ -139,7 +139,7 @@ public struct MigrationPlan: Sendable {
 
     /// Creates a decision.
     package init(
-      index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?,
+      index: Int, identity: ItemDescriptor, protection: ProtectionClass?, outcome: Outcome, detail: String?,
       overwrites: OverwrittenItem? = nil, warning: ArrivalWarning? = nil, isSynchronizable: Bool? = nil,
       containsSecureEnclaveKey: Bool? = nil
     ) {
@@ -163,7 +163,7 @@ public struct MigrationPlan: Sendable {
     }
 
     /// The same decision with what is known of the item besides; its names are taken from there.
-    func naming(_ known: KnownItem) -> Decision {
+    func naming(_ known: ItemSummary) -> Decision {
       Decision(
         index: index, identity: known.identity, protection: protection, outcome: outcome, detail: detail,
         overwrites: overwrites, warning: warning, isSynchronizable: isSynchronizable ?? known.isSynchronizable,

@@ -16,7 +16,7 @@ package enum MigrationPlanner {
   ///   - policy: What happens to the target's own items before anything is imported.
   ///   - surroundings: What the planner knows besides of the target and of the backup.
   package static func plan(
-    _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
+    _ allItems: [BackupItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     surroundings: RestoreContext = RestoreContext()
   ) -> MigrationPlan {
     plan(
@@ -25,10 +25,10 @@ package enum MigrationPlanner {
 
   /// The same where what becomes of the items before they meet a target may be known from another plan.
   static func plan(
-    _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
+    _ allItems: [BackupItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     surroundings: RestoreContext, settling: SettledItems, holdsImports: Bool = true
   ) -> MigrationPlan {
-    let hardware = HardwareProof(allItems)
+    let hardware = DeviceKeyEvidence(allItems)
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
     let course = Course(
@@ -49,11 +49,11 @@ package enum MigrationPlanner {
     /// Whether one of them writes.
     private(set) var writes = false
     private let holdsImports: Bool
-    private(set) var removed: [ItemIdentity] = []
+    private(set) var removed: [ItemDescriptor] = []
     private(set) var clearedRowCount = 0
 
     init(
-      of items: [ArchivedItem], onto target: consuming TargetModel, _ hardware: HardwareProof,
+      of items: [BackupItem], onto target: consuming TargetModel, _ hardware: DeviceKeyEvidence,
       _ surroundings: RestoreContext, _ settling: SettledItems, holdsImports: Bool
     ) {
       self.holdsImports = holdsImports
@@ -61,7 +61,7 @@ package enum MigrationPlanner {
       decisions.reserveCapacity(items.count)
       if holdsImports { imports.reserveCapacity(items.count) }
       for (place, item) in items.enumerated() {
-        let known = item.item.map { settling.known(item, $0) } ?? KnownItem(ItemIdentity(sealed: item.kind))
+        let known = item.item.map { settling.known(item, $0) } ?? ItemSummary(ItemDescriptor(undecryptable: item.kind))
         func decide(_ verdict: Verdict) {
           decisions.append(decision(about: item, known, verdict, onSameDevice: isSameDevice))
         }
@@ -111,7 +111,7 @@ package enum MigrationPlanner {
   }
 
   private static func decision(
-    about archived: ArchivedItem, _ known: KnownItem, _ verdict: Verdict, onSameDevice: Bool?
+    about archived: BackupItem, _ known: ItemSummary, _ verdict: Verdict, onSameDevice: Bool?
   ) -> MigrationPlan.Decision {
     let arrives = verdict.outcome.change.map { $0 != .keepsExisting } ?? false
     return MigrationPlan.Decision(
@@ -132,7 +132,7 @@ package enum MigrationPlanner {
       containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
   }
 
-  private static func malformed(_ archived: ArchivedItem, _ error: KeychainRuleError) -> Verdict {
+  private static func malformed(_ archived: BackupItem, _ error: KeychainRuleError) -> Verdict {
     Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
   }
 
@@ -153,7 +153,7 @@ package enum MigrationPlanner {
 
   /// Whether an item gets as far as the target's database.
   private static func admission(
-    of archived: ArchivedItem, _ hardware: HardwareProof, _ surroundings: RestoreContext,
+    of archived: BackupItem, _ hardware: DeviceKeyEvidence, _ surroundings: RestoreContext,
     _ settling: SettledItems
   ) -> Admission {
     switch archived.opening {
@@ -185,7 +185,7 @@ package enum MigrationPlanner {
   }
 
   private static func detail(
-    of failure: ArchivedItem.Failure, _ archived: ArchivedItem, _ hardware: HardwareProof
+    of failure: BackupItem.Failure, _ archived: BackupItem, _ hardware: DeviceKeyEvidence
   ) -> String? {
     switch failure {
     case .noClassKey(let keyClass):
@@ -206,7 +206,7 @@ package enum MigrationPlanner {
     }
   }
 
-  private static func place(of archived: ArchivedItem) -> String? {
+  private static func place(of archived: BackupItem) -> String? {
     archived.blob.map { "\(HumanReadable.bytes($0.byteCount)) at \(HumanReadable.grouped($0.offset))" }
   }
 

@@ -20,8 +20,8 @@ public enum Restorer {
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
   ///   keychain no hardware binds, and what the device's keychain reports.
   public static func plan(
-    _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
-    for use: ArchiveUse = .restoring
+    _ archive: UnlockedBackup, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
     try plan(archive, onto: .device(session), policy: policy, only: indexes, for: use)
   }
@@ -29,16 +29,16 @@ public enum Restorer {
   /// Plans the restore of an archive to a device or a Simulator, like the method above. For a Simulator, the archive is
   /// opened without a target's hardware key.
   package static func plan(
-    _ archive: OpenedArchive, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
-    for use: ArchiveUse = .restoring
+    _ archive: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireFit(for: use)
+    try archive.archive.requireUsableClassKeys(for: use)
     try archive.require(use)
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try target.rows(), policy: policy,
       surroundings: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
       settling: SettledItems(), holdsImports: use == .restoring
-    ).naming(archive.knownSealed)
+    ).naming(archive.encryptedItemSummaries)
   }
 
   /// Carries out a plan in one transaction: exactly what it says, or nothing. One that changes nothing is only held

@@ -8,9 +8,9 @@ final class SettledItems: Sendable {
   /// By reference: the table has a place for each item from the start.
   private final class Settled: Sendable {
     let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
-    let known: KnownItem
+    let known: ItemSummary
 
-    init(_ incoming: Result<IncomingItem.Keyed, KeychainRuleError>, _ known: KnownItem) {
+    init(_ incoming: Result<IncomingItem.Keyed, KeychainRuleError>, _ known: ItemSummary) {
       self.incoming = incoming
       self.known = known
     }
@@ -28,22 +28,22 @@ final class SettledItems: Sendable {
   /// An item as a restore would store it.
   ///
   /// - Throws: What keeps it from being stored.
-  func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
+  func incoming(_ archived: BackupItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
     isKept ? try settled(archived, item).incoming.get() : try Self.prepared(archived, item)
   }
 
   private static func prepared(
-    _ archived: ArchivedItem, _ item: KeychainItem
+    _ archived: BackupItem, _ item: KeychainItem
   ) throws(KeychainRuleError) -> IncomingItem.Keyed {
     try IncomingItem.Keyed(item, persistentReference: archived.persistentReference)
   }
 
   /// What reports show of it.
-  func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem {
+  func known(_ archived: BackupItem, _ item: KeychainItem) -> ItemSummary {
     isKept ? settled(archived, item).known : .sharing(item)
   }
 
-  private func settled(_ archived: ArchivedItem, _ item: KeychainItem) -> Settled {
+  private func settled(_ archived: BackupItem, _ item: KeychainItem) -> Settled {
     let index = archived.index
     if let settled = all.withLock({ $0.indices.contains(index) ? $0[index] : nil }) { return settled }
     let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
@@ -58,7 +58,7 @@ final class SettledItems: Sendable {
   }
 }
 
-extension ArchivedItem {
+extension BackupItem {
   /// Returns the decrypted content of an item that a plan imports.
   ///
   /// - Throws: `.notAvailable` if the item is encrypted.

@@ -96,7 +96,7 @@ struct TargetModel {
 
   /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose, and a
   /// locked row of the system comes back once it can be read.
-  var removedIdentities: [ItemIdentity] {
+  var removedIdentities: [ItemDescriptor] {
     rows.filter { row in
       cleared.contains(row.primaryKey) && slots[row.primaryKey] == nil && before[row.primaryKey]?.place == nil
         && !row.isTombstone && !(row.isSystemBound && row.item == nil)
@@ -107,7 +107,7 @@ struct TargetModel {
   /// - Throws: `.notAvailable` where a digest cannot be computed.
   mutating func importing(
     _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin,
-    of coming: [ArchivedItem]
+    of coming: [BackupItem]
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
     let known = before[key]
@@ -152,13 +152,13 @@ struct TargetModel {
     }
   }
 
-  private static func incoming(_ archived: ArchivedItem) throws(KeychainRuleError) -> IncomingItem {
+  private static func incoming(_ archived: BackupItem) throws(KeychainRuleError) -> IncomingItem {
     try IncomingItem.Keyed(archived.requireItem(), persistentReference: archived.persistentReference).incoming
   }
 
   /// Puts the system-bound rows back that the policy has removed; tombstones only where they mean something.
   mutating func reimportingPreserved(
-    tombstonesToo: Bool, besides coming: [ArchivedItem]
+    tombstonesToo: Bool, besides coming: [BackupItem]
   ) -> [Step] {
     var steps: [Step] = []
     for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {
@@ -278,7 +278,7 @@ package struct TargetRow: Sendable {
   /// What an item of the archive collides with it by.
   package let primaryKey: PrimaryKey
   /// The names that the row's item is known by; sealed where it does not open.
-  package let identity: ItemIdentity
+  package let identity: ItemDescriptor
   /// What the decision about a conflict needs of the row.
   package let existing: ExistingRow
   /// The opened item; `nil` if the row is locked or damaged.
@@ -292,7 +292,7 @@ package struct TargetRow: Sendable {
 
   /// Creates a row, as tests do that plan without a database.
   package init(
-    primaryKey: PrimaryKey, identity: ItemIdentity, existing: ExistingRow, item: KeychainItem?,
+    primaryKey: PrimaryKey, identity: ItemDescriptor, existing: ExistingRow, item: KeychainItem?,
     isRemovedByReplace: Bool, isSystemBound: Bool, isTombstone: Bool = false
   ) {
     self.primaryKey = primaryKey
@@ -324,8 +324,8 @@ package struct TargetRow: Sendable {
     }
     self.init(
       primaryKey: summary.primaryKey,
-      identity: row.item.map(ItemIdentity.sharing)
-        ?? ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup),
+      identity: row.item.map(ItemDescriptor.sharing)
+        ?? ItemDescriptor(undecryptable: summary.kind, accessGroup: summary.accessGroup),
       existing: existing, item: row.item, isRemovedByReplace: summary.isRemovedByRestore,
       isSystemBound: summary.multiUser.isEmpty
         && row.item.map { SystemBoundItems.contains($0, isSharedIPad: isSharedIPad) }

@@ -96,13 +96,13 @@ public struct DifferencePage: HTMLPage {
   private var doubtfulTable: PageTable {
     func sealed(in side: Side) -> String { "encrypted in \(Markup.shortened(side.name, to: Self.maximumRemarkLength))" }
     let rows =
-      difference.doubtfulInFirst.map {
+      difference.possiblyInSecond.map {
         row(
           $0, .stays, "?",
           "only in \(Markup.shortened(first.name)), or "
             + "\(sealed(in: second))")
       }
-      + difference.doubtfulInSecond.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
+      + difference.possiblyInFirst.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
     var doubtful = table("May be encrypted on the other side", rows)
     doubtful.note =
       "Each of these items can be decrypted on only one side, but may match an encrypted item of its kind on the "
@@ -120,11 +120,11 @@ public struct DifferencePage: HTMLPage {
   private func row(
     _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ words: String
   ) -> PageTable.Row {
-    let distinctions = side.distinctions.map { Markup.shortened($0, to: Self.maximumRemarkLength) }
+    let disambiguators = side.disambiguators.map { Markup.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(
       style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
       app: Self.app(of: side.identity), protection: side.protection,
-      result: distinctions.isEmpty ? words : "\(words): \(distinctions.joined(separator: ", "))",
+      result: disambiguators.isEmpty ? words : "\(words): \(disambiguators.joined(separator: ", "))",
       detail: side.modified.map(LongDateFormat.day))
   }
 
@@ -139,7 +139,7 @@ public struct DifferencePage: HTMLPage {
   }
 
   /// As the access group says it: neither side has a list of apps that both share.
-  private static func app(of identity: ItemIdentity) -> String {
+  private static func app(of identity: ItemDescriptor) -> String {
     let app = AppDirectory([]).app(of: identity)
     return app.kind == .unknown ? "" : app.words
   }
@@ -308,12 +308,12 @@ extension DifferencePage {
   }
 
   /// Items of one side that may be among the other's sealed ones.
-  var doubtfulCount: Int { difference.doubtfulInFirst.count + difference.doubtfulInSecond.count }
+  var doubtfulCount: Int { difference.possiblyInSecond.count + difference.possiblyInFirst.count }
 
   /// How many of those differ at the least: there are fewer sealed items than may be them.
   private var minimumUnnamedCount: Int {
-    max(0, difference.doubtfulInFirst.count - difference.sealed.onlyInSecond)
-      + max(0, difference.doubtfulInSecond.count - difference.sealed.onlyInFirst)
+    max(0, difference.possiblyInSecond.count - difference.sealed.onlyInSecond)
+      + max(0, difference.possiblyInFirst.count - difference.sealed.onlyInFirst)
   }
 }
 
@@ -365,11 +365,11 @@ private struct DifferenceSteps {
   }
 }
 
-extension KeychainDifference.SealedCounts {
+extension KeychainDifference.UndecryptedCounts {
   /// "4 of the same are sealed, and stored alike byte for byte."; `nil` if none are.
   package var alikeSentence: String? {
     guard alike > 0 else { return nil }
-    let damage = damagedAlike == 0 ? "" : "; \(HumanReadable.grouped(damagedAlike)) cannot be read on either side"
+    let damage = equalAndDamaged == 0 ? "" : "; \(HumanReadable.grouped(equalAndDamaged)) cannot be read on either side"
     return
       "\(HumanReadable.grouped(alike)) of the same items \(alike == 1 ? "is" : "are") encrypted and stored identically, "
       + "byte for byte\(damage)."

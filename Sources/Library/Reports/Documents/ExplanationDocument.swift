@@ -12,6 +12,7 @@ extension Explanation {
   package var fields: [(String, JSONValue)] {
     var fields: [(String, JSONValue)] = [("id", .string(id))]
     if let code { fields.append(("code", .integer(Int64(code)))) }
+    if let number { fields.append(("number", .integer(Int64(number)))) }
     fields += [
       ("title", .string(headline)), ("rule", .string(rule)), ("effect", .string(effect)), ("do", .string(action)),
     ]

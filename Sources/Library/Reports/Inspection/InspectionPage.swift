@@ -35,13 +35,13 @@ public struct InspectionPage: HTMLPage {
     /// What the device that made the archive has besides, where it was asked.
     public var maker: MakerItems?
     /// What of it is not as a device leaves it, and was gone around.
-    package var findings: [ArchiveFinding] = []
+    package var findings: [BackupFinding] = []
     /// The items that do not open, by kind, class and reason.
-    package var sealed: [SealedItems.Group] = []
+    package var sealed: [UndecryptedItems.Group] = []
     /// How long deriving the password's key took on the machine that makes the page; `nil` if it was not derived.
     package var measuredUnlock: Duration?
     /// Why nothing of its keychain can be read, though there is one.
-    package var hiddenKeychain: ArchiveFinding?
+    package var hiddenKeychain: BackupFinding?
     /// The device, and how the archive was made, each in a line of words; hostile.
     package var about: [String] = []
 
@@ -185,7 +185,7 @@ extension InspectionPage.Facts {
   enum Reach { case anyDevice, sameDevice, nowhere, damaged }
 
   /// What of its keychain's keys no device leaves so.
-  var unbound: UnboundKeychain? { UnboundKeychain(of: keybag, backupHasPassword: isEncrypted) }
+  var unbound: UnboundClassKeys? { UnboundClassKeys(of: keybag, backupHasPassword: isEncrypted) }
 
   /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
   func reach(of item: KeychainEntry) -> Reach {
@@ -247,7 +247,7 @@ extension InspectionPage {
   }
 
   /// Whether nothing of it opens anywhere.
-  var isKeybagUnusable: Bool { facts.findings.contains(where: \.leavesNoKeybag) }
+  var isKeybagUnusable: Bool { facts.findings.contains(where: \.preventsReadingKeybag) }
 
   /// Whether it says that it is a decrypted copy, which no restore takes.
   var isCopyInClear: Bool { facts.findings.contains(.decryptedCopy) }

@@ -57,9 +57,9 @@ struct KeybagSection {
 
 /// The items that do not open, counted by as much as they say of themselves; nothing where all open.
 struct SealedSection {
-  private let groups: [SealedItems.Group]
+  private let groups: [UndecryptedItems.Group]
 
-  init(_ groups: [SealedItems.Group]) { self.groups = groups }
+  init(_ groups: [UndecryptedItems.Group]) { self.groups = groups }
 
   func write(to page: inout Markup) {
     guard !groups.isEmpty else { return }

@@ -66,14 +66,14 @@ public struct ItemExportCounts: Sendable, Hashable {
   /// An item that has no form in the export.
   public struct LeftOut: Sendable, Hashable {
     /// The names that it is known by.
-    public let identity: ItemIdentity
+    public let identity: ItemDescriptor
     /// Why, as the end of a sentence: "its secret is not text".
     public let reason: String
   }
 
   mutating func leave(_ item: KeychainItem, _ reason: String) {
     leftOutCount += 1
-    lastLeftOut = LeftOut(identity: ItemIdentity(item), reason: reason)
+    lastLeftOut = LeftOut(identity: ItemDescriptor(item), reason: reason)
     if firstLeftOut == nil { firstLeftOut = lastLeftOut }
   }
 }
@@ -90,7 +90,7 @@ public enum ItemExportFailure: Sendable, Hashable {
 
 extension KeychainItem {
   /// A text attribute, data that is text, or a number; empty where there is none.
-  func words(_ code: AttributeCode) -> String { ItemIdentity.text(self[code]) ?? "" }
+  func words(_ code: AttributeCode) -> String { ItemDescriptor.text(self[code]) ?? "" }
 
   /// Whether the secret is text, as a password is.
   var hasTextSecret: Bool {

@@ -32,7 +32,7 @@ package struct OneTimePasswordOverview: Sendable {
   ///   - accounts: The accounts in files, which a restore brings to any phone.
   ///   - names: The names of the apps.
   package init(
-    _ items: [ArchivedItem], moving: Set<Int>, _ accounts: AuthenticatorAccounts, names: AppDirectory
+    _ items: [BackupItem], moving: Set<Int>, _ accounts: AuthenticatorAccounts, names: AppDirectory
   ) {
     var apps: [String: App] = [:]
     var digests: Set<[UInt8]> = []
@@ -45,7 +45,7 @@ package struct OneTimePasswordOverview: Sendable {
     }
     for item in items {
       guard let opened = item.item else { continue }
-      let app = names.app(of: ItemIdentity(opened))
+      let app = names.app(of: ItemDescriptor(opened))
       add(opened, app.text.isEmpty ? app.words : app.text, isMoving: moving.contains(item.index))
     }
     for account in accounts.accounts { add(account.item, account.app.name, isMoving: true) }

@@ -5,8 +5,8 @@ struct FindingSection {
   /// Each with its place in front; hostile.
   let findings: [(place: String, fact: String, isLoss: Bool, isRestorable: Bool)]
 
-  init(_ findings: [ArchiveFinding]) {
-    self.findings = findings.map { ($0.place, $0.fact, $0.isLoss, !$0.forbids(.restoring)) }
+  init(_ findings: [BackupFinding]) {
+    self.findings = findings.map { ($0.place, $0.fact, $0.isLoss, !$0.blocks(.restoring)) }
   }
 
   init(_ findings: [PlanDocument.Finding]) {

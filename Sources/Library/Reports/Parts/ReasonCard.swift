@@ -7,7 +7,7 @@ struct ReasonCard {
     let index: Int?
     let words: ItemWords
 
-    init(_ index: Int?, _ identity: ItemIdentity) {
+    init(_ index: Int?, _ identity: ItemDescriptor) {
       self.index = index
       words = ItemWords(identity, index: index)
     }
@@ -109,7 +109,7 @@ struct ItemWords: Sendable {
   let account: String?
   let isSealed: Bool
 
-  init(_ identity: ItemIdentity, index: Int?) {
+  init(_ identity: ItemDescriptor, index: Int?) {
     let names = identity.names
     isSealed = names.isEmpty && identity.accessGroup == nil
     let place = index.map { "item \($0)" } ?? identity.kind.noun

@@ -6,7 +6,7 @@ struct WipeChecklist {
   /// An item that the best backup there can be does not bring to where it should go.
   struct Loss {
     let index: Int
-    let identity: ItemIdentity
+    let identity: ItemDescriptor
     let reason: Reason
   }
 

@@ -14,7 +14,7 @@ extension PlanPage {
   /// Whether something of the backup keeps every restore from taking it.
   var isObstructed: Bool { document.findings.obstacle != nil }
   /// Whether the backup says that it is a decrypted copy.
-  var isCopyInClear: Bool { document.findings.contains { $0.id == ArchiveFinding.Kind.decryptedCopy.rawValue } }
+  var isCopyInClear: Bool { document.findings.contains { $0.id == BackupFinding.Kind.decryptedCopy.rawValue } }
 
   /// Whether a restore brings anything: an item that is there already, or that the one there wins over, is nothing new;
   /// one that waits for a password comes with the next backup.

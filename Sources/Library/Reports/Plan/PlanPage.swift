@@ -50,7 +50,7 @@ public struct PlanPage: HTMLPage {
   }
 
   /// What people call the app of an item; empty where it is sealed, or left out.
-  func app(of identity: ItemIdentity) -> String {
+  func app(of identity: ItemDescriptor) -> String {
     let app = apps.app(of: identity)
     return isRedacted ? "" : app.kind == .unknown ? "" : app.words
   }
@@ -120,7 +120,7 @@ public struct PlanPage: HTMLPage {
   }
 
   private var protection: String {
-    if document.findings.contains(where: { $0.id == ArchiveFinding.Kind.falseClaim.rawValue }) {
+    if document.findings.contains(where: { $0.id == BackupFinding.Kind.falseClaim.rawValue }) {
       return ", with unencrypted files, although Manifest.plist says that the backup is encrypted."
     }
     if isCopyInClear { return ", a decrypted copy with password-protected items." }

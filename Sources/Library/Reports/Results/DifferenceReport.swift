@@ -14,7 +14,7 @@ package struct DifferenceReport: Report {
 
   private struct Row {
     let symbol: String
-    let identity: ItemIdentity
+    let identity: ItemDescriptor
     let remark: String
     let color: Color
   }
@@ -27,7 +27,7 @@ package struct DifferenceReport: Report {
       Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
     }
     rows += difference.removed.map { Self.row("-", $0, "missing", .red) }
-    rows += (difference.doubtfulInFirst + difference.doubtfulInSecond).map {
+    rows += (difference.possiblyInSecond + difference.possiblyInFirst).map {
       Self.row("?", $0, "not comparable", .faint)
     }
     var lines = Self.lines(of: rows, style: style)
@@ -72,8 +72,8 @@ package struct DifferenceReport: Report {
   private static func row(
     _ symbol: String, _ side: KeychainDifference.Side, _ word: String, _ color: Color
   ) -> Row {
-    let distinctions = side.distinctions.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
-    let remark = distinctions.isEmpty ? word : "\(word): \(distinctions.joined(separator: ", "))"
+    let disambiguators = side.disambiguators.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
+    let remark = disambiguators.isEmpty ? word : "\(word): \(disambiguators.joined(separator: ", "))"
     return Row(symbol: symbol, identity: side.identity, remark: remark, color: color)
   }
 
@@ -106,7 +106,7 @@ package struct DifferenceReport: Report {
 
   /// "2 items that both have were compared without their secrets: not both sides tell them."
   private var openSecretSentence: String? {
-    let count = difference.openSecretCount
+    let count = difference.uncomparedSecretCount
     guard count > 0 else { return nil }
     let (was, its) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
     return
@@ -116,8 +116,8 @@ package struct DifferenceReport: Report {
   /// Which items may be among the other side's sealed ones.
   private var doubtSentences: [String] {
     [
-      Self.doubt(of: difference.doubtfulInFirst, in: first, and: second, word: "missing"),
-      Self.doubt(of: difference.doubtfulInSecond, in: second, and: first, word: "new"),
+      Self.doubt(of: difference.possiblyInSecond, in: first, and: second, word: "missing"),
+      Self.doubt(of: difference.possiblyInFirst, in: second, and: first, word: "new"),
     ].compactMap(\.self)
   }
 

@@ -12,7 +12,7 @@ package struct Inspection: Report {
   /// The part that is shown in full; `nil` for the overview.
   package let part: Part?
   /// With its keychain's items tried; `nil` without the password.
-  package let opened: OpenedArchive?
+  package let opened: UnlockedBackup?
   /// What the device that made it has besides, where it is available.
   package let maker: MakerItems?
   package let files: StoredPayloads
@@ -32,15 +32,15 @@ package struct Inspection: Report {
   /// Whether a password was given that unwraps class keys, also where nothing else opens.
   package let hasFittingPassword: Bool
   /// What was gone around to show it.
-  package let findings: [ArchiveFinding]
+  package let findings: [BackupFinding]
 
   /// - Parameters:
   ///   - unopened: Why it, or a part of it, does not open though the password is right.
   ///   - isTimed: Whether it says how long this machine takes, which is never the same twice.
   ///   - hasFittingPassword: Whether a password was given that unwraps class keys.
   package init(
-    _ archive: BackupArchive, named name: String, opened: OpenedArchive?, maker: MakerItems? = nil,
-    unopened: ArchiveFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
+    _ archive: BackupArchive, named name: String, opened: UnlockedBackup?, maker: MakerItems? = nil,
+    unopened: BackupFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
     isTimed: Bool = true,
     hasFittingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
   ) throws(KeyhaulError) {
@@ -84,8 +84,8 @@ package struct Inspection: Report {
   ///
   /// - Throws: Why, where it is what was asked for, and for one that no device makes.
   private static func list(
-    of archive: BackupArchive, _ opened: OpenedArchive?, isNeeded: Bool
-  ) throws(KeyhaulError) -> (FileList?, ArchiveFinding?) {
+    of archive: BackupArchive, _ opened: UnlockedBackup?, isNeeded: Bool
+  ) throws(KeyhaulError) -> (FileList?, BackupFinding?) {
     // Old backups have theirs in clear, also where they have a password.
     guard opened == nil, !archive.isListEncrypted else { return (opened?.fileList, nil) }
     // What says that it is not there.
@@ -112,10 +112,10 @@ package struct Inspection: Report {
   }
 
   /// What of its keychain's keys no device leaves so.
-  package var unbound: UnboundKeychain? { archive.unboundKeychain }
+  package var unbound: UnboundClassKeys? { archive.unboundKeychain }
   package var isUnlocked: Bool { opened != nil }
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
-  package var contents: ArchiveContents? {
+  package var contents: BackupItemCounts? {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }
 
@@ -127,17 +127,17 @@ package struct Inspection: Report {
   package var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
   /// Why an item does not open here.
-  package func reason(of item: ArchivedItem) -> Reason? { opened?.reason(of: item) }
+  package func reason(of item: BackupItem) -> Reason? { opened?.reason(of: item) }
 }
 
 extension Inspection {
   /// The items in their order; classes by their codes where room is short.
-  package func itemTable(_ opened: OpenedArchive, isShort: Bool) -> Table {
+  package func itemTable(_ opened: UnlockedBackup, isShort: Bool) -> Table {
     let items = opened.items
     // A column that says the same of every item takes room from the names.
     let showsState = items.contains { reason(of: $0) != nil }
-    let distinctions = ItemText.distinctions(items.lazy.map(\.item))
-    let showsDistinctions = distinctions.contains { !$0.isEmpty }
+    let disambiguators = ItemText.disambiguators(items.lazy.map(\.item))
+    let showsDistinctions = disambiguators.contains { !$0.isEmpty }
     return Table(
       [
         .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),
@@ -146,11 +146,11 @@ extension Inspection {
         + (showsDistinctions ? [.init(ItemText.distinctionTitle, flexible: true)] : []), count: items.count
     ) { position in
       let item = items[position]
-      let name = item.item.map { ItemText.name(ItemIdentity($0)) } ?? "(encrypted)"
+      let name = item.item.map { ItemText.name(ItemDescriptor($0)) } ?? "(encrypted)"
       return [
         String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection, isShort: isShort),
       ] + (showsState ? [reason(of: item)?.rawValue ?? "readable"] : [])
-        + (showsDistinctions ? [distinctions[position]] : [])
+        + (showsDistinctions ? [disambiguators[position]] : [])
     }
   }
 }
@@ -169,7 +169,7 @@ extension Inspection {
     facts.unlockTime = unlockTime
     facts.measuredUnlock = measuredUnlock
     facts.findings = findings
-    facts.sealed = SealedItems(opened).groups
+    facts.sealed = UndecryptedItems(opened).groups
     let about = BackupFacts(archive)
     facts.about = [about.device, about.making(LongDateFormat.dateAndTime)]
     facts.maker = maker
@@ -207,7 +207,7 @@ extension Inspection {
   }
 
   /// Whether nothing of it opens anywhere.
-  package var isKeybagUnusable: Bool { findings.contains(where: \.leavesNoKeybag) }
+  package var isKeybagUnusable: Bool { findings.contains(where: \.preventsReadingKeybag) }
 
   /// What leads where most items go nowhere else: "Most of its items, 14 of 18, are of this device only: …".
   package var boundText: String? {
@@ -228,7 +228,7 @@ extension Inspection {
   /// "3 device-bound: 2 generic (when unlocked, this device), 1 key (…)", for each reason; `nil` if all open. What the
   /// items are called, and in which access groups they are, is sealed with them.
   package var sealedText: String? {
-    let groups = SealedItems(opened).groups
+    let groups = UndecryptedItems(opened).groups
     guard !groups.isEmpty else { return nil }
     return Reason.allCases.compactMap { reason in
       let own = groups.filter { $0.reason == reason }
@@ -402,7 +402,7 @@ extension Inspection {
       + "to \(maker)."
   }
 
-  private func itemsText(_ contents: ArchiveContents) -> String {
+  private func itemsText(_ contents: BackupItemCounts) -> String {
     let kinds = ItemKind.allCases.compactMap { kind in
       contents.countByKind[kind].map { count in
         switch kind {

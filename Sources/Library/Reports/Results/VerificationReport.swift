@@ -112,7 +112,7 @@ package struct VerificationReport {
   // MARK: What it comes to
 
   /// The checks that were not made of what there is: a seal may be missing.
-  private var unmade: [BackupVerification.Unchecked] { verification.unchecked.filter { $0.id != .seal } }
+  private var unmade: [BackupVerification.SkippedCheck] { verification.unchecked.filter { $0.id != .seal } }
 
   /// The source device that the backup names, as a sentence part. Anyone can change that name.
   private var owner: String { device.map { "the backup names \($0)" } ?? "the backup does not name the device" }
@@ -124,7 +124,7 @@ package struct VerificationReport {
       if verification.isHostile {
         return "\(name) contains something that no device writes: \(loss). Don't trust it. Nothing was written."
       }
-      let rest = verification.isEachFileProven ? "the rest is intact" : "no other fault was found\(unseen)"
+      let rest = verification.verifiedAllFiles ? "the rest is intact" : "no other fault was found\(unseen)"
       return verification.isOnlyIncomplete
         ? "\(name) is not complete: \(loss); \(rest)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
     case .unconfirmed:
@@ -159,7 +159,7 @@ package struct VerificationReport {
 
   /// That there is no fault, in words that hold: where a change could not be seen, that is said.
   private var faultless: String {
-    verification.isEachFileProven ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(unseen)"
+    verification.verifiedAllFiles ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(unseen)"
   }
 
   /// ", 264 digests are right and 56 files carry none: a change in them cannot be seen"

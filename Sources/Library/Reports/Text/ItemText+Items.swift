@@ -12,14 +12,14 @@ extension ItemText {
   /// What tells items apart that read the same in a table: "access group ABCDE12345.org.example.chat", "port 8443".
   ///
   /// - Returns: For each item, in order; empty for one that reads like no other, and for a sealed one.
-  package static func distinctions<Items: RandomAccessCollection>(
+  package static func disambiguators<Items: RandomAccessCollection>(
     _ items: Items
   ) -> [String] where Items.Element == KeychainItem?, Items.Index == Int {
     let open = items.indices.filter { items[$0] != nil }
-    let found = KeychainDifference.distinctions(
+    let found = KeychainDifference.disambiguators(
       among: open.lazy.map { place in
         let item = items[place] ?? KeychainItem(kind: .genericPassword)
-        return (ItemIdentity(item), item)
+        return (ItemDescriptor(item), item)
       })
     var result = [String](repeating: "", count: items.count)
     for (place, words) in zip(open, found) { result[place] = words.joined(separator: ", ") }
@@ -29,7 +29,7 @@ extension ItemText {
   /// What a person knows an item by. A key without a label is named by its tag, or by what is known of it: "P-256,
   /// private", "key" where nothing is. Hostile.
   package static func name(of item: KeychainItem) -> String {
-    let identity = ItemIdentity(item)
+    let identity = ItemDescriptor(item)
     guard item.kind == .key, identity.names.isEmpty else { return name(identity) }
     if let tag = item[.applicationTag]?.dataValue.flatMap({ String(validating: $0, as: UTF8.self) }), !tag.isEmpty {
       return tag

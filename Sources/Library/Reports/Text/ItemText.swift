@@ -12,7 +12,7 @@ package enum ItemText {
   }
 
   /// "chat.example · push token". Hostile: to be escaped where it is shown, as tables do.
-  package static func name(_ identity: ItemIdentity) -> String {
+  package static func name(_ identity: ItemDescriptor) -> String {
     if !identity.names.isEmpty { return identity.names.joined(separator: " · ") }
     let state = identity.isSealed ? "sealed" : "unnamed"
     return identity.accessGroup.map { "(\(state), \($0))" } ?? "(\(state))"

@@ -16,7 +16,7 @@ package struct MoveSource {
   /// Of a dump: what is said of it.
   package private(set) var statement: DumpStatement?
   /// What of the archive is not as a device leaves it, and was gone around.
-  package var findings: [ArchiveFinding] = []
+  package var findings: [BackupFinding] = []
 
   /// Whether names were taken out of it.
   private var isRedacted = false

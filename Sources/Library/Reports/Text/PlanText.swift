@@ -124,14 +124,14 @@ package struct PlanText {
   }
 
   /// The line of an item of the target that is gone afterwards.
-  package func removedRow(_ identity: ItemIdentity) -> ReportItemTable.Row {
+  package func removedRow(_ identity: ItemDescriptor) -> ReportItemTable.Row {
     ReportItemTable.Row(
       symbol: "-", kind: identity.kind, name: removedName(identity), protection: "",
       accessGroup: identity.accessGroup)
   }
 
   /// What is known of an item of the target that cannot be opened: in which access group it is.
-  private func removedName(_ identity: ItemIdentity) -> String {
+  private func removedName(_ identity: ItemDescriptor) -> String {
     guard identity.isSealed else { return ItemText.name(identity) }
     let fact = isTargetLocked ? "locked" : "cannot be decrypted"
     return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"

@@ -55,7 +55,7 @@ package struct SignInAgain {
   }
 
   /// An item among those of its own app: its account, else whatever it is called.
-  private static func short(_ identity: ItemIdentity) -> String {
+  private static func short(_ identity: ItemDescriptor) -> String {
     let account = identity.account ?? ""
     return UntrustedText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)
   }

@@ -2,9 +2,9 @@ package import KeyhaulKit
 
 extension Explanation {
   /// What reading a backup goes around, in the order of the enumeration; two of the words have a page as words of a move.
-  package static let findings: [Explanation] = ArchiveFinding.Kind.allCases.compactMap(page)
+  package static let findings: [Explanation] = BackupFinding.Kind.allCases.compactMap(page)
 
-  private static func page(_ kind: ArchiveFinding.Kind) -> Explanation? {
+  private static func page(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
       .decryptedCopy, .passwordDenied, .wrapsUnusual:
@@ -18,7 +18,7 @@ extension Explanation {
     }
   }
 
-  private static func ofManifest(_ kind: ArchiveFinding.Kind) -> Explanation? {
+  private static func ofManifest(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .manifestUnreadable:
       of(
@@ -91,7 +91,7 @@ extension Explanation {
     }
   }
 
-  private static func ofPropertyList(_ kind: ArchiveFinding.Kind) -> Explanation? {
+  private static func ofPropertyList(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .stateMissing:
       of(
@@ -111,7 +111,7 @@ extension Explanation {
     }
   }
 
-  private static func ofList(_ kind: ArchiveFinding.Kind) -> Explanation? {
+  private static func ofList(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .listTrailingBytes:
       of(
@@ -160,7 +160,7 @@ extension Explanation {
     }
   }
 
-  private static func ofKeychain(_ kind: ArchiveFinding.Kind) -> Explanation? {
+  private static func ofKeychain(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .keychainMissing:
       of(
@@ -193,7 +193,7 @@ extension Explanation {
   private static let inOneFile = "All items are in one file: keychain-backup.plist in KeychainDomain."
 
   private static func of(
-    _ kind: ArchiveFinding.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String
+    _ kind: BackupFinding.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String
   ) -> Explanation {
     Explanation(
       id: kind.rawValue, headline: headline, rule: rule, effect: effect, action: action,
@@ -204,7 +204,7 @@ extension Explanation {
 extension Explanation {
   /// The page on a terminal.
   package func lines(style: TextStyle) -> [String] {
-    let heading = code.map { "\(id) (exit code \($0))" } ?? id
+    let heading = code.map { "\(id) (exit code \($0))" } ?? numberOutsideName.map { "\(id) (\($0))" } ?? id
     var lines = WordWrap.lines(of: style.adapted("\(heading) — \(headline)"), columns: style.width)
     if let first = lines.first { lines[0] = style.painted(first, .bold) }
     let parts =
@@ -216,4 +216,7 @@ extension Explanation {
     }
     return lines
   }
+
+  /// Apple's number, unless the name ends with it.
+  private var numberOutsideName: Int32? { number.flatMap { id.hasSuffix("/\($0)") ? nil : $0 } }
 }

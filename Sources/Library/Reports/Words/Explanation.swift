@@ -1,6 +1,7 @@
 public import KeyhaulKit
 
-/// A page of `explain`: a word of reports or an exit code, the rule behind it, what it means and what to do.
+/// A page of `explain`: a word of reports, an exit code or an error of Apple's, the rule behind it, what it means and what
+/// to do.
 ///
 /// The one table of words: `explain`, the reports and docs/Rules.md take their sentences from it.
 public struct Explanation: Sendable, Hashable {
@@ -8,6 +9,8 @@ public struct Explanation: Sendable, Hashable {
   public let id: String
   /// The exit code, where it is one.
   public let code: Int32?
+  /// Apple's number, where it is an error of Apple's: an `OSStatus`, or a number of `MBErrorDomain`.
+  public let number: Int32?
   /// What it comes to, in a few words.
   public let headline: String
   /// The rule of the platform or of the program.
@@ -22,11 +25,13 @@ public struct Explanation: Sendable, Hashable {
   public let source: String?
 
   package init(
-    id: String, code: Int32? = nil, headline: String, rule: String, effect: String, action: String,
+    id: String, code: Int32? = nil, number: Int32? = nil, headline: String, rule: String, effect: String,
+    action: String,
     otherWays: String? = nil, source: String? = nil
   ) {
     self.id = id
     self.code = code
+    self.number = number
     self.headline = headline
     self.rule = rule
     self.effect = effect

@@ -38,10 +38,10 @@ enum ExampleDocuments {
 
   /// A plan of the sample's items, one of which does not open.
   static func plan() throws -> PlanDocument {
-    let entries = try (SealedItems.blobs() + [[3, 0, 0, 0]]).map {
+    let entries = try (UndecryptedItems.blobs() + [[3, 0, 0, 0]]).map {
       KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)
     }
-    let plan = MigrationPlanner.plan(try SealedItems.opened(entries), onto: [], policy: .replace)
+    let plan = MigrationPlanner.plan(try UndecryptedItems.opened(entries), onto: [], policy: .replace)
     return PlanDocument(
       made: "2026-11-21T09:12:44Z",
       source: .init(

@@ -28,7 +28,8 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
       guard let archive = verify(bytes, as: "Keyhaul.seal") else { return }
       // There is one seal of a backup, and no other that looks right.
       expect(
-        archive.seal?.breaks != [] || bytes == SampleFolder.shared.files["Keyhaul.seal"], "a seal that fits is the one")
+        archive.seal?.violations != [] || bytes == SampleFolder.shared.files["Keyhaul.seal"],
+        "a seal that fits is the one")
     case .plan:
       guard let file = try? PlanFile(parsing: bytes) else { return }
       expect(try PlanFile(parsing: PlanFile.bytes(of: file.document)).document == file.document, "a plan is read again")
@@ -50,9 +51,9 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     case .container:
       SampleFolder.shared.write(bytes, to: "one.file")
       return itemsOpen(in: "one.file", keys: SampleFolder.shared.keys) == SampleFolder.itemCount
-    case .manifest: return verify(bytes, as: "Manifest.plist")?.seal?.breaks == []
-    case .manifestDatabase: return verify(bytes, as: "Manifest.db")?.seal?.breaks == []
-    case .seal: return verify(bytes, as: "Keyhaul.seal")?.seal?.breaks == []
+    case .manifest: return verify(bytes, as: "Manifest.plist")?.seal?.violations == []
+    case .manifestDatabase: return verify(bytes, as: "Manifest.db")?.seal?.violations == []
+    case .seal: return verify(bytes, as: "Keyhaul.seal")?.seal?.violations == []
     case .plan: return (try? PlanFile(parsing: bytes)) != nil
     case .expectations: return (try? PlanExpectations(parsing: bytes)) != nil
     case .deviceFixture: return (try? DeviceFixture(decoding: bytes, from: "example")) != nil
@@ -128,7 +129,7 @@ final class SampleFolder: Sendable {
     try? FileManager.default.removeItem(at: directory)
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     let path = directory.path
-    try Self.write(to: ArchiveDestination(path: "\(path)/b/"), hasPassword: false)
+    try Self.write(to: BackupDestination(path: "\(path)/b/"), hasPassword: false)
     var files: [String: [UInt8]] = [:]
     for name in try FileManager.default.subpathsOfDirectory(atPath: "\(path)/b") {
       if let bytes = FileManager.default.contents(atPath: "\(path)/b/\(name)") { files[name] = Array(bytes) }
@@ -145,12 +146,12 @@ final class SampleFolder: Sendable {
       random: CountedBytes())
   }
 
-  private static func write(to destination: ArchiveDestination, hasPassword: Bool) throws {
+  private static func write(to destination: BackupDestination, hasPassword: Bool) throws {
     let made = try keybag(hasPassword: hasPassword)
     let keybag = made.keybag
     let keys = made.classKeys
-    let entries = try SealedItems.secrets.map { secret in
-      let blob = try keys.seal(SealedItems.item(secret), as: .backup, random: CountedBytes())
+    let entries = try UndecryptedItems.secrets.map { secret in
+      let blob = try keys.seal(UndecryptedItems.item(secret), as: .backup, random: CountedBytes())
       return KeychainBackupFile.Entry(kind: .genericPassword, blob: blob.serialized(), persistentReference: nil)
     }
     let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
@@ -175,7 +176,7 @@ final class SampleFolder: Sendable {
   }
 
   func packed(_ name: String) throws -> [UInt8] {
-    try Self.write(to: ArchiveDestination(path: path(name)), hasPassword: true)
+    try Self.write(to: BackupDestination(path: path(name)), hasPassword: true)
     return Array(FileManager.default.contents(atPath: path(name)) ?? Data())
   }
 }

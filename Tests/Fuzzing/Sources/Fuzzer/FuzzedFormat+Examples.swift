@@ -4,7 +4,7 @@ import KeychainCrypto
 import KeychainFormats
 
 /// Items that are sealed under one keybag, and what its keys make of other bytes.
-enum SealedItems {
+enum UndecryptedItems {
   static let secrets: [[UInt8]] = [Array("first secret".utf8), Array("second, longer secret".utf8)]
 
   private final class Holder: Sendable {
@@ -46,8 +46,8 @@ enum SealedItems {
     return item
   }
 
-  static func opened(_ entries: [KeychainBackupFile.Entry]) throws -> [ArchivedItem] {
-    try ArchivedItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: holder.keys)
+  static func opened(_ entries: [KeychainBackupFile.Entry]) throws -> [BackupItem] {
+    try BackupItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: holder.keys)
   }
 
   /// Blobs with access control (version 6).
@@ -97,10 +97,10 @@ extension FuzzedFormat {
       relativePath: "Library/plain.txt", digest: Array(repeating: 7, count: 20), mode: 0o100644, inode: 2, userID: 501,
       groupID: 501, lastModified: 1, lastStatusChange: 2, birth: 3, size: 5, protectionClass: .fileComplete)
     switch self {
-    case .keybag: return [SealedItems.keybag.serialized()]
-    case .itemBlob, .sealedItem: return try SealedItems.blobs()
-    case .accessControlBlob: return try SealedItems.controlledBlobs()
-    case .databaseItem: return try SealedItems.rows()
+    case .keybag: return [UndecryptedItems.keybag.serialized()]
+    case .itemBlob, .sealedItem: return try UndecryptedItems.blobs()
+    case .accessControlBlob: return try UndecryptedItems.controlledBlobs()
+    case .databaseItem: return try UndecryptedItems.rows()
     case .persistentReference:
       return [try PersistentReference.uuid(.genericPassword, Array(repeating: 5, count: 16)).serialized()]
     case .der:
@@ -123,10 +123,10 @@ extension FuzzedFormat {
       let attribute = field("com.apple.x") + field("y")
       return [Array("mbdb".utf8) + [5, 0] + fields.flatMap { $0 } + numbers + attribute]
     case .keychainFile:
-      let entries = try SealedItems.blobs().map {
+      let entries = try UndecryptedItems.blobs().map {
         KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)
       }
-      return [try KeychainBackupFile(keybagUUID: SealedItems.keybag.uuidText, entries: entries).serialized()]
+      return [try KeychainBackupFile(keybagUUID: UndecryptedItems.keybag.uuidText, entries: entries).serialized()]
     }
   }
 }

@@ -85,8 +85,8 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
               $0.kind == $1.kind && $0.blob == $1.blob && $0.persistentReference == $1.persistentReference
             }, "a keychain file loses no entry")
       case .sealedItem:
-        guard let opened = SealedItems.open(bytes) else { return }
-        expect(SealedItems.secrets.contains(opened), "what opens is what was sealed")
+        guard let opened = UndecryptedItems.open(bytes) else { return }
+        expect(UndecryptedItems.secrets.contains(opened), "what opens is what was sealed")
       }
     } catch {
       // It does not follow the format, and says where.
@@ -140,7 +140,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         return (try? entries.next()) != nil
       } ?? false
     case .keychainFile: (try? KeychainBackupFile(parsing: bytes))?.entries.isEmpty == false
-    case .sealedItem: SealedItems.open(bytes) != nil
+    case .sealedItem: UndecryptedItems.open(bytes) != nil
     }
   }
 }

@@ -27,7 +27,7 @@ enum ArchiveOutput {
       }
     }
     if output != "-" { try session.requireOutput(output, differsFrom: inputs) }
-    let destination = ArchiveDestination(path: output)
+    let destination = BackupDestination(path: output)
     if case .directory(let path) = destination { try requireNoFile(at: path, in: output) }
     guard case .file(let path, _) = destination else { return }
     let name = path.lowercased()
@@ -57,14 +57,14 @@ enum ArchiveOutput {
   ///   - asks: Whether anything will be written; a dry run only looks.
   static func destination(
     _ output: String, deviceIdentifier identifier: String?, asks: Bool, in session: Session
-  ) throws(CommandFailure) -> (ArchiveDestination, replaces: Bool) {
+  ) throws(CommandFailure) -> (BackupDestination, replaces: Bool) {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
-    let destination = ArchiveDestination(path: output)
+    let destination = BackupDestination(path: output)
     let standing = standing(at: destination, identifier)
     if let standing, asks { try session.lock(standing, named: standing, for: .writing) }
     if let standing, case .directory = destination { try requireOnlyBackup(in: standing, named: standing) }
     do throws(KeyhaulError) {
-      try BackupPlacement().requirePlace(at: destination, for: identifier, replace: true)
+      try BackupInstaller().validateDestination(at: destination, for: identifier, replace: true)
     } catch {
       throw failure(error, writing: output)
     }
@@ -84,7 +84,7 @@ enum ArchiveOutput {
   static func requireOnlyBackup(in directory: String, named name: String) throws(CommandFailure) {
     let foreign: [String]
     do throws(KeyhaulError) {
-      foreign = try BackupDirectory.foreignFiles(in: directory)
+      foreign = try BackupDirectory.unrelatedFiles(in: directory)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
@@ -106,7 +106,7 @@ enum ArchiveOutput {
   }
 
   /// The file or the backup that stands where the new one goes.
-  static func standing(at destination: ArchiveDestination, _ identifier: String?) -> String? {
+  static func standing(at destination: BackupDestination, _ identifier: String?) -> String? {
     let files = FileManager.default
     switch destination {
     case .file(let path, _): return files.fileExists(atPath: path) ? path : nil

@@ -76,7 +76,7 @@ struct FoundArchive {
   /// - Throws: `.usage` for a directory of several backups, or if standard input already has another use; `.busy`.
   func location(
     for access: BackupLock.Access = .reading, in session: Session
-  ) throws(CommandFailure) -> ArchiveLocation {
+  ) throws(CommandFailure) -> BackupLocation {
     guard let path else {
       try session.claimStandardInput(for: "the backup")
       return .stream(descriptor: 0)
@@ -88,7 +88,7 @@ struct FoundArchive {
 
   /// - Parameter takesRemains: Also opens what is left of a backup without its manifest or its list of files.
   static func read(
-    at location: ArchiveLocation, storage: ManifestStorage, takesRemains: Bool = false
+    at location: BackupLocation, storage: ManifestStorage, takesRemains: Bool = false
   ) throws(KeyhaulError) -> BackupArchive {
     func read() throws(KeyhaulError) -> BackupArchive {
       try BackupArchive.open(location, storage: storage, system: .real, takesRemains: takesRemains)
@@ -105,7 +105,7 @@ struct FoundArchive {
   ///   - use: Refuses what the use does not take, of which there is a warning otherwise.
   ///   - takesRemains: Also opens what is left of a backup without its manifest or its list of files.
   func open(
-    _ access: BackupLock.Access = .reading, storage: ManifestStorage, for use: ArchiveUse = .reading,
+    _ access: BackupLock.Access = .reading, storage: ManifestStorage, for use: BackupPurpose = .reading,
     takesRemains: Bool = false, in session: Session
   ) throws(CommandFailure) -> NamedArchive {
     let location = try location(for: access, in: session)
@@ -117,7 +117,7 @@ struct FoundArchive {
     }
     session.subject = SubjectFacts(archive)
     do throws(KeyhaulError) {
-      try archive.requireFit(for: use)
+      try archive.requireUsableClassKeys(for: use)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
@@ -182,14 +182,14 @@ struct NamedArchive {
   /// - Throws: What keeps a seal from being tried, for which it is damaged.
   func warn(ofSealBreakWith keys: ClassKeys, in session: Session) throws(CommandFailure) {
     do throws(KeyhaulError) {
-      if let fault = try archive.sealBreak(with: keys) { warn(of: .sealBroken(fault), in: session) }
+      if let fault = try archive.sealViolation(with: keys) { warn(of: .sealBroken(fault), in: session) }
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
   }
 
   /// Says what was gone around, once: what has a warning of its own is left out.
-  func warn(of finding: ArchiveFinding, in session: Session) {
+  func warn(of finding: BackupFinding, in session: Session) {
     switch finding {
     case .falseClaim, .decryptedCopy, .propertyListUnreadable: return
     // Nothing is lost, and nobody refuses it.
@@ -244,12 +244,12 @@ struct NamedArchive {
   }
 
   /// What stops every restore of it; `nil` if nothing does.
-  var obstacle: ArchiveFinding? { archive.findings.first { $0.forbids(.restoring) } }
+  var obstacle: BackupFinding? { archive.findings.first { $0.blocks(.restoring) } }
 
   /// Says that its keybag asks for another count of rounds than any device's, before somebody types a password that may
   /// not fit any more. One whose seal fits was made so here.
   fileprivate func warnOfOddRounds(in session: Session) {
-    if let seal = archive.seal, seal.isKeyed, seal.breaks.isEmpty { return }
+    if let seal = archive.seal, seal.isKeyed, seal.violations.isEmpty { return }
     guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
       // What is far above the usual is asked about.
       parameters.excessiveIterations == nil,

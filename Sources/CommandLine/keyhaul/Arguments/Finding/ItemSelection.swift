@@ -16,9 +16,9 @@ struct ItemSelection {
   init(_ chosen: ChosenItems) throws(CommandFailure) {
     let (kind, attributes) = (chosen.kind?.kind, chosen.attributes)
     var exact = try attributes.attributes(of: kind)
-    var patterns: [AttributeCode: ItemPattern] = [:]
+    var patterns: [AttributeCode: GlobPattern] = [:]
     for (code, text) in attributes.texts {
-      let pattern = ItemPattern(text)
+      let pattern = GlobPattern(text)
       if let text = pattern.text {
         // The bytes are compared, whichever type the value has.
         exact[code] = .string(text)
@@ -29,7 +29,7 @@ struct ItemSelection {
     }
     askedCodes = Set(exact.keys).union(patterns.keys)
     var groups = ItemQuery.AccessGroups.all
-    if let group = attributes.accessGroup.map(ItemPattern.init) {
+    if let group = attributes.accessGroup.map(GlobPattern.init) {
       if let text = group.text { groups = .only([text]) } else { patterns[.accessGroup] = group }
     }
     let constraints = attributes.constraints
@@ -55,13 +55,13 @@ struct ItemSelection {
   }
 
   /// Whether an item is meant of which only names and class are known.
-  func admits(_ identity: ItemIdentity, _ protection: ProtectionClass?) -> Bool {
+  func admits(_ identity: ItemDescriptor, _ protection: ProtectionClass?) -> Bool {
     admits(KeychainItem(named: identity, protection))
   }
 
   /// Whether an item may be meant whose names nobody knows: one that does not open, of a kind that can have what is asked
   /// for. Of one whose names are known `admits` tells.
-  func mayMean(_ identity: ItemIdentity) -> Bool {
+  func couldMatch(_ identity: ItemDescriptor) -> Bool {
     guard identity.isSealed, identity.names.isEmpty else { return false }
     if let kind = query.kind, kind != identity.kind { return false }
     return askedCodes.allSatisfy { AttributeTable.definition(of: $0, in: identity.kind) != nil }
@@ -69,7 +69,7 @@ struct ItemSelection {
 
   /// Whether an item is meant of which nothing is known but kind and class.
   func admits(sealed kind: ItemKind, _ protection: ProtectionClass?) -> Bool {
-    admits(ItemIdentity(sealed: kind), protection)
+    admits(ItemDescriptor(undecryptable: kind), protection)
   }
 
   /// Text and data are the same where their bytes are.
@@ -90,7 +90,7 @@ struct ItemSelection {
   }
 
   private static func condition(
-    _ patterns: [AttributeCode: ItemPattern], _ constraints: [AccessConstraint]
+    _ patterns: [AttributeCode: GlobPattern], _ constraints: [AccessConstraint]
   ) -> (@Sendable (KeychainItem) -> Bool)? {
     guard !patterns.isEmpty || !constraints.isEmpty else { return nil }
     return { item in

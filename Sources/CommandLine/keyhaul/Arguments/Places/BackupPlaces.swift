@@ -5,7 +5,7 @@ import KeyhaulKit
 final class BackupPlaces {
   private var arguments: ArraySlice<String>
   private let list: PathList?
-  private var walk: (folder: String, walk: BackupWalk, isEmpty: Bool)?
+  private var walk: (folder: String, walk: BackupFinder, isEmpty: Bool)?
   private var before = PassedOver()
 
   init(_ arguments: [String], list: PathList?) {
@@ -25,7 +25,7 @@ final class BackupPlaces {
 
   static func content(of path: String) throws(CommandFailure) -> Content {
     guard isFolder(path) else { return .none }
-    let walk = BackupWalk(path)
+    let walk = BackupFinder(path)
     var found: String?
     var hasFault = false
     while let place = try walk.next() {
@@ -45,7 +45,7 @@ final class BackupPlaces {
   static func areBackups(in path: String) throws(CommandFailure) -> Bool { try content(of: path) != .none }
 
   private static func isFolder(_ path: String) -> Bool {
-    path != "-" && PathContent(of: path) == .directory && !BackupWalk.isBackup(path)
+    path != "-" && PathContent(of: path) == .directory && !BackupFinder.isBackup(path)
   }
 
   func next() throws(CommandFailure) -> BackupPlace? {
@@ -53,7 +53,7 @@ final class BackupPlaces {
       if let place = try nextOfWalk() { return place }
       guard let place = try nextNamed() else { return nil }
       guard place.fault == nil, Self.isFolder(place.path) else { return place }
-      walk = (place.path, BackupWalk(place.path), true)
+      walk = (place.path, BackupFinder(place.path), true)
     }
   }
 

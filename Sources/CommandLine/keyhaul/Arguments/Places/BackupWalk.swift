@@ -6,7 +6,7 @@ import SystemPackage
 /// No link is followed, so that no way leads in a circle. Only if there is no backup otherwise, links to backups and to
 /// folders right in which backups are stand for them: a backup on another drive is often reached so. A backup is not looked
 /// into. What is held are the names of the folders that are open, whatever there are in all.
-final class BackupWalk {
+final class BackupFinder {
   /// How deep folders are looked into.
   static let maximumDepth = 64
   /// The most names that are looked at.
@@ -45,7 +45,7 @@ final class BackupWalk {
   /// - Parameters:
   ///   - path: A folder. In a user's folder, and on a macOS or Windows volume, only the places of backups are looked at.
   ///   - limit: The most names that are looked at.
-  init(_ path: String, limit: Int = BackupWalk.maximumNameCount) {
+  init(_ path: String, limit: Int = BackupFinder.maximumNameCount) {
     folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     remainingNameCount = limit
     roots = KnownBackupFolders.below(folder).reversed()

@@ -53,11 +53,11 @@ enum KnownBackupFolders {
   }
 
   private static func isBackup(_ name: String, in folder: String) -> Bool {
-    BackupDirectory.isDeviceIdentifier(name) && BackupWalk.isBackup("\(folder)/\(name)")
+    BackupDirectory.isDeviceIdentifier(name) && BackupFinder.isBackup("\(folder)/\(name)")
   }
 
   private static func containsBackups(_ path: String) -> Bool {
-    names(in: path).contains { BackupWalk.isBackup("\(path)/\($0)") }
+    names(in: path).contains { BackupFinder.isBackup("\(path)/\($0)") }
   }
 
   /// The names in a folder in the order of their bytes, without hidden ones; none if it cannot be read.

@@ -31,7 +31,7 @@ final class ArchiveUnlocker {
   /// - Throws: `.refused` over the limit of rounds, before anybody is asked, and where a password is given for an archive
   ///   without one; `.wrongPassword`; `.damaged` where the keybag cannot be used at all.
   func key<Name>(_ flags: SecretFlags<Name>, needlessPassword advice: String? = nil) throws(CommandFailure)
-    -> ArchiveKey
+    -> BackupKey
   {
     try checkRounds()
     guard archive.isEncrypted else {
@@ -59,7 +59,7 @@ final class ArchiveUnlocker {
   }
 
   /// The key of the first password that fits, of those that are available for one of many backups; `nil` if none is.
-  private func offeredKey() throws(CommandFailure) -> ArchiveKey? {
+  private func offeredKey() throws(CommandFailure) -> BackupKey? {
     let offered = session.offeredPasswords
     var wrong: CommandFailure?
     for password in offered {
@@ -85,7 +85,7 @@ final class ArchiveUnlocker {
   /// - Parameter keys: Those of this password that were derived before.
   func key(
     password: consuming Secret?, remembering keys: DerivedKeyCache? = nil
-  ) throws(CommandFailure) -> ArchiveKey {
+  ) throws(CommandFailure) -> BackupKey {
     let start = ContinuousClock.now
     let key = try deriving(rounds: archive.keybag.totalRounds) { (progress) throws(KeyhaulError) in
       try archive.unlock(
@@ -114,8 +114,8 @@ final class ArchiveUnlocker {
   /// Opens the archive to look at it, with the hardware key that the user gives or that of a virtual device which made
   /// the backup. One in which no keychain was stored has no items.
   func open(
-    with password: PasswordFlags, for use: ArchiveUse = .reading
-  ) throws(CommandFailure) -> OpenedArchive {
+    with password: PasswordFlags, for use: BackupPurpose = .reading
+  ) throws(CommandFailure) -> UnlockedBackup {
     let hardware = try hardwareKey()
     return try open(with: try key(password), hardware, for: use)
   }
@@ -124,8 +124,8 @@ final class ArchiveUnlocker {
   ///
   /// - Parameter use: What it is opened for; all but a look at it needs a keychain.
   func open(
-    with key: ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse = .reading
-  ) throws(CommandFailure) -> OpenedArchive {
+    with key: BackupKey, _ hardware: HardwareKey?, for use: BackupPurpose = .reading
+  ) throws(CommandFailure) -> UnlockedBackup {
     let hardware = fitting(hardware, with: key)
     let opened = try tried { () throws(KeyhaulError) in
       try session.computing { () throws(KeyhaulError) in
@@ -138,8 +138,8 @@ final class ArchiveUnlocker {
 
   /// Opens the archive for a caller that goes through the items and keeps none of them.
   func reader(
-    with key: ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse
-  ) throws(CommandFailure) -> ArchivedItemReader {
+    with key: BackupKey, _ hardware: HardwareKey?, for use: BackupPurpose
+  ) throws(CommandFailure) -> BackupItemReader {
     let hardware = fitting(hardware, with: key)
     let reader = try explained { () throws(KeyhaulError) in
       try archive.reader(with: key, deviceKey: hardware?.key, for: use)
@@ -151,7 +151,7 @@ final class ArchiveUnlocker {
 
   /// An archive opened for a device, and the device that made it, where its key was available.
   struct OpenedForDevice {
-    let archive: OpenedArchive
+    let archive: UnlockedBackup
     let maker: String?
   }
 
@@ -164,7 +164,7 @@ final class ArchiveUnlocker {
   ///   - target: The target's key; `nil` if the target is a Simulator, which has none.
   ///   - use: A plan of a restore, or the restore.
   func open(
-    with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey?, for use: ArchiveUse
+    with key: BackupKey, _ hardware: HardwareKey?, onto target: HardwareKey?, for use: BackupPurpose
   ) throws(CommandFailure) -> OpenedForDevice {
     let maker = fitting(hardware, with: key)
     let opened = try tried { () throws(KeyhaulError) in
@@ -174,7 +174,7 @@ final class ArchiveUnlocker {
   }
 
   /// The class keys of the archive, for its files.
-  func classKeys(with key: ArchiveKey, _ hardware: HardwareKey? = nil) throws(CommandFailure)
+  func classKeys(with key: BackupKey, _ hardware: HardwareKey? = nil) throws(CommandFailure)
     -> ClassKeys
   {
     do throws(KeyhaulError) {
@@ -185,8 +185,8 @@ final class ArchiveUnlocker {
   }
 
   private func tried(
-    _ open: () throws(KeyhaulError) -> OpenedArchive
-  ) throws(CommandFailure) -> OpenedArchive {
+    _ open: () throws(KeyhaulError) -> UnlockedBackup
+  ) throws(CommandFailure) -> UnlockedBackup {
     let start = ContinuousClock.now
     let opened = try explained(open)
     for note in opened.notes { tell(note) }
@@ -232,7 +232,7 @@ final class ArchiveUnlocker {
     )
   }
 
-  private func tell(_ note: ArchiveNote) {
+  private func tell(_ note: BackupAnomaly) {
     switch note {
     case .digestDiffers:
       session.warn(
@@ -267,7 +267,7 @@ extension NamedArchive {
     }
     if archive.isManifestMissing {
       return CommandFailure(
-        .refused, "\(name) has no keybag to try a password on", why: ArchiveFinding.manifestMissing.description,
+        .refused, "\(name) has no keybag to try a password on", why: BackupFinding.manifestMissing.description,
         try: "if you do mean this copy, \(source.withoutIt)")
     }
     return CommandFailure(
@@ -299,7 +299,7 @@ extension ArchiveUnlocker {
 
   /// The hardware key to go on with, once the password's key is there to try it: where one opens none of the
   /// items that need it, the key that would be used without it takes its place; of one that the user gave that is said.
-  func fitting(_ hardware: HardwareKey?, with key: ArchiveKey) -> HardwareKey? {
+  func fitting(_ hardware: HardwareKey?, with key: BackupKey) -> HardwareKey? {
     guard let hardware, !hardware.isGuess || hardware.otherwise != nil else { return hardware }
     // What keeps the archive from being opened at all is told by whoever opens it.
     guard let proof = try? proof(of: hardware, with: key), proof.isSameDevice == false else { return hardware }
@@ -308,8 +308,8 @@ extension ArchiveUnlocker {
   }
 
   private func proof(
-    of hardware: HardwareKey, with key: ArchiveKey
-  ) throws(KeyhaulError) -> HardwareProof {
+    of hardware: HardwareKey, with key: BackupKey
+  ) throws(KeyhaulError) -> DeviceKeyEvidence {
     try archive.reader(with: key, deviceKey: hardware.key, for: .reading).hardware
   }
 
@@ -369,7 +369,7 @@ extension ArchiveUnlocker {
   struct Maker {
     let name: String
     /// The archive, opened with the device's hardware key.
-    let returning: OpenedArchive
+    let returning: UnlockedBackup
     /// `nil` if its items could not be read.
     let items: MakerItems?
   }
@@ -380,7 +380,7 @@ extension ArchiveUnlocker {
   /// - Parameter opened: The archive as it was opened with the same key.
   /// - Throws: What keeps the device that the user names from being read, and `.usage` where it is not the maker.
   func maker(
-    of opened: OpenedArchive, named: DeviceSession?, orTarget target: DeviceSession?, with key: ArchiveKey
+    of opened: UnlockedBackup, named: DeviceSession?, orTarget target: DeviceSession?, with key: BackupKey
   ) throws -> Maker? {
     ProcessMemory.giveBackFreeMemory()
     if let named { return try proven(named, opened, with: key) }
@@ -405,8 +405,8 @@ extension ArchiveUnlocker {
   }
 
   private func opened(
-    _ opened: OpenedArchive, with key: ArchiveKey, _ device: DeviceSession
-  ) throws -> OpenedArchive {
+    _ opened: UnlockedBackup, with key: BackupKey, _ device: DeviceSession
+  ) throws -> UnlockedBackup {
     let deviceKey: DeviceKey? = try device.deviceKey()
     do throws(KeyhaulError) {
       return try archive.open(with: key, deviceKey: deviceKey, for: .reading, reusing: opened)
@@ -418,7 +418,7 @@ extension ArchiveUnlocker {
   /// The device that the user says made the archive: its key proves it, or where none of the items needs one, its
   /// identifier says the same as the archive's.
   private func proven(
-    _ device: DeviceSession, _ opened: OpenedArchive, with key: ArchiveKey
+    _ device: DeviceSession, _ opened: UnlockedBackup, with key: BackupKey
   ) throws -> Maker {
     let returning = try self.opened(opened, with: key, device)
     let isClaimed = isClaimed(by: device)
@@ -443,7 +443,7 @@ extension ArchiveUnlocker {
   /// is asked for a password.
   func checkRounds() throws(CommandFailure) {
     do throws(KeyhaulError) {
-      try ArchiveKey.checkRounds(of: archive, acceptingAtMost: options.rounds)
+      try BackupKey.checkRounds(of: archive, acceptingAtMost: options.rounds)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }

@@ -2,7 +2,7 @@ import KeyhaulKit
 
 /// What is known of a backup's damage before a restore of it.
 struct BackupDamageNotice {
-  let opened: OpenedArchive
+  let opened: UnlockedBackup
   /// The backup, as the user named it.
   let name: String
 

@@ -15,7 +15,7 @@ struct OpeningDetails {
     self.session = session
   }
 
-  mutating func take(_ items: [ArchivedItem]) {
+  mutating func take(_ items: [BackupItem]) {
     count += items.count
     readableCount += items.count { $0.failure == nil }
     guard session.common.verbose > 1 else { return }

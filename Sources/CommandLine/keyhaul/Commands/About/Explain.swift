@@ -2,19 +2,21 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul explain [REASON|CLASS|FINDING|CODE]`: what a word of a report, a protection class or an exit code means.
-struct Explain: RunnableVerb {
+/// `keyhaul explain [REASON|CLASS|FINDING|CODE|ERROR]`: what a word of a report, a protection class, an exit code or an error
+/// of Apple's means.
+struct Explain: NumberVerb {
   static let screen = HelpScreen(
-    sentence: "Explain a term in a report, a protection class, or an exit code",
-    usage: "keyhaul explain [REASON|CLASS|FINDING|CODE]",
-    examples: ["keyhaul explain device-bound", "keyhaul explain 15"],
+    sentence: "Explain a term in a report, an exit code, or an error of Apple's",
+    usage: "keyhaul explain [REASON|CLASS|FINDING|CODE|ERROR]",
+    examples: ["keyhaul explain device-bound", "keyhaul explain 15", "keyhaul explain -25300"],
     flags: ["--json"])
   static let configuration = described(as: "explain")
 
   @Argument(
     help: ArgumentHelp(
-      "A term such as keybag, a reason such as device-bound, a class such as cku, a finding such as digest-mismatch, or an exit code. Without "
-        + "one, explain lists all topics.",
+      "A term such as keybag, a reason such as device-bound, a class such as cku, a finding such as digest-mismatch, an exit code, "
+        + "a keychain status such as -25300 or errSecItemNotFound, or an error of a device's backup service such as MBErrorDomain/205. "
+        + "Without one, explain lists all topics.",
       valueName: "topic"),
     completion: .list(Explanation.all.map(\.id)))
   var topic: String?
@@ -34,57 +36,88 @@ struct Explain: RunnableVerb {
     return .ok
   }
 
-  /// Finds a topic by its id or its exit code.
+  /// Finds a topic by its id, its exit code, or the name or number of an error of Apple's.
   static func explanation(of topic: String) throws(CommandFailure) -> Explanation {
     let word = topic.lowercased().replacing(" ", with: "-")
-    if let found = Explanation.all.first(where: { $0.id == word || $0.code.map(String.init) == word }) { return found }
+    if let found = Explanation.all.first(where: { $0.id.lowercased() == word || $0.code.map(String.init) == word }) {
+      return found
+    }
     if let named = ProtectionClass.allCases.first(where: { $0.word == word || $0.constant.lowercased() == word }) {
       return named.explanation
     }
     if let code = Int(word), (129...192).contains(code), let signal = Explanation.exitCodes.last { return signal }
-    let near = EditDistance.nearest(to: word, among: Explanation.all.map(\.id))
+    if let name = AppleErrorName(parsing: topic) {
+      if let page = name.page { return page }
+      throw unexplained(name)
+    }
+    let near = EditDistance.nearest(to: word, among: Explanation.all.map { $0.id.lowercased() })
+      .flatMap { near in Explanation.all.first { $0.id.lowercased() == near } }
     throw .usage(
       "there is no explanation of \"\(UntrustedText.shortened(topic, columns: 40))\"",
-      why: near.map { "\"\($0)\" is similar" },
-      try: near.map { "keyhaul explain \($0)" } ?? "keyhaul explain")
+      why: near.map { "\"\($0.id)\" is similar" },
+      try: near.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
   }
+
+  /// The failure for an error number that has no page: with the nearest number that has one.
+  private static func unexplained(_ name: AppleErrorName) -> CommandFailure {
+    let nearest = name.nearest
+    switch name.domain {
+    case .keychain:
+      return .usage(
+        "there is no explanation of the keychain status \(name.number)",
+        why: nearest.flatMap { page in page.number.map { "the nearest number with one is \($0), \(page.id)" } },
+        try: "security error \(name.number) on a Mac, which prints Apple's message")
+    case .backup:
+      return .usage(
+        "there is no explanation of \(Explanation.backupErrorName(name.number))",
+        why: "the numbers with one are \(HumanReadable.list(name.domain.pages.compactMap(\.number).map(String.init)))",
+        try: nearest.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
+    }
+  }
+
+  /// The form of the number that stands before a topic in the list.
+  private enum NumberColumn {
+    case none
+    case exitCode
+    case appleError
+  }
+
+  private static let sections: [(title: String, pages: [Explanation], numbers: NumberColumn)] = [
+    ("Possible results for an item", Explanation.fates, .none),
+    ("Reasons in a report", Explanation.terms, .none),
+    ("Ways to transfer items to another device", Explanation.ways, .none),
+    ("Terms", Explanation.vocabulary, .none),
+    ("Results for a backup", Explanation.results, .none),
+    ("Protection classes", Explanation.classes, .none),
+    ("Findings in a backup", Explanation.findings + Explanation.faults, .none),
+    ("Exit codes", Explanation.exitCodes, .exitCode),
+    ("Apple's keychain statuses", Explanation.keychainStatuses, .appleError),
+    ("Errors of a device's backup service", Explanation.backupErrors, .none),
+  ]
 
   private func list(in session: Session) throws(CommandFailure) {
     if session.isJSON {
       try session.answer(["format": "explanations/1", "topics": .array(Explanation.all.map { .object($0.fields) })])
       return
     }
-    let widest = Explanation.all.map(\.id.count).max() ?? 0
-    func entry(_ explanation: Explanation, isCode: Bool) throws(CommandFailure) {
-      let number = explanation.code.map(String.init) ?? (isCode ? "128+n" : "")
-      let label =
-        (isCode ? DisplayWidth.padded(number, columns: 7, rightAligned: true) + "  " : "  ")
-        + DisplayWidth.padded(explanation.id, columns: widest) + "  "
-      let lines = WordWrap.labeled(label, explanation.headline, columns: session.resultStyle.width)
-      for line in lines { try session.say(line) }
+    let others = Self.sections.filter { $0.numbers != .appleError }.flatMap(\.pages)
+    let widest = others.map(\.id.count).max() ?? 0
+    let widestStatus = Explanation.keychainStatuses.map(\.id.count).max() ?? 0
+    for (index, section) in Self.sections.enumerated() {
+      if index > 0 { try session.say() }
+      try session.say(section.title, .bold)
+      for page in section.pages {
+        let number: String? =
+          switch section.numbers {
+          case .none: nil
+          case .exitCode: page.code.map(String.init) ?? "128+n"
+          case .appleError: page.number.map(String.init)
+          }
+        let label =
+          (number.map { DisplayWidth.padded($0, columns: 7, rightAligned: true) + "  " } ?? "  ")
+          + DisplayWidth.padded(page.id, columns: section.numbers == .appleError ? widestStatus : widest) + "  "
+        for line in WordWrap.labeled(label, page.headline, columns: session.resultStyle.width) { try session.say(line) }
+      }
     }
-    try session.say("Possible results for an item", .bold)
-    for explanation in Explanation.fates { try entry(explanation, isCode: false) }
-    try session.say()
-    try session.say("Reasons in a report", .bold)
-    for explanation in Explanation.terms { try entry(explanation, isCode: false) }
-    try session.say()
-    try session.say("Ways to transfer items to another device", .bold)
-    for explanation in Explanation.ways { try entry(explanation, isCode: false) }
-    try session.say()
-    try session.say("Terms", .bold)
-    for explanation in Explanation.vocabulary { try entry(explanation, isCode: false) }
-    try session.say()
-    try session.say("Results for a backup", .bold)
-    for explanation in Explanation.results { try entry(explanation, isCode: false) }
-    try session.say()
-    try session.say("Protection classes", .bold)
-    for explanation in Explanation.classes { try entry(explanation, isCode: false) }
-    try session.say()
-    try session.say("Findings in a backup", .bold)
-    for explanation in Explanation.findings + Explanation.faults { try entry(explanation, isCode: false) }
-    try session.say()
-    try session.say("Exit codes", .bold)
-    for explanation in Explanation.exitCodes { try entry(explanation, isCode: true) }
   }
 }

@@ -3,7 +3,9 @@ import Reports
 
 extension Explanation {
   /// Every page.
-  static let all = fates + terms + ways + vocabulary + results + classes + findings + faults + exitCodes
+  static let all =
+    fates + terms + ways + vocabulary + results + classes + findings + faults + exitCodes + keychainStatuses
+    + backupErrors
 
   /// Every exit code, in order. Unknown codes mean failure.
   static let exitCodes: [Explanation] =

@@ -235,9 +235,9 @@ struct EditableBackup: WholeEditableKeychain {
   let selection: ItemSelection
   private let named: NamedArchive
   private let path: String
-  private let opened: OpenedArchive
+  private let opened: UnlockedBackup
   private let unlocker: ArchiveUnlocker
-  private let key: ArchiveKey
+  private let key: BackupKey
   private let hardware: HardwareKey?
   private let change: ChangeOptions
   private let target: BackupRewriter.Target
@@ -271,7 +271,7 @@ struct EditableBackup: WholeEditableKeychain {
   }
 
   /// Written again, the keychain file gets a digest and a size that fit: nothing would say any more that items may be missing.
-  private static func requireKeychainAsRecorded(_ opened: OpenedArchive, _ name: String) throws(CommandFailure) {
+  private static func requireKeychainAsRecorded(_ opened: UnlockedBackup, _ name: String) throws(CommandFailure) {
     let lost = opened.damage.filter { damage in
       switch damage {
       case .keychainChanged, .keychainSize: true
@@ -334,7 +334,7 @@ struct EditableBackup: WholeEditableKeychain {
         of: named.archive, at: path, with: bytes, keys: keys, to: target, progress: progress)
     }
     session.settleReplaced(written.leftover)
-    session.warn(ofForeignFiles: written.foreignFiles)
+    session.warn(ofForeignFiles: written.unrelatedFiles)
   }
 }
 

@@ -87,7 +87,7 @@ struct ItemAdd: RunnableVerb {
     switch described.kind {
     case .genericPassword, .internetPassword:
       item = described
-      item.secret = try session.itemSecret(secret, of: ItemText.name(ItemIdentity(described)))
+      item.secret = try session.itemSecret(secret, of: ItemText.name(ItemDescriptor(described)))
     case .certificate: item = KeychainItem(try ItemMaterial.certificate(secret, in: session))
     case .key: item = KeychainItem(try ItemMaterial.key(secret, in: session))
     }

@@ -13,12 +13,13 @@ struct ListedItems {
   let keepsGuarded: Bool
 
   /// - Parameter name: Of the backup.
-  init(_ opened: OpenedArchive, named name: String) {
+  init(_ opened: UnlockedBackup, named name: String) {
     self.name = name
     sourceKind = "archive"
     keepsGuarded = true
     entries = opened.items.compactMap { item in
-      item.item?.isTombstone == true ? nil : opened.entry(of: item, named: opened.knownSealed[item.index]?.identity)
+      item.item?.isTombstone == true
+        ? nil : opened.entry(of: item, named: opened.encryptedItemSummaries[item.index]?.identity)
     }
   }
 
@@ -53,7 +54,7 @@ struct ListedItems {
   @discardableResult
   func noteHidden(besides rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
     let shown = Set(rows.map(\.place))
-    let hidden = hidden.filter { !shown.contains($0.place) && selection.mayMean($0.identity) }
+    let hidden = hidden.filter { !shown.contains($0.place) && selection.couldMatch($0.identity) }
     let count = hidden.count
     guard count > 0 else { return false }
     if session.isOneOfMany {

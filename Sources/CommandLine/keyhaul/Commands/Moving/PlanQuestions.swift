@@ -110,7 +110,7 @@ extension ArchiveUnlocker.OpenedForDevice {
   ///   - use: `.planning` where it is only looked at.
   func plan(
     onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
-    for use: ArchiveUse = .restoring
+    for use: BackupPurpose = .restoring
   ) throws(CommandFailure) -> MigrationPlan {
     do throws(KeyhaulError) {
       return try Restorer.plan(archive, onto: target, policy: policy, only: indexes, for: use)

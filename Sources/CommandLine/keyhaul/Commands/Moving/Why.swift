@@ -97,8 +97,8 @@ struct Why: RunnableVerb {
         try StoryFinder(wanted).stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
       }
       let sealed = opened.archive.items.filter { item in
-        self.item == nil && item.item == nil && opened.archive.knownSealed[item.index] == nil
-          && selection.mayMean(ItemIdentity(sealed: item.kind))
+        self.item == nil && item.item == nil && opened.archive.encryptedItemSummaries[item.index] == nil
+          && selection.couldMatch(ItemDescriptor(undecryptable: item.kind))
       }
       return try say(
         StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed.count,

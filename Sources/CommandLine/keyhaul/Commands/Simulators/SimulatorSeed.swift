@@ -52,7 +52,7 @@ struct SimulatorSeed: RunnableVerb {
       session.warn(
         "\(HumanReadable.count(tokenKeys.count, "key")) of \(source.name) cannot be used in a Simulator",
         why:
-          "the private key is in a Secure Enclave or on another token; the first is \(ItemText.name(ItemIdentity(first)))",
+          "the private key is in a Secure Enclave or on another token; the first is \(ItemText.name(ItemDescriptor(first)))",
         try: "keyhaul explain hardware-key")
     }
     if source.unreadableCount > 0 {

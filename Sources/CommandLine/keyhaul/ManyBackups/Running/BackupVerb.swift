@@ -224,7 +224,7 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
         at: .path(place.path), storage: verb.unlocking.storage, takesRemains: true)
     else { return nil }
     // The digest does not tell of all that the seal tells of.
-    guard archive.seal?.breaks.isEmpty != false else { return nil }
+    guard archive.seal?.violations.isEmpty != false else { return nil }
     let session = session(for: verb.alone(with: place.path), place, SessionRecord())
     session.subject = SubjectFacts(archive)
     let question = question(hasPassword: !session.offeredPasswords.isEmpty)

@@ -138,7 +138,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
   /// exists. A password that was typed in the wrong place is neither.
   private static func looksLikePath(_ argument: String) -> Bool {
     let name = argument.lowercased()
-    if BackupWalk.endings.contains(where: name.hasSuffix) { return true }
+    if BackupFinder.endings.contains(where: name.hasSuffix) { return true }
     let parent = argument.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     return !parent.isEmpty && PathContent(of: parent) == .directory
   }

@@ -5,7 +5,7 @@ import KeychainFormats
 /// A path component from a backup as a file name that is valid on every file system. Invalid characters are
 /// percent-encoded, such as `%2F`.
 ///
-/// Percent signs stay unchanged, because many names contain them. `TreeNames` resolves collisions.
+/// Percent signs stay unchanged, because many names contain them. `ExtractionPaths` resolves collisions.
 enum SafeName {
   /// The maximum size of a name in UTF-8 bytes (`NAME_MAX`).
   static let maximumByteCount = 255
@@ -79,7 +79,7 @@ enum SafeName {
 ///
 /// A target with leading `..` components moves up through real directories, then only down through directories, files,
 /// and similar links. A `..` after a name could move up from any link target, so such targets are refused.
-enum LinkRule {
+enum SymlinkPolicy {
   /// The maximum size of a target in bytes (`PATH_MAX`).
   private static let maximumByteCount = 1_023
 

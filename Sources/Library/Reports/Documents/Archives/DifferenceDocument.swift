@@ -27,12 +27,12 @@ package struct DifferenceDocument {
         "in_both": .count(sealed.inBoth), "open_in_first": .count(sealed.openInFirst),
         "open_in_second": .count(sealed.openInSecond), "only_in_first": .count(sealed.onlyInFirst),
         "only_in_second": .count(sealed.onlyInSecond), "damaged": .count(sealed.damaged),
-        "alike": .count(sealed.alike), "damaged_alike": .count(sealed.damagedAlike), "total": .count(sealed.total),
+        "alike": .count(sealed.alike), "damaged_alike": .count(sealed.equalAndDamaged), "total": .count(sealed.total),
       ],
-      "unknown": .count(difference.unknownCount), "secrets_not_compared": .count(difference.openSecretCount),
+      "unknown": .count(difference.unknownCount), "secrets_not_compared": .count(difference.uncomparedSecretCount),
       "doubtful": [
-        "in_first": .each(difference.doubtfulInFirst) { Self.json($0) },
-        "in_second": .each(difference.doubtfulInSecond) { Self.json($0) },
+        "in_first": .each(difference.possiblyInSecond) { Self.json($0) },
+        "in_second": .each(difference.possiblyInFirst) { Self.json($0) },
       ],
       "never_in_backups": .each(first.leftOut + second.leftOut) { item in
         .object(JSONValue.identity(item.identity) + [("reason", .text(item.outcome.reason?.rawValue))])
@@ -53,7 +53,7 @@ package struct DifferenceDocument {
     .object(
       [("index", .count(side.index))] + JSONValue.identity(side.identity) + [
         ("protection", .text(side.protection?.rawValue)), ("modified", .text(side.modified.map(Timestamp.text))),
-        ("distinctions", .array(side.distinctions.map { .string($0) })),
+        ("distinctions", .array(side.disambiguators.map { .string($0) })),
       ])
   }
 

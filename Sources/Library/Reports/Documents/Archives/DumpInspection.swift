@@ -8,7 +8,7 @@ package struct DumpInspection {
   private let listsItems: Bool
   private let statement: DumpStatement
   /// What tells items apart that read the same, one for each.
-  private let distinctions: [String]
+  private let disambiguators: [String]
   /// What a person knows the items by, one for each.
   private let names: [String]
 
@@ -17,16 +17,17 @@ package struct DumpInspection {
   ///   - digest: SHA-256 of the file.
   ///   - listsItems: Whether every item is shown.
   ///   - names: What a person knows the items by, in their order.
-  ///   - distinctions: What tells items apart that read the same, in their order.
+  ///   - disambiguators: What tells items apart that read the same, in their order.
   package init(
-    _ dump: KeychainDump, named name: String, digest: [UInt8], listsItems: Bool, names: [String], distinctions: [String]
+    _ dump: KeychainDump, named name: String, digest: [UInt8], listsItems: Bool, names: [String],
+    disambiguators: [String]
   ) {
     self.name = name
     self.dump = dump
     self.digest = digest
     self.listsItems = listsItems
     self.names = names
-    self.distinctions = distinctions
+    self.disambiguators = disambiguators
     statement = DumpStatement(dump, named: name)
   }
 
@@ -81,7 +82,7 @@ package struct DumpInspection {
   private func itemTable(isShort: Bool) -> Table {
     // A column that says the same of every item takes room from the names.
     let showsState = dump.items.contains { !$0.hasSecret }
-    let showsDistinctions = distinctions.contains { !$0.isEmpty }
+    let showsDistinctions = disambiguators.contains { !$0.isEmpty }
     var table = Table(
       [
         .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),
@@ -92,7 +93,7 @@ package struct DumpInspection {
         [
           String(item.index), ItemText.kind(item.kind), names[position],
           ItemText.protection(item.protection, isShort: isShort),
-        ] + (showsState ? [Self.state(of: item)] : []) + (showsDistinctions ? [distinctions[position]] : []))
+        ] + (showsState ? [Self.state(of: item)] : []) + (showsDistinctions ? [disambiguators[position]] : []))
     }
     return table
   }
@@ -127,7 +128,7 @@ package struct DumpInspection {
   }
 
   private static func json(_ item: DumpedItem) -> JSONValue {
-    let identity = item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind)
+    let identity = item.item.map(ItemDescriptor.init) ?? ItemDescriptor(undecryptable: item.kind)
     var fields: [(String, JSONValue)] =
       [("index", .count(item.index)), ("entry", .count(item.entry))] + JSONValue.identity(identity)
     fields += [

@@ -3,7 +3,7 @@ package import KeyhaulKit
 /// The document of `backup-inspection/1`: what can be said of an archive, with or without its password.
 package struct InspectionDocument {
   let archive: BackupArchive
-  let opened: OpenedArchive?
+  let opened: UnlockedBackup?
   let files: StoredPayloads
   let listing: FileList.Listing?
   let domains: [FilesByDomain.Domain]?
@@ -12,10 +12,10 @@ package struct InspectionDocument {
   let listsItems: Bool
   let showsTree: Bool
   let maker: MakerItems?
-  let found: [ArchiveFinding]
+  let found: [BackupFinding]
 
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
-  private var contents: ArchiveContents? {
+  private var contents: BackupItemCounts? {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }
 
@@ -30,9 +30,9 @@ package struct InspectionDocument {
   ///   - maker: What the device that made the archive has besides, where it was asked.
   ///   - findings: What was gone around.
   package init(
-    _ archive: BackupArchive, opened: OpenedArchive?, files: StoredPayloads, listing: FileList.Listing?,
+    _ archive: BackupArchive, opened: UnlockedBackup?, files: StoredPayloads, listing: FileList.Listing?,
     domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
-    listsItems: Bool, showsTree: Bool, maker: MakerItems?, findings: [ArchiveFinding]
+    listsItems: Bool, showsTree: Bool, maker: MakerItems?, findings: [BackupFinding]
   ) {
     found = findings
     self.domains = domains
@@ -162,18 +162,18 @@ package struct InspectionDocument {
             contents.countByProtection[protection].map { (protection.rawValue, .count($0)) }
           })
       } ?? .null,
-      "sealed": contents.map { _ in .array(SealedItems(opened).groups.map(Self.json)) } ?? .null,
+      "sealed": contents.map { _ in .array(UndecryptedItems(opened).groups.map(Self.json)) } ?? .null,
     ]
   }
 
-  private static func json(_ group: SealedItems.Group) -> JSONValue {
+  private static func json(_ group: UndecryptedItems.Group) -> JSONValue {
     [
       "kind": .string(group.kind.reportName), "protection": .text(group.protection?.rawValue),
       "reason": .string(group.reason.rawValue), "count": .count(group.count),
     ]
   }
 
-  private static func items(of opened: OpenedArchive) -> JSONValue {
+  private static func items(of opened: UnlockedBackup) -> JSONValue {
     .each(opened.entries, json)
   }
 

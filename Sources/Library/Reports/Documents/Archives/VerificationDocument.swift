@@ -76,7 +76,7 @@ package enum DeviceKeyVerdict: String, Sendable {
   case unproven
 
   /// - Parameter isForeign: Whether another key was used instead, because this one decrypts none of the items.
-  package init(_ proof: HardwareProof, isForeign: Bool) {
+  package init(_ proof: DeviceKeyEvidence, isForeign: Bool) {
     if isForeign || proof.isSameDevice == false {
       self = .foreign
     } else if proof.isDivided {

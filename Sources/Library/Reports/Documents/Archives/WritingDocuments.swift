@@ -99,7 +99,7 @@ package struct ConversionDocument {
       "format": "convert-result/1", "source": .string(source), "archive": .text(copy?.path ?? archive),
       "digest": .string(digest), "files": copy.map { .count($0.fileCount) } ?? .null,
       "bytes": copy.map { .integer($0.byteCount) } ?? .null,
-      "foreign": .array((copy?.foreignFiles ?? []).map { .string($0) }),
+      "foreign": .array((copy?.unrelatedFiles ?? []).map { .string($0) }),
     ]
     return document.adding(members + [("dry_run", .boolean(isDryRun))])
   }
@@ -141,7 +141,7 @@ package struct SealDocument {
   package init(of archive: BackupArchive, named name: String, fileCount: Int?, isWritten: Bool, isDryRun: Bool) {
     json = [
       "format": "seal-result/1", "archive": .string(name), "digest": .string(archive.digest),
-      "keyed": .boolean(archive.takesKeyedSeal), "files": fileCount.map { .count($0) } ?? .null,
+      "keyed": .boolean(archive.usesKeyedSeal), "files": fileCount.map { .count($0) } ?? .null,
       "written": .boolean(isWritten), "dry_run": .boolean(isDryRun),
     ]
   }

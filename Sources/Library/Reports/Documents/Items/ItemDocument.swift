@@ -25,8 +25,8 @@ package struct ItemDocument {
 
   /// Returns the object of an item.
   ///
-  /// - Parameter tellsSecret: Whether it states if the secret is there, as it does for a dump's item.
-  package func object(_ entry: KeychainEntry, tellsSecret: Bool = false) -> JSONValue {
+  /// - Parameter includesSecret: Whether it states if the secret is there, as it does for a dump's item.
+  package func object(_ entry: KeychainEntry, includesSecret: Bool = false) -> JSONValue {
     var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
     fields += [
       ("kind", .string(entry.kind.reportName)), ("table", .string(entry.kind.rawValue)),
@@ -40,7 +40,7 @@ package struct ItemDocument {
     }
     fields.append(("readable", true))
     fields.append(("attributes", Self.attributes(of: item)))
-    if tellsSecret { fields.append(("has_secret", .boolean(entry.hasSecret))) }
+    if includesSecret { fields.append(("has_secret", .boolean(entry.hasSecret))) }
     if revealsSecrets, !(keepsGuarded && item.asksForOwner), let secret = item.secret {
       fields.append(("secret", Self.secret(secret)))
     }

@@ -2,7 +2,7 @@ package import KeyhaulKit
 
 extension JSONValue {
   /// The fields that name an item in every report.
-  package static func identity(_ identity: ItemIdentity) -> [(String, JSONValue)] {
+  package static func identity(_ identity: ItemDescriptor) -> [(String, JSONValue)] {
     [
       ("kind", .string(identity.kind.reportName)), ("label", .text(identity.label)),
       ("account", .text(identity.account)), ("service", .text(identity.service)), ("server", .text(identity.server)),
@@ -11,12 +11,12 @@ extension JSONValue {
   }
 }
 
-extension ArchiveFinding {
+extension BackupFinding {
   /// What was found, where, and whether something is lost by it or a restore refuses it.
   var json: JSONValue {
     [
       "id": .string(kind.rawValue), "place": .string(place), "detail": .string(fact), "lost": .boolean(isLoss),
-      "restorable": .boolean(!forbids(.restoring)),
+      "restorable": .boolean(!blocks(.restoring)),
     ]
   }
 }

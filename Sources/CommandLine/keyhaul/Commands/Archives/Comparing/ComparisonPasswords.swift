@@ -53,7 +53,7 @@ struct ComparisonPasswords {
   mutating func unlock(
     _ named: NamedArchive, isSecond: Bool, _ opening: OpeningOptions, comparedWith device: HardwareKey?,
     in session: Session
-  ) throws(CommandFailure) -> OpenedArchive {
+  ) throws(CommandFailure) -> UnlockedBackup {
     let unlocker = ArchiveUnlocker(named, opening, in: session)
     // One archive that is both is asked about once.
     unlocker.isWorkAccepted = accepted.contains(named.name)
@@ -67,7 +67,7 @@ struct ComparisonPasswords {
       hardware = try unlocker.hardwareKey(comparedWith: device)
       if hardware?.isGuess == false { given = hardware }
     }
-    func open(_ password: SharedPassword?) throws(CommandFailure) -> OpenedArchive {
+    func open(_ password: SharedPassword?) throws(CommandFailure) -> UnlockedBackup {
       let key = try unlocker.key(password: password?.secret(), remembering: password?.keys)
       return try unlocker.open(with: key, hardware, for: .exporting)
     }

@@ -174,7 +174,7 @@ struct Export: RunnableVerb {
 
   /// The accounts in files of authenticator apps. If the backup's manifest cannot be read, there is a warning.
   private func authenticators(
-    of named: NamedArchive, _ items: ArchivedItemReader, in session: Session
+    of named: NamedArchive, _ items: BackupItemReader, in session: Session
   ) -> AuthenticatorAccounts {
     do throws(KeyhaulError) {
       return try AuthenticatorAccounts(

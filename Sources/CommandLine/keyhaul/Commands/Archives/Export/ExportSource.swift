@@ -10,11 +10,11 @@ struct ExportSource {
   var authenticators = AuthenticatorAccounts()
 
   private enum Items {
-    case sealed(ArchivedItemReader, NamedArchive)
+    case sealed(BackupItemReader, NamedArchive)
     case held([KeychainEntry])
   }
 
-  init(_ reader: ArchivedItemReader, of named: NamedArchive, _ selection: ItemSelection) {
+  init(_ reader: BackupItemReader, of named: NamedArchive, _ selection: ItemSelection) {
     origin = ExportOrigin(kind: .archive, name: named.name, isRestricted: selection.isRestricted)
     items = .sealed(reader, named)
     self.selection = selection

@@ -32,7 +32,7 @@ struct ExportedItems {
       var stream = document.stream()
       try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
         tally.take(entry)
-        try stream.append(document.object(entry, tellsSecret: origin.kind == .dump), to: portion)
+        try stream.append(document.object(entry, includesSecret: origin.kind == .dump), to: portion)
       }
       try requireSomething()
       return try stream.end(origin.unseenFields, to: portion)
@@ -263,7 +263,7 @@ struct ExportedItems {
 enum ItemsInClear {
   /// Writes it while the items go by, and says which of them cannot be read.
   static func write(
-    _ reader: ArchivedItemReader, of named: NamedArchive, to path: String, _ common: CommonOptions,
+    _ reader: BackupItemReader, of named: NamedArchive, to path: String, _ common: CommonOptions,
     in session: Session
   ) throws {
     let format = try ExportFormat.chosen(common, output: path, reveals: true)

@@ -52,10 +52,10 @@ struct FilesExport {
       list = try explaining(named) { () throws(KeyhaulError) in try named.archive.fileList(with: keys) }
     case .none: list = try explaining(named) { () throws(KeyhaulError) in try named.archive.fileList() }
     }
-    let choice = FileChoice(
+    let choice = FileSelection(
       domains: verb.domain, app: verb.chosen.attributes.app, path: verb.chosen.attributes.path, in: named.archive)
     let plan = try explaining(named) { () throws(KeyhaulError) in
-      try ExtractionPlan(of: list, stored: try named.archive.storedFiles(), choosing: choice.admits)
+      try ExtractionPlan(of: list, stored: try named.archive.storedFiles(), choosing: choice.contains)
     }
     guard plan.rowCount > 0 else { throw nothingChosen(in: named, list) }
     let request = FileExtractor.Request(plan, choice: choice.text, into: folder)
@@ -308,7 +308,7 @@ struct FileExport {
   private func report(
     _ reading: PayloadReader.Reading, _ file: ListedFile, of named: NamedArchive, in session: Session
   ) throws(CommandFailure) -> CommandStatus {
-    let digestFits = reading.payload.fits(reading.record?.digest)
+    let digestFits = reading.payload.matches(reading.record?.digest)
     let plainByteCount = reading.payload.plainByteCount
     let isRight = reading.isRight ?? true
     if !isRight {

@@ -68,7 +68,7 @@ struct FilesReport {
 
   /// What can be said of the content, and no more.
   private func digestText(_ files: ExtractedFiles) -> String {
-    func count(_ standing: ExtractedFiles.DigestStanding) -> Int { files.digests[standing, default: 0] }
+    func count(_ standing: ExtractedFiles.DigestStatus) -> Int { files.digests[standing, default: 0] }
     var parts = ["digests of \(HumanReadable.count(count(.right), "file")) match"]
     if count(.none) > 0 {
       let them = count(.none) == 1 ? "it" : "them"
@@ -115,10 +115,10 @@ struct FilesReport {
   }
 
   private func document(_ files: ExtractedFiles) -> JSONValue {
-    let digests = ExtractedFiles.DigestStanding.allCases.map {
+    let digests = ExtractedFiles.DigestStatus.allCases.map {
       ($0.rawValue, JSONValue.count(files.digests[$0, default: 0]))
     }
-    let leftOut = ExtractedFiles.LeftOut.allCases.map { ($0.rawValue, JSONValue.count(files.leftOut[$0, default: 0])) }
+    let leftOut = ExtractedFiles.Omission.allCases.map { ($0.rawValue, JSONValue.count(files.leftOut[$0, default: 0])) }
     let faults = KeyhaulError.Code.ofBackup.compactMap { code in
       files.faults[code].map { (code.rawValue, JSONValue.count($0)) }
     }

@@ -63,7 +63,7 @@ struct Inspect: BackupVerb {
     let named = try found.open(
       storage: unlocking.storage, takesRemains: part == nil && !common.isHTML, in: session)
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
-    var (opened, finding): (Opened?, ArchiveFinding?)
+    var (opened, finding): (Opened?, BackupFinding?)
     do {
       opened = named.archive.isRemainder ? nil : try self.opened(named, by: unlocker, in: session)
       if let report = opened?.archive.keybagDamage {
@@ -125,7 +125,7 @@ struct Inspect: BackupVerb {
 
   /// The archive with its items tried, and what the device that made it has besides.
   private struct Opened {
-    let archive: OpenedArchive
+    let archive: UnlockedBackup
     let maker: MakerItems?
     /// How long deriving the password's key took.
     let derivationTime: Duration?
@@ -183,9 +183,9 @@ struct Inspect: BackupVerb {
 
 extension NamedArchive {
   /// Why nothing opens though the password is right.
-  fileprivate func unopened(because error: CommandFailure) -> ArchiveFinding {
+  fileprivate func unopened(because error: CommandFailure) -> BackupFinding {
     let reason = error.why ?? error.message
-    if let keybag = archive.findings.first(where: \.leavesNoKeybag) { return keybag }
+    if let keybag = archive.findings.first(where: \.preventsReadingKeybag) { return keybag }
     let isOfKeybag = (try? archive.keybag.derivationParameters()) == nil
     return isOfKeybag
       ? .keybagUnusable(reason: reason) : .listUnreadable(name: archive.layout.listName, reason: reason)
@@ -197,7 +197,8 @@ extension DumpInspection: Report {
     let items = found.dump.items.map(\.item)
     self.init(
       found.dump, named: found.typed, digest: found.digest, listsItems: listsItems,
-      names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" }, distinctions: ItemText.distinctions(items)
+      names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" },
+      disambiguators: ItemText.disambiguators(items)
     )
   }
 }

@@ -43,10 +43,10 @@ struct Convert: RunnableVerb {
     let path = try found.requirePath(for: "convert")
     let named = try found.open(storage: opening.storage, for: .copying, in: session)
     if output != "-" { try session.requireOutput(output, differsFrom: [path]) }
-    if !decrypted, let copy = try standingCopy(of: named, at: path, in: session) {
-      session.warn(ofForeignFiles: copy.foreignFiles)
+    if !decrypted, let copy = try existingCopy(of: named, at: path, in: session) {
+      session.warn(ofForeignFiles: copy.unrelatedFiles)
       try report(named, outcome: copy, isThere: true, in: session)
-      return status(of: named, without: copy.foreignFiles)
+      return status(of: named, without: copy.unrelatedFiles)
     }
     let (destination, replaces) = try ArchiveOutput.destination(
       output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.isOn, in: session)
@@ -67,24 +67,24 @@ struct Convert: RunnableVerb {
       try rewriter.convert(named.archive, at: path, to: destination, replace: replaces, progress: progress)
     }
     session.settleReplaced(outcome.leftover)
-    session.warn(ofForeignFiles: outcome.foreignFiles)
+    session.warn(ofForeignFiles: outcome.unrelatedFiles)
     try report(named, outcome: outcome, in: session)
-    return status(of: named, without: outcome.foreignFiles)
+    return status(of: named, without: outcome.unrelatedFiles)
   }
 
   /// A copy without what may change its list of files does not show that there was any.
-  private func status(of named: NamedArchive, without foreignFiles: [String]) -> CommandStatus {
+  private func status(of named: NamedArchive, without unrelatedFiles: [String]) -> CommandStatus {
     let losesJournal = named.archive.findings.contains { finding in
-      finding.kind == .listJournalUnread && foreignFiles.contains(finding.place)
+      finding.kind == .listJournalUnread && unrelatedFiles.contains(finding.place)
     }
     return losesJournal ? .partial : .ok
   }
 
   /// The copy that stands where this one goes, where they are the same byte for byte.
-  private func standingCopy(
+  private func existingCopy(
     of named: NamedArchive, at path: String, in session: Session
   ) throws(CommandFailure) -> RewrittenBackup? {
-    let destination = ArchiveDestination(path: output)
+    let destination = BackupDestination(path: output)
     guard output != "-",
       let standing = ArchiveOutput.standing(at: destination, named.archive.device.identifier)
     else { return nil }
@@ -92,7 +92,7 @@ struct Convert: RunnableVerb {
     do throws(KeyhaulError) {
       let copy = try session.progress("Comparing \(named.name) with \(standing)", phase: "compare") {
         (report) throws(KeyhaulError) in
-        try BackupRewriter().standingCopy(
+        try BackupRewriter().existingCopy(
           of: named.archive, at: path, in: standing, as: destination, progress: report.orInterrupted)
       }
       if copy != nil, !dryRun.isOn {
@@ -122,7 +122,7 @@ struct Convert: RunnableVerb {
 
   /// Whether the name does not say what is written.
   private var writesTarUnderAnotherName: Bool {
-    guard output != "-", case .file(let path, .tar) = ArchiveDestination(path: output) else { return false }
+    guard output != "-", case .file(let path, .tar) = BackupDestination(path: output) else { return false }
     return !path.lowercased().hasSuffix(".tar")
   }
 
@@ -156,12 +156,12 @@ struct DecryptedConversion {
   private let verb: Convert
   private let named: NamedArchive
   private let path: String
-  private let destination: ArchiveDestination
+  private let destination: BackupDestination
   private let replaces: Bool
 
   /// - Throws: What cannot be decrypted, before anybody is asked for a password.
   init(
-    _ verb: Convert, _ named: NamedArchive, _ path: String, to destination: ArchiveDestination, replaces: Bool
+    _ verb: Convert, _ named: NamedArchive, _ path: String, to destination: BackupDestination, replaces: Bool
   ) throws(CommandFailure) {
     guard named.archive.areFilesEncrypted else {
       throw .usage(
@@ -214,7 +214,7 @@ struct DecryptedConversion {
   }
 
   /// What shows that the original is not as its device wrote it.
-  private func damage(with key: ArchiveKey) throws(CommandFailure) -> [ArchiveDamage] {
+  private func damage(with key: BackupKey) throws(CommandFailure) -> [BackupDamage] {
     do throws(KeyhaulError) {
       return try named.archive.open(with: key, for: .reading).damage
     } catch {
@@ -264,9 +264,9 @@ struct DecryptedConversion {
 
   private func warn(of written: DecryptedBackup, in session: Session) {
     session.settleReplaced(written.copy.leftover)
-    if let first = written.copy.foreignFiles.first {
+    if let first = written.copy.unrelatedFiles.first {
       session.warn(
-        "\(HumanReadable.count(written.copy.foreignFiles.count, "file")) not copied",
+        "\(HumanReadable.count(written.copy.unrelatedFiles.count, "file")) not copied",
         why:
           "not listed in the manifest; the first: \(first)"
       )

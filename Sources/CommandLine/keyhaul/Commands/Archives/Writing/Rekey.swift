@@ -119,7 +119,7 @@ struct Rekey: RunnableVerb {
   /// A password that opens the backup, and the key that follows from it.
   private struct ProvenPassword: ~Copyable {
     let password: Secret
-    let key: ArchiveKey
+    let key: BackupKey
   }
 
   private func changePassword(
@@ -180,7 +180,7 @@ struct Rekey: RunnableVerb {
         }
       }
       session.settleReplaced(copy?.leftover)
-      session.warn(ofForeignFiles: copy?.foreignFiles ?? [])
+      session.warn(ofForeignFiles: copy?.unrelatedFiles ?? [])
     }
     try report(
       named, changed,
@@ -195,7 +195,7 @@ struct Rekey: RunnableVerb {
   /// Refuses a list of files that is not what its device wrote. One that cannot be read at all is a loss to warn of.
   private func requireSoundList(of named: NamedArchive, keys: ClassKeys) throws(CommandFailure) {
     guard let list = try? named.archive.fileList(with: keys),
-      let finding = list.findings.first(where: { $0.forbids(.rewriting) })
+      let finding = list.findings.first(where: { $0.blocks(.rewriting) })
     else { return }
     throw CommandFailure(archive: finding.refusal, name: named.name)
   }
@@ -335,9 +335,9 @@ struct HardwareRekey {
   ///
   /// - Returns: The key, and whether an item confirms it.
   private func accepted(
-    _ hardware: HardwareKey, _ key: ArchiveKey, in session: Session
+    _ hardware: HardwareKey, _ key: BackupKey, in session: Session
   ) throws -> (key: HardwareKey, isProven: Bool) {
-    let opened: OpenedArchive
+    let opened: UnlockedBackup
     do throws(KeyhaulError) {
       opened = try named.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
     } catch {
@@ -350,7 +350,7 @@ struct HardwareRekey {
         .damaged, "\(named.name) is damaged", why: damage.description,
         try: "keyhaul verify \(ShellQuoting.quote(named.name)) shows what can be saved")
     }
-    switch opened.hardwareVerdict {
+    switch opened.deviceKeyVerification {
     case .proven:
       unlocker.tell(ofProven: hardware)
       return (hardware, true)
@@ -396,7 +396,7 @@ struct HardwareRekey {
   // MARK: Writing
 
   private func rewrite(
-    with keybag: Keybag, _ key: ArchiveKey, in session: Session
+    with keybag: Keybag, _ key: BackupKey, in session: Session
   ) throws {
     guard !verb.dryRun.isOn else { return }
     let keys = try unlocker.classKeys(with: key)
@@ -407,10 +407,10 @@ struct HardwareRekey {
       try rewriter.reencrypt(named.archive, at: path, with: keybag, keys: keys, to: target, progress: progress)
     }
     session.settleReplaced(outcome.leftover)
-    if let first = outcome.foreignFiles.first {
+    if let first = outcome.unrelatedFiles.first {
       session.warn(
-        "\(HumanReadable.count(outcome.foreignFiles.count, "payload")) left out",
-        why: "not listed in the manifest: \(outcome.foreignFiles.count == 1 ? "" : "the first is ")\(first)")
+        "\(HumanReadable.count(outcome.unrelatedFiles.count, "payload")) left out",
+        why: "not listed in the manifest: \(outcome.unrelatedFiles.count == 1 ? "" : "the first is ")\(first)")
     }
   }
 }

@@ -71,15 +71,15 @@ struct Seal: RunnableVerb {
   private func keep(
     _ seal: BackupSeal, of named: NamedArchive, keys: ClassKeys, in session: Session
   ) throws -> CommandStatus {
-    var fault = seal.breaks.first
+    var fault = seal.violations.first
     do throws(KeyhaulError) {
-      if fault == nil { fault = try named.archive.sealBreak(with: keys) }
+      if fault == nil { fault = try named.archive.sealViolation(with: keys) }
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
     if let fault {
       throw CommandFailure(
-        .damaged, "\(named.name) has changed since it was sealed", why: ArchiveFinding.sealBroken(fault).description,
+        .damaged, "\(named.name) has changed since it was sealed", why: BackupFinding.sealBroken(fault).description,
         try: "another copy; to seal your own changes, first delete Keyhaul.seal")
     }
     if session.isJSON { return try answer(named, fileCount: seal.fileCount, wrote: false, in: session) }
@@ -104,7 +104,7 @@ struct Seal: RunnableVerb {
     }
     let name = UntrustedText.escaped(named.name)
     let shows =
-      named.archive.takesKeyedSeal
+      named.archive.usesKeyedSeal
       ? "The seal detects later changes, but not earlier ones."
       : "The seal detects later accidental changes, but not attacks, because no password protects it."
     guard let fileCount else { return try session.announce("Would seal \(name).") }

@@ -94,13 +94,13 @@ extension PlanCommand {
 
 /// Where one-time passwords of a backup are.
 struct FoundCodes {
-  let items: [ArchivedItem]
+  let items: [BackupItem]
   let accounts: AuthenticatorAccounts
 }
 
 extension ArchiveUnlocker {
   /// The accounts in files of authenticator apps; none if the files cannot be read, which the plan does not depend on.
-  private func accounts(with key: ArchiveKey) -> AuthenticatorAccounts {
+  private func accounts(with key: BackupKey) -> AuthenticatorAccounts {
     guard let items = try? archive.reader(with: key, for: .reading),
       let accounts = try? AuthenticatorAccounts(
         in: archive, items, installed: InstalledApps.names(in: archive).keys)
@@ -110,7 +110,7 @@ extension ArchiveUnlocker {
 
   /// An archive opened for a new device and for its own one.
   struct OpenedForFutures {
-    let archive: OpenedArchive
+    let archive: UnlockedBackup
     let futures: MigrationFutures
     /// Whose hardware key was tried; `nil` if none was.
     let hardware: String?
@@ -125,7 +125,7 @@ extension ArchiveUnlocker {
   ///   - hardware: The hardware key that the user gave, or one that may be the maker's.
   ///   - named: The device that the user says made it.
   func openForFutures(
-    with key: ArchiveKey, _ hardware: HardwareKey?, maker named: DeviceSession?
+    with key: BackupKey, _ hardware: HardwareKey?, maker named: DeviceSession?
   ) throws -> OpenedForFutures {
     let opened = try open(with: key, nil, for: .planning)
     let maker = try maker(of: opened, named: named, orTarget: nil, with: key)

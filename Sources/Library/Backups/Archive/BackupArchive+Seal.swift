@@ -1,0 +1,214 @@
+package import Basics
+package import KeychainCrypto
+import KeychainFormats
+
+extension BackupArchive {
+  /// Whether a seal of the backup is keyed with its password. The seal's key derives from that of the encrypted list of
+  /// files.
+  package var usesKeyedSeal: Bool { areFilesEncrypted && manifest.manifestKey != nil }
+
+  /// Checks the code of a keyed seal.
+  ///
+  /// - Parameter keys: The backup's unlocked keybag.
+  /// - Returns: The violation, or `nil` if the code matches or the backup has no keyed seal.
+  /// - Throws: The errors of `fileList(with:)` if the key of the list of files is not available.
+  package func sealViolation(with keys: ClassKeys) throws(KeyhaulError) -> SealViolation? {
+    guard usesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
+    return try SealBuilder(of: self, with: keys).authenticates(list)
+      ? nil : SealViolation(MetadataFile.seal.path, .forged)
+  }
+
+  /// Creates a meter that compares a payload with the seal while it is read, or returns `nil` if the backup has no
+  /// readable seal.
+  package func payloadHasher() throws(KeyhaulError) -> PayloadHasher? { seal?.list == nil ? nil : try PayloadHasher() }
+
+  /// Compares a payload with the seal.
+  ///
+  /// - Parameter meter: The meter of the completed read.
+  /// - Returns: Whether they match, or `nil` if the payload is empty and the seal does not list it.
+  package func matchesSeal(_ payload: StoredPayload, by hasher: PayloadHasher) throws(KeyhaulError) -> Bool? {
+    let path = layout.storedPath(of: payload.fileIdentifier)
+    let found = try hasher.entry(of: payload, at: path)
+    guard let list = seal?.list, found.byteCount != 0 || !list.lines(of: path).isEmpty else { return nil }
+    return list.violation(of: found, at: path) == nil
+  }
+
+  /// The seal entries of the files that are read when the backup is opened, except the keychain, which is a payload.
+  ///
+  /// - Throws: The error of reading `Status.plist` or `Info.plist`.
+  package func partSealEntries() throws(KeyhaulError) -> [SealFile.Entry] {
+    let unread = unreadablePropertyLists.first { $0.error.code == .overLimit }
+    if let unread { throw unread.error }
+    var entries: [SealFile.Entry] = []
+    for part in MetadataFile.sealed(in: layout) where part != layout.keychainPart {
+      if let entry = try parts.sealEntry(of: part) { entries.append(entry) }
+    }
+    return entries
+  }
+}
+
+extension BackupArchive {
+  /// Creates the seal of the backup after some files are replaced or removed. Keeps the old seal's entries of all other
+  /// files.
+  ///
+  /// - Parameters:
+  ///   - files: The new content of the replaced files, by path in the backup.
+  ///   - removed: The paths of the removed files in the backup.
+  ///   - builder: The seal builder of this backup.
+  ///   - keepsOld: Whether to also keep the old entries of the replaced files. Allowed only for the manifest.
+  /// - Returns: The new seal, or `nil` if the backup has no seal.
+  /// - Throws: `.damaged` if the seal cannot be read or its code does not match.
+  package func renewedSeal(
+    for files: [String: [UInt8]], without removed: [String] = [], by builder: SealBuilder, keepsOld: Bool = false
+  ) throws(KeyhaulError) -> SealFile? {
+    guard let seal else { return nil }
+    var fault = seal.violations.first
+    if fault == nil, let list = seal.list, try !builder.authenticates(list) {
+      fault = SealViolation(MetadataFile.seal.path, .forged)
+    }
+    guard fault == nil, let list = seal.list else {
+      throw KeyhaulError(.damaged, fault.map { BackupFinding.sealBroken($0).description } ?? "")
+    }
+    var entries = list.entries(without: Set(files.keys).union(removed))
+    for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
+      let entry = try SealFile.Entry(path, bytes)
+      entries.append(entry)
+      if keepsOld, let old = list.entries(at: path).first(where: { $0 != entry }) { entries.append(old) }
+    }
+    return try builder.seal(of: entries)
+  }
+}
+
+extension SealBuilder {
+  /// Creates a seal builder.
+  ///
+  /// - Parameter keys: The backup's unlocked keybag. Not used for an unkeyed seal.
+  package convenience init(of archive: BackupArchive, with keys: ClassKeys) throws(KeyhaulError) {
+    guard archive.usesKeyedSeal, let field = archive.manifest.manifestKey else {
+      try self.init(manifestKey: nil)
+      return
+    }
+    try self.init(manifestKey: try archive.fileKey(field, of: "the manifest database", keys: keys))
+  }
+
+  /// Creates a seal builder, possibly without keys.
+  ///
+  /// - Throws: `.keyUnavailable` if the seal requires keys.
+  package convenience init(of archive: BackupArchive, keys: ClassKeys?) throws(KeyhaulError) {
+    switch keys {
+    case .none:
+      guard !archive.usesKeyedSeal else {
+        throw KeyhaulError(.keyUnavailable, "making its seal requires its password")
+      }
+      try self.init(manifestKey: nil)
+    case .some(let keys): try self.init(of: archive, with: keys)
+    }
+  }
+}
+
+/// Compares all files of a backup with its seal. The payloads can come in any order.
+package final class SealVerifier {
+  private let archive: BackupArchive
+  private let list: SealFile
+  /// Whether each line of the seal had a file.
+  private var isSeen: [Bool]
+  /// The payloads that do not match the seal.
+  package private(set) var violations: [SealViolation] = []
+  /// The number of files that match the seal, including the metadata files.
+  package private(set) var rightCount = 0
+
+  /// Creates a check, or returns `nil` if the backup has no readable seal.
+  package init?(_ archive: BackupArchive) throws(KeyhaulError) {
+    guard let list = archive.seal?.list else { return nil }
+    self.archive = archive
+    self.list = list
+    isSeen = Array(repeating: false, count: list.count)
+    for part in MetadataFile.sealed(in: archive.layout) where part != archive.layout.keychainPart {
+      compare(try archive.parts.sealEntry(of: part), at: part.path, isAlreadyReported: true)
+    }
+  }
+
+  /// Compares a file with the seal.
+  ///
+  /// - Parameter isAlreadyReported: Whether a violation of this file was already reported when the backup was opened.
+  private func compare(_ found: SealFile.Entry?, at path: String, isAlreadyReported: Bool) {
+    for line in list.lines(of: path) { isSeen[line] = true }
+    if let fact = list.violation(of: found, at: path) {
+      if !isAlreadyReported { violations.append(SealViolation(path, fact)) }
+    } else if found != nil {
+      rightCount += 1
+    }
+  }
+
+  /// Compares a payload with the seal.
+  ///
+  /// - Parameter entry: The result of a `PayloadHasher`.
+  /// - Returns: The violation, or `nil` if the payload matches.
+  @discardableResult
+  package func compare(_ entry: SealFile.Entry) -> SealViolation? {
+    compare(entry, at: entry.path, isAlreadyReported: entry.path == archive.layout.keychainPart.path)
+    return list.violation(of: entry, at: entry.path).map { SealViolation(entry.path, $0) }
+  }
+
+  /// Adds a violation for each missing file of the seal, sorted by path.
+  package func finish() {
+    for line in 0..<list.count where !isSeen[line] {
+      let path = list[line].path
+      // A missing keychain was already reported when the backup was opened.
+      guard path != archive.layout.keychainPart.path else { continue }
+      violations.append(SealViolation(path, .missing))
+    }
+    violations.sort { $0.file.utf8.lexicographicallyPrecedes($1.file.utf8) }
+  }
+}
+
+/// Compares a file with its seal while it is converted. The converted file is sealed again, so it must be the original
+/// one.
+package final class FileSealVerifier {
+  private let path: String
+  private let list: SealFile
+  private let digest: DigestStream
+  private var byteCount: Int64 = 0
+
+  /// Creates a check of one file.
+  ///
+  /// - Parameter path: The path in the backup.
+  /// - Returns: `nil` if the backup has no seal.
+  package init?(of path: String, in archive: BackupArchive) throws(KeyhaulError) {
+    guard let list = archive.seal?.list else { return nil }
+    self.path = path
+    self.list = list
+    digest = try explained(path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+  }
+
+  package func update(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
+    byteCount += Int64(bytes.count)
+    try explained(path) { () throws(DataProtectionError) in try digest.update(bytes) }
+  }
+
+  /// Ends the check.
+  ///
+  /// - Throws: `.damaged` if the file does not match the seal.
+  package func finish() throws(KeyhaulError) {
+    let sha256 = try explained(path) { () throws(DataProtectionError) in try digest.finish() }
+    let found = SealFile.Entry(path: path, byteCount: byteCount, sha256: sha256)
+    guard let fact = list.violation(of: found, at: path) else { return }
+    throw KeyhaulError(.damaged, BackupFinding.sealBroken(SealViolation(path, fact)).description)
+  }
+}
+
+extension BackupArchive {
+  /// Checks that all sealed payloads are stored.
+  ///
+  /// - Throws: `.payloadMissing` with the first missing payload.
+  package func requireSealed(_ stored: StoredPayloads) throws(KeyhaulError) {
+    guard let list = seal?.list else { return }
+    for index in 0..<list.count {
+      let path = list[index].path
+      guard let name = path.split(separator: "/").last, isFileIdentifier(name) else { continue }
+      guard stored.byteCount(of: name) == nil || layout.storedPath(of: String(name)) != path else { continue }
+      throw KeyhaulError(
+        .payloadMissing, BackupFinding.sealBroken(SealViolation(path, .missing)).description)
+    }
+  }
+}

@@ -1,0 +1,225 @@
+package import Basics
+import CArchive
+import KeychainFormats
+package import SystemPackage
+
+/// A source of bytes for a libarchive reader.
+package protocol ByteSource: AnyObject {
+  /// Returns the next bytes, which are valid until the next call, or an empty buffer at the end.
+  func next() throws(KeyhaulError) -> UnsafeRawBufferPointer
+  /// Skips up to `count` bytes if that is cheaper than reading them. Returns the number of skipped bytes.
+  func skip(_ count: Int64) throws(KeyhaulError) -> Int64
+  /// Moves to an offset and returns it, or `nil` if the source cannot seek.
+  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(KeyhaulError) -> Int64?
+  /// Whether `next` has reached the end.
+  var hasEnded: Bool { get }
+}
+
+package enum SeekOrigin {
+  case start, current, end
+}
+
+/// The bytes of an open file, pipe or terminal.
+package final class FileDescriptorSource: ByteSource {
+  private let system: FileSystem
+  private let descriptor: FileDescriptor
+  /// The size of a regular file, which supports seeking, or `nil` if the source is a stream.
+  package let fileByteCount: Int64?
+  private let buffer: UnsafeMutableRawBufferPointer
+  /// The number of bytes at the start of the buffer that were peeked but not delivered.
+  private var peekedCount = 0
+  private(set) var position: Int64 = 0
+  package private(set) var hasEnded = false
+
+  package static let chunkByteCount = 256 << 10
+
+  /// Creates a source. The caller keeps the descriptor open during the source's lifetime.
+  package init(descriptor: FileDescriptor, system: FileSystem) throws(KeyhaulError) {
+    self.system = system
+    self.descriptor = descriptor
+    let status: FileStatus
+    do throws(Errno) {
+      status = try system.status(of: descriptor)
+    } catch {
+      throw KeyhaulError(.unreadable, error.reason, of: error)
+    }
+    guard status.kind != .directory else { throw KeyhaulError(.notABackup, "the stream is a folder") }
+    fileByteCount = status.kind == .file ? status.byteCount : nil
+    buffer = .allocate(byteCount: Self.chunkByteCount, alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// Returns up to `count` bytes at the start without consuming them.
+  package func peek(_ count: Int) throws(KeyhaulError) -> UnsafeRawBufferPointer {
+    while peekedCount < count {
+      let read = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer[peekedCount...]))
+      if read == 0 { break }
+      peekedCount += read
+    }
+    return UnsafeRawBufferPointer(rebasing: buffer[..<peekedCount])
+  }
+
+  package func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
+    let count = peekedCount > 0 ? peekedCount : try fill(buffer)
+    peekedCount = 0
+    hasEnded = count == 0
+    position += Int64(count)
+    return UnsafeRawBufferPointer(rebasing: buffer[..<count])
+  }
+
+  package func skip(_ count: Int64) throws(KeyhaulError) -> Int64 {
+    // The count comes from a header and is untrusted.
+    guard let fileByteCount, count > 0, position < fileByteCount else { return 0 }
+    let target = position + min(count, fileByteCount - position)
+    let start = position
+    _ = try seek(target, .start)
+    return target - start
+  }
+
+  package func seek(_ offset: Int64, _ origin: SeekOrigin) throws(KeyhaulError) -> Int64? {
+    guard let fileByteCount else { return nil }
+    let base: Int64 =
+      switch origin {
+      case .start: 0
+      case .current: position
+      case .end: fileByteCount
+      }
+    let (target, overflow) = base.addingReportingOverflow(offset)
+    guard !overflow, target >= 0, target <= fileByteCount else { return nil }
+    do {
+      try system.seek(descriptor, to: target)
+    } catch {
+      throw KeyhaulError(.unreadable, error.reason, of: error)
+    }
+    peekedCount = 0
+    position = target
+    hasEnded = false
+    return target
+  }
+
+  /// Reads up to `count` bytes at a file offset without moving the position. Returns fewer at the end of the file.
+  func read(at offset: Int64, upTo count: Int) throws(KeyhaulError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var filled = 0
+    while filled < count {
+      let result = bytes.withUnsafeMutableBytes { buffer in
+        Result { () throws(Errno) in
+          try system.read(
+            descriptor, at: offset + Int64(filled), into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+        }
+      }
+      switch result {
+      case .success(0): return Array(bytes.prefix(filled))
+      case .success(let read): filled += read
+      case .failure(let error):
+        throw KeyhaulError(.unreadable, "\(error.reason), at byte \(HumanReadable.grouped(offset))", errno: error)
+      }
+    }
+    return bytes
+  }
+
+  private func fill(_ target: UnsafeMutableRawBufferPointer) throws(KeyhaulError) -> Int {
+    do {
+      return try system.read(descriptor, into: target)
+    } catch {
+      throw KeyhaulError(.unreadable, "\(error.reason), at byte \(HumanReadable.grouped(position))", of: error)
+    }
+  }
+}
+
+/// The decompressed bytes of another source.
+///
+/// Limits the ratio of decompressed to compressed bytes, so that a small file cannot cause unlimited work.
+package final class DecompressingSource: ByteSource {
+  private let reader: LibArchiveReader
+  /// Checks gzip checksums. The Zstandard decoder checks its own.
+  private let check: GzipChecksumVerifier?
+  private let source: FileDescriptorSource
+  private let limits: BackupLimits
+  private let buffer: UnsafeMutableRawBufferPointer
+  private var producedByteCount: Int64 = 0
+  private var isOpen = false
+  package private(set) var hasEnded = false
+
+  package init(
+    _ source: FileDescriptorSource, as format: ContainerFormat, limits: BackupLimits
+  ) throws(KeyhaulError) {
+    self.source = source
+    self.limits = limits
+    check = format == .gzippedTar ? GzipChecksumVerifier(source) : nil
+    reader = try LibArchiveReader(check ?? source, reading: .compressedBytes)
+    // No checksum would cover the inner data.
+    guard reader.filterCount <= 1 else { throw KeyhaulError(.unsupported, "it is compressed more than once") }
+    buffer = .allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  package func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
+    if !isOpen {
+      guard try reader.nextHeader() else { throw KeyhaulError(.truncated, "it is empty") }
+      isOpen = true
+    }
+    let consumed = reader.consumedCompressedByteCount
+    let count = hasEnded ? 0 : try reader.read(into: buffer)
+    if count > 0 {
+      check?.process(UnsafeRawBufferPointer(rebasing: buffer[..<count]), consumed: consumed)
+    } else if !hasEnded {
+      try check?.finish(consumed: reader.consumedCompressedByteCount)
+    }
+    hasEnded = count == 0
+    producedByteCount += Int64(count)
+    let (justified, overflow) = source.position.multipliedReportingOverflow(by: limits.expansionFactor)
+    guard overflow || producedByteCount - limits.decompressionAllowance <= justified else {
+      throw KeyhaulError(
+        .overLimit,
+        "\(HumanReadable.grouped(source.position)) compressed bytes expand to more than \(limits.expansionFactor) times "
+          + "their size")
+    }
+    return UnsafeRawBufferPointer(rebasing: buffer[..<count])
+  }
+
+  package func skip(_ count: Int64) -> Int64 { 0 }
+  package func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
+}
+
+/// The locale in which libarchive handles names, so that it does not change them.
+///
+/// libarchive converts names that a container marks as UTF-8 to the locale's character set, and composes accents. If
+/// the set does not contain a character, the name is lost, or libarchive reads from `NULL`. A locale of the calling
+/// thread prevents this, independent of the process's locale.
+///
+/// Source: libarchive 3.6, `archive_string.c`.
+enum NameEncoding {
+  /// ASCII. Names that cannot be converted are passed unchanged.
+  case bytes
+  /// UTF-8. Names that are marked as UTF-8 are also passed unchanged. Equals `bytes` if the system has no such locale.
+  case utf8
+
+  private struct Locale: @unchecked Sendable {
+    /// The locale, which is created once and never changed or freed.
+    let handle: UnsafeMutableRawPointer?
+
+    init(_ names: String...) { handle = names.lazy.compactMap { keyhaul_names_locale($0) }.first }
+  }
+
+  private static let ascii = Locale("C")
+  /// The names of the locale on Linux and macOS.
+  private static let unicode = Locale("C.UTF-8", "C.utf8", "UTF-8", "en_US.UTF-8")
+
+  private var locale: Locale {
+    switch self {
+    case .bytes: Self.ascii
+    case .utf8: Self.unicode.handle == nil ? Self.ascii : Self.unicode
+    }
+  }
+
+  /// Runs calls of libarchive that read or write names. No other code may run in the closure.
+  func run<Value>(_ body: () -> Value) -> Value {
+    guard let locale = locale.handle else { return body() }
+    let former = keyhaul_use_locale(locale)
+    defer { _ = keyhaul_use_locale(former) }
+    return body()
+  }
+}

@@ -1,0 +1,153 @@
+package import Basics
+import CArchive
+import KeychainFormats
+import SystemPackage
+
+/// Iterates over the files of a container in their order.
+package final class ContainerReader {
+  package struct File {
+    /// The full name of the entry.
+    package let name: EntryName
+    package let path: EntryPath
+    package let byteCount: Int64
+    /// The modification time in seconds since 1970.
+    package let modificationTime: Int64
+  }
+
+  /// Whether a file was cut off, so that the following files can only be found by starting again.
+  package var isBroken: Bool { reader.isBroken }
+  private let reader: LibArchiveReader
+  private let limits: BackupLimits
+  /// The remaining number of decompressed bytes of a zip, whose entries can overlap. For a tar, the decompressing
+  /// source limits them.
+  private var remainingBytes: Int64 = .max
+  private var scanner: ContainerScanner
+
+  /// Creates a walk.
+  ///
+  /// - Parameter source: The source, at its start.
+  package init(_ source: FileDescriptorSource, as format: ContainerFormat, limits: BackupLimits) throws(KeyhaulError) {
+    if format == .zip {
+      remainingBytes = limits.decompressedByteCount(of: source.fileByteCount ?? 0)
+      reader = try LibArchiveReader(try ZipNameRewriter(source, limits: limits), reading: .zip)
+    } else if format.isCompressedTar {
+      reader = try LibArchiveReader(try DecompressingSource(source, as: format, limits: limits), reading: .tar)
+    } else {
+      reader = try LibArchiveReader(source, reading: .tar)
+    }
+    self.limits = limits
+    scanner = ContainerScanner(limits: limits, containerByteCount: source.fileByteCount)
+  }
+
+  /// Returns the next regular file, or `nil` at the end. Unread bytes of the previous file are skipped.
+  package func next() throws(KeyhaulError) -> File? {
+    guard remainingBytes >= 0 else { throw limits.expansionError }
+    while try reader.nextHeader() {
+      guard let entry = reader.entry else { continue }
+      guard let name = entry.name else {
+        throw KeyhaulError(.hostile, "entry \(scanner.entryCount + 1) has a name that cannot be read")
+      }
+      _ = try scanner.accept(name: name, kind: entry.kind, byteCount: entry.byteCount)
+      guard entry.kind == .file else { continue }
+      do throws(EntryPathFault) {
+        let path = try EntryPath(name, limit: .max)
+        return File(
+          name: name, path: path, byteCount: entry.byteCount, modificationTime: reader.modificationTime)
+      } catch {
+        throw scanner.rejection(name, error.text)
+      }
+    }
+    return nil
+  }
+
+  /// Passes the content of the current file to a closure in portions.
+  ///
+  /// - Throws: `.damaged` or `.truncated` if the size differs from the entry's, or the errors of `body`.
+  package func forEachPortion(
+    of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    var remaining = file.byteCount
+    try reader.forEachPortion { (portion) throws(KeyhaulError) in
+      remaining -= Int64(portion.count)
+      guard remaining >= 0 else {
+        throw KeyhaulError(.damaged, "\(quoted(file.name)) has more bytes than its entry claims")
+      }
+      remainingBytes -= Int64(portion.count)
+      guard remainingBytes >= 0 else { throw limits.expansionError }
+      try body(portion)
+    }
+    guard remaining == 0 else {
+      throw KeyhaulError(.truncated, "\(quoted(file.name)) lacks \(HumanReadable.grouped(remaining)) bytes")
+    }
+  }
+}
+
+/// The optional libarchive library. On Linux, it is loaded when the first container is read or written.
+package enum ContainerLibrary {
+  /// The version of the library, or `nil` if it is not installed.
+  package static var version: String? {
+    let number = archive_version_number()
+    return number == 0 ? nil : "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
+  }
+
+  /// The error if no reader can be created.
+  static var readFailure: KeyhaulError { missing ?? KeyhaulError(.unreadable, noMemory, errno: .noMemory) }
+  /// The error if no writer can be created.
+  static var writeFailure: KeyhaulError { missing ?? .writing(noMemory, .noMemory) }
+
+  private static let noMemory = "out of memory"
+
+  /// The error if the library is missing, otherwise `nil`.
+  private static var missing: KeyhaulError? {
+    keyhaul_archive_absence().map { text in
+      let text = String(cString: text)
+      return KeyhaulError(.libraryMissing, text, errno: .shortage(in: text))
+    }
+  }
+}
+
+extension ContainerFormat {
+  /// Detects the format of a container from its first bytes, without consuming them.
+  ///
+  /// - Throws: `.notABackup` if it is not a container, `.truncated` if it ends too early.
+  package init(_ source: FileDescriptorSource) throws(KeyhaulError) {
+    let start = try source.peek(ContainerSource.blockByteCount)
+    if start.isEmpty { throw KeyhaulError(.notABackup, "it is empty") }
+    if let format = ContainerFormat(start) {
+      self = format
+      return
+    }
+    if FileKeychain.begins(with: start) {
+      throw KeyhaulError(.notABackup, "it is \(FileKeychain.phrase), which Keyhaul cannot read")
+    }
+    // A tar header contains zero bytes after the name, and a text file does not.
+    guard start.count >= ContainerSource.blockByteCount || !start.contains(0) else {
+      throw KeyhaulError(.truncated, "it ends after \(start.count) bytes")
+    }
+    throw KeyhaulError(.notABackup, "it is not a folder, a tar file or a zip file")
+  }
+
+  /// Source: POSIX pax (`ustar` at offset 257; older tars only have a checksum).
+  private init?(_ bytes: UnsafeRawBufferPointer) {
+    if let format = Self.allCases.first(where: { $0.signatures.contains { bytes.starts(with: $0) } }) {
+      self = format
+    } else {
+      guard bytes.count >= ContainerSource.blockByteCount else { return nil }
+      let block = bytes[..<ContainerSource.blockByteCount]
+      guard block.allSatisfy({ $0 == 0 }) || Self.isChecksumValid(block) else { return nil }
+      self = .tar
+    }
+  }
+
+  /// Whether the sum of the header's bytes, with spaces instead of the checksum, equals the checksum.
+  private static func isChecksumValid(_ block: Slice<UnsafeRawBufferPointer>) -> Bool {
+    let field = 148..<156
+    var sum = 0
+    for (index, byte) in block.enumerated() { sum += field.contains(index) ? 32 : Int(byte) }
+    var stored = 0
+    for (index, byte) in block.enumerated() where field.contains(index) && (48...55).contains(byte) {
+      stored = stored << 3 | Int(byte - 48)
+    }
+    return sum == stored
+  }
+}

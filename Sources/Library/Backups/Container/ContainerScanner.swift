@@ -1,0 +1,289 @@
+import Basics
+import KeychainFormats
+
+/// Counts the entries of a container, finds the backup's directory among them, and rejects entries that no backup has.
+struct ContainerScanner {
+  /// The type of an entry.
+  enum Kind: Equatable {
+    case file, directory
+    /// Any other type, as text: "a symbolic link".
+    case odd(String)
+
+    /// Creates the kind from the type bits of an `st_mode`, as in stat(2) on every system.
+    init(mode: UInt32) {
+      self =
+        switch mode & 0o170000 {
+        case 0o100000: .file
+        case 0o040000: .directory
+        case 0o120000: .odd("a symbolic link")
+        case 0o010000: .odd("a pipe")
+        case 0o140000: .odd("a socket")
+        case 0o020000, 0o060000: .odd("a device")
+        default: .odd("of an unknown kind")
+        }
+    }
+  }
+
+  /// A file that is requested in memory: which, and in which directory (empty for none).
+  struct RequestedFile {
+    let directory: EntryName
+    let part: MetadataFile
+  }
+
+  private let limits: BackupLimits
+  private let keychainLimit: Int
+  private var seen: Set<EntryPath.CollisionKey> = []
+  private(set) var entryCount = 0
+  private var claimedByteCount: Int64 = 0
+  private var requestedByteCount: Int64 = 0
+  private var parts: [EntryName: MetadataFiles] = [:]
+  private var payloads: [BackupLayout: [EntryName: StoredPayloads]] = [:]
+  /// Files whose names are payload names with capital letters.
+  private var renamed: [EntryName: [RenamedPayload]] = [:]
+
+  /// A payload file with an unusual name.
+  struct RenamedPayload {
+    /// The path in the backup's directory.
+    let path: String
+    let identifier: String
+    let byteCount: Int64
+  }
+
+  /// Creates a scanner.
+  ///
+  /// - Parameter containerByteCount: The size of the container file, or `nil` if it is a stream.
+  init(limits: BackupLimits, containerByteCount: Int64?) {
+    self.limits = limits
+    keychainLimit = limits.keychainByteCount(inContainerOf: containerByteCount)
+  }
+
+  /// Records an entry.
+  ///
+  /// - Returns: The metadata file to keep, or `nil` if the entry's content can be skipped.
+  mutating func accept(name: EntryName, kind: Kind, byteCount: Int64) throws(KeyhaulError) -> RequestedFile? {
+    entryCount += 1
+    guard entryCount <= limits.entryCount else {
+      throw KeyhaulError(.overLimit, "it has more than \(HumanReadable.grouped(Int64(limits.entryCount))) entries")
+    }
+    if case .odd(let what) = kind { throw rejection(name, "it is \(what)") }
+    if name == EntryName("./") || name == EntryName(".") { return nil }
+    let path: EntryPath
+    do {
+      path = try EntryPath(name, limit: limits.pathByteCount)
+    } catch {
+      // The error text already contains the name in the most frequent case.
+      throw rejection(name, error.text)
+    }
+    guard kind == .directory || name.bytes.last != UInt8(ascii: "/") else {
+      throw rejection(name, "it is a file with a folder's name")
+    }
+    guard seen.insert(path.collisionKey).inserted else {
+      if kind == .directory { return nil }
+      throw rejection(name, "its name was used before, or differs from an earlier one only in case or Unicode form")
+    }
+    guard kind == .file else { return nil }
+    guard byteCount >= 0, byteCount <= limits.entryByteCount else {
+      throw KeyhaulError(
+        .overLimit,
+        "entry \(entryCount), \(quoted(name)), claims \(HumanReadable.grouped(byteCount)) bytes "
+          + "(limit: \(HumanReadable.grouped(limits.entryByteCount)))")
+    }
+    let (claimed, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
+    claimedByteCount = claimed
+    guard !overflow, claimed <= limits.totalByteCount else {
+      throw KeyhaulError(
+        .overLimit,
+        "its first \(entryCount) entries claim more than \(HumanReadable.grouped(limits.totalByteCount)) bytes"
+      )
+    }
+    return try place(path, name: name, byteCount: byteCount)
+  }
+
+  private mutating func place(
+    _ path: EntryPath, name: EntryName, byteCount: Int64
+  ) throws(KeyhaulError) -> RequestedFile? {
+    for layout in BackupLayout.allCases {
+      guard let (directory, identifier) = path.payload(in: layout) else { continue }
+      payloads[layout, default: [:]][directory, default: StoredPayloads()].add(identifier, byteCount: byteCount)
+    }
+    for (directory, path, identifier) in path.renamedPayloads {
+      renamed[directory, default: []].append(.init(path: path, identifier: identifier, byteCount: byteCount))
+    }
+    guard let requested = path.requested else { return nil }
+    if requested.part.isJournal {
+      // SQLite leaves empty journals.
+      guard byteCount > 0 else { return nil }
+      guard byteCount <= requested.part.limit(limits) else {
+        parts[requested.directory, default: MetadataFiles()].unreadJournals[requested.part] = (
+          byteCount, "Keyhaul reads at most \(HumanReadable.bytes(requested.part.limit(limits)))"
+        )
+        return nil
+      }
+    }
+    let isKeychain = requested.part == .keychain || requested.part == .oldKeychain
+    let limit = isKeychain ? keychainLimit : requested.part.limit(limits)
+    if byteCount > limit, [.info, .status].contains(requested.part) {
+      let error = KeyhaulError(
+        .overLimit,
+        "\(requested.part.path) has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
+      )
+      parts[requested.directory, default: MetadataFiles()].unreadable.append(
+        UnreadablePropertyList(requested.part, error))
+      return nil
+    }
+    if byteCount > limit, requested.part == .seal {
+      parts[requested.directory, default: MetadataFiles()].sealFault = KeyhaulError(
+        .overLimit,
+        "it has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))")
+      return nil
+    }
+    guard byteCount <= limit else {
+      throw KeyhaulError(
+        .overLimit,
+        "entry \(entryCount), \(quoted(name)), claims \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
+      )
+    }
+    // Many directories could each ask for a backup's worth of memory.
+    requestedByteCount += byteCount
+    guard requestedByteCount <= limits.retainedByteCount else {
+      throw KeyhaulError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
+    }
+    return requested
+  }
+
+  mutating func store(_ bytes: [UInt8], for requested: RequestedFile) {
+    parts[requested.directory, default: MetadataFiles()][requested.part] = bytes
+  }
+
+  mutating func store(_ bytes: SpooledData, for requested: RequestedFile) {
+    parts[requested.directory, default: MetadataFiles()][large: requested.part] = bytes
+  }
+
+  func rejection(_ name: EntryName, _ what: String) -> KeyhaulError {
+    KeyhaulError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
+  }
+
+  /// Returns the only backup among the entries.
+  func finish() throws(KeyhaulError) -> Found {
+    let candidates = parts.keys.filter { $0.lastComponent != Self.snapshotDirectory }
+      .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    var directories = candidates.filter { parts[$0]?.contains(.manifest) == true }
+    if directories.isEmpty {
+      for name in candidates where try parts[name]?.hasPlaintextList() == true { directories.append(name) }
+    }
+    // A folder inside a backup's folder is not a second backup.
+    directories = directories.filter { inner in !directories.contains { !$0.isEmpty && inner.isInside($0) } }
+    guard directories.count < 2 else { throw Self.severalBackups(in: directories) }
+    guard let directory = directories.first, var found = parts[directory] else {
+      throw KeyhaulError(
+        .notABackup, "it has no Manifest.plist in any folder",
+        meaning: ErrorMeaning(
+          .refused, "this is not a backup", advice: "unpack it, and name the folder that has a Manifest.plist"))
+    }
+    let layout = found.layout ?? .manifestDB
+    let stored = storedPayloads(in: directory, layout, hasBothLists: found.contains(layout.other.listPart))
+    // The keychain file may have either name, also in capitals.
+    let keychain = MetadataFile.keychainFileIdentifier
+    if let path = stored.otherPath(of: keychain) {
+      found[large: layout.keychainPart] = found[large: path.contains("/") ? .keychain : .oldKeychain]
+    } else if stored.byteCount(of: keychain) == nil {
+      found[large: layout.keychainPart] = nil
+    }
+    return Found(directory: directory, parts: found, payloads: stored)
+  }
+
+  private static func severalBackups(in directories: [EntryName]) -> KeyhaulError {
+    let names = directories.prefix(3).map { $0.isEmpty ? "its top folder" : quoted($0) }
+    let rest = directories.count - names.count
+    return KeyhaulError(
+      .unsupported,
+      "it contains \(directories.count) backups, in \(HumanReadable.list(names + (rest > 0 ? ["\(rest) other folders"] : [])))",
+      meaning: ErrorMeaning(
+        .refused, "it contains several backups",
+        advice: "unpack it and name the folder with the backups in it, or leave only one backup in it"))
+  }
+
+  /// Returns the payloads of a backup, including those with unusual names.
+  private func storedPayloads(
+    in directory: EntryName, _ layout: BackupLayout, hasBothLists: Bool
+  ) -> StoredPayloads {
+    var stored = payloads[layout]?[directory] ?? StoredPayloads()
+    if !hasBothLists, let others = payloads[layout.other]?[directory] {
+      for identifier in others.fileIdentifiers() {
+        guard let byteCount = others.byteCount(of: identifier) else { continue }
+        stored.addCandidate(layout.other.storedPath(of: identifier), for: identifier, byteCount: byteCount)
+      }
+    }
+    for file in renamed[directory] ?? [] {
+      stored.addCandidate(file.path, for: file.identifier, byteCount: file.byteCount)
+    }
+    stored.resolveCandidates()
+    return stored
+  }
+
+  /// The directory that a device creates while it writes a backup, with its own manifest.
+  private static let snapshotDirectory = EntryName("Snapshot")
+
+  struct Found {
+    /// The directory around the backup's files, at any depth; empty for none.
+    let directory: EntryName
+    let parts: MetadataFiles
+    let payloads: StoredPayloads
+  }
+}
+
+extension EntryPath {
+  /// The requested file that this is the name of, in a directory at any depth.
+  fileprivate var requested: ContainerScanner.RequestedFile? {
+    guard let last = components.last else { return nil }
+    for (part, own) in requestedPaths where own.last.map({ Self.isSame(last, $0) }) == true {
+      guard components.suffix(own.count).elementsEqual(own, by: Self.isSame) else { continue }
+      // Only the keychain file is also recognized in capitals.
+      let isKeychain = part == .keychain || part == .oldKeychain
+      guard isKeychain || components.suffix(own.count).elementsEqual(own) else { continue }
+      return .init(directory: directory(around: own.count), part: part)
+    }
+    return nil
+  }
+
+  /// Whether a name equals a lower-case name, possibly in capitals.
+  private static func isSame(_ name: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
+    name.elementsEqual(other) { $0 == $1 || ((65...90).contains($0) && $0 | 0x20 == $1) }
+  }
+
+  /// The payloads that this path in capitals may name, each with its leading directory and the path in it.
+  fileprivate var renamedPayloads: [(directory: EntryName, path: String, identifier: String)] {
+    guard components.last?.count == 40,
+      components.suffix(2).contains(where: { $0.contains { (65...90).contains($0) } })
+    else { return [] }
+    let names = components.suffix(2).map { String(decoding: $0, as: UTF8.self) }
+    return (1...2).compactMap { count in
+      guard count <= names.count else { return nil }
+      let own = names.suffix(count)
+      let path = own.joined(separator: "/")
+      guard let identifier = BackupPath.payload(at: own),
+        !BackupLayout.allCases.contains(where: { $0.storedPath(of: identifier) == path })
+      else { return nil }
+      return (directory(around: count), path, identifier)
+    }
+  }
+
+  /// The directory around the backup's files and the identifier, if this names a payload: forty hexadecimal digits, of
+  /// a current backup in a directory named after the first two of them.
+  fileprivate func payload(in layout: BackupLayout) -> (directory: EntryName, identifier: String)? {
+    guard let name = components.last, name.count == 40 else { return nil }
+    let identifier = String(decoding: name, as: UTF8.self)
+    guard isFileIdentifier(identifier) else { return nil }
+    // In such a directory it is a payload of the current layout alone.
+    if layout == .mbdb, components.count > 1, components[components.count - 2].elementsEqual(name.prefix(2)) {
+      return nil
+    }
+    let own = parts(of: layout.storedPath(of: identifier))
+    guard components.suffix(own.count).elementsEqual(own) else { return nil }
+    return (directory(around: own.count), identifier)
+  }
+}
+
+private let requestedPaths = MetadataFile.allCases.map { ($0, parts(of: $0.path)) }
+
+private func parts(of path: String) -> [ArraySlice<UInt8>] { Array(path.utf8).split(separator: UInt8(ascii: "/")) }

@@ -1,0 +1,233 @@
+import Basics
+import KeychainFormats
+
+#if canImport(Glibc)
+  import func Glibc.memchr
+#elseif canImport(Musl)
+  import func Musl.memchr
+#elseif canImport(Darwin)
+  import func Darwin.memchr
+#endif
+
+/// Verifies the checksums and lengths of a gzip file, which libarchive 3.6 ignores.
+///
+/// A gzip file can have several members with their own checksums. libarchive does not report where a member ends. So
+/// each position that looks like the start of a member is tested after as many bytes as the length before it says. A
+/// false match has the correct checksum only once in four billion times.
+///
+/// Source: RFC 1952, sections 2.2 and 2.3.1.
+final class GzipChecksumVerifier: ByteSource {
+  private let source: FileDescriptorSource
+  /// The last delivered bytes, with a few bytes before them.
+  private var window: [UInt8] = []
+  /// The offset of the window in the stream.
+  private var windowOffset: Int64 = 0
+  private var pending: [Boundary] = []
+  private var checksum = CRC32()
+  /// The size of the current member so far.
+  private var byteCount: Int64 = 0
+
+  /// A position where a member may begin, with the trailer of the preceding member.
+  private struct Boundary {
+    let offset: Int64
+    let checksum: UInt32
+    let byteCount: UInt32
+  }
+
+  private static let trailerByteCount = 8
+  /// The number of bytes that are kept in the window: the last trailer, and the bytes after it that libarchive reads.
+  private static let retainedByteCount = 64
+  /// The maximum number of boundaries that are tested at a time. In a valid gzip file, the first boundary is the next
+  /// one.
+  private static let maximumAttemptCount = 256
+
+  init(_ source: FileDescriptorSource) { self.source = source }
+
+  var hasEnded: Bool { source.hasEnded }
+  func skip(_ count: Int64) -> Int64 { 0 }
+  func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
+
+  func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
+    let bytes = try source.next()
+    guard !bytes.isEmpty else { return bytes }
+    let kept = min(window.count, Self.retainedByteCount)
+    windowOffset += Int64(window.count - kept)
+    window.removeFirst(window.count - kept)
+    window.append(contentsOf: bytes)
+    findBoundaries(from: max(0, kept - Self.headerByteCount + 1))
+    return bytes
+  }
+
+  /// Adds decompressed bytes.
+  ///
+  /// - Parameter consumed: The position of libarchive in the stream before it returned these bytes. All compressed
+  ///   bytes before it are included.
+  func process(_ bytes: UnsafeRawBufferPointer, consumed: Int64) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      endMembers()
+      let count = min(Int64(rest.count), distanceToBoundary ?? .max)
+      let part = rest.prefix(Int(count))
+      checksum.update(UnsafeRawBufferPointer(rebasing: part))
+      byteCount += count
+      rest = rest.dropFirst(Int(count))
+    }
+    endMembers()
+    if let index = pending.firstIndex(where: { $0.offset > consumed }), index > 0 { pending.removeFirst(index) }
+  }
+
+  /// Verifies the last member.
+  ///
+  /// - Parameter consumed: The end of the last member in the stream.
+  func finish(consumed: Int64) throws(KeyhaulError) {
+    endMembers()
+    let start = consumed - Int64(Self.trailerByteCount) - windowOffset
+    guard let start = Int(exactly: start), start >= 0, start + Self.trailerByteCount <= window.count,
+      isEnd(boundary(at: start + Self.trailerByteCount))
+    else {
+      throw KeyhaulError(.damaged, "the gzip checksum does not match the contents")
+    }
+  }
+
+  /// The size of the magic number, method, and flags of a member's header.
+  private static let headerByteCount = 4
+
+  private func findBoundaries(from start: Int) {
+    var index = start
+    while let place = firstSignature(from: index) {
+      index = place + 1
+      guard place + Self.headerByteCount <= window.count else { return }
+      // Method 8 is the only one, and three flags are reserved. Source: RFC 1952, section 2.3.1.
+      guard window[place + 1] == 0x8B, window[place + 2] == 8, window[place + 3] & 0xE0 == 0,
+        place >= Self.trailerByteCount
+      else { continue }
+      let found = boundary(at: place)
+      // An empty member does not change the state.
+      if found.byteCount != 0 || found.checksum != 0 { pending.append(found) }
+    }
+  }
+
+  /// Returns the next position in the window at which a header may begin.
+  private func firstSignature(from start: Int) -> Int? {
+    window.withUnsafeBytes { window in
+      guard start < window.count, let base = window.baseAddress else { return nil }
+      return memchr(base + start, 0x1F, window.count - start).map { UnsafeRawPointer($0) - base }
+    }
+  }
+
+  /// Creates a boundary.
+  ///
+  /// - Parameter place: The position in the window, after at least eight bytes.
+  private func boundary(at place: Int) -> Boundary {
+    func number(_ start: Int) -> UInt32 { window[start..<start + 4].reversed().reduce(0) { $0 << 8 | UInt32($1) } }
+    return Boundary(
+      offset: windowOffset + Int64(place), checksum: number(place - 8), byteCount: number(place - 4))
+  }
+
+  /// Returns whether the current member matches a boundary's checksum and length. Lengths are modulo 2^32.
+  private func isEnd(_ boundary: Boundary) -> Bool {
+    boundary.byteCount == UInt32(truncatingIfNeeded: byteCount) && boundary.checksum == checksum.value
+  }
+
+  private func endMembers() {
+    while let index = pending.prefix(Self.maximumAttemptCount).firstIndex(where: isEnd) {
+      pending.removeFirst(index + 1)
+      checksum = CRC32()
+      byteCount = 0
+    }
+  }
+
+  /// The number of bytes until the next boundary can be tested.
+  private var distanceToBoundary: Int64? {
+    let current = UInt32(truncatingIfNeeded: byteCount)
+    return pending.prefix(Self.maximumAttemptCount).lazy.map { Int64($0.byteCount &- current) }.filter { $0 > 0 }.min()
+  }
+}
+
+/// The CRC-32 checksum of gzip and zip, for data in portions.
+///
+/// Processes 16 bytes at a time with 16 tables, and two ranges in parallel. Source: RFC 1952, section 8.
+struct CRC32 {
+  private var register: UInt32 = .max
+
+  init() {}
+
+  /// The checksum of all bytes so far.
+  var value: UInt32 { ~register }
+
+  mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    let wholeCount = bytes.count & ~15
+    var (first, place) = (register, 0)
+    Self.tables.withUnsafeBufferPointer { tables in
+      // Two ranges in parallel, so that their table look-ups do not wait for each other.
+      while place + 2 * Self.stretch <= bytes.count {
+        var second: UInt32 = 0
+        for start in stride(from: place, to: place + Self.stretch, by: 16) {
+          first = Self.after(first, bytes, start, tables)
+          second = Self.after(second, bytes, start + Self.stretch, tables)
+        }
+        first = Self.afterStretchOfZeros(first) ^ second
+        place += 2 * Self.stretch
+      }
+      for start in stride(from: place, to: wholeCount, by: 16) { first = Self.after(first, bytes, start, tables) }
+      for byte in bytes[wholeCount...] { first = first >> 8 ^ tables[Int((first ^ UInt32(byte)) & 0xFF)] }
+    }
+    register = first
+  }
+
+  /// Returns the register after 16 more bytes.
+  @inline(__always)
+  private static func after(
+    _ register: UInt32, _ bytes: UnsafeRawBufferPointer, _ place: Int, _ tables: UnsafeBufferPointer<UInt32>
+  ) -> UInt32 {
+    let first = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) ^ UInt64(register)
+    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self))
+    // The previous register affects the first word only, so the look-ups of the second word do not wait.
+    return remainder(of: second, 0x700, tables) ^ remainder(of: first, 0xF00, tables)
+  }
+
+  /// Returns the contribution of eight bytes.
+  ///
+  /// - Parameter start: The offset of the first byte's table. The tables of the other bytes precede it.
+  @inline(__always)
+  private static func remainder(of word: UInt64, _ start: Int, _ tables: UnsafeBufferPointer<UInt32>) -> UInt32 {
+    let low = tables[start | Int(word & 0xFF)] ^ tables[start - 0x100 | Int(word >> 8 & 0xFF)]
+    let second = tables[start - 0x200 | Int(word >> 16 & 0xFF)] ^ tables[start - 0x300 | Int(word >> 24 & 0xFF)]
+    let third = tables[start - 0x400 | Int(word >> 32 & 0xFF)] ^ tables[start - 0x500 | Int(word >> 40 & 0xFF)]
+    let high = tables[start - 0x600 | Int(word >> 48 & 0xFF)] ^ tables[start - 0x700 | Int(word >> 56)]
+    return low ^ second ^ third ^ high
+  }
+
+  /// The size of the ranges that are processed in parallel, in bytes.
+  private static let stretch = 1024
+
+  /// Returns the register after a range of zero bytes. The checksum is linear, so the actual bytes can be added
+  /// afterwards.
+  private static func afterStretchOfZeros(_ register: UInt32) -> UInt32 {
+    (0..<4).reduce(0) { $0 ^ zeros[$1 << 8 | Int(register >> (8 * UInt32($1)) & 0xFF)] }
+  }
+
+  /// The register after a range of zero bytes, for each value of each of its four bytes.
+  private static let zeros: [UInt32] = {
+    let bits = (0..<32).map { bit in
+      (0..<stretch).reduce(UInt32(1) << UInt32(bit)) { value, _ in value >> 8 ^ tables[Int(value & 0xFF)] }
+    }
+    return (0..<1024).map { index in
+      (0..<8).reduce(0) { index >> $1 & 1 == 1 ? $0 ^ bits[8 * (index >> 8) + $1] : $0 }
+    }
+  }()
+
+  private static let polynomial: UInt32 = 0xEDB8_8320
+
+  /// The tables for a byte with 0 to 15 zero bytes after it.
+  private static let tables: [UInt32] = {
+    var tables = (0..<256).map { byte in
+      (0..<8).reduce(UInt32(byte)) { value, _ in value & 1 == 1 ? value >> 1 ^ polynomial : value >> 1 }
+    }
+    for index in 256..<4096 {
+      let before = tables[index - 256]
+      tables.append(before >> 8 ^ tables[Int(before & 0xFF)])
+    }
+    return tables
+  }()
+}

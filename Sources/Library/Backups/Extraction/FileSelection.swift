@@ -1,0 +1,73 @@
+import Basics
+import KeychainFormats
+
+/// A selection of files by domain, app, and path.
+package struct FileSelection: Sendable {
+  private let domains: [GlobPattern]
+  private let app: AppDomains?
+  private let path: GlobPattern?
+
+  /// Creates a selection.
+  ///
+  /// - Parameters:
+  ///   - domains: Patterns. At least one must match. Without any, an app selects its own domains.
+  ///   - app: The identifier of an app.
+  ///   - path: A pattern for the path in the domain.
+  package init(domains: [String], app: String?, path: String?, in archive: BackupArchive) {
+    self.domains = domains.map(GlobPattern.init)
+    self.app = app.map { AppDomains(of: $0, in: archive) }
+    self.path = path.map(GlobPattern.init)
+  }
+
+  package func contains(_ file: ListedFile) -> Bool {
+    guard let domain = file.domain else { return false }
+    let isOfDomain =
+      (domains.isEmpty && app == nil) || app?.contains(domain) == true || domains.contains { $0.matches(name: domain) }
+    return isOfDomain && path?.matches(name: file.relativePath) != false
+  }
+
+  /// The selection as text. Equal selections have equal texts.
+  package var text: String {
+    let fields: [(String, JSONValue)] = [
+      ("domains", .array(domains.map(\.source).sorted().map { .string($0) })), ("app", .text(app?.identifier)),
+      ("path", .text(path?.source)),
+    ]
+    return JSONValue.object(fields).compactText()
+  }
+}
+
+/// The domains of an app, its plugins, and its groups.
+///
+/// A plugin's identifier begins with that of its app. The entries of `Applications` list the groups of an app. Without
+/// them, a group belongs to the app whose identifier follows the group's prefix. Other groups belong to no app.
+package struct AppDomains: Sendable {
+  package let identifier: String
+  private let groups: Set<String>
+
+  package init(of identifier: String, in archive: BackupArchive) {
+    self.identifier = identifier
+    let listed = InfoPlist.groups(in: archive.manifest.others["Applications"]?.dictionaryValue)
+    groups = Set(listed[identifier, default: []] + (archive.computerProperties?.groups[identifier] ?? []))
+  }
+
+  package func contains(_ domain: String) -> Bool {
+    if domain == "AppDomain-\(identifier)" { return true }
+    if let plugin = Self.name(domain, after: "AppDomainPlugin-") { return isOwn(plugin) }
+    guard let group = Self.name(domain, after: "AppDomainGroup-") else { return false }
+    return groups.contains(String(group)) || isOwn(Self.withoutPrefix(group))
+  }
+
+  private func isOwn(_ name: Substring) -> Bool { name == identifier || name.hasPrefix(identifier + ".") }
+
+  private static func name(_ domain: String, after prefix: String) -> Substring? {
+    domain.hasPrefix(prefix) ? domain.dropFirst(prefix.count) : nil
+  }
+
+  /// Returns a group name without `group.` or the team identifier of ten characters.
+  private static func withoutPrefix(_ group: Substring) -> Substring {
+    guard let dot = group.firstIndex(of: ".") else { return group }
+    let prefix = group[..<dot]
+    let isTeam = prefix.utf8.count == 10 && prefix.allSatisfy { $0.isASCII && ($0.isUppercase || $0.isNumber) }
+    return prefix == "group" || isTeam ? group[group.index(after: dot)...] : group
+  }
+}

@@ -1,0 +1,129 @@
+import Basics
+import KeychainFormats
+
+/// The names of a backup's files in a folder: `domain/path`, with safe components that are unique on every file system.
+/// Equal files in equal order have equal names.
+///
+/// Directories are added first. A file or link with the same name gets a different one.
+struct ExtractionPaths {
+  /// A directory of the tree. The first one is the folder itself.
+  struct Directory: Sendable {
+    let parent: Int
+    let name: String
+    /// The directory's row in the list, if it has one.
+    var location: FileLocation?
+  }
+
+  /// The maximum size of a path in its domain in UTF-8 bytes (the device's `PATH_MAX`).
+  static let maximumPathByteCount = 1_024
+  /// The maximum number of directories.
+  static let maximumDirectoryCount = 1_000_000
+
+  private(set) var directories = [Directory(parent: 0, name: "")]
+  private var numbers: [Original: Int] = [:]
+  private var usedNames: Set<Sibling>
+  /// The last directory, because rows of a directory are usually adjacent.
+  private var last: (domain: [UInt8], path: ArraySlice<UInt8>, number: Int)?
+
+  /// A directory by its name in the backup.
+  private struct Original: Hashable {
+    let parent: Int
+    let bytes: [UInt8]
+  }
+
+  /// A used name in a directory, as two hashes of its folded form to save memory with millions of names.
+  private struct Sibling: Hashable {
+    let first: Int
+    let second: Int
+
+    init(_ name: String, in parent: Int) {
+      let folded = SafeName.folded(name)
+      var hashers = (Hasher(), Hasher())
+      hashers.0.combine(parent)
+      hashers.0.combine(folded)
+      hashers.1.combine(folded)
+      hashers.1.combine(parent)
+      (first, second) = (hashers.0.finalize(), hashers.1.finalize())
+    }
+  }
+
+  /// Creates an empty tree.
+  ///
+  /// - Parameter reserved: Names in the folder that must not be used.
+  init(reserved: [String]) { usedNames = Set(reserved.map { Sibling($0, in: 0) }) }
+
+  static func isTooLong(_ file: ListedFile) -> Bool {
+    (file.undecodedPath?.count ?? file.relativePath?.utf8.count ?? 0) > maximumPathByteCount
+      || (file.undecodedDomain?.count ?? file.domain?.utf8.count ?? 0) > maximumPathByteCount
+  }
+
+  /// Splits a path into its directory, which is `nil` at the top of the domain, and its name. Returns `nil` if the path
+  /// is that of the domain itself.
+  static func parts(of path: [UInt8]) -> (parent: ArraySlice<UInt8>?, name: ArraySlice<UInt8>)? {
+    guard !path.isEmpty else { return nil }
+    guard let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return (nil, path[...]) }
+    return (path[..<slash], path[(slash + 1)...])
+  }
+
+  /// Returns the index of a directory, which is added if necessary.
+  ///
+  /// - Parameter path: The path relative to its domain, or `nil` if it is the domain's directory.
+  mutating func directory(
+    _ domain: [UInt8], _ path: ArraySlice<UInt8>?
+  ) throws(KeyhaulError) -> Int {
+    if let last, last.domain == domain, let path, last.path == path {
+      return last.number
+    }
+    var number = try addDirectory(domain[...], in: 0)
+    guard let path else { return number }
+    for part in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      number = try addDirectory(part, in: number)
+    }
+    last = (domain, path, number)
+    return number
+  }
+
+  private mutating func addDirectory(_ part: ArraySlice<UInt8>, in parent: Int) throws(KeyhaulError) -> Int {
+    let original = Original(parent: parent, bytes: Array(part))
+    if let number = numbers[original] { return number }
+    guard directories.count < Self.maximumDirectoryCount else {
+      throw KeyhaulError(
+        .overLimit, "its files are in more than \(HumanReadable.grouped(Int64(Self.maximumDirectoryCount))) folders")
+    }
+    let name = try free(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
+    directories.append(Directory(parent: parent, name: name))
+    numbers[original] = directories.count - 1
+    return directories.count - 1
+  }
+
+  mutating func set(_ location: FileLocation, of directory: Int) { directories[directory].location = location }
+
+  /// Returns the name of a file or link in its directory.
+  mutating func name(
+    of part: ArraySlice<UInt8>, in directory: Int, identifier: String
+  ) throws(KeyhaulError) -> String {
+    try free(try SafeName.name(of: part), in: directory, distinguishedBy: Array(identifier.utf8))
+  }
+
+  private mutating func free(
+    _ name: String, in parent: Int, distinguishedBy original: [UInt8]
+  ) throws(KeyhaulError) -> String {
+    if usedNames.insert(Sibling(name, in: parent)).inserted { return name }
+    for count in [8, 16, 40] {
+      let other = try SafeName.distinguished(name, by: original, digits: count)
+      if usedNames.insert(Sibling(other, in: parent)).inserted { return other }
+    }
+    throw KeyhaulError(.hostile, "\(UntrustedText.quoted(name)) and names derived from it are listed repeatedly")
+  }
+
+  /// Returns the names on the path to a directory, starting at the folder.
+  static func names(of number: Int, in directories: [Directory]) -> [String] {
+    var names: [String] = []
+    var number = number
+    while number != 0 {
+      names.append(directories[number].name)
+      number = directories[number].parent
+    }
+    return names.reversed()
+  }
+}

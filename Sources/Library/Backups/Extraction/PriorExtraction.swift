@@ -1,0 +1,61 @@
+import Basics
+import KeychainFormats
+import SystemPackage
+
+/// The content of files from earlier runs, by file identifier.
+///
+/// A file counts as done only if it still has this content.
+struct PriorExtraction: Sendable {
+  private var contents: [StoredPayloads.Name: ExtractedContent] = [:]
+
+  /// Reads the journals of earlier runs, and combines them in one file first, so that the folder is recognized whenever
+  /// this run ends.
+  init(in folder: ExtractionFolder, header: JSONValue) throws(Errno) {
+    let system = folder.system
+    try read(ExtractionFolder.manifestName, in: folder.root, header, system)
+    try read(ExtractionFolder.knownName, in: folder.staging, header, system)
+    try read(ExtractionFolder.journalName, in: folder.staging, header, system)
+    try save(in: folder, header: header)
+  }
+
+  subscript(identifier: String) -> ExtractedContent? { StoredPayloads.Name(identifier).flatMap { contents[$0] } }
+
+  private mutating func read(
+    _ name: String, in directory: DirectoryHandle, _ header: JSONValue, _ system: FileSystem
+  ) throws(Errno) {
+    guard try system.status(of: name.systemName, in: directory.descriptor)?.kind == .file else { return }
+    let file = try system.openForReading(name, in: directory.descriptor)
+    var isFirst = true
+    try JSONLines.forEach(in: file, system) { line in
+      defer { isFirst = false }
+      if isFirst { return line == header }
+      if let name = (line["file_id"]?.stringValue).flatMap({ StoredPayloads.Name($0) }),
+        let content = ExtractedContent(line)
+      {
+        contents[name] = content
+      }
+      return true
+    }
+  }
+
+  private func save(in folder: ExtractionFolder, header: JSONValue) throws(Errno) {
+    let (system, temporary) = (folder.system, "known.tmp")
+    let file = try system.createFile(temporary, in: folder.staging.descriptor)
+    var (lines, count): ([UInt8], Int64) = (Array((header.compactText() + "\n").utf8), 0)
+    let raw = file.raw
+    func flush(atLeast least: Int) throws(Errno) {
+      guard lines.count >= least else { return }
+      try system.writeAll(lines, to: raw)
+      count += Int64(lines.count)
+      lines.removeAll(keepingCapacity: true)
+    }
+    for (name, content) in contents {
+      let line = JSONValue.object([("file_id", .string(name.text))] + content.fields)
+      lines += Array((line.compactText() + "\n").utf8)
+      try flush(atLeast: 64 << 10)
+    }
+    try flush(atLeast: 1)
+    try system.finalize(file, expectedByteCount: count)
+    try system.rename(temporary, to: ExtractionFolder.knownName, in: folder.staging.descriptor)
+  }
+}

@@ -1,0 +1,246 @@
+import Basics
+public import KeychainCrypto
+public import KeychainFormats
+public import KeychainRules
+
+/// An item of a backup after an attempt to decrypt it.
+public struct BackupItem: Sendable {
+  /// The position in the backup, from 0, in the order genp, inet, cert, keys.
+  public let index: Int
+  /// The availability of the class key, or `nil` if the item's data contains no class.
+  public let classKey: ClassKeyAvailability?
+  /// A reference, because items are copied between lists that contain all of them.
+  private let contents: Contents
+  /// Another item of the class that failed for a reason that also applies to this one, or `nil` if this one was tried.
+  private let tried: Contents?
+
+  private final class Contents: Sendable {
+    let opening: Opening
+    let persistentReference: InlinePersistentReference
+    let fingerprint: ItemFingerprint?
+    let kind: ItemKind
+    let protection: ProtectionClass?
+    let keyClass: KeyClass?
+    let isSecretOnly: Bool
+    let blob: BlobPlace?
+
+    var failure: Failure? { if case .failed(let failure) = opening { failure } else { nil } }
+
+    init(
+      _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?,
+      _ persistentReference: InlinePersistentReference,
+      _ fingerprint: ItemFingerprint?, _ blob: BlobPlace?, _ opening: Opening, isSecretOnly: Bool
+    ) {
+      self.kind = kind
+      self.protection = protection
+      self.keyClass = keyClass
+      self.persistentReference = persistentReference
+      self.fingerprint = fingerprint
+      self.blob = blob
+      self.opening = opening
+      self.isSecretOnly = isSecretOnly
+    }
+
+  }
+
+  /// The kind of item, from its array.
+  public var kind: ItemKind { contents.kind }
+  /// The protection class, or `nil` if the item's data contains none.
+  public var protection: ProtectionClass? { contents.protection }
+  /// The class of the key in the keybag, or `nil` if the item's data contains none.
+  public var keyClass: KeyClass? { contents.keyClass }
+  /// The persistent reference, which is stored with the item.
+  public var persistentReference: [UInt8]? { contents.persistentReference.bytes }
+  /// The location of the item's data in the keychain file, for diagnostics.
+  public var blob: BlobPlace? { contents.blob }
+  /// The result of decrypting the item.
+  public var opening: Opening { (tried ?? contents).opening }
+  /// The reason why the item could not be decrypted, or `nil` if it was.
+  public var failure: Failure? { (tried ?? contents).failure }
+  /// Whether the item's format contains only a secret (version 0, iOS 4). Without a name and an owner, it can be read
+  /// but not restored.
+  public var isSecretOnly: Bool { contents.isSecretOnly }
+  /// The digest of the stored data, or of the reference if there is none. `nil` if the item is not from a keychain
+  /// file.
+  package var fingerprint: ItemFingerprint? { contents.fingerprint }
+
+  /// Creates an item. By default, the key class is that of `protection`.
+  package init(
+    index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
+    blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
+    isSecretOnly: Bool = false
+  ) {
+    self.init(
+      index: index, kind: kind, protection: protection, persistentReference: persistentReference, blob: blob,
+      keyClass: keyClass, classKey: classKey, opening: opening, isSecretOnly: isSecretOnly, fingerprint: nil)
+  }
+
+  /// Creates an item.
+  ///
+  /// - Parameter fingerprint: The digest of the stored data.
+  init(
+    index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]?,
+    blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
+    isSecretOnly: Bool = false, fingerprint: ItemFingerprint?
+  ) {
+    self.init(
+      index, classKey,
+      Contents(
+        kind, protection, keyClass ?? protection?.keyClass, InlinePersistentReference(persistentReference), fingerprint,
+        blob,
+        opening, isSecretOnly: isSecretOnly))
+  }
+
+  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, tried: Contents? = nil) {
+    self.index = index
+    self.classKey = classKey
+    self.contents = contents
+    self.tried = tried
+  }
+
+  /// The location of an item's data.
+  public struct BlobPlace: Sendable, Hashable {
+    private let count: UInt32
+    private let start: UInt32
+
+    /// The size of the data in bytes.
+    package var byteCount: Int { Int(count) }
+    /// The offset in the decrypted keychain file in bytes.
+    package var offset: Int { Int(start) }
+
+    /// Creates a location. Keychain files are smaller than 4 GiB.
+    package init(byteCount: Int, offset: Int) {
+      count = UInt32(clamping: byteCount)
+      start = UInt32(clamping: offset)
+    }
+  }
+
+  /// The result of decrypting an item.
+  public enum Opening: Sendable {
+    /// The decrypted item.
+    case opened(KeychainItem)
+    /// The reason why it could not be decrypted.
+    case failed(Failure)
+  }
+
+  /// The reason why an item cannot be decrypted. The reason in reports also depends on the backup (`Reason`).
+  public enum Failure: Sendable, Hashable {
+    /// The keybag has no key of this class.
+    case noClassKey(KeyClass)
+    /// The keybag's key of this class cannot be unwrapped.
+    case classKeyDamaged(KeyClass)
+    /// The class key requires a device key, and none was given.
+    case hardwareMissing
+    /// The item's key cannot be unwrapped with its class key. If a device key was used, which has no check value,
+    /// either it is wrong or the bytes were changed.
+    case keyUnwrapFailed
+    /// The item's key can be unwrapped, but its content cannot be decrypted.
+    case tagMismatch
+    /// The decrypted data is not a valid item. The text describes the problem without values.
+    case malformed(String)
+    /// The version of the item's data is not supported.
+    case unsupportedVersion(UInt32)
+    /// The entry has no data.
+    case missingData
+  }
+
+  /// Returns the item at another position, with the result of another item of its class that was tried with other keys.
+  package func tried(like trial: BackupItem, at index: Int) -> BackupItem {
+    let failed = trial.failure == nil ? tried : trial.tried ?? trial.contents
+    return BackupItem(index, trial.classKey, contents, tried: failed)
+  }
+
+  /// The decrypted item, or `nil` if it cannot be decrypted.
+  public var item: KeychainItem? {
+    switch opening {
+    case .opened(let item): item
+    case .failed: nil
+    }
+  }
+
+  /// The evidence about the device key: `true` if the item's key could be unwrapped with it, which has check bytes,
+  /// `false` if not, `nil` if no device key was needed.
+  public var provesHardware: Bool? {
+    guard classKey == .availableThroughDevice else { return nil }
+    return switch failure {
+    case nil: true
+    case .keyUnwrapFailed: false
+    // Both are detected after the item's key was unwrapped.
+    case .tagMismatch, .malformed: true
+    case .noClassKey, .classKeyDamaged, .hardwareMissing, .unsupportedVersion, .missingData: nil
+    }
+  }
+}
+
+extension BackupItem {
+  /// Returns the reason for reports why the item cannot be decrypted, or `nil` if it can.
+  ///
+  /// - Parameters:
+  ///   - hardware: The evidence from all items about the device key that was tried.
+  ///   - backupHasPassword: Without a password, migratable items need the device key as well.
+  public func reason(hardware: DeviceKeyEvidence, backupHasPassword: Bool) -> Reason? {
+    guard let failure else { return nil }
+    return reason(of: failure, hardware: hardware, backupHasPassword: backupHasPassword)
+  }
+
+  /// Returns the reason for a failure of this item.
+  public func reason(of failure: Failure, hardware: DeviceKeyEvidence, backupHasPassword: Bool) -> Reason {
+    if mayNeedOtherHardware(hardware) {
+      let isMigratable = protection?.isThisDeviceOnly == false
+      return isMigratable && !backupHasPassword ? .backupNotEncrypted : .deviceBound
+    }
+    return switch failure {
+    case .noClassKey, .classKeyDamaged: .noClassKey
+    case .hardwareMissing: .deviceBound
+    case .keyUnwrapFailed, .tagMismatch: .tagMismatch
+    case .malformed, .missingData: .malformed
+    case .unsupportedVersion: .unsupportedVersion
+    }
+  }
+
+  /// Returns whether the source device's key may be missing. The device key's layer has no check value, so before an
+  /// item proves the key of its class, a wrong key and changed bytes cannot be distinguished.
+  public func mayNeedOtherHardware(_ hardware: DeviceKeyEvidence) -> Bool {
+    switch failure {
+    case .hardwareMissing: true
+    case .keyUnwrapFailed: classKey == .availableThroughDevice && !hardware.proves(self)
+    case nil, .noClassKey, .classKeyDamaged, .tagMismatch, .malformed, .unsupportedVersion, .missingData: false
+    }
+  }
+}
+
+/// The bytes of a persistent reference, stored inline if they are short. With arrays, 100,000 items would need 4 MB
+/// more.
+enum InlinePersistentReference: Sendable {
+  case none
+  /// Up to 20 bytes, in little-endian order.
+  case short(UInt64, UInt64, UInt32, count: UInt8)
+  case long([UInt8])
+
+  private static let longestShort = 20
+
+  init(_ bytes: [UInt8]?) {
+    guard let bytes else {
+      self = .none
+      return
+    }
+    guard bytes.count <= Self.longestShort else {
+      self = .long(bytes)
+      return
+    }
+    func word(_ range: Range<Int>) -> UInt64 {
+      range.reversed().reduce(0) { $0 << 8 | ($1 < bytes.count ? UInt64(bytes[$1]) : 0) }
+    }
+    self = .short(word(0..<8), word(8..<16), UInt32(truncatingIfNeeded: word(16..<20)), count: UInt8(bytes.count))
+  }
+
+  var bytes: [UInt8]? {
+    switch self {
+    case .none: return nil
+    case .long(let bytes): return bytes
+    case .short(let first, let second, let third, let count):
+      let words = [first, second, UInt64(third)]
+      return (0..<Int(count)).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> (8 * ($0 % 8))) }
+    }
+  }
+}

@@ -1,0 +1,279 @@
+public import Basics
+public import KeychainCrypto
+package import KeychainFormats
+
+/// The key that is derived from a backup's password. It unlocks the keybag, with or without a device key.
+///
+/// All reads that require a password start here, so that they try the same forms of the password and refuse the same
+/// keybags.
+public final class BackupKey: Sendable {
+  private let keybag: Keybag
+  /// The key with which class keys are wrapped, for wrapping them again.
+  package let passcodeKey: Secret
+  /// The Unicode form in which the password matched.
+  package let passwordForm: PasswordNormalization
+  /// The reason why the keybag cannot be unlocked, if the files of the backup do not need its keys; otherwise `nil`.
+  package let keybagFault: String?
+  /// Whether a password unlocked the keybag.
+  package let isOfPassword: Bool
+  /// The key of the records in a list of files of iOS 10.0.
+  private let recordKey: ManifestRecordKey?
+
+  fileprivate init(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    remembering keys: DerivedKeyCache?,
+    progress: PasswordDerivation.Progress
+  ) throws(KeyhaulError) {
+    if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded }
+    let found = try Self.found(
+      of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+    isOfPassword = Self.isGiven(password)
+    keybag = archive.keybag
+    passwordForm = found.form
+    keybagFault = found.fault
+    passcodeKey = found.passcodeKey.copy()
+    recordKey = found.recordKey
+  }
+
+  /// The derived key, or the reason why the keybag of unencrypted files cannot be unlocked.
+  private struct Found: ~Copyable {
+    let form: PasswordNormalization
+    let fault: String?
+    let passcodeKey: Secret
+    let recordKey: ManifestRecordKey?
+  }
+
+  private static func found(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    remembering keys: DerivedKeyCache?,
+    progress: PasswordDerivation.Progress
+  ) throws(KeyhaulError) -> Found {
+    do throws(DataProtectionError) {
+      let key = try matchingKey(
+        of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      return Found(
+        form: key.form, fault: nil, passcodeKey: key.passcodeKey.copy(),
+        recordKey: try recordKey(of: archive, password: password, in: key.form))
+    } catch {
+      guard !archive.isEncrypted, error.isOfKeybag else { throw KeyhaulError(error) }
+      let fault = archive.manifest.keybagFault ?? error.reason
+      return Found(form: .asTyped, fault: fault, passcodeKey: .empty, recordKey: nil)
+    }
+  }
+
+  /// Unlocks the class keys.
+  ///
+  /// - Parameter deviceKey: The device key of available hardware. Only a decrypted item proves that it belongs to the
+  ///   source device.
+  /// - Throws: An error of category `damaged` if the keybag is unusable.
+  public func classKeys(deviceKey: DeviceKey?) throws(KeyhaulError) -> ClassKeys {
+    do throws(DataProtectionError) {
+      guard keybagFault == nil else { return ClassKeys.none() }
+      let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
+      return recordKey == nil ? keys : keys.with(recordKey: recordKey)
+    } catch {
+      throw KeyhaulError(error)
+    }
+  }
+
+  /// Refuses a keybag with too many iterations before a password is requested.
+  ///
+  /// - Throws: An error of category `refused` over the limit, or `damaged` if the keybag has no derivation parameters.
+  package static func checkRounds(
+    of archive: BackupArchive, acceptingAtMost limit: Int = IterationLimit.standard
+  ) throws(KeyhaulError) {
+    do throws(DataProtectionError) {
+      try archive.requireReadableKeybag()
+      try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
+    } catch {
+      if archive.isEncrypted || !error.isOfKeybag { throw KeyhaulError(error) }
+    }
+  }
+
+  private static func recordKey(
+    of archive: BackupArchive, password: borrowing Secret?, in form: PasswordNormalization
+  ) throws(DataProtectionError) -> ManifestRecordKey? {
+    switch password {
+    case .none: nil
+    case .some(let password): try archive.recordKey(password: password.normalized(form) ?? password.copy())
+    }
+  }
+
+  private static func matchingKey(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    remembering keys: DerivedKeyCache?,
+    progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {
+    try archive.requireReadableKeybag()
+    guard archive.isEncrypted || isGiven(password) else {
+      return try keyWithoutPassword(of: archive, acceptingAtMost: limit, progress: progress)
+    }
+    switch password {
+    case .some(let password):
+      do throws(DataProtectionError) {
+        return try archive.keybag.matchedPasscodeKey(
+          password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      } catch {
+        throw archive.keybag.wrongType(for: error) ?? error
+      }
+    case .none:
+      throw DataProtectionError(.wrongPassword, "the backup is encrypted, but no password was given")
+    }
+  }
+
+  private static func isGiven(_ password: borrowing Secret?) -> Bool {
+    switch password {
+    case .some: true
+    case .none: false
+    }
+  }
+
+  /// Derives the key of a keybag without a password.
+  ///
+  /// - Throws: `.damagedKeybag` if the keybag has a password after all, because no password was requested that could be
+  ///   wrong.
+  private static func keyWithoutPassword(
+    of archive: BackupArchive, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {
+    do throws(DataProtectionError) {
+      return try archive.keybag.matchedPasscodeKey(password: .empty, acceptingAtMost: limit, progress: progress)
+    } catch {
+      guard error.code == .wrongPassword else { throw error }
+      let claim =
+        archive.hasFalseClaim
+        ? "the files of the backup are unencrypted" : "Manifest.plist says that the backup has no password"
+      throw DataProtectionError(.damagedKeybag, "\(claim), but no class key unwraps without one")
+    }
+  }
+}
+
+extension BackupArchive {
+  /// Derives the key of the backup's password. This is the second of three steps to the items, and the slowest. Other
+  /// Unicode forms of the password are tried if it does not match.
+  ///
+  /// - Parameters:
+  ///   - password: The backup's password, or `nil` if it has none.
+  ///   - limit: The maximum number of PBKDF2 iterations, checked in advance.
+  ///   - progress: Called with the progress of the derivation, which ends if it returns `false`.
+  /// - Returns: The key, which is shared by reference and overwritten when it is released.
+  /// - Throws: An error of category `wrongPassword` if a password is missing or unwraps no class key; `refused` over
+  ///   the limit, or if a backup without a password is given one; `damaged` if files are encrypted and the keybag is
+  ///   damaged. If the files are unencrypted, `BackupKey.keybagFault` has the damage.
+  public func unlock(
+    password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> BackupKey {
+    try unlock(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
+  }
+
+  /// Derives the key as `unlock(password:acceptingAtMost:progress:)` does, or returns a cached one.
+  ///
+  /// - Parameter keys: The cache of keys derived from this password, to which a new one is added.
+  package func unlock(
+    password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
+    remembering keys: DerivedKeyCache?,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> BackupKey {
+    try BackupKey(of: self, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+  }
+}
+
+extension DataProtectionError {
+  /// Whether the keybag is damaged.
+  fileprivate var isOfKeybag: Bool { code == .damagedKeybag || code == .missingField }
+}
+
+extension Keybag {
+  /// Returns an error if the keybag's type is not that of a backup and this may be the reason of the given error,
+  /// otherwise `nil`.
+  fileprivate func wrongType(for error: DataProtectionError) -> DataProtectionError? {
+    guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
+    return DataProtectionError(
+      .unsupported,
+      "the keybag's type is \(type.rawValue) (\(type.words)), but a backup keybag's is \(BagType.backup.rawValue); "
+        + error.reason)
+  }
+}
+
+extension BackupArchive {
+  /// Checks that the keybag is readable.
+  ///
+  /// - Throws: `.damagedKeybag` if it is not.
+  fileprivate func requireReadableKeybag() throws(DataProtectionError) {
+    if let fault = manifest.keybagFault { throw DataProtectionError(.damagedKeybag, fault) }
+  }
+}
+
+/// The evidence from a backup's items about the device key that was tried, for each class.
+///
+/// The device key's layer has no check value, and each class key has its own layer. A decrypted item proves the key of
+/// its class only: somebody who knows a device's key could wrap a single class key with it.
+public struct DeviceKeyEvidence: Sendable, Hashable {
+  /// The classes with at least one decrypted item.
+  package private(set) var proven: Set<KeyClass> = []
+  /// The classes whose items could not be decrypted with the device key. The key is that of another device, or the
+  /// items were changed.
+  package private(set) var unproven: Set<KeyClass> = []
+
+  /// Creates evidence without items.
+  package init() {}
+
+  /// Creates the evidence of items that were tried with a device key or without one.
+  package init(_ items: some Sequence<BackupItem>) { add(items) }
+
+  /// Adds the evidence of further items.
+  mutating func add(_ items: some Sequence<BackupItem>) {
+    for item in items {
+      guard let keyClass = item.keyClass, let own = item.provesHardware else { continue }
+      if own { proven.insert(keyClass) } else { unproven.insert(keyClass) }
+    }
+    unproven.subtract(proven)
+  }
+
+  /// Whether the device key is that of the source device: `true` if every class with items that need the device key is
+  /// proven, `false` if none is, `nil` if there are no such classes or only some are proven.
+  package var isSameDevice: Bool? {
+    if isDivided { return nil }
+    return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
+  }
+
+  /// Whether only some classes are proven. No device writes such a backup, unless its bytes were changed.
+  package var isDivided: Bool { !proven.isEmpty && !unproven.isEmpty }
+
+  /// Whether the key of the item's class is proven.
+  package func proves(_ item: BackupItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
+}
+
+/// The verdict on the device key of an opened backup. Before keys are wrapped with it, it must be proven, because no
+/// device can unwrap keys that are wrapped with a wrong one.
+package enum DeviceKeyVerification: Sendable, Hashable {
+  /// At least one item was decrypted with it, and no class contradicts it.
+  case proven
+  /// It decrypts items of some classes, but none of these.
+  case divided(unproven: [KeyClass])
+  /// It decrypts none of the items that need it.
+  case foreign(itemCount: Int)
+  /// No item needs it, so it is unknown.
+  case unshown
+  /// There are no items.
+  case noItems
+
+  /// Determines the verdict from the items.
+  init(_ items: [BackupItem]) {
+    let (proof, answers) = (DeviceKeyEvidence(items), items.compactMap(\.provesHardware))
+    if proof.isDivided {
+      self = .divided(unproven: proof.unproven.sorted())
+    } else if answers.contains(true) {
+      self = .proven
+    } else if items.isEmpty {
+      self = .noItems
+    } else {
+      self = answers.isEmpty ? .unshown : .foreign(itemCount: answers.count)
+    }
+  }
+}
+
+extension UnlockedBackup {
+  /// The verdict on the device key that was used.
+  package var deviceKeyVerification: DeviceKeyVerification { DeviceKeyVerification(items) }
+}

@@ -1,0 +1,231 @@
+import Basics
+package import KeychainCrypto
+public import KeychainFormats
+package import KeychainRules
+
+/// The identity of an item for people: its kind and names, never its secret.
+public struct ItemDescriptor: Sendable, Hashable {
+  /// The kind, which is also known for encrypted items.
+  public var kind: ItemKind
+  /// Whether the item is encrypted, so that its names are unknown. A decrypted item can also have no names.
+  public let isSealed: Bool
+  /// A single reference, because thousands of identities are copied repeatedly.
+  private var box: Box
+
+  private struct Names: Sendable, Hashable {
+    var label: String?
+    var account: String?
+    var service: String?
+    var server: String?
+    var accessGroup: String?
+  }
+
+  private final class Box: Sendable, CustomReflectable {
+    private let source: Source
+
+    private enum Source {
+      indirect case names(Names)
+      /// The attributes of an item in memory. Names are computed on access.
+      case attributes(AttributeMap<PropertyValue>)
+    }
+
+    /// The names of unknown items.
+    static let nameless = Box(Names())
+
+    init(_ names: Names) { source = .names(names) }
+    init(_ attributes: AttributeMap<PropertyValue>) { source = .attributes(attributes) }
+
+    var names: Names {
+      switch source {
+      case .names(let names): names
+      case .attributes(let attributes): ItemDescriptor.names(of: attributes)
+      }
+    }
+
+    /// Only the names, so that dumps show nothing else.
+    var customMirror: Mirror { Mirror(self, children: ["names": names]) }
+  }
+
+  private var known: Names {
+    get { box.names }
+    set { box = Box(newValue) }
+  }
+
+  /// The label (`labl`), or `nil` if the item is encrypted or has none.
+  public var label: String? {
+    get { known.label }
+    set { known.label = newValue }
+  }
+  /// The account (`acct`) as text. Untrusted, as are the others.
+  public var account: String? {
+    get { known.account }
+    set { known.account = newValue }
+  }
+  /// The service (`svce`) of a generic password.
+  public var service: String? {
+    get { known.service }
+    set { known.service = newValue }
+  }
+  /// The server (`srvr`) of an internet password.
+  public var server: String? {
+    get { known.server }
+    set { known.server = newValue }
+  }
+  /// The access group (`agrp`), which identifies the apps.
+  public var accessGroup: String? {
+    get { known.accessGroup }
+    set { known.accessGroup = newValue }
+  }
+
+  /// Creates the identity of an item that cannot be decrypted.
+  package init(undecryptable kind: ItemKind, accessGroup: String? = nil) {
+    isSealed = true
+    self.kind = kind
+    box = accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless
+  }
+
+  /// Creates an identity with a substitute name, for reports that are shared.
+  package init(_ kind: ItemKind, called label: String) {
+    isSealed = false
+    self.kind = kind
+    box = Box(Names(label: label))
+  }
+
+  /// Creates the identity of a decrypted item. UTF-8 data is text.
+  package init(_ item: KeychainItem) {
+    isSealed = false
+    kind = item.kind
+    box = Box(Self.names(of: item.attributes))
+  }
+
+  /// Creates the identity of an item that stays in memory, without copies of its names.
+  package static func sharing(_ item: KeychainItem) -> ItemDescriptor {
+    ItemDescriptor(kind: item.kind, isSealed: false, box: Box(item.attributes))
+  }
+
+  private init(kind: ItemKind, isSealed: Bool, box: Box) {
+    self.kind = kind
+    self.isSealed = isSealed
+    self.box = box
+  }
+
+  public static func == (left: ItemDescriptor, right: ItemDescriptor) -> Bool {
+    guard left.kind == right.kind, left.isSealed == right.isSealed else { return false }
+    return left.box === right.box || left.known == right.known
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(kind)
+    hasher.combine(isSealed)
+    hasher.combine(known)
+  }
+
+  private static func names(of attributes: AttributeMap<PropertyValue>) -> Names {
+    Names(
+      label: text(attributes[.label]), account: text(attributes[.account]), service: text(attributes[.service]),
+      server: text(attributes[.server]), accessGroup: text(attributes[.accessGroup]))
+  }
+
+  /// The names for people: the service, server, or label, then the account. Untrusted, and empty if nothing is known.
+  package var names: [String] {
+    let attributes: [String?] =
+      switch kind {
+      case .genericPassword: [service, account]
+      case .internetPassword: [server, account]
+      case .certificate, .key: [label]
+      }
+    let known = attributes.compactMap(\.self).filter { !$0.isEmpty }
+    return known.isEmpty ? [label].compactMap(\.self).filter { !$0.isEmpty } : known
+  }
+
+  /// Returns a value as text: strings and UTF-8 data unchanged, other data in hexadecimal, numbers in decimal.
+  package static func text(_ value: PropertyValue?) -> String? {
+    switch value {
+    case .string(let text): text
+    case .integer(let number): String(number)
+    case .data(let bytes): String(validating: bytes, as: UTF8.self) ?? "0x" + String(hexadecimal: bytes)
+    default: nil
+    }
+  }
+}
+
+extension KeychainItem {
+  /// Creates an item with the names of an identity.
+  package init(named identity: ItemDescriptor, _ protection: ProtectionClass?) {
+    self.init(kind: identity.kind)
+    let names: [(AttributeCode, String?)] = [
+      (.label, identity.label), (.account, identity.account), (.service, identity.service),
+      (.server, identity.server), (.accessGroup, identity.accessGroup),
+    ]
+    for (code, name) in names { self[code] = name.map { .string($0) } }
+    self.protection = protection
+  }
+}
+
+/// A SHA-256 digest of an item's stored data or primary key, for comparisons. Stored inline, because there is one for
+/// each item.
+package struct ItemFingerprint: Sendable, Hashable, Comparable {
+  private let words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// Creates a fingerprint.
+  ///
+  /// - Parameter digest: 32 bytes.
+  init(_ digest: UnsafeRawBufferPointer) {
+    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    withUnsafeMutableBytes(of: &words) { $0.copyBytes(from: digest.prefix($0.count)) }
+    self.words = words
+  }
+
+  /// Creates the fingerprint of bytes.
+  package init(of bytes: [UInt8]) throws(DataProtectionError) {
+    self = try Digest.sha256(bytes).withUnsafeBytes { ItemFingerprint($0) }
+  }
+
+  /// Creates the fingerprint of a primary key.
+  package init(of key: PrimaryKey) throws(DataProtectionError) {
+    let digest = try DigestStream(.sha256)
+    try digest.update(Array(key.kind.rawValue.utf8))
+    try key.withColumnBytes { (bytes) throws(DataProtectionError) in try digest.update(bytes) }
+    self = try digest.finish { ItemFingerprint($0) }
+  }
+
+  package static func == (left: Self, right: Self) -> Bool { left.words == right.words }
+  package static func < (left: Self, right: Self) -> Bool { left.words < right.words }
+
+  package func hash(into hasher: inout Hasher) {
+    withUnsafeBytes(of: words) { hasher.combine(bytes: $0) }
+  }
+}
+
+/// The known properties of an item without its value, for reports.
+package struct ItemSummary: Sendable, Hashable {
+  /// The names, which are unknown if the item is encrypted.
+  package let identity: ItemDescriptor
+  /// Whether the item is synchronizable, or `nil` if it is encrypted.
+  package let isSynchronizable: Bool?
+  /// Whether the value has the format of a Secure Enclave key, or `nil` if it is encrypted.
+  package let containsSecureEnclaveKey: Bool?
+
+  /// Creates the known properties of an item.
+  ///
+  /// - Parameters:
+  ///   - identity: The names.
+  ///   - isSynchronizable: Whether the item is synchronizable.
+  ///   - containsSecureEnclaveKey: Whether the value has the format of a Secure Enclave key.
+  package init(_ identity: ItemDescriptor, isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil) {
+    self.identity = identity
+    self.isSynchronizable = isSynchronizable
+    self.containsSecureEnclaveKey = containsSecureEnclaveKey
+  }
+
+  /// Creates the properties of a decrypted item.
+  package init(_ item: KeychainItem) { self.init(item, named: ItemDescriptor(item)) }
+
+  /// Creates the properties of an item that stays in memory.
+  package static func sharing(_ item: KeychainItem) -> ItemSummary { ItemSummary(item, named: .sharing(item)) }
+
+  private init(_ item: KeychainItem, named identity: ItemDescriptor) {
+    self.init(
+      identity, isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
+  }
+}

@@ -1,0 +1,160 @@
+package import Basics
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+
+extension BackupRewriter {
+  /// Copies a backup between a directory and a container file, completely or not at all, with constant memory. All
+  /// stored bytes stay unchanged, so that no password is required.
+  ///
+  /// The entries get the backup's date, or the closest that the format supports. If the date is not a 64-bit number,
+  /// they get the date 1970, like those of a backup without a date.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup that was opened at `path`, with which the copy is compared.
+  ///   - path: The path of the backup: a directory or a container file.
+  ///   - destination: The location and format of the copy.
+  ///   - replace: Whether to replace an existing backup or file.
+  ///   - progress: Receives the number of copied bytes. If it returns `false`, the work ends with `.interrupted`.
+  /// - Throws: The errors of `BackupWriter`; `.changed` if the backup has changed since; `.interrupted`.
+  package func convert(
+    _ archive: BackupArchive, at path: String, to destination: BackupDestination, replace: Bool = false,
+    progress: @escaping Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> RewrittenBackup {
+    try archive.require(.copying)
+    let stored = try archive.storedFiles()
+    let copyProgress = CopyProgress(total: stored.byteCount + archive.partByteCount, progress)
+    let time = archive.entryTime
+    let counts = CopyCounts()
+    let files = self.files(of: archive, at: path)
+    var outgoing = OutgoingBackup(
+      directoryName: archive.directoryName, byteCount: copyProgress.total, isEncrypted: archive.areFilesEncrypted
+    ) { (sink) throws(KeyhaulError) in
+      let others = try files.forEachFile { (file) throws(KeyhaulError) in
+        guard file.isOwn else {
+          counts.unrelatedFiles.append(file.name.shown)
+          return
+        }
+        try file.copy(to: sink, as: EntryName(file.path), modificationTime: time, copyProgress)
+        counts.fileCount += 1
+      }
+      counts.unrelatedFiles += others
+    }
+    outgoing.check = { (written) throws(KeyhaulError) in
+      let copy = try reopen(written, like: archive)
+      guard copy.digest == archive.digest, try copy.storedFiles() == stored else {
+        throw KeyhaulError(.changed, "the backup changed while it was being copied")
+      }
+    }
+    let placed = try BackupInstaller(system: system).place(outgoing, at: destination, replace: replace)
+    return RewrittenBackup(
+      path: placed.path, byteCount: placed.byteCount, fileCount: counts.fileCount, isDurable: placed.isDurable,
+      leftover: placed.leftover, unrelatedFiles: counts.unrelatedFiles)
+  }
+
+  /// Counts the files of a copy, and keeps the names of the files that are not part of the backup.
+  final class CopyCounts {
+    var fileCount = 0
+    var unrelatedFiles: [String] = []
+  }
+}
+
+extension BackupArchive {
+  /// The total size of the metadata files in memory.
+  var partByteCount: Int64 {
+    [MetadataFile.manifest, .status, .info, .oldDatabase, .seal].reduce(Int64(parts.database?.byteCount ?? 0)) {
+      $0 + Int64(parts[$1]?.count ?? 0)
+    }
+  }
+
+  /// The time of every file of a copy, in seconds since 1970: that of the backup.
+  var entryTime: Int64 { date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0 }
+
+  /// The name for the directory of the files.
+  var directoryName: String { BackupDirectory.name(for: device.identifier) }
+}
+
+extension BackupRewriter {
+  /// Checks whether an existing backup equals the result of `convert`: the same format, and the same bytes in each
+  /// file. Reads both backups completely.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup that was opened at `path`.
+  ///   - path: The path of the backup: a directory or a container file.
+  ///   - standing: The path of the existing file or directory.
+  ///   - destination: The location and format for `convert`.
+  ///   - progress: Receives the number of read bytes. If it returns `false`, the work ends with `.interrupted`.
+  /// - Returns: The existing copy, or `nil` if it differs or is unreadable. Times and the order of entries are ignored.
+  /// - Throws: `.interrupted`, or the errors of reading the archive.
+  package func existingCopy(
+    of archive: BackupArchive, at path: String, in standing: String, as destination: BackupDestination,
+    progress: @escaping Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> RewrittenBackup? {
+    guard let other = try? reopen(standing, like: archive), other.digest == archive.digest else { return nil }
+    let files = self.files(of: other, at: standing)
+    switch destination {
+    case .directory: guard files.isDirectory else { return nil }
+    case .file(_, let format): guard !files.isDirectory, (try? files.format()) == format else { return nil }
+    case .stream: return nil
+    }
+    let stored = try archive.storedFiles()
+    guard (try? other.storedFiles()) == stored else { return nil }
+    let byteCount = stored.byteCount + archive.partByteCount
+    let copyProgress = CopyProgress(total: byteCount * 2, progress)
+    let own = try measured(self.files(of: archive, at: path), copyProgress)
+    let copy: MeasuredFiles
+    do throws(KeyhaulError) {
+      copy = try measured(files, copyProgress)
+    } catch {
+      if error.code == .interrupted || error.isShortage { throw error }
+      return nil
+    }
+    guard copy.files == own.files, copy.foreign.isEmpty else { return nil }
+    let stands = files.isDirectory ? nil : try? system.status(of: standing, followsLink: true)
+    return RewrittenBackup(
+      path: standing, byteCount: stands?.byteCount ?? byteCount,
+      fileCount: copy.files.count, isDurable: false, leftover: nil, unrelatedFiles: own.foreign)
+  }
+
+  private struct MeasuredFiles {
+    /// The SHA-256 digests of the backup's files, by path.
+    var files: [String: [UInt8]] = [:]
+    /// Files that are not part of the backup, are duplicated, or exceed the limits.
+    var foreign: [String] = []
+  }
+
+  private func measured(_ files: BackupFileIterator, _ copyProgress: CopyProgress) throws(KeyhaulError) -> MeasuredFiles
+  {
+    var measured = MeasuredFiles()
+    do throws(KeyhaulError) {
+      let others = try files.forEachFile { (file) throws(KeyhaulError) in
+        guard file.isOwn, file.byteCount <= file.byteLimit, measured.files[file.path] == nil else {
+          measured.foreign.append(file.name.shown)
+          return
+        }
+        measured.files[file.path] = try Self.digest(of: file, copyProgress)
+      }
+      measured.foreign += others
+    } catch {
+      throw BackupInstaller(system: system).explain(error, path: files.path, needs: nil)
+    }
+    return measured
+  }
+
+  private static func digest(of file: BackupFileIterator.File, _ copyProgress: CopyProgress) throws(KeyhaulError)
+    -> [UInt8]
+  {
+    let digest = try translatingErrors(file) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    try file.forEachPortion { (portion) throws(KeyhaulError) in
+      try translatingErrors(file) { () throws(DataProtectionError) in try digest.update(portion) }
+      try copyProgress.add(portion.count)
+    }
+    return try translatingErrors(file) { () throws(DataProtectionError) in try digest.finish() }
+  }
+
+  private static func translatingErrors<Value>(
+    _ file: BackupFileIterator.File, _ body: () throws(DataProtectionError) -> Value
+  ) throws(KeyhaulError) -> Value {
+    try explained(file.path, body)
+  }
+}

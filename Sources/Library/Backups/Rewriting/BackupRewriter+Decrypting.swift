@@ -1,0 +1,262 @@
+package import Basics
+package import KeychainCrypto
+import KeychainFormats
+
+extension BackupRewriter {
+  /// Writes a copy of an encrypted backup with an unencrypted list and unencrypted files, in the same layout. The
+  /// keybag stays, and the items in the keychain file still require the password.
+  ///
+  /// Unreadable files are omitted and reported. Correct digests in the list are replaced by those of the plaintext.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup that was opened at `path`.
+  ///   - path: The path of the backup: a directory or a container file.
+  ///   - destination: The location and format of the copy.
+  ///   - keys: The unlocked class keys.
+  ///   - replace: Whether to replace an existing backup or file.
+  ///   - progress: Receives the number of completed bytes. If it returns `false`, the work ends with `.interrupted`.
+  /// - Throws: `.unsupported` for iOS 9 and earlier, `.sealedList` for iOS 10.0; the errors of `BackupWriter`;
+  ///   `.interrupted`.
+  package func decrypt(
+    _ archive: BackupArchive, at path: String, to destination: BackupDestination, keys: ClassKeys,
+    replace: Bool = false, progress: @escaping Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> DecryptedBackup {
+    try Self.checkReencryption(of: archive)
+    let stored = try archive.storedFiles()
+    let pass = try BackupDecryptor(
+      archive, keys: keys, copyProgress: CopyProgress(total: stored.byteCount + archive.partByteCount, progress))
+    let files = self.files(of: archive, at: path)
+    try pass.prepare(files, stored)
+    var outgoing = OutgoingBackup(
+      directoryName: archive.directoryName, byteCount: pass.copyProgress.total, isEncrypted: false
+    ) { (sink) throws(KeyhaulError) in try pass.send(files, to: sink) }
+    outgoing.check = { (written) throws(KeyhaulError) in try pass.check(reopen(written, like: archive)) }
+    let placed = try BackupInstaller(system: system).place(outgoing, at: destination, replace: replace)
+    let byteCount =
+      switch destination {
+      case .directory: pass.writtenByteCount
+      case .file, .stream: placed.byteCount
+      }
+    return DecryptedBackup(
+      copy: RewrittenBackup(
+        path: placed.path, byteCount: byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
+        leftover: placed.leftover, unrelatedFiles: pass.unrelatedFiles),
+      decryptedCount: pass.decryptedCount, faults: pass.faults,
+      rowWithoutIdentifierCount: pass.rowWithoutIdentifierCount, differing: pass.differing)
+  }
+}
+
+/// A decryption of a backup's files and list.
+final class BackupDecryptor {
+  let copyProgress: CopyProgress
+  private(set) var fileCount = 0
+  /// The plaintext size of the written files.
+  private(set) var writtenByteCount: Int64 = 0
+  private(set) var decryptedCount = 0
+  /// Files that are not part of the backup, and payloads that are not listed.
+  private(set) var unrelatedFiles: [String] = []
+  private(set) var faults: [DecryptedBackup.Fault] = []
+  private(set) var rowWithoutIdentifierCount = 0
+  private(set) var differing: [ListedFile] = []
+  private let archive: BackupArchive
+  private let keys: ClassKeys
+  private let list: ManifestWorkingCopy
+  /// The readable payloads, which are determined before writing, because an entry begins with its size.
+  private var readable: [String: Readable] = [:]
+
+  private struct Readable {
+    let file: ListedFile
+    let plainByteCount: Int64
+    /// The new digest of the row, or `nil` to keep the current one.
+    let digest: [UInt8]?
+  }
+
+  init(
+    _ archive: BackupArchive, keys: ClassKeys, copyProgress: CopyProgress
+  ) throws(KeyhaulError) {
+    list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
+    self.archive = archive
+    self.keys = keys
+    self.copyProgress = copyProgress
+  }
+
+  /// Reads all files, because invalid padding would be detected too late while writing.
+  func prepare(_ files: BackupFileIterator, _ stored: StoredPayloads) throws(KeyhaulError) {
+    let list = try archive.fileList(with: keys)
+    var index = FileIndex()
+    var missing: [(String, KeyhaulError)] = []
+    let listing = try list.listing(lending: .file) { (file, place) throws(KeyhaulError) in
+      index.add(file, at: place)
+      guard stored.byteCount(of: file.fileIdentifier) == nil, (try? file.record())??.needsPayload ?? true else {
+        return
+      }
+      let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
+      missing.append((file.fileIdentifier, KeyhaulError(.payloadMissing, "\(name) is missing")))
+    }
+    rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
+    faults = missing.map { .init(fileIdentifier: $0.0, error: $0.1) }
+    let reader = try list.reader()
+    let seal = try SealVerifier(archive)
+    try archive.forEachPayload(of: stored) { (stored) throws(KeyhaulError) in
+      let hasher = seal == nil ? nil : try PayloadHasher()
+      let payload = stored.observed(by: hasher)
+      guard let location = index.locations(of: payload.fileIdentifier).first, let file = try reader.file(at: location)
+      else {
+        return
+      }
+      do throws(KeyhaulError) {
+        readable[payload.fileIdentifier] = try read(payload, file)
+        let path = archive.layout.storedPath(of: payload.fileIdentifier)
+        if let entry = try hasher?.entry(of: stored, at: path), seal?.compare(entry) != nil,
+          differing.last?.fileIdentifier != file.fileIdentifier
+        {
+          differing.append(file)
+        }
+      } catch {
+        guard error.code != .interrupted, !error.isShortage else { throw error }
+        faults.append(.init(fileIdentifier: payload.fileIdentifier, error: error))
+      }
+    }
+  }
+
+  private func read(_ payload: StoredPayload, _ file: ListedFile) throws(KeyhaulError) -> Readable {
+    let digest = try explained("a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    let pass = try PayloadScanner(of: file, in: archive, with: keys)
+    let reading = try pass.run(payload) { (portion) throws(KeyhaulError) in
+      // Bytes count as progress only when they are read for writing.
+      do throws(KeyhaulError) { try copyProgress.add(0) } catch {
+        throw KeyhaulError(.interrupted, "it was stopped")
+      }
+      try explained("a digest") { () throws(DataProtectionError) in try digest.update(portion) }
+    }
+    guard reading.hasValidPadding else {
+      throw KeyhaulError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
+    }
+    let recorded = try file.record()?.digest
+    if reading.matches(recorded) == false { differing.append(file) }
+    let isRight = recorded == reading.storedSHA1
+    let plain = try explained("a digest") { () throws(DataProtectionError) in try digest.finish() }
+    return Readable(file: file, plainByteCount: reading.plainByteCount, digest: isRight ? plain : nil)
+  }
+
+  // MARK: Writing
+
+  func send(_ files: BackupFileIterator, to target: any StoredFileSink) throws(KeyhaulError) {
+    let sink = try SealingSink(target, layout: archive.layout)
+    var time: Int64 = 0
+    var isDone: Set<String> = []
+    let faulty = Set(faults.map(\.fileIdentifier))
+    unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in
+      guard file.isOwn, !file.isLeftover else { return unrelatedFiles.append(file.name.shown) }
+      if let identifier = file.payload {
+        if let known = readable[identifier], isDone.insert(identifier).inserted {
+          try decrypt(file, known, to: sink)
+        } else if !faulty.contains(identifier) {
+          unrelatedFiles.append(file.path)
+        }
+        return
+      }
+      guard file.path != MetadataFile.manifest.path, file.path != MetadataFile.database.path else {
+        time = max(time, file.modificationTime)
+        return
+      }
+      if file.isJournal, file.path != archive.readJournal, file.byteCount > 0 { unrelatedFiles.append(file.path) }
+      guard file.path != MetadataFile.seal.path, !file.isJournal else { return }
+      try file.copy(to: sink, as: EntryName(file.path), modificationTime: file.modificationTime, copyProgress)
+      fileCount += 1
+      writtenByteCount += file.byteCount
+    }
+    let parts = (try list.serialized(), try ManifestEditor(archive.parts[.manifest] ?? []).decrypted())
+    try sink.add(EntryName(MetadataFile.database.path), parts.0, modificationTime: time)
+    try sink.add(EntryName(MetadataFile.manifest.path), parts.1, modificationTime: time)
+    let seal = try SealBuilder(manifestKey: nil).seal(of: sink.entries)
+    try sink.add(EntryName(MetadataFile.seal.path), seal.bytes, modificationTime: time)
+    fileCount += 3
+    writtenByteCount += Int64(parts.0.count + parts.1.count + seal.bytes.count)
+  }
+
+  private func decrypt(
+    _ file: BackupFileIterator.File, _ known: Readable, to sink: any StoredFileSink
+  ) throws(KeyhaulError) {
+    let cipher = try decryptor(of: known.file)
+    var written: Int64 = 0
+    func write(_ bytes: [UInt8]) throws(KeyhaulError) {
+      written += Int64(bytes.count)
+      try sink.write(bytes)
+    }
+    let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
+    try sink.begin(
+      EntryName(file.path), byteCount: known.plainByteCount, modificationTime: file.modificationTime)
+    try file.forEachPortion { (portion) throws(KeyhaulError) in
+      try write(
+        try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) })
+      guard written <= known.plainByteCount else { throw changed }
+      try copyProgress.add(portion.count)
+    }
+    if file.byteCount > 0 {
+      try write(
+        try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }.bytes)
+    }
+    guard written == known.plainByteCount else { throw changed }
+    try sink.end()
+    try enter(known)
+    fileCount += 1
+    decryptedCount += 1
+    writtenByteCount += written
+  }
+
+  private func decryptor(of file: ListedFile) throws(KeyhaulError) -> FileDecryptor {
+    guard let field = try file.record()?.encryptionKey?.serialized() else {
+      throw KeyhaulError(.damaged, "the manifest has no key for \(file.fileIdentifier)")
+    }
+    let key = try archive.fileKey(field, of: file.fileIdentifier, keys: keys)
+    return try explained(file.fileIdentifier) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+  }
+
+  /// Updates the row of a decrypted file.
+  private func enter(_ known: Readable) throws(KeyhaulError) {
+    let identifier = known.file.fileIdentifier
+    guard let row = try list.archive(of: identifier) else { return }
+    let changed = try explained("the record of \(identifier)") { () throws(FormatError) in
+      try FileRecord.replacing(encryptionKey: nil, digest: known.digest, in: row)
+    }
+    try list.replaceArchive(of: identifier, by: changed)
+  }
+
+  // MARK: Check
+
+  /// Compares the copy with the original.
+  func check(_ copy: BackupArchive) throws(KeyhaulError) {
+    let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
+    guard copy.keybag == archive.keybag, copy.manifest.isDecryptedCopy, try copy.storedFiles().count == decryptedCount
+    else { throw changed }
+    guard readable[MetadataFile.keychainFileIdentifier] != nil else { return }
+    guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
+  }
+}
+
+/// A decrypted copy of a backup, and its missing files.
+package struct DecryptedBackup: Sendable {
+  /// The copy. Its foreign files include payloads that are not listed.
+  package let copy: RewrittenBackup
+  /// The number of decrypted files.
+  package let decryptedCount: Int
+  /// The unreadable files with the reasons. They are listed in the copy but not stored.
+  package let faults: [Fault]
+  /// The number of listed files without an identifier, whose payloads cannot be found and are not in the copy.
+  package let rowWithoutIdentifierCount: Int
+
+  /// The files whose content does not match their digest in the list, which is kept.
+  package let differing: [ListedFile]
+
+  /// Whether all listed files are in the copy and match their digests.
+  package var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 && differing.isEmpty }
+
+  /// A file that is not in the copy.
+  package struct Fault: Sendable, Equatable {
+    /// The stored name.
+    package let fileIdentifier: String
+    /// The reason why it is unreadable.
+    package let error: KeyhaulError
+  }
+}

@@ -1,0 +1,317 @@
+package import Basics
+package import KeychainCrypto
+package import KeychainFormats
+
+extension BackupRewriter {
+  /// Checks that the files of a backup can be encrypted or decrypted.
+  ///
+  /// - Throws: `.unsupported` for iOS 9 and earlier, because `Manifest.mbdb` cannot be written; `.sealedList` for iOS
+  ///   10.0 with a password.
+  package static func checkReencryption(of archive: BackupArchive) throws(KeyhaulError) {
+    try checkRekeying(of: archive)
+    guard archive.layout == .manifestDB else {
+      throw KeyhaulError(
+        .unsupported, "it is from iOS 9 or earlier; this works with backups from iOS 10 and later")
+    }
+  }
+
+  /// Encrypts a backup that has no password, or decrypts one that has. All of it is rewritten, beside the old one,
+  /// which goes only when the new one stands; class keys and the keychain's items stay what they are.
+  ///
+  /// The list of files is kept in memory meanwhile; payloads pass through in portions.
+  /// - Parameters:
+  ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
+  ///   - path: Where it stands: a directory, or one file. No link.
+  ///   - keybag: The one that it gets, with the class keys that it had.
+  ///   - keys: Those class keys, unlocked.
+  ///   - target: Where the changed backup is written.
+  ///   - random: Gives the keys of the files.
+  ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its directory holds other things,
+  ///   which would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
+  package func reencrypt(
+    _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys,
+    to target: Target = .inPlace, random: some RandomSource = SystemRandomSource(),
+    progress: @escaping Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> RewrittenBackup {
+    try Self.checkReencryption(of: archive)
+    let stored = try archive.storedFiles()
+    try archive.requireSealed(stored)
+    let pass = try BackupReencryptor(
+      archive, keybag: keybag, keys: keys, target: target, random: random,
+      copyProgress: CopyProgress(total: stored.byteCount + archive.partByteCount, progress))
+    let files = self.files(of: archive, at: path)
+    try pass.prepare(files)
+    var outgoing = OutgoingBackup(
+      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: pass.copyProgress.total,
+      isEncrypted: !archive.isEncrypted
+    ) { (sink) throws(KeyhaulError) in try pass.send(files, to: sink) }
+    outgoing.check = { (written) throws(KeyhaulError) in
+      let copy = try reopen(written, like: archive)
+      try pass.check(copy, storedCount: stored.count)
+    }
+    // Decrypted files must not be readable by users who could read only the encrypted ones.
+    let access = archive.isEncrypted ? PreservedAccess.owner : .all
+    let placed = try place(outgoing, of: files, to: target, keeping: access)
+    return RewrittenBackup(
+      path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
+      leftover: placed.leftover, unrelatedFiles: (pass.unlisted + pass.unrelatedFiles).sorted())
+  }
+}
+
+/// A copy of a backup in which all files are encrypted or decrypted.
+final class BackupReencryptor<Random: RandomSource> {
+  let copyProgress: CopyProgress
+  private(set) var fileCount = 0
+  /// Payloads that are not listed. They are not copied, because their meaning is unknown.
+  private(set) var unlisted: [String] = []
+  /// What is not part of the backup and is not copied.
+  private(set) var unrelatedFiles: [String] = []
+  private let archive: BackupArchive
+  private let keybag: Keybag
+  private let keys: ClassKeys
+  private let target: BackupRewriter.Target
+  private let random: Random
+  private let list: ManifestWorkingCopy
+  /// The plaintext size of each payload, which is determined before writing, because an entry begins with its size.
+  private var plainByteCounts: [String: Int64] = [:]
+
+  /// The class of files without one: readable after the first unlock.
+  private static var fileClass: KeyClass { .fileUntilFirstUserAuthentication }
+
+  init(
+    _ archive: BackupArchive, keybag: Keybag, keys: ClassKeys, target: BackupRewriter.Target, random: Random,
+    copyProgress: CopyProgress
+  ) throws(KeyhaulError) {
+    list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
+    self.archive = archive
+    self.keybag = keybag
+    self.keys = keys
+    self.target = target
+    self.random = random
+    self.copyProgress = copyProgress
+  }
+
+  private var encrypts: Bool { !archive.isEncrypted }
+
+  // MARK: Preparation
+
+  /// Determines the values that are required before the first byte is written.
+  func prepare(_ files: BackupFileIterator) throws(KeyhaulError) {
+    do throws(KeyhaulError) {
+      if !target.isCopy, let other = try files.unrelatedNames().first {
+        throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
+      }
+      guard !encrypts else { return }
+      try files.forEachFile { (file) throws(KeyhaulError) in
+        guard let identifier = file.payload, let key = try fileKey(of: identifier) else { return }
+        plainByteCounts[identifier] = try plainByteCount(of: file, key: key)
+      }
+    } catch {
+      throw BackupInstaller(system: .real).explain(error, path: "the backup", needs: nil)
+    }
+  }
+
+  private func plainByteCount(of file: BackupFileIterator.File, key: borrowing Secret) throws(KeyhaulError) -> Int64 {
+    guard file.byteCount > 0 else { return 0 }
+    let size = Int64(FileSectionDecryptor.blockSize)
+    var end = try file.lastBytes(2 * FileSectionDecryptor.blockSize)
+    guard file.byteCount.isMultiple(of: size), end.count >= Int(size) else { throw damaged(file) }
+    let previous = end.count > Int(size) ? Array(end.prefix(Int(size))) : nil
+    let last = end.suffix(Int(size))
+    end = try explained(file.path) { () throws(DataProtectionError) in
+      let decryptor = try FileSectionDecryptor(key: key)
+      return try [UInt8](count: last.count) { (block) throws(DataProtectionError) in
+        block.copyBytes(from: last)
+        try decryptor.decrypt(block, after: previous)
+      }
+    }
+    let padding = end.last ?? 0
+    guard (1...UInt8(size)).contains(padding), end.suffix(Int(padding)).allSatisfy({ $0 == padding }) else {
+      throw damaged(file)
+    }
+    return file.byteCount - Int64(padding)
+  }
+
+  private func damaged(_ file: BackupFileIterator.File) -> KeyhaulError {
+    KeyhaulError(.damaged, "\(file.path) does not end with valid padding")
+  }
+
+  // MARK: Writing
+
+  func send(_ files: BackupFileIterator, to target: any StoredFileSink) throws(KeyhaulError) {
+    let sink = try SealingSink(target, layout: archive.layout, directory: self.target.isCopy ? .none : files.directory)
+    var time: Int64 = 0
+    var prefix = EntryName.none
+    let others = try files.forEachFile { (file) throws(KeyhaulError) in
+      guard file.isOwn || !self.target.isCopy else { return unrelatedFiles.append(file.name.shown) }
+      guard !file.isLeftover else { return unlisted.append(file.path) }
+      if let identifier = file.payload {
+        guard let row = try list.archive(of: identifier) else {
+          unlisted.append(file.path)
+          return
+        }
+        let change = encrypts ? try encrypt(file, row, to: sink) : try decrypt(file, identifier, row, to: sink)
+        let changed = try explained("the record of \(file.path)") { () throws(FormatError) in
+          try FileRecord.replacing(encryptionKey: change.key, digest: change.digest, in: row)
+        }
+        try list.replaceArchive(of: identifier, by: changed)
+      } else if file.path == MetadataFile.manifest.path || file.path == MetadataFile.database.path {
+        time = self.target.modificationTime(of: file, in: archive)
+        prefix = self.target.name(of: file).dropLast(file.path.utf8.count)
+        return
+      } else if file.path == MetadataFile.seal.path || file.isJournal {
+        return
+      } else {
+        try file.copy(
+          to: sink, as: self.target.name(of: file),
+          modificationTime: self.target.modificationTime(of: file, in: archive), copyProgress)
+      }
+      fileCount += 1
+    }
+    if self.target.isCopy { unrelatedFiles += others }
+    let parts = try deferredMetadata()
+    try sink.add(prefix + MetadataFile.database.path, parts.database, modificationTime: time)
+    try sink.add(prefix + MetadataFile.manifest.path, parts.manifest, modificationTime: time)
+    let seal = try makeSeal(of: sink.entries, parts.key)
+    try sink.add(prefix + MetadataFile.seal.path, seal.bytes, modificationTime: time)
+    fileCount += 3
+  }
+
+  /// A change of a file's row in the list.
+  private struct Change {
+    let key: ClassWrappedKey?
+    let digest: [UInt8]
+  }
+
+  private func encrypt(
+    _ file: BackupFileIterator.File, _ row: [UInt8], to sink: any StoredFileSink
+  ) throws(KeyhaulError) -> Change {
+    let record = try explained("the record of \(file.path)") { () throws(FormatError) in try FileRecord(archive: row) }
+    let own = record.protectionClass
+    let isUsable = (KeyClass.fileComplete...KeyClass.fileNone).contains(own) && keys.hasKey(of: own)
+    let (key, wrapped) = try makeKey(isUsable ? own : Self.fileClass)
+    guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
+      throw KeyhaulError(.overLimit, "\(file.path) is too large")
+    }
+    let cipher = try explained(file.path) { () throws(DataProtectionError) in try FileEncryptor(key: key.secret) }
+    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(KeyhaulError) in
+      try explained(file.path) { () throws(DataProtectionError) in
+        if let portion { try cipher.update(portion) } else { try cipher.finish() }
+      }
+    }
+    return Change(key: wrapped, digest: digest)
+  }
+
+  private func decrypt(
+    _ file: BackupFileIterator.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
+  ) throws(KeyhaulError) -> Change {
+    guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
+      throw KeyhaulError(.damaged, "the manifest has no key for \(file.path)")
+    }
+    let cipher = try explained(file.path) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(KeyhaulError) in
+      if let portion {
+        return try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
+      }
+      guard file.byteCount > 0 else { return [] }
+      let end = try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }
+      guard end.hasValidPadding else { throw damaged(file) }
+      return end.bytes
+    }
+    return Change(key: nil, digest: digest)
+  }
+
+  /// Writes a file through a cipher.
+  ///
+  /// - Parameter transform: Receives each portion, and `nil` at the end.
+  /// - Returns: The SHA-1 digest of the written bytes.
+  private func send(
+    _ file: BackupFileIterator.File, byteCount: Int64, to sink: any StoredFileSink,
+    _ transform: (UnsafeRawBufferPointer?) throws(KeyhaulError) -> [UInt8]
+  ) throws(KeyhaulError) -> [UInt8] {
+    let digest = try explained(file.path) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    func write(_ bytes: [UInt8]) throws(KeyhaulError) {
+      try explained(file.path) { () throws(DataProtectionError) in try digest.update(bytes) }
+      try sink.write(bytes)
+    }
+    let reading = try FileSealVerifier(of: file.path, in: archive)
+    try sink.begin(
+      target.name(of: file), byteCount: byteCount, modificationTime: target.modificationTime(of: file, in: archive))
+    try file.forEachPortion { (portion) throws(KeyhaulError) in
+      try reading?.update(portion)
+      try write(try transform(portion))
+      try copyProgress.add(portion.count)
+    }
+    try reading?.finish()
+    try write(try transform(nil))
+    try sink.end()
+    return try explained(file.path) { () throws(DataProtectionError) in try digest.finish() }
+  }
+
+  /// Returns the key of a file, or `nil` if the file is not listed.
+  private func fileKey(of identifier: String) throws(KeyhaulError) -> Secret? {
+    guard let row = try list.archive(of: identifier) else { return nil }
+    let part = archive.layout.storedPath(of: identifier)
+    let record = try explained("the record of \(part)") { () throws(FormatError) in try FileRecord(archive: row) }
+    guard let field = record.encryptionKey?.serialized() else {
+      throw KeyhaulError(.damaged, "the manifest has no key for \(part)")
+    }
+    return try archive.fileKey(field, of: part, keys: keys)
+  }
+
+  private final class NewKey {
+    let secret: Secret
+    init(_ secret: consuming Secret) { self.secret = secret }
+  }
+
+  private func makeKey(_ keyClass: KeyClass) throws(KeyhaulError) -> (NewKey, ClassWrappedKey) {
+    let key = try explained("the key of a file") { () throws(DataProtectionError) in
+      NewKey(try Secret(count: 32, from: random))
+    }
+    let field = try explained("the key of a file") { () throws(DataProtectionError) in
+      try keys.wrapFileKey(key.secret, keyClass: keyClass, random: random)
+    }
+    return (key, try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+  }
+
+  private struct DeferredMetadata {
+    let database: [UInt8]
+    let manifest: [UInt8]
+    /// The key of the list of files, or `nil` if the list is not encrypted.
+    let key: NewKey?
+  }
+
+  /// Writes the list of files and the manifest, which depend on all other files.
+  private func deferredMetadata() throws(KeyhaulError) -> DeferredMetadata {
+    let plain = try list.serialized()
+    let edit = try ManifestEditor(archive.parts[.manifest] ?? [])
+    guard encrypts else {
+      return DeferredMetadata(database: plain, manifest: try edit.replacing(keybag: keybag, manifestKey: nil), key: nil)
+    }
+    let (key, wrapped) = try makeKey(Self.fileClass)
+    let stored = try explained("the manifest database") { () throws(DataProtectionError) in
+      try FileCipher.encrypt(plain, key: key.secret)
+    }
+    return DeferredMetadata(
+      database: stored, manifest: try edit.replacing(keybag: keybag, manifestKey: wrapped), key: key)
+  }
+
+  private func makeSeal(of entries: [SealFile.Entry], _ key: NewKey?) throws(KeyhaulError) -> SealFile {
+    guard let key else { return try SealBuilder(manifestKey: nil).seal(of: entries) }
+    return try SealBuilder(manifestKey: key.secret.copy()).seal(of: entries)
+  }
+
+  // MARK: Check
+
+  /// Compares the result with the original before it replaces it.
+  func check(_ copy: BackupArchive, storedCount: Int) throws(KeyhaulError) {
+    let changed = KeyhaulError(.changed, "the backup changed while it was being rewritten")
+    guard copy.keybag == keybag, copy.isEncrypted == encrypts,
+      try copy.storedFiles().count == storedCount - unlisted.count
+    else { throw changed }
+    guard archive.hasKeychain else { return }
+    // Both use the same class keys.
+    guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
+  }
+}

@@ -1,0 +1,235 @@
+package import Basics
+package import KeychainCrypto
+package import KeychainFormats
+import SystemPackage
+
+extension BackupRewriter {
+  /// Checks that the password of a backup can be changed.
+  ///
+  /// - Throws: `.sealedList` for iOS 10.0, whose records would stay encrypted with the old password; `.decryptedCopy`
+  ///   for a decrypted copy.
+  package static func checkRekeying(of archive: BackupArchive) throws(KeyhaulError) {
+    if archive.manifest.isDecryptedCopy { throw BackupFinding.decryptedCopy.refusal }
+    guard archive.hasSealedRecords else { return }
+    throw KeyhaulError(
+      .sealedList, "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
+  }
+
+  /// Replaces the keybag of a backup by one with the same class keys, to change its password. In a directory, only
+  /// `Manifest.plist` and the seal are written.
+  ///
+  /// The manifest or the container file is written under a temporary name and renamed, so that the old or the new one
+  /// exists at any moment. Its permissions are preserved. The seal of a directory is written before with both
+  /// manifests, and after with the new one only, so that it always matches.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
+  ///   - path: The path of the backup: a directory or a container file, not a link.
+  ///   - keybag: The new keybag, with the same class keys.
+  ///   - keys: The unlocked class keys, which a sealed backup requires.
+  ///   - progress: Receives the number of copied bytes of a container. If it returns `false`, the work ends with
+  ///     `.interrupted`.
+  /// - Returns: Whether the new directory entry was synced.
+  /// - Throws: `.changed` if the backup has changed since; `.keyUnavailable` if a sealed backup has no keys, `.damaged`
+  ///   if it does not match its seal; `.noSpace` or `.unwritable`; `.interrupted`.
+  @discardableResult
+  package func replaceKeybag(
+    of archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys? = nil,
+    progress: @escaping Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> Bool {
+    try Self.checkRekeying(of: archive)
+    guard let old = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
+    let new = try ManifestEditor(old).replacing(keybag: keybag)
+    let seals = try SealUpdate(of: archive, manifest: new, keys: keys)
+    switch archive.source {
+    case .directory:
+      return try changing(archive, at: path) { () throws(KeyhaulError) in
+        try replaceManifest(of: archive, in: path, old: old, new: new, seals)
+      }
+    case .container:
+      return try write(archive, at: path, to: .inPlace, manifest: new, keybag: keybag, seals, progress).isDurable
+    case .stream: throw KeyhaulError(.unsupported, "a stream cannot be changed")
+    }
+  }
+
+  /// Writes a copy of a backup with another keybag that holds the same class keys. The backup itself stays as it is.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup that was opened at `path`.
+  ///   - path: The path of a directory or one file.
+  ///   - destination: The place and the format of the copy.
+  ///   - replace: Whether a backup, or a file, that stands at the destination may go.
+  ///   - keybag: The copy's keybag.
+  ///   - keys: The class keys, unlocked: a sealed backup needs them.
+  ///   - progress: Called with the number of bytes copied; if it returns `false`, the work ends with `.interrupted`.
+  /// - Throws: As `replaceKeybag`, and as `BackupWriter`.
+  package func copy(
+    _ archive: BackupArchive, at path: String, to destination: BackupDestination, replace: Bool, with keybag: Keybag,
+    keys: ClassKeys? = nil, progress: @escaping Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> RewrittenBackup {
+    try Self.checkRekeying(of: archive)
+    guard let old = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
+    let new = try ManifestEditor(old).replacing(keybag: keybag)
+    let seals = try SealUpdate(of: archive, manifest: new, keys: keys)
+    return try write(
+      archive, at: path, to: .copy(destination, replace: replace), manifest: new, keybag: keybag, seals, progress)
+  }
+
+  private func replaceManifest(
+    of archive: BackupArchive, in directory: String, old: [UInt8], new: [UInt8], _ seals: SealUpdate?
+  ) throws(KeyhaulError) -> Bool {
+    BackupInstaller(system: system).removeLeftovers(besideDirectory: directory)
+    if let seals {
+      try replace(.seal, of: archive, in: directory, old: seals.old, new: seals.ofBoth)
+    }
+    do throws(KeyhaulError) {
+      try replace(.manifest, of: archive, in: directory, old: old, new: new)
+    } catch {
+      // The seal also matches the old manifest. The original seal is restored if possible.
+      if let seals { try? replace(.seal, of: archive, in: directory, old: seals.ofBoth, new: seals.old) }
+      throw error
+    }
+    guard let seals else { return keepsNames(of: directory) }
+    // The password is changed, and the seal matches. It only remains to remove the old manifest from the seal.
+    try? replace(.seal, of: archive, in: directory, old: seals.ofBoth, new: seals.new)
+    return keepsNames(of: directory)
+  }
+
+  /// Returns whether the directory entries were synced.
+  private func keepsNames(of directory: String) -> Bool {
+    guard let opened = try? system.openDirectory(directory) else { return false }
+    return BackupInstaller(system: system).keepsNames(of: opened)
+  }
+
+  /// Replaces the content of a metadata file, which must be unchanged.
+  private func replace(
+    _ part: MetadataFile, of archive: BackupArchive, in directory: String, old: [UInt8], new: [UInt8]
+  ) throws(KeyhaulError) {
+    let path = directory.hasSuffix("/") ? directory + part.path : "\(directory)/\(part.path)"
+    _ = try BackupInstaller(system: system).placeFile(
+      at: path, byteCount: Int64(new.count), replace: true, keeping: .all,
+      check: { (_) throws(KeyhaulError) in
+        guard try reopen(directory, like: archive).parts[part] == old else {
+          throw KeyhaulError(.changed, "\(part.path) changed in the meantime")
+        }
+      },
+      fill: { (descriptor) throws(KeyhaulError) in
+        do throws(Errno) {
+          try system.writeAll(new, to: descriptor)
+        } catch {
+          throw .writing(error)
+        }
+        return Int64(new.count)
+      })
+  }
+
+  /// Copies every file as it is, except the manifest and the seal.
+  private func write(
+    _ archive: BackupArchive, at path: String, to target: Target, manifest new: [UInt8], keybag: Keybag,
+    _ seals: SealUpdate?, _ progress: @escaping Progress
+  ) throws(KeyhaulError) -> RewrittenBackup {
+    let stored = try archive.storedFiles()
+    let copyProgress = CopyProgress(total: stored.byteCount + archive.partByteCount, progress)
+    let files = self.files(of: archive, at: path)
+    let counts = CopyCounts()
+    var outgoing = OutgoingBackup(
+      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: copyProgress.total,
+      isEncrypted: archive.areFilesEncrypted
+    ) { (sink) throws(KeyhaulError) in
+      counts.unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in
+        guard file.isOwn || !target.isCopy else { return counts.unrelatedFiles.append(file.name.shown) }
+        let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
+        counts.fileCount += 1
+        if file.isOwn, file.path == MetadataFile.manifest.path {
+          return try sink.add(name, new, modificationTime: time)
+        }
+        if file.isOwn, file.path == MetadataFile.seal.path, let seals {
+          return try sink.add(name, seals.new, modificationTime: time)
+        }
+        try file.copy(to: sink, as: name, modificationTime: time, copyProgress)
+      }
+    }
+    outgoing.check = { (written) throws(KeyhaulError) in
+      let copy = try reopen(written, like: archive)
+      guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
+        try copy.storedFiles() == stored
+      else { throw KeyhaulError(.changed, "the backup changed while it was being copied") }
+    }
+    let placed = try place(outgoing, of: files, to: target, keeping: .all)
+    return RewrittenBackup(
+      path: placed.path, byteCount: placed.byteCount, fileCount: counts.fileCount, isDurable: placed.isDurable,
+      leftover: placed.leftover, unrelatedFiles: target.isCopy ? counts.unrelatedFiles : [])
+  }
+}
+
+/// The seals for the steps of replacing a manifest.
+private struct SealUpdate {
+  let old: [UInt8]
+  /// The seal of the old and the new manifest.
+  let ofBoth: [UInt8]
+  /// The seal of the new manifest.
+  let new: [UInt8]
+
+  /// Creates the seals, or returns `nil` if the backup has no seal.
+  ///
+  /// - Throws: `.keyUnavailable` if the seal requires keys, `.damaged` if it does not match.
+  init?(
+    of archive: BackupArchive, manifest: [UInt8], keys: ClassKeys?
+  ) throws(KeyhaulError) {
+    guard let old = archive.parts[.seal] else { return nil }
+    self.old = old
+    let files = [MetadataFile.manifest.path: manifest]
+    let builder = try SealBuilder(of: archive, keys: keys)
+    guard let new = try archive.renewedSeal(for: files, by: builder),
+      let both = try archive.renewedSeal(for: files, by: builder, keepsOld: true)
+    else { return nil }
+    (self.new, ofBoth) = (new.bytes, both.bytes)
+  }
+}
+
+/// A `Manifest.plist` with individual values replaced. All other values stay in their order, and XML stays XML.
+struct ManifestEditor {
+  private let root: PropertyDictionary
+  private let isXML: Bool
+
+  init(_ stored: [UInt8]) throws(KeyhaulError) {
+    root = try rootDictionary(of: stored, in: MetadataFile.manifest.path)
+    isXML = XMLPlist.isXML(stored)
+  }
+
+  func replacing(keybag: Keybag) throws(KeyhaulError) -> [UInt8] {
+    var changed = root
+    changed["BackupKeyBag"] = .data(keybag.serialized())
+    return try encoded(changed)
+  }
+
+  /// Returns the manifest with another keybag.
+  ///
+  /// - Parameter manifestKey: The key of the encrypted list of files, or `nil` if the backup has no password.
+  func replacing(keybag: Keybag, manifestKey: ClassWrappedKey?) throws(KeyhaulError) -> [UInt8] {
+    var changed = root
+    changed["BackupKeyBag"] = .data(keybag.serialized())
+    changed["IsEncrypted"] = .boolean(manifestKey != nil)
+    changed["ManifestKey"] = manifestKey.map { .data($0.serialized()) }
+    return try encoded(changed)
+  }
+
+  /// Returns the manifest of a decrypted copy: without the key of the list, but with the keybag, which the keychain's
+  /// items require.
+  func decrypted() throws(KeyhaulError) -> [UInt8] {
+    var changed = root
+    changed["IsEncrypted"] = .boolean(false)
+    changed["ManifestKey"] = nil
+    changed[BackupManifest.copyKey] = .boolean(true)
+    return try encoded(changed)
+  }
+
+  private func encoded(_ root: PropertyDictionary) throws(KeyhaulError) -> [UInt8] {
+    guard isXML else { return try encode(root, as: MetadataFile.manifest.path) }
+    do throws(FormatError) {
+      return try XMLPlist.encode(.dictionary(root))
+    } catch {
+      throw KeyhaulError(.unwritable, "\(MetadataFile.manifest.path): \(error.reason)")
+    }
+  }
+}

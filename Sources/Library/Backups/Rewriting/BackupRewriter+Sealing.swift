@@ -1,0 +1,201 @@
+package import Basics
+package import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+
+extension BackupRewriter {
+  /// Adds a seal to a backup: `Keyhaul.seal`, with the size and SHA-256 digest of each file. Other files stay
+  /// unchanged.
+  ///
+  /// In a directory, only the seal is written. A container file is copied, with the seal as its last entry. Either
+  /// replaces the original only when it is complete.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
+  ///   - path: The path of the backup: a directory or a container file, not a link.
+  ///   - keys: The unlocked class keys, or `nil` if the seal is unkeyed (`usesKeyedSeal`).
+  ///   - progress: Receives the number of read bytes. If it returns `false`, the work ends with `.interrupted`.
+  /// - Returns: The number of sealed files.
+  /// - Throws: `.occupied` if the backup has a seal; `.keyUnavailable` if keys are required; `.changed` if the backup
+  ///   has changed since; `.noSpace` or `.unwritable`; `.interrupted`.
+  package func seal(
+    _ archive: BackupArchive, at path: String, keys: ClassKeys?,
+    progress: @escaping Progress = { _, _ in true }
+  ) throws(KeyhaulError) -> Int {
+    try archive.require(.copying)
+    guard archive.seal == nil else { throw KeyhaulError(.occupied, "it is already sealed") }
+    let builder = try SealBuilder(of: archive, keys: keys)
+    let stored = try archive.storedFiles()
+    let copyProgress = CopyProgress(total: stored.byteCount + archive.partByteCount, progress)
+    return try changing(archive, at: path) { () throws(KeyhaulError) in
+      try place(stored, builder, copyProgress, of: archive, at: path)
+    }
+  }
+
+  private func place(
+    _ stored: StoredPayloads, _ builder: SealBuilder, _ copyProgress: CopyProgress, of archive: BackupArchive,
+    at path: String
+  ) throws(KeyhaulError) -> Int {
+    switch archive.source {
+    case .directory:
+      let seal = try builder.seal(of: try archive.sealEntries(of: stored, copyProgress))
+      try placeSeal(seal, in: path, of: archive, stored)
+      return seal.count
+    case .container: return try appendSeal(to: path, of: archive, stored, builder, copyProgress)
+    case .stream: throw KeyhaulError(.unsupported, "a stream cannot be changed")
+    }
+  }
+
+  private func placeSeal(
+    _ seal: SealFile, in directory: String, of archive: BackupArchive, _ stored: StoredPayloads
+  ) throws(KeyhaulError) {
+    let name = MetadataFile.seal.path
+    _ = try BackupInstaller(system: system).placeFile(
+      at: directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)", byteCount: Int64(seal.bytes.count),
+      replace: false,
+      check: { (_) throws(KeyhaulError) in
+        let now = try reopen(directory, like: archive)
+        guard now.digest == archive.digest, try now.storedFiles() == stored else { throw Self.changed }
+      },
+      fill: { (descriptor) throws(KeyhaulError) in
+        do throws(Errno) {
+          try system.writeAll(seal.bytes, to: descriptor)
+        } catch {
+          throw .writing(error)
+        }
+        return Int64(seal.bytes.count)
+      })
+  }
+
+  private static let changed = KeyhaulError(.changed, "the backup changed while it was being sealed")
+
+  /// Copies and measures all entries, and adds the seal.
+  private func appendSeal(
+    to path: String, of archive: BackupArchive, _ stored: StoredPayloads, _ builder: SealBuilder,
+    _ copyProgress: CopyProgress
+  ) throws(KeyhaulError) -> Int {
+    let files = self.files(of: archive, at: path)
+    let tally = Tally()
+    var outgoing = OutgoingBackup(
+      directoryName: nil, byteCount: copyProgress.total, isEncrypted: archive.areFilesEncrypted
+    ) { (target) throws(KeyhaulError) in
+      let sink = try SealingSink(target, layout: archive.layout, directory: files.directory)
+      var (time, prefix) = (Int64(0), EntryName.none)
+      try files.forEachFile { (file) throws(KeyhaulError) in
+        if file.isOwn, file.path == MetadataFile.manifest.path {
+          (time, prefix) = (file.modificationTime, file.name.dropLast(file.path.utf8.count))
+        }
+        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, copyProgress)
+      }
+      let seal = try builder.seal(of: sink.entries)
+      tally.fileCount = seal.count
+      try sink.add(prefix + MetadataFile.seal.path, seal.bytes, modificationTime: time)
+    }
+    outgoing.check = { (written) throws(KeyhaulError) in
+      let copy = try reopen(written, like: archive)
+      guard copy.digest == archive.digest, try copy.storedFiles() == stored, copy.seal?.violations == [] else {
+        throw Self.changed
+      }
+    }
+    _ = try BackupInstaller(system: system)
+      .placeFile(outgoing, at: path, format: try files.format(), replace: true, keeping: .all)
+    return tally.fileCount
+  }
+
+  private final class Tally {
+    var fileCount = 0
+  }
+}
+
+extension BackupArchive {
+  /// Measures all files that a seal includes.
+  fileprivate func sealEntries(
+    of stored: StoredPayloads, _ copyProgress: CopyProgress
+  ) throws(KeyhaulError) -> [SealFile.Entry] {
+    var entries = try partSealEntries()
+    for byteCount in entries.map(\.byteCount) { try copyProgress.count(Int(clamping: byteCount)) }
+    try forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
+      let digest = try explained(payload.fileIdentifier) { () throws(DataProtectionError) in
+        try DigestStream(.sha256)
+      }
+      var byteCount: Int64 = 0
+      _ = try payload.forEachPortion { (portion) throws(KeyhaulError) in
+        try explained(payload.fileIdentifier) { () throws(DataProtectionError) in try digest.update(portion) }
+        byteCount += Int64(portion.count)
+        try copyProgress.count(portion.count)
+      }
+      entries.append(
+        SealFile.Entry(
+          path: layout.storedPath(of: payload.fileIdentifier), byteCount: byteCount,
+          sha256: try explained(payload.fileIdentifier) { () throws(DataProtectionError) in try digest.finish() }))
+    }
+    return entries
+  }
+}
+
+extension CopyProgress {
+  /// Adds to the progress of reading a backup.
+  fileprivate func count(_ count: Int) throws(KeyhaulError) {
+    do throws(KeyhaulError) { try add(count) } catch { throw KeyhaulError(.interrupted, "it was stopped") }
+  }
+}
+
+/// A sink that measures the size and SHA-256 digest of each written file for a seal.
+final class SealingSink: StoredFileSink {
+  private let sink: any StoredFileSink
+  private let layout: BackupLayout
+  /// The directory of the backup in the written names, empty if there is none.
+  private let directory: EntryName
+  private let digest: DigestStream
+  private var current: (path: String, byteCount: Int64)?
+  /// The seal entries of the written files.
+  private(set) var entries: [SealFile.Entry] = []
+
+  /// Creates a sink.
+  ///
+  /// - Parameter directory: The directory of the backup in the written names, empty if there is none.
+  init(
+    _ sink: any StoredFileSink, layout: BackupLayout, directory: EntryName = .none
+  ) throws(KeyhaulError) {
+    self.sink = sink
+    self.layout = layout
+    self.directory = directory
+    digest = try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+  }
+
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError) {
+    current = sealedPath(of: path).map { ($0, 0) }
+    try sink.begin(path, byteCount: byteCount, modificationTime: modificationTime)
+  }
+
+  private func sealedPath(of name: EntryName) -> String? {
+    guard let whole = try? EntryPath(name, limit: name.bytes.count), let path = BackupPath.inside(directory, whole),
+      SealCoverage.includes(path, in: layout)
+    else { return nil }
+    return path
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
+    if current != nil {
+      current?.byteCount += Int64(bytes.count)
+      try translatingErrors { () throws(DataProtectionError) in try digest.update(bytes) }
+    }
+    try sink.write(bytes)
+  }
+
+  func end() throws(KeyhaulError) {
+    if let (path, byteCount) = current {
+      let sha256 = try translatingErrors { () throws(DataProtectionError) in try digest.finish() }
+      // An empty journal is the same as a missing one.
+      if byteCount > 0 || !MetadataFile.journals.contains(where: { $0.path == path }) {
+        entries.append(.init(path: path, byteCount: byteCount, sha256: sha256))
+      }
+      current = nil
+    }
+    try sink.end()
+  }
+
+  private func translatingErrors<Value>(_ body: () throws(DataProtectionError) -> Value) throws(KeyhaulError) -> Value {
+    try explained(MetadataFile.seal.path, body)
+  }
+}

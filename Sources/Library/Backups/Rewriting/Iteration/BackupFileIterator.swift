@@ -1,0 +1,357 @@
+import Basics
+import KeychainFormats
+import SystemPackage
+
+/// An iterator over the files of a backup in any format, for rewriting it.
+struct BackupFileIterator {
+  let archive: BackupArchive
+  let path: String
+  let limits: BackupLimits
+  let system: FileSystem
+
+  /// A file of a backup.
+  struct File {
+    /// The path in the backup's directory. For a foreign file, its full name for display.
+    let path: String
+    /// The full name of an entry, or the usual name of a payload with an unusual one.
+    let name: EntryName
+    /// Whether the file is part of the backup.
+    let isOwn: Bool
+    let byteCount: Int64
+    let modificationTime: Int64
+    /// The maximum size when reading a backup.
+    let byteLimit: Int64
+    /// The identifier, if the file is a payload.
+    let payload: String?
+    fileprivate let source: Source
+
+    fileprivate enum Source {
+      case directory(DirectoryIterator, DirectoryIterator.File)
+      case container(ContainerReader, ContainerReader.File)
+    }
+
+    /// Whether the file has the name of a payload of the other layout, which an updated device may leave.
+    var isLeftover: Bool { isOwn && payload == nil && BackupPath.payload(at: path) != nil }
+
+    /// Whether the file is a log or journal of the list of files.
+    var isJournal: Bool { isOwn && MetadataFile.journals.contains { $0.path == path } }
+
+    func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
+      switch source {
+      case .directory(let files, let file): try files.forEachPortion(of: file, body)
+      case .container(let files, let file): try files.forEachPortion(of: file, body)
+      }
+    }
+
+    /// Copies the file unchanged.
+    ///
+    /// - Parameter name: The name in the copy.
+    /// - Throws: `.overLimit` if the file is larger than the limit. The copy could not be read, and a sparse file would
+    ///   fill the disk.
+    func copy(
+      to sink: any StoredFileSink, as name: EntryName, modificationTime: Int64, _ copyProgress: CopyProgress
+    ) throws(KeyhaulError) {
+      guard byteCount <= byteLimit else {
+        throw KeyhaulError(
+          .overLimit,
+          "\(quoted(path)) has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(byteLimit)))")
+      }
+      try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
+      try forEachPortion { (portion) throws(KeyhaulError) in
+        try sink.write(portion)
+        try copyProgress.add(portion.count)
+      }
+      try sink.end()
+    }
+
+    /// Copies the file unchanged under its name, with a hard link if possible.
+    func pass(to sink: any StoredFileSink, _ copyProgress: CopyProgress) throws(KeyhaulError) {
+      if case .directory(let files, let file) = source, file.storedPath == path,
+        try sink.take(path, from: files.handle, file.status)
+      {
+        return try copyProgress.add(Int(clamping: byteCount))
+      }
+      try copy(to: sink, as: name, modificationTime: modificationTime, copyProgress)
+    }
+
+    /// Returns up to a number of bytes at the end of the file. The content of an entry is then consumed.
+    func lastBytes(_ count: Int) throws(KeyhaulError) -> [UInt8] {
+      switch source {
+      case .directory(let files, let file): return try files.lastBytes(count, of: file)
+      case .container(let files, let file):
+        var end: [UInt8] = []
+        try files.forEachPortion(of: file) { (portion) throws(KeyhaulError) in
+          end = Array((end + portion.suffix(count)).suffix(count))
+        }
+        return end
+      }
+    }
+  }
+
+  /// The directory of the backup in a container file, empty if there is none.
+  var directory: EntryName { if case .container(let container) = archive.source { container.directory } else { .none } }
+
+  var isDirectory: Bool { if case .directory = archive.source { true } else { false } }
+
+  /// The format of the container file. A directory has none.
+  func format() throws(KeyhaulError) -> ContainerFormat {
+    try withContainer { (_, format) throws(KeyhaulError) in format }
+  }
+
+  /// Opens the container file again.
+  private func withContainer<Value>(
+    _ body: (FileDescriptorSource, ContainerFormat) throws(KeyhaulError) -> Value
+  ) throws(KeyhaulError) -> Value {
+    let file = DirectoryHandle(try opened(path) { () throws(Errno) in try system.openForReading(path) })
+    let feed = try FileDescriptorSource(descriptor: file.descriptor.raw, system: system)
+    let format = try ContainerFormat(feed)
+    defer { withExtendedLifetime(file) {} }
+    return try body(feed, format)
+  }
+
+  /// Passes the files to a closure: only the backup's own of a directory, and all of a container.
+  ///
+  /// - Returns: The paths of other files in a directory.
+  @discardableResult
+  func forEachFile(_ body: (File) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> [String] {
+    var stored: StoredPayloads?
+    // The names are compared after the first unusual one.
+    func place(_ path: String) throws(KeyhaulError) -> String? {
+      let layout = archive.layout
+      guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
+        return path
+      }
+      if stored == nil { stored = try archive.storedFiles() }
+      if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
+      // Otherwise, the old list of an updated device, which is also copied, may contain it.
+      let isOfOther = layout.other.storedPath(of: identifier) == path && stored?.isUnread(path) == false
+      return isOfOther ? path : nil
+    }
+    switch archive.source {
+    case .directory:
+      let files = try DirectoryIterator(path, system: system)
+      return try files.forEachFile(placedBy: place) { (file) throws(KeyhaulError) in
+        try body(
+          File(
+            path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
+            byteLimit: byteLimit(of: file.path), payload: payload(at: file.path), source: .directory(files, file)))
+      }
+    case .container(let container):
+      try withContainer { (feed, format) throws(KeyhaulError) in
+        let files = try ContainerReader(feed, as: format, limits: limits)
+        while let file = try files.next() {
+          let inner = BackupPath.inside(container.directory, file.path)
+          let own = try inner.flatMap { (path) throws(KeyhaulError) in try place(path) }
+          var name = file.name
+          if let inner, let own, own != inner { name = name.dropLast(inner.utf8.count) + own }
+          try body(
+            File(
+              path: own ?? file.name.shown, name: name, isOwn: own != nil, byteCount: file.byteCount,
+              modificationTime: file.modificationTime, byteLimit: own.map(byteLimit) ?? limits.entryByteCount,
+              payload: own.flatMap(payload), source: .container(files, file)))
+        }
+      }
+      return []
+    case .stream:
+      throw KeyhaulError(
+        .unsupported,
+        "a stream can be read only once, and it has been read")
+    }
+  }
+
+  /// Returns the identifier of a payload with its usual path.
+  private func payload(at path: String) -> String? {
+    BackupPath.payload(at: path).flatMap { archive.layout.storedPath(of: $0) == path ? $0 : nil }
+  }
+
+  /// Returns the maximum size of a file of the backup, by path.
+  private func byteLimit(of path: String) -> Int64 {
+    switch MetadataFile.allCases.first(where: { $0.path == path }) {
+    case nil: limits.entryByteCount
+    // Optional files that are too large to be read are copied unchanged.
+    case .info?, .status?, .databaseLog?, .databaseJournal?: Int64(limits.databaseByteCount)
+    case let part?: Int64(part.limit(limits))
+    }
+  }
+
+  /// Returns the names of other files in a directory, except those of the operating system. They would be lost with it.
+  func unrelatedNames() throws(KeyhaulError) -> [String] {
+    guard isDirectory else { return [] }
+    return try forEachFile { _ in }.filter { !FileSystem.isSystemClutter($0) }
+  }
+}
+
+/// A copyProgress of copied bytes that can stop the work.
+final class CopyProgress {
+  let total: Int64
+  private var done: Int64 = 0
+  private let progress: (_ done: Int64, _ total: Int64) -> Bool
+
+  init(total: Int64, _ progress: @escaping (_ done: Int64, _ total: Int64) -> Bool) {
+    self.total = total
+    self.progress = progress
+  }
+
+  func add(_ count: Int) throws(KeyhaulError) {
+    done += Int64(count)
+    guard progress(done, total) else { throw KeyhaulError(.interrupted, "it was stopped") }
+  }
+}
+
+/// An iterator over the files of a backup's directory in a fixed order, metadata files first.
+struct DirectoryIterator {
+  let handle: DirectoryHandle
+  private let system: FileSystem
+
+  init(_ path: String, system: FileSystem) throws(KeyhaulError) {
+    handle = DirectoryHandle(try opened(path) { () throws(Errno) in try system.openDirectory(path) })
+    self.system = system
+  }
+
+  /// A file that is open for reading.
+  struct File {
+    /// The actual path, relative to the backup's directory.
+    let storedPath: String
+    /// The usual path. It differs if the payload has an unusual name.
+    let path: String
+    let status: FileStatus
+    var byteCount: Int64 { status.byteCount }
+    fileprivate let handle: DirectoryHandle
+  }
+
+  /// Opens each file of the backup.
+  ///
+  /// - Parameter place: Returns the usual path of a file, or `nil` if it is not part of the backup.
+  /// - Returns: The paths of other files.
+  func forEachFile(
+    placedBy place: (String) throws(KeyhaulError) -> String?, _ body: (File) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) -> [String] {
+    var foreign: [String] = []
+    var directories: [String] = []
+    var payloads: [(name: String, place: String)] = []
+    let found = Set(try names(in: handle.descriptor, of: "", foreign: &foreign))
+    for name in BackupPath.parts where found.contains(name) {
+      try lend(name, in: handle.descriptor, at: name, as: name, body)
+    }
+    for name in found.subtracting(BackupPath.parts).sorted() {
+      if BackupPath.payload(at: name) != nil {
+        if let place = try place(name) { payloads.append((name, place)) } else { foreign.append(name) }
+      } else if BackupPath.isPayloadDirectory(name), try isDirectory(name) {
+        directories.append(name)
+      } else {
+        foreign.append(name)
+      }
+    }
+    for (name, place) in payloads { try lend(name, in: handle.descriptor, at: name, as: place, body) }
+    for name in directories {
+      let directory = try systemCall(name) { () throws(Errno) in
+        try system.openDirectory(name.systemName, in: handle.descriptor)
+      }
+      for payload in try names(in: directory, of: name + "/", foreign: &foreign).sorted() {
+        let path = "\(name)/\(payload)"
+        if BackupPath.payload(at: path) != nil, let place = try place(path) {
+          try lend(payload, in: directory, at: path, as: place, body)
+        } else {
+          foreign.append(path)
+        }
+      }
+    }
+    return foreign.sorted()
+  }
+
+  /// Returns whether an entry is a directory. Another file may have the name of a payload directory.
+  private func isDirectory(_ name: String) throws(KeyhaulError) -> Bool {
+    try systemCall(name) { () throws(Errno) in
+      try system.status(of: name.systemName, in: handle.descriptor)?.kind == .directory
+    }
+  }
+
+  /// Passes the content of a file to a closure in portions.
+  func forEachPortion(
+    of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    let raw = file.handle.descriptor.raw
+    var count: Int64 = 0
+    while count <= file.byteCount {
+      let portion = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, into: buffer) }
+      if portion == 0 { break }
+      count += Int64(portion)
+      if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
+    }
+    guard count == file.byteCount else {
+      throw KeyhaulError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read")
+    }
+  }
+
+  /// Returns up to a number of bytes at the end of a file.
+  func lastBytes(_ count: Int, of file: File) throws(KeyhaulError) -> [UInt8] {
+    let wanted = Int(min(Int64(count), file.byteCount))
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: wanted, alignment: 16)
+    defer { buffer.deallocate() }
+    let raw = file.handle.descriptor.raw
+    var done = 0
+    while done < wanted {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+      let offset = file.byteCount - Int64(wanted - done)
+      let read = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, at: offset, into: rest) }
+      guard read > 0 else {
+        throw KeyhaulError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read")
+      }
+      done += read
+    }
+    return Array(buffer)
+  }
+
+  private func names(
+    in directory: borrowing OwnedFileDescriptor, of prefix: String, foreign: inout [String]
+  ) throws(KeyhaulError) -> [String] {
+    let names: [FileSystem.Name]
+    do throws(Errno) {
+      names = try system.names(in: directory)
+    } catch {
+      throw KeyhaulError(.unreadable, "\(quoted(prefix)): \(error.reason)", errno: error)
+    }
+    var texts: [String] = []
+    for name in names {
+      if let text = name.validText {
+        texts.append(text)
+      } else {
+        foreign.append(prefix + name.text)
+      }
+    }
+    return texts
+  }
+
+  private func lend(
+    _ name: String, in directory: borrowing OwnedFileDescriptor, at path: String, as place: String,
+    _ body: (File) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    let descriptor: OwnedFileDescriptor
+    do throws(Errno) {
+      descriptor = try system.openForReading(name, in: directory)
+    } catch {
+      let isLink = error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice
+      throw KeyhaulError(
+        isLink ? .hostile : .unreadable, isLink ? "\(quoted(path)) is not a regular file" : "\(path): \(error.reason)"
+      )
+    }
+    let raw = descriptor.raw
+    let status = try systemCall(path) { () throws(Errno) in try system.status(of: raw) }
+    guard status.kind == .file else {
+      throw KeyhaulError(.hostile, "\(quoted(path)) is not a regular file")
+    }
+    try body(File(storedPath: path, path: place, status: status, handle: DirectoryHandle(descriptor)))
+  }
+
+  private func systemCall<Value: ~Copyable>(
+    _ path: String, _ body: () throws(Errno) -> Value
+  ) throws(KeyhaulError) -> Value {
+    do throws(Errno) {
+      return try body()
+    } catch {
+      throw KeyhaulError(.unreadable, "\(quoted(path)): \(error.reason)", errno: error)
+    }
+  }
+}

@@ -1,0 +1,232 @@
+package import Basics
+import KeychainCrypto
+import KeychainFormats
+
+/// The content of `Keyhaul.seal`: the size and SHA-256 digest of each file of the backup, and a code over all of it.
+///
+/// ASCII text with these lines, each ended by a line feed:
+///
+///     keyhaul-seal 1 hmac-sha256
+///     <64 hexadecimal digits, SHA-256 of the stored bytes> <size in bytes> <path in the backup>
+///     …
+///     <64 hexadecimal digits, the code over every byte before this line>
+///
+/// The files are sorted by path, compared as bytes. Digits are lower-case, and numbers have no leading zeros, so that a
+/// backup has exactly one seal. `Manifest.plist` may occur twice: while a password is changed, the old and the new one
+/// are valid.
+package struct SealFile: Sendable {
+  /// The kinds of codes.
+  package enum Form: String, Sendable, CaseIterable {
+    /// HMAC-SHA-256 with a key that requires the password, so that every change is detected.
+    case keyed = "hmac-sha256"
+    /// SHA-256, which anybody can compute, so that only accidents are detected.
+    case digests = "sha256"
+  }
+
+  /// A file in a seal.
+  package struct Entry: Sendable, Equatable {
+    /// The path relative to the backup's directory.
+    package let path: String
+    package let byteCount: Int64
+    /// The SHA-256 digest, 32 bytes.
+    package let sha256: [UInt8]
+
+    package init(path: String, byteCount: Int64, sha256: [UInt8]) {
+      self.path = path
+      self.byteCount = byteCount
+      self.sha256 = sha256
+    }
+
+    /// Creates the entry of a file in memory.
+    package init(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
+      self.init(
+        path: path, byteCount: Int64(bytes.count),
+        sha256: try explained(path) { () throws(DataProtectionError) in try Digest.sha256(bytes) })
+    }
+  }
+
+  package let form: Form
+  /// The content of the seal file.
+  package let bytes: [UInt8]
+  /// The offset of each file's line, then that of the code.
+  private let starts: [Int]
+
+  /// The number of files.
+  package var count: Int { starts.count - 1 }
+  /// The bytes that the code covers.
+  package var listed: ArraySlice<UInt8> { bytes[..<starts[count]] }
+  /// The code, 32 bytes.
+  package var code: [UInt8] { Self.digest(bytes[starts[count]...].prefix(Self.digitCount)) ?? [] }
+
+  private static let digitCount = 64
+  private static let lineFeed = UInt8(ascii: "\n")
+  private static let space = UInt8(ascii: " ")
+
+  /// Parses a seal.
+  ///
+  /// - Throws: `.damaged` with the line, if it is not a valid seal.
+  package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
+    guard let end = bytes.firstIndex(of: Self.lineFeed),
+      let form = Form.allCases.first(where: { Self.head(of: $0).elementsEqual(bytes[...end]) })
+    else { throw KeyhaulError(.damaged, "it does not begin like a seal of this version") }
+    var starts: [Int] = []
+    var start = end + 1
+    var last: Line?
+    while let end = bytes[start...].firstIndex(of: Self.lineFeed) {
+      starts.append(start)
+      if end == bytes.count - 1 { break }
+      guard let line = Line(bytes[start..<end]) else { throw Self.malformed(starts.count) }
+      if let last, !line.follows(last) { throw Self.malformed(starts.count) }
+      last = line
+      start = end + 1
+    }
+    guard let codeStart = starts.last, bytes.count == codeStart + Self.digitCount + 1,
+      Self.digest(bytes[codeStart...].dropLast()) != nil
+    else { throw KeyhaulError(.damaged, "it does not end with its authentication code") }
+    self.form = form
+    self.bytes = bytes
+    self.starts = starts
+  }
+
+  private static func malformed(_ line: Int) -> KeyhaulError {
+    KeyhaulError(
+      .damaged,
+      "line \(HumanReadable.grouped(Int64(line + 1))) does not describe a file, or is in the wrong position")
+  }
+
+  /// The line of a file.
+  fileprivate struct Line {
+    let digits: ArraySlice<UInt8>
+    let size: ArraySlice<UInt8>
+    let path: ArraySlice<UInt8>
+
+    init?(_ bytes: ArraySlice<UInt8>) {
+      let fields = bytes.split(separator: space, maxSplits: 2, omittingEmptySubsequences: false)
+      guard fields.count == 3, SealFile.digest(fields[0]) != nil else { return nil }
+      (digits, size, path) = (fields[0], fields[1], fields[2])
+      guard let number = Int64(String(decoding: size, as: UTF8.self)), number >= 0,
+        String(number).utf8.elementsEqual(size)
+      else { return nil }
+      guard SealCoverage.includes(path) else { return nil }
+    }
+
+    func follows(_ other: Line) -> Bool {
+      if other.path.lexicographicallyPrecedes(path) { return true }
+      guard path == other.path, path.elementsEqual(MetadataFile.manifest.path.utf8) else { return false }
+      return other.digits.lexicographicallyPrecedes(digits)
+    }
+
+    var entry: Entry {
+      Entry(
+        path: String(decoding: path, as: UTF8.self), byteCount: Int64(String(decoding: size, as: UTF8.self)) ?? 0,
+        sha256: SealFile.digest(digits) ?? [])
+    }
+  }
+
+  /// Decodes 64 lower-case hexadecimal digits, or returns `nil` if they are invalid.
+  private static func digest(_ digits: ArraySlice<UInt8>) -> [UInt8]? {
+    guard digits.count == digitCount else { return nil }
+    var result: [UInt8] = []
+    var half: UInt8?
+    for digit in digits {
+      let value: UInt8
+      switch digit {
+      case 48...57: value = digit - 48
+      case 97...102: value = digit - 87
+      default: return nil
+      }
+      if let high = half { result.append(high << 4 | value) }
+      half = half == nil ? value : nil
+    }
+    return result
+  }
+
+  // MARK: Access
+
+  /// The file in a line, from 0.
+  package subscript(index: Int) -> Entry {
+    line(index)?.entry ?? Entry(path: "", byteCount: 0, sha256: [])
+  }
+
+  private func line(_ index: Int) -> Line? {
+    guard starts.indices.contains(index), index < count else { return nil }
+    return Line(bytes[starts[index]..<(starts[index + 1] - 1)])
+  }
+
+  /// Returns the lines of a path: none, one, or two for the manifest while a password is changed.
+  package func lines(of path: some StringProtocol) -> Range<Int> {
+    let wanted = Array(path.utf8)
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = low + (high - low) / 2
+      guard let line = line(middle) else { return 0..<0 }
+      if line.path.lexicographicallyPrecedes(wanted) { low = middle + 1 } else { high = middle }
+    }
+    var end = low
+    while let line = line(end), line.path.elementsEqual(wanted) { end += 1 }
+    return low..<end
+  }
+
+  /// Returns the entries of a path, as `lines(of:)`.
+  package func entries(at path: String) -> [Entry] { lines(of: path).map { self[$0] } }
+
+  // MARK: Creation
+
+  /// Creates a list of files.
+  ///
+  /// - Parameter code: Computes the code of 32 bytes over the given bytes.
+  package init(
+    _ entries: [Entry], form: Form, code: ([UInt8]) throws(KeyhaulError) -> [UInt8]
+  ) throws(KeyhaulError) {
+    var bytes = Self.head(of: form)
+    let sorted = entries.sorted {
+      $0.path == $1.path
+        ? $0.sha256.lexicographicallyPrecedes($1.sha256) : $0.path.utf8.lexicographicallyPrecedes($1.path.utf8)
+    }
+    for entry in sorted {
+      bytes += Array("\(String(hexadecimal: entry.sha256)) \(entry.byteCount) \(entry.path)\n".utf8)
+    }
+    bytes += Array(String(hexadecimal: try code(bytes)).utf8) + [Self.lineFeed]
+    try self.init(parsing: bytes)
+  }
+
+  private static func head(of form: Form) -> [UInt8] { Array("keyhaul-seal 1 \(form.rawValue)\n".utf8) }
+
+  /// Returns the files except those with the given paths.
+  package func entries(without paths: Set<String>) -> [Entry] {
+    (0..<count).map { self[$0] }.filter { !paths.contains($0.path) }
+  }
+}
+
+/// The files of a backup that a seal includes: those that are read. Other files in its directory do not affect it.
+package enum SealCoverage {
+  /// The property lists, both kinds of lists, and SQLite's journals.
+  private static let parts = ([MetadataFile.manifest, .status, .info, .database, .oldDatabase] + MetadataFile.journals)
+    .map { Array($0.path.utf8) }
+
+  /// Returns whether a path is that of a metadata file, or of a payload of either layout.
+  static func includes(_ path: ArraySlice<UInt8>) -> Bool {
+    if parts.contains(where: { $0.elementsEqual(path) }) { return true }
+    switch path.count {
+    case 40: return path.allSatisfy(isDigit)
+    case 43:
+      let name = path.dropFirst(3)
+      return path[path.startIndex + 2] == UInt8(ascii: "/") && name.prefix(2) == path.prefix(2)
+        && name.allSatisfy(isDigit)
+    default: return false
+    }
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) || (97...102).contains(byte) }
+
+  /// Returns whether a path is sealed in backups of a layout.
+  package static func includes(_ path: String, in layout: BackupLayout) -> Bool {
+    switch path {
+    case MetadataFile.manifest.path, MetadataFile.status.path, MetadataFile.info.path, layout.listPart.path: return true
+    default:
+      if layout.journals.contains(where: { $0.path == path }) { return true }
+      guard let name = path.split(separator: "/").last, isFileIdentifier(name) else { return false }
+      return layout.storedPath(of: String(name)) == path
+    }
+  }
+}

@@ -1,0 +1,419 @@
+package import Basics
+import KeychainFormats
+package import SystemPackage
+
+/// Places a backup at its destination, completely or not at all.
+package struct BackupInstaller: Sendable {
+  package let system: FileSystem
+
+  package init(system: FileSystem = .real) { self.system = system }
+
+  /// The result of placing a backup.
+  package struct InstalledBackup: Sendable, Equatable {
+    /// The path of the backup, or `nil` if it is a stream.
+    package let path: String?
+    /// The stored size, for a directory that of all its files.
+    package let byteCount: Int64
+    /// Whether the directory entry was synced.
+    package let isDurable: Bool
+    /// The path of a replaced backup that could not be removed.
+    package let leftover: String?
+  }
+
+  package func place(
+    _ backup: OutgoingBackup, at destination: BackupDestination, replace: Bool
+  ) throws(KeyhaulError) -> InstalledBackup {
+    switch destination {
+    case .directory(let path): return try placeDirectory(backup, at: path, replace: replace)
+    case .file(let path, let format): return try placeFile(backup, at: path, format: format, replace: replace)
+    case .stream(let descriptor):
+      do throws(KeyhaulError) {
+        let count = try pack(backup, as: .tar, into: FileDescriptor(rawValue: descriptor))
+        return InstalledBackup(path: nil, byteCount: count, isDurable: false, leftover: nil)
+      } catch {
+        guard error.code == .writing else { throw error }
+        throw KeyhaulError(
+          .streamBroken, explain(error, path: "the stream", needs: backup.byteCount).reason, errno: error.errno)
+      }
+    }
+  }
+
+  /// Checks in advance whether `place` would accept a destination.
+  ///
+  /// - Parameters:
+  ///   - identifier: The device identifier.
+  ///   - replace: Whether to replace an existing backup or file.
+  package func validateDestination(
+    at destination: BackupDestination, for identifier: String?, replace: Bool
+  ) throws(KeyhaulError) {
+    do throws(KeyhaulError) {
+      switch destination {
+      case .directory(let path):
+        try requireDirectory(at: path, calling: BackupDirectory.name(for: identifier), replace: replace)
+      case .file(let path, _): try requireFile(at: path, replace: replace)
+      case .stream: break
+      }
+    } catch {
+      throw explain(error, path: destination.path ?? "the stream", needs: nil)
+    }
+  }
+
+  /// Writes a container and returns its size.
+  package func pack(
+    _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: FileDescriptor
+  ) throws(KeyhaulError) -> Int64 {
+    let sink = LibArchiveWriter.Sink(descriptor: descriptor, system: system)
+    let writer = try LibArchiveWriter(format, compresses: !backup.isEncrypted, to: sink)
+    try backup.send(ContainerSink(writer, directoryName: backup.directoryName))
+    try writer.finish()
+    return sink.byteCount
+  }
+
+  /// Adds the path to an error of writing.
+  ///
+  /// - Parameter byteCount: The required free space in bytes, or `nil` if it is unknown.
+  package func explain(_ failure: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
+    guard failure.code == .writing else { return failure }
+    let (path, errno) = (quotedPath(path), failure.errno)
+    let needed = byteCount.map { " (needs \(HumanReadable.grouped($0)) bytes)" } ?? ""
+    return switch errno {
+    case .noSpace: KeyhaulError(.noSpace, "no space left on \(path)\(needed)", errno: errno)
+    case .diskQuotaExceeded: KeyhaulError(.noSpace, "the quota is used up on \(path)\(needed)", errno: errno)
+    case .noSuchFileOrDirectory: KeyhaulError(.notFound, "\(path): \(failure.reason)", errno: errno)
+    default: KeyhaulError(.unwritable, "\(path): \(failure.reason)", errno: errno)
+    }
+  }
+
+  package func explain(_ errno: Errno, path: String, needs byteCount: Int64?) -> KeyhaulError {
+    explain(.writing(errno), path: path, needs: byteCount)
+  }
+
+  /// Returns a path as the user typed it, or quoted if it would affect the terminal.
+  private func quotedPath(_ path: String) -> String {
+    let text = quoted(path)
+    return text == "\"\(path)\"" ? path : text
+  }
+}
+
+extension DestinationPath {
+  /// Returns whether a file in a backup's directory is a temporary manifest or seal.
+  package static func isTemporaryPart(_ name: String) -> Bool {
+    [MetadataFile.manifest, .seal].contains { DestinationPath($0.path)?.isTemporarySibling(name) == true }
+  }
+}
+
+extension BackupInstaller {
+  /// The current entry at a destination.
+  private enum DestinationContents {
+    case nothing, emptyDirectory, backup, otherDirectory
+    case file
+  }
+
+  /// Fills a temporary directory and renames it.
+  ///
+  /// - Parameter access: The owner and permissions to keep from the files of the replaced backup.
+  package func placeDirectory(
+    _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: PreservedAccess = .none
+  ) throws(KeyhaulError) -> InstalledBackup {
+    do throws(KeyhaulError) {
+      let target = try resolve(path, calling: backup.directoryName)
+      let parent = try opening(target.place.parent)
+      try require(target.contents, of: target.place, replace: replace, in: parent)
+      sweepDirectories(of: target.place, in: parent)
+      let temporary = target.place.sibling("tmp")
+      do throws(KeyhaulError) {
+        // Kept until the directory is renamed, because a claim ends with its descriptor.
+        let replaced = access == .none ? nil : try replacedFiles(of: target.place, target.contents, in: parent)
+        let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
+        try backup.check("\(target.place.parent)/\(temporary)")
+        if access != .all { try keepPermissions(of: target.place, target.contents, in: parent, for: sink) }
+        let leftover = try install(temporary, as: target.place, in: parent, over: target.contents)
+        withExtendedLifetime(sink) {}
+        return InstalledBackup(
+          path: target.path, byteCount: backup.byteCount, isDurable: keepsNames(of: parent),
+          leftover: leftover.map { "\(target.place.parent)/\($0)" })
+      } catch {
+        system.discardTree(temporary, in: parent)
+        throw error
+      }
+    } catch {
+      throw explain(error, path: path, needs: backup.byteCount)
+    }
+  }
+
+  /// Checks whether `placeDirectory` would accept a destination, without writing.
+  func requireDirectory(at path: String, calling directoryName: String?, replace: Bool) throws(KeyhaulError) {
+    let target = try resolve(path, calling: directoryName)
+    try require(
+      target.contents, of: target.place, replace: replace, in: try opening(target.place.parent))
+  }
+
+  /// Checks whether an entry can be replaced.
+  private func require(
+    _ contents: DestinationContents, of place: DestinationPath, replace: Bool, in parent: borrowing OwnedFileDescriptor
+  ) throws(KeyhaulError) {
+    switch contents {
+    case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(place.name)) already contains a backup")
+    case .backup: try requireNothingElse(in: place, parent)
+    case .otherDirectory: throw KeyhaulError(.occupied, "\(quoted(place.name)) contains other files")
+    case .file: throw KeyhaulError(.occupied, "\(quoted(place.name)) is not a folder")
+    case .nothing, .emptyDirectory: break
+    }
+  }
+
+  /// Returns the directory itself, or the one for this device in it if it has other content.
+  private func resolve(
+    _ path: String, calling directoryName: String?
+  ) throws(KeyhaulError) -> (place: DestinationPath, path: String, contents: DestinationContents) {
+    if let place = DestinationPath(path) {
+      let contents = try contents(of: place)
+      if contents != .otherDirectory { return (place, path, contents) }
+    }
+    guard let directoryName else { throw KeyhaulError(.occupied, "\(quoted(path)) contains other files") }
+    let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
+    guard let place = DestinationPath(inner), place.name == directoryName else {
+      throw KeyhaulError(.occupied, "\(quoted(directoryName)) is not a valid folder name")
+    }
+    return (place, inner, try contents(of: place))
+  }
+
+  private func contents(of place: DestinationPath) throws(KeyhaulError) -> DestinationContents {
+    let parent = try opening(place.parent)
+    do throws(Errno) {
+      guard let status = try system.status(of: place.name.systemName, in: parent) else { return .nothing }
+      guard status.kind == .directory else { return .file }
+      let directory = try system.openDirectory(place.name.systemName, in: parent)
+      if try system.status(of: MetadataFile.manifest.path.systemName, in: directory) != nil { return .backup }
+      return try system.names(in: directory).isEmpty ? .emptyDirectory : .otherDirectory
+    } catch {
+      throw .writing(error)
+    }
+  }
+
+  /// Checks that the replaced backup's directory has no other files, which would be lost.
+  private func requireNothingElse(
+    in place: DestinationPath, _ parent: borrowing OwnedFileDescriptor
+  ) throws(KeyhaulError) {
+    let foreign = try systemCall { () throws(Errno) in
+      try system.unrelatedFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
+    }
+    guard let first = foreign.first else { return }
+    throw KeyhaulError(.occupied, "\(quoted(place.name)) holds \(quoted(first)), which is not part of a backup")
+  }
+
+  /// Keeps the permissions of a user's directory that is replaced.
+  private func keepPermissions(
+    of place: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor,
+    for sink: DirectorySink
+  ) throws(KeyhaulError) {
+    guard contents == .emptyDirectory || contents == .backup else { return }
+    try systemCall { () throws(Errno) in
+      guard let status = try system.status(of: place.name.systemName, in: parent) else { return }
+      try sink.setPermissions(status.permissions)
+    }
+  }
+
+  /// Returns the directory of the replaced backup, or `nil` if there is none.
+  private func replacedFiles(
+    of place: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor
+  ) throws(KeyhaulError) -> DirectoryHandle? {
+    guard contents == .backup else { return nil }
+    return DirectoryHandle(
+      try systemCall { () throws(Errno) in try system.openDirectory(place.name.systemName, in: parent) })
+  }
+
+  private func fill(
+    _ name: String, in parent: borrowing OwnedFileDescriptor, with backup: OutgoingBackup, _ replaced: ReplacedFiles?
+  ) throws(KeyhaulError) -> DirectorySink {
+    let sink = try systemCall { () throws(Errno) in
+      try system.makeDirectory(name, in: parent)
+      let directory = try system.openDirectory(name.systemName, in: parent)
+      _ = system.claim(directory)
+      return DirectorySink(directory, replacing: replaced, system: system)
+    }
+    try backup.send(sink)
+    try systemCall { () throws(Errno) in try sink.finish() }
+    return sink
+  }
+
+  /// Renames a temporary directory to its destination.
+  ///
+  /// - Returns: The name of a replaced backup that could not be removed.
+  private func install(
+    _ temporary: String, as place: DestinationPath, in parent: borrowing OwnedFileDescriptor,
+    over contents: DestinationContents
+  ) throws(KeyhaulError) -> String? {
+    guard contents == .backup else {
+      // Renaming a directory to an empty one replaces it in one step.
+      do throws(Errno) {
+        try system.rename(temporary, to: place.name, in: parent)
+      } catch {
+        guard [.directoryNotEmpty, .fileExists, .notDirectory].contains(error) else { throw .writing(error) }
+        throw KeyhaulError(.occupied, "another process has created \(quoted(place.name)) in the meantime")
+      }
+      return nil
+    }
+    do throws(Errno) {
+      try system.exchange(temporary, place.name, in: parent)
+      return discard(replaced: temporary, in: parent) ? nil : temporary
+    } catch {
+      return try installInTwoSteps(temporary, as: place, in: parent)
+    }
+  }
+
+  /// Replaces a directory in two steps, for file systems that cannot exchange names. The old one is restored if the
+  /// second step fails.
+  private func installInTwoSteps(
+    _ temporary: String, as place: DestinationPath, in parent: borrowing OwnedFileDescriptor
+  ) throws(KeyhaulError) -> String? {
+    let old = place.sibling("old")
+    do throws(Errno) {
+      try system.rename(place.name, to: old, in: parent)
+    } catch {
+      throw .writing(error)
+    }
+    do throws(Errno) {
+      try system.rename(temporary, to: place.name, in: parent)
+    } catch {
+      let cause = error
+      do throws(Errno) {
+        try system.rename(old, to: place.name, in: parent)
+      } catch {
+        throw .writing("\(cause.reason); the old backup is now at \(quoted(old)) in the same folder")
+      }
+      throw .writing(cause)
+    }
+    return discard(replaced: old, in: parent) ? nil : old
+  }
+
+  /// Removes a replaced backup, unless other files were added to it in the meantime.
+  private func discard(replaced name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
+    let foreign = try? system.unrelatedFiles(
+      in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
+    // The directory was checked before. If this fails now, the backup is still removed.
+    guard foreign?.isEmpty != false else { return false }
+    do throws(Errno) {
+      try removePayloadsFirst(of: name, in: parent)
+    } catch {
+      // The rest is removed below, or reported by its name.
+    }
+    return system.discardTree(name, in: parent)
+  }
+
+  /// Removes the content of a replaced backup, its manifest last, so that an interrupted run leaves a recognizable
+  /// backup.
+  private func removePayloadsFirst(of name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
+    let directory = try system.openDirectory(name.systemName, in: parent)
+    // Shows other processes that the directory is in use.
+    _ = system.claim(directory)
+    for child in try system.names(in: directory) where child != MetadataFile.manifest.path.systemName {
+      try system.removeTree(child, in: directory)
+    }
+  }
+}
+
+extension BackupInstaller {
+  /// Writes a temporary file, checks and syncs it, and renames it.
+  package func placeFile(
+    _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool,
+    keeping access: PreservedAccess = .none
+  ) throws(KeyhaulError) -> InstalledBackup {
+    try placeFile(
+      at: path, byteCount: backup.byteCount, replace: replace, keeping: access, check: backup.check
+    ) { (descriptor) throws(KeyhaulError) in try pack(backup, as: format, into: descriptor) }
+  }
+
+  /// Places a file.
+  ///
+  /// - Parameters:
+  ///   - access: The owner and permissions to keep from the replaced file.
+  ///   - check: Checks the finished file by its temporary path.
+  ///   - fill: Writes the content and returns its size.
+  package func placeFile(
+    at path: String, byteCount: Int64, replace: Bool, keeping access: PreservedAccess = .none,
+    check: (String) throws(KeyhaulError) -> Void = { _ in },
+    fill: (FileDescriptor) throws(KeyhaulError) -> Int64
+  ) throws(KeyhaulError) -> InstalledBackup {
+    guard let place = DestinationPath(path) else {
+      throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
+    }
+    var replacement = FileReplacement(place, system)
+    replacement.target = replace ? .file : .nothing
+    replacement.preservedAccess = access
+    do throws(KeyhaulError) {
+      let written = try replacement.write(
+        explaining: { explain($0, at: place) },
+        check: { (path) throws(KeyhaulError) in try check(path) },
+        fill: fill)
+      return InstalledBackup(
+        path: path, byteCount: written.byteCount, isDurable: written.nameFailure == nil, leftover: nil)
+    } catch {
+      throw explain(error, path: path, needs: byteCount)
+    }
+  }
+
+  /// Places a new file with the given content.
+  package func placeNewFile(at path: String, _ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
+    _ = try placeFile(at: path, byteCount: Int64(bytes.count), replace: false) { (file) throws(KeyhaulError) in
+      try systemCall { () throws(Errno) in try system.writeAll(bytes, to: file) }
+      return Int64(bytes.count)
+    }
+  }
+
+  /// Checks in advance whether a file can be placed.
+  func requireFile(at path: String, replace: Bool) throws(KeyhaulError) {
+    guard let place = DestinationPath(path) else {
+      throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
+    }
+    let parent = try opening(place.parent)
+    let status = try systemCall { () throws(Errno) in try system.status(of: place.name.systemName, in: parent) }
+    guard let kind = status?.kind, kind != .file || !replace else { return }
+    throw explain(.occupied(kind), at: place)
+  }
+
+  private func explain(_ refusal: FileReplacement.Refusal, at place: DestinationPath) -> KeyhaulError {
+    switch refusal {
+    case .system(let reason): .writing(reason)
+    case .occupied(.file): KeyhaulError(.occupied, "\(quoted(place.name)) already exists")
+    case .occupied(.directory): KeyhaulError(.occupied, "\(quoted(place.name)) is a folder")
+    case .occupied(.link), .occupied(.pipe), .occupied(.other):
+      KeyhaulError(.occupied, "\(quoted(place.name)) is a link or a device, not a file")
+    }
+  }
+
+  package func opening(_ parent: String) throws(KeyhaulError) -> OwnedFileDescriptor {
+    try systemCall { () throws(Errno) in try system.openDirectory(parent) }
+  }
+
+  /// Syncs a directory's entries. Returns whether this succeeded. The new backup is already in place.
+  package func keepsNames(of parent: borrowing OwnedFileDescriptor) -> Bool {
+    do throws(Errno) {
+      try system.syncDirectory(parent)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  package func systemCall<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(KeyhaulError) -> Result {
+    try converting({ KeyhaulError.writing($0) }, body)
+  }
+
+  /// Removes temporary files next to a backup's directory in which only a file is written.
+  package func removeLeftovers(besideDirectory path: String) {
+    guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
+    sweepDirectories(of: place, in: parent)
+  }
+
+  /// Removes temporary directories of interrupted runs, unless they contain files that are not part of a backup, which
+  /// a user may have added.
+  package func sweepDirectories(of place: DestinationPath, in parent: borrowing OwnedFileDescriptor) {
+    system.removeLeftovers(of: place, .directory, in: parent) { name, parent in
+      do throws(Errno) {
+        return try !system.unrelatedFiles(in: try system.openDirectory(name, in: parent), atMost: 1).isEmpty
+      } catch {
+        return true
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+/// The name of an Apple error as people type or copy it: `MBErrorDomain/205`, `ErrorCode 207`, `OSStatus -25300`,
+/// `Error Domain=NSOSStatusErrorDomain Code=-25300`.
+package struct AppleErrorName: Sendable, Hashable {
+  /// The errors that a number belongs to.
+  package enum Domain: Sendable, Hashable, CaseIterable {
+    /// Keychain statuses (`OSStatus`). Their numbers are negative.
+    case keychain
+    /// Errors of the backup service (`MBErrorDomain`). Their numbers are positive.
+    case backup
+
+    /// The pages of the domain.
+    package var pages: [Explanation] {
+      switch self {
+      case .keychain: Explanation.keychainStatuses
+      case .backup: Explanation.backupErrors
+      }
+    }
+
+    /// The words that name the domain, in lower case.
+    fileprivate var words: [String] {
+      switch self {
+      case .keychain: ["osstatus"]
+      case .backup: ["mberrordomain", "errorcode"]
+      }
+    }
+  }
+
+  /// The domain of the number.
+  package let domain: Domain
+  /// The number, with the sign of its domain.
+  package let number: Int32
+
+  /// Reads a name.
+  ///
+  /// - Parameter text: What the user typed. A number without a domain is a keychain status if it has a minus sign or at
+  ///   least five digits, and an error of the backup service if it is known.
+  package init?(parsing text: String) {
+    let characters = text.lowercased().drop { $0 == " " }
+    let trimmed = characters.reversed().drop { " .)".contains($0) }
+    let digits = String(trimmed.prefix { $0.isASCII && $0.isNumber }.reversed())
+    guard let magnitude = Int32(digits) else { return nil }
+    if let named = Domain.allCases.first(where: { $0.words.contains { characters.contains($0) } }) {
+      domain = named
+    } else if characters == "-" + digits || characters == digits && digits.count >= 5 {
+      domain = .keychain
+    } else if characters == digits, Explanation.backupErrors.contains(where: { $0.number == magnitude }) {
+      domain = .backup
+    } else {
+      return nil
+    }
+    number = domain == .keychain ? -magnitude : magnitude
+  }
+
+  /// The page of the error; `nil` if there is none.
+  package var page: Explanation? { domain.pages.first { $0.number == number } }
+
+  /// The page whose number is nearest.
+  package var nearest: Explanation? {
+    domain.pages.min { first, second in distance(to: first) < distance(to: second) }
+  }
+
+  private func distance(to page: Explanation) -> Int { abs(Int(page.number ?? 0) - Int(number)) }
+}

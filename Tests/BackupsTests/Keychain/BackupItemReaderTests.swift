@@ -1,0 +1,94 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import TestSupport
+import Testing
+
+@testable import Backups
+
+@Suite("Iterating over the items of a backup")
+struct BackupItemReaderTests {
+  /// More than two jobs process at a time. Every third item is device-bound, and one is damaged.
+  private static let count = 5_000
+
+  private func shelf(hasPassword: Bool = true) throws -> Shelf {
+    try Shelf(
+      hasPassword: hasPassword,
+      items: (0..<Self.count).map { number in
+        .password("anna-\(number)", number.isMultiple(of: 3) ? .whenUnlockedThisDeviceOnly : .afterFirstUnlock)
+      },
+      editEntries: { entries in
+        var entries = entries
+        let blob = try #require(entries[1_234].blob)
+        entries[1_234].blob = blob.dropLast() + [blob[blob.count - 1] ^ 1]
+        return entries
+      })
+  }
+
+  private func key(_ archive: BackupArchive, _ shelf: Shelf) throws -> BackupKey {
+    try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+  }
+
+  /// The device key that is used.
+  enum Hardware: CaseIterable { case none, own, foreign }
+
+  private func deviceKey(_ hardware: Hardware, _ shelf: Shelf) throws -> DeviceKey? {
+    switch hardware {
+    case .none: nil
+    case .own: try shelf.hardware.deviceKey()
+    case .foreign: try HardwareUID(from: SeededRandomSource(seed: "another phone")).deviceKey()
+    }
+  }
+
+  private struct Answer: Equatable {
+    let index: Int
+    let account: PropertyValue?
+    let reason: Reason?
+  }
+
+  @Test(
+    "Iterating over items has the same results as opening all of them",
+    arguments: [true, false], Hardware.allCases)
+  func sameItems(hasPassword: Bool, hardware: Hardware) throws {
+    let shelf = try shelf(hasPassword: hasPassword)
+    let archive = try BackupArchive.open(.path(shelf.path))
+    let key = try key(archive, shelf)
+    let opened = try archive.open(with: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
+    let reader = try archive.reader(with: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
+    var taken: [BackupItem] = []
+    let take = { (portion: [BackupItem]) throws(KeyhaulError) in taken += portion }
+    try reader.forEachPortion(translating: { $0 }, take)
+    let answers = taken.map { Answer(index: $0.index, account: $0.item?[.account], reason: reader.reason(of: $0)) }
+    #expect(
+      answers
+        == opened.items.map { Answer(index: $0.index, account: $0.item?[.account], reason: opened.reason(of: $0)) })
+    #expect(answers.map(\.index) == Array(0..<Self.count))
+    #expect(reader.hardware == opened.hardware && reader.notes == opened.notes)
+    let readable = answers.count { $0.reason == nil }
+    switch (hasPassword, hardware) {
+    case (_, .own): #expect(readable == Self.count - 1)
+    // Every third item, and the damaged one.
+    case (true, _): #expect(readable == Self.count - 1_667 - 1)
+    case (false, _): #expect(readable == 0)
+    }
+  }
+
+  private struct Enough: Error {}
+
+  @Test("An error of the caller stops the iteration")
+  func ends() throws {
+    let shelf = try shelf()
+    let archive = try BackupArchive.open(.path(shelf.path))
+    let reader = try archive.reader(with: try key(archive, shelf), for: .exporting)
+    var portions: [[Int]] = []
+    #expect(throws: Enough.self) {
+      let take = { (portion: [BackupItem]) throws(Enough) in
+        portions.append(portion.map(\.index))
+        if portions.count == 2 { throw Enough() }
+      }
+      try reader.forEachPortion(translating: { _ in Enough() }, take)
+    }
+    #expect(portions == [Array(0..<256), Array(256..<512)])
+  }
+}

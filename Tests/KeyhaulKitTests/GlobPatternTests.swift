@@ -1,0 +1,46 @@
+import Backups
+import Basics
+import KeychainFormats
+import Testing
+
+@Suite("A pattern for attributes")
+struct ItemPatternTests {
+  @Test(
+    "has stars for any text, and nothing else that is special",
+    arguments: [
+      ("chat", "chat", true), ("chat", "chatter", false), ("chat", "Chat", false), ("", "", true), ("", "x", false),
+      ("*", "", true), ("*", "anything", true), ("chat*", "chat", true), ("chat*", "chatter", true),
+      ("*.example", "chat.example", true), ("*.example", ".example", true), ("*.example", "example", false),
+      ("a*a", "a", false), ("a*a", "aa", true), ("a*a", "abca", true), ("a*b*c", "aXbYc", true),
+      ("a*b*c", "abc", true), ("a*b*c", "acb", false), ("a*bc*bc", "abcbc", true), ("a*bc*bc", "abc", false),
+      ("**", "", true), ("a**b", "ab", true), ("?", "?", true), ("?", "x", false), ("[ab]", "a", false),
+      (#"\*"#, "*", true), (#"\*"#, "x", false), (#"a\**"#, "a*b", true), (#"a\**"#, "ab", false),
+      (#"DOMAIN\user"#, #"DOMAIN\user"#, true), (#"*\*"#, "x*", true), ("é*", "é!", true),
+      ("é*", "e\u{301}!", false),
+    ] as [(String, String, Bool)])
+  func matching(pattern: String, text: String, expected: Bool) {
+    #expect(GlobPattern(pattern).matches(.string(text)) == expected)
+    #expect(GlobPattern(pattern).matches(.data(Array(text.utf8))) == expected)
+  }
+
+  @Test("is one text where it has no star")
+  func single() {
+    #expect(GlobPattern("chat").text == "chat")
+    #expect(GlobPattern(#"five \* six"#).text == "five * six")
+    #expect(GlobPattern("chat*").text == nil)
+  }
+
+  @Test("compares numbers in decimal, and matches nothing that is absent")
+  func others() {
+    #expect(GlobPattern("4*").matches(.integer(443)))
+    #expect(!GlobPattern("*").matches(nil))
+    #expect(!GlobPattern("*").matches(.date(.reference)))
+  }
+
+  @Test("takes no longer for many stars in a long text")
+  func manyStars() {
+    let text = String(repeating: "a", count: 100_000)
+    #expect(!GlobPattern(String(repeating: "a*", count: 1000) + "b").matches(.string(text)))
+    #expect(GlobPattern(String(repeating: "a*", count: 1000)).matches(.string(text)))
+  }
+}
