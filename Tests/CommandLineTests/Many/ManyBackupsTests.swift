@@ -124,11 +124,16 @@ struct ManyBackupsTests {
     #expect(lines[1].hasSuffix("," + numbers.joined(separator: ",")), "\(lines[1])")
   }
 
+  /// The fields of a line of CSV that has no quotation marks in its fields.
+  private static func fields(_ line: String) -> [String] {
+    line.matches(of: /(?:^|,)(?:"([^"]*)"|([^",]*))/).map { String($0.1 ?? $0.2 ?? "") }
+  }
+
   @Test("The table and CSV of inspect state the device, its system, the size and the number of items")
   func inspectColumns() throws {
     let shelf = try Shelf()
     let outcome = try shelf.world.keyhaul("inspect shelf --password-file .bp --format csv")
-    let lines = outcome.output.components(separatedBy: "\r\n").map { $0.components(separatedBy: ",") }
+    let lines = outcome.output.components(separatedBy: "\r\n").map(Self.fields)
     let names = lines[0]
     func cell(_ name: String, _ row: Int) throws -> String { lines[row][try #require(names.firstIndex(of: name))] }
     for row in [1, 3, 4] {

@@ -26,7 +26,7 @@ package struct CasePage: HTMLPage {
       for (index, backup) in report.backups.enumerated() { write(backup, number: index + 1, to: &page) }
       page.newLine()
       page.element("section") { page in
-        page.element("h2", "Nothing was written: what was checked")
+        page.element("h2", "Whether anything was written to the backups")
         page.element("p", report.writingSentence)
         page.element("p", CaseReport.writingMethod)
       }

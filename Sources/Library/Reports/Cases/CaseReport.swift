@@ -123,12 +123,13 @@ extension CaseReport {
       + "completely."
   }
 
-  /// "12 backups: 9 without a fault, 3 with one".
+  /// "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
   package var verdict: String {
-    let faults = backups.count { $0.result.code != 0 }
-    let all = HumanReadable.count(backups.count, "backup")
-    if faults == 0 { return "\(all) examined. No command for them reported a fault." }
-    return "\(all) examined. For \(HumanReadable.grouped(faults)), the command ended with another exit code than 0."
+    let counts = BackupResult.allCases.compactMap { word -> String? in
+      let count = backups.count { $0.result == word }
+      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(word.rawValue)"
+    }
+    return "\(HumanReadable.count(backups.count, "backup")) examined: \(HumanReadable.list(counts))."
   }
 
   package var json: JSONValue {

@@ -86,15 +86,15 @@ extension BackupResult {
     case .unproven:
       page(
         "verify: no fault was found, but a change in some files could not be seen",
-        "The manifest has no digest of some files, or a check could not be made. (As a value of device_key, the word "
-          + "says that no item shows whether the given key is right.)",
+        "The manifest has no digest of some files, or a check could not be made. As a value of device_key, the word "
+          + "says that no item shows whether the given key is right.",
         "Nothing speaks against the copy, and nothing proves it. This is usual for backups of real devices.",
         "Seal the backup, so that later changes can be detected.")
     case .foreign:
       page(
         "verify: no fault was found, but every item needs its device's hardware key",
-        "The keys of these items are wrapped with a hardware key that was not given. (As a value of device_key, the "
-          + "word says that the given key decrypts none of the items.)",
+        "The keys of these items are wrapped with a hardware key that was not given. As a value of device_key, the "
+          + "word says that the given key decrypts none of the items.",
         "None of the items could be checked. The files were. The word says nothing about whose backup it is.",
         "If you have the device's hardware key, pass it with --device-key-file.")
     case .consistent:

@@ -11,12 +11,12 @@ struct ItemFind: TabularVerb {
       "keyhaul item find old-phone --service chat.example",
       "keyhaul item find old-phone --service chat.example --account anna --reveal",
       "keyhaul item find old-phone --server '*.example.org' --sort changed --reverse --limit 5",
-      "keyhaul item find family.backup --service chat.example --account anna --reveal",
+      "keyhaul item find Backups --service chat.example --passwords list",
     ],
     flags: [
       .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--reveal",
       "--limit", "--sort", .init("--password-file", "the backup's password, if the items are in a backup"),
-      .init("--passwords", "in a folder of backups: a file that says where each password is"), "--format",
+      "--format",
       "--output", "--json",
     ])
   static let configuration = described(as: "find")

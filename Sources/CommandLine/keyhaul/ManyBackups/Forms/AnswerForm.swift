@@ -131,7 +131,7 @@ struct AnswerTextForm: AnswerForm {
     if !isWide {
       let parts = zip(columns, own).compactMap { column, text in text.map { column.label + $0 } }
       if !parts.isEmpty {
-        lines.append("      " + style.cut(shown(parts.joined(separator: ", ")), columns: style.width))
+        lines += WordWrap.labeled("      ", shown(parts.joined(separator: ", ")), columns: style.width)
       }
     }
     // One line below the table says what to do about the password.

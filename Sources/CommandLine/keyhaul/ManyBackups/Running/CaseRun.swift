@@ -40,6 +40,8 @@ struct CaseRun<Verb: BackupVerb> {
       command: ["keyhaul"] + Self.withoutSecrets(Array(ProgramArguments.all.dropFirst())), started: started,
       ended: clock.now(), backups: backups)
     try write(report)
+    // Under `--json` standard output holds the document whatever else is written.
+    if session.isJSON { try session.answer(report.json) }
     for line in [summary.sentence] + summary.remarks + [report.writingSentence] { session.note(line) }
     session.note("Wrote \(UntrustedText.escaped(request.output)).")
     return summary.status
