@@ -182,34 +182,34 @@ struct LockdownTests {
   @Test("A person's consent counts for one pairing, and a refusal for one request")
   func consent() {
     let asked = Lines()
-    let gate = TrustGate(device: "phone", .ask { asked.add($0.device) })
-    #expect(gate.decide() == .pending)
-    #expect(gate.decide() == .pending)
+    let authorizer = PairingAuthorizer(device: "phone", .ask { asked.add($0.device) })
+    #expect(authorizer.decide() == .pending)
+    #expect(authorizer.decide() == .pending)
     #expect(asked.all == ["phone"])
-    gate.answer(isTrusted: true)
-    #expect(gate.decide() == .granted)
-    #expect(gate.decide() == .pending)
-    gate.answer(isTrusted: false)
-    #expect(gate.decide() == .refused)
-    #expect(gate.decide() == .pending)
+    authorizer.answer(isTrusted: true)
+    #expect(authorizer.decide() == .granted)
+    #expect(authorizer.decide() == .pending)
+    authorizer.answer(isTrusted: false)
+    #expect(authorizer.decide() == .refused)
+    #expect(authorizer.decide() == .pending)
     #expect(asked.all.count == 3)
-    let once = TrustGate(device: "phone", .once)
+    let once = PairingAuthorizer(device: "phone", .once)
     #expect([once.decide(), once.decide(), once.decide()] == [.granted, .refused, .refused])
   }
 
   @Test("A port is good for one connection of the pairing that it was handed out for")
-  func tickets() throws {
-    let tickets = ServiceTickets()
+  func ports() throws {
+    let ports = ServicePorts()
     let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
-    let port = try #require(tickets.issue(.backup, for: pairing))
+    let port = try #require(ports.issue(.backup, for: pairing))
     #expect((49152...65535).contains(port))
-    #expect(tickets.take(port: port + 1) == nil)
-    #expect(tickets.take(port: port)?.service == .backup)
-    #expect(tickets.take(port: port) == nil)
-    for _ in 0..<64 { #expect(tickets.issue(.backup, for: pairing) != nil) }
-    #expect(tickets.issue(.backup, for: pairing) == nil)
-    tickets.withdraw(hostID: pairing.hostID)
-    #expect(tickets.issue(.backup, for: pairing) != nil)
+    #expect(ports.claim(port: port + 1) == nil)
+    #expect(ports.claim(port: port)?.service == .backup)
+    #expect(ports.claim(port: port) == nil)
+    for _ in 0..<64 { #expect(ports.issue(.backup, for: pairing) != nil) }
+    #expect(ports.issue(.backup, for: pairing) == nil)
+    ports.revoke(hostID: pairing.hostID)
+    #expect(ports.issue(.backup, for: pairing) != nil)
   }
 
   @Test("Eight connections may wait for events, and a ninth is refused until one of them ends")
@@ -232,12 +232,12 @@ struct LockdownTests {
     let record = try PropertyListFrame.bytes(of: .dictionary(["HostID": .string(pairing.hostID)]), as: .binary)
       .dropFirst(4)
     #expect(
-      try host.answer(to: .savePairRecord(udid: phone.served.udid, Array(record))) == MultiplexerResult.done.answer)
-    #expect(try host.answer(to: .readPairRecord(udid: phone.served.udid))["PairRecordData"] == .data(Array(record)))
+      try host.response(to: .savePairRecord(udid: phone.served.udid, Array(record))) == MultiplexerResult.done.answer)
+    #expect(try host.response(to: .readPairRecord(udid: phone.served.udid))["PairRecordData"] == .data(Array(record)))
     try phone.served.forget(hostID: pairing.hostID)
     #expect(try phone.served.pairing(hostID: pairing.hostID) == nil)
     #expect(
-      try host.answer(to: .readPairRecord(udid: phone.served.udid)) == MultiplexerResult.noDevice.answer)
+      try host.response(to: .readPairRecord(udid: phone.served.udid)) == MultiplexerResult.noDevice.answer)
   }
 
   @Test("The files of a served device are for its owner alone, and an erase removes them")

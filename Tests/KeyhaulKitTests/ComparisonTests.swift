@@ -21,7 +21,7 @@ struct ComparisonTests {
 
   @Test("each class in each of the four is as the table says", arguments: table)
   func classes(_ protection: ProtectionClass, _ reasons: [Reason?]) {
-    #expect(RestoreSetting.allCases.map { protection.prospect(in: $0).reason } == reasons)
+    #expect(RestoreScenario.allCases.map { protection.restoreOutcome(in: $0).reason } == reasons)
   }
 
   @Test("of a device, is what four real backups and four real restores then bring")
@@ -32,25 +32,25 @@ struct ComparisonTests {
     let target = try desk.phone("target", passcode: "1")
     let comparison = try MigrationComparison(of: held, onto: target.held(.reading), hasPassword: true)
     held.invalidate()
-    for setting in RestoreSetting.allCases {
-      let password = setting.hasPassword ? Desk.password : nil
-      let path = try desk.backUp(source, password: password, named: "b\(setting.hasPassword)")
-      let session = try (setting.onSameDevice ? source : target).held()
+    for scenario in RestoreScenario.allCases {
+      let password = scenario.hasPassword ? Desk.password : nil
+      let path = try desk.backUp(source, password: password, named: "b\(scenario.hasPassword)")
+      let session = try (scenario.onSameDevice ? source : target).held()
       defer { session.invalidate() }
       let kept = try HeldKeychain(session).rows
       try HeldKeychain.empty(session.device)
       let archive = try desk.open(path, password: password, on: session)
       try session.restore(archive)
       let arrived = try HeldKeychain(session).items.count
-      #expect(comparison[setting].arrives == arrived, "\(setting)")
-      #expect(comparison[setting].staysBehind == 22 - arrived)
-      if setting.onSameDevice {
+      #expect(comparison[scenario].arrives == arrived, "\(scenario)")
+      #expect(comparison[scenario].staysBehind == 22 - arrived)
+      if scenario.onSameDevice {
         try HeldKeychain.empty(session.device)
         try session.plant(kept.compactMap(\.item))
       }
     }
-    #expect(RestoreSetting.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
-    #expect(comparison.current == RestoreSetting(hasPassword: true, onSameDevice: false))
+    #expect(RestoreScenario.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
+    #expect(comparison.current == RestoreScenario(hasPassword: true, onSameDevice: false))
   }
 
   @Test("of a device, names and counts the same items whichever of the two backups was thought of first")
@@ -74,8 +74,8 @@ struct ComparisonTests {
       let archive = try desk.open(path, password: hasPassword ? Desk.password : nil, on: session)
       let plan = try Restorer.plan(archive, onto: session, policy: .merge)
       let comparison = MigrationComparison(of: archive, plan)
-      #expect(RestoreSetting.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
-      #expect(comparison.current == RestoreSetting(hasPassword: hasPassword, onSameDevice: isSame))
+      #expect(RestoreScenario.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
+      #expect(comparison.current == RestoreScenario(hasPassword: hasPassword, onSameDevice: isSame))
       #expect(comparison[comparison.current].arrives == plan.summary.migrates)
       for (item, decision) in zip(comparison.items, plan.decisions) {
         #expect(item[comparison.current].reason == decision.outcome.reason)
@@ -116,7 +116,7 @@ struct ComparisonTests {
     let archive = try desk.open(path, password: nil, on: session)
     let comparison = MigrationComparison(
       of: archive, try Restorer.plan(archive, onto: session, policy: .merge))
-    #expect(RestoreSetting.allCases.allSatisfy { comparison[$0].unreadable == 1 })
+    #expect(RestoreScenario.allCases.allSatisfy { comparison[$0].unreadable == 1 })
     let advice = comparison.advice
     #expect(advice.gainedByPassword == 13 && advice.neverToTarget == 4 && advice.damaged == 1)
     #expect(
@@ -138,7 +138,7 @@ struct ComparisonTests {
         total: arrives + gained + never + damaged, arrivesNow: arrives, gainedByPassword: gained,
         broughtByPassword: arrives, sameDeviceOnly: sameDeviceOnly,
         neverToTarget: never, damaged: damaged
-      ).sentence(for: RestoreSetting(hasPassword: hasPassword, onSameDevice: false))
+      ).sentence(for: RestoreScenario(hasPassword: hasPassword, onSameDevice: false))
     }
     #expect(
       sentence(true, arrives: 6667, never: 3333, sameDeviceOnly: 1250, damaged: 1001)
@@ -215,14 +215,14 @@ struct AppTests {
     let desk = try Desk(seed: "apps")
     let source = try desk.bundled("old-phone").held(.reading)
     let target = try desk.bundled("new-phone").held(.reading)
-    let shares = try Restorer.plan(BackupForecast(of: source, hasPassword: true), onto: target, policy: .replace)
+    let shares = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
       .byApp(AppDirectory(source.record.apps))
     #expect(shares.prefix(4).map(\.app.text) == ["bank", "chat", "apple", "home"])
     #expect(shares.prefix(5).map(\.losses.count) == [3, 2, 1, 1, 0])
     #expect(shares.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
     #expect(shares.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
     // Without a password everything stays, but signing in again everywhere is not what helps.
-    let plain = try Restorer.plan(BackupForecast(of: source, hasPassword: false), onto: target, policy: .replace)
+    let plain = try Restorer.plan(SimulatedBackup(of: source, hasPassword: false), onto: target, policy: .replace)
     #expect(plain.byApp(AppDirectory([])).reduce(0) { $0 + $1.losses.count } == 7)
   }
 }

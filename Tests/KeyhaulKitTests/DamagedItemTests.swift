@@ -9,21 +9,21 @@ import Testing
 @Suite("A damaged item")
 struct DamagedItem {
   private struct Keys: ~Copyable {
-    let maker: ClassKeys
+    let sourceDevice: ClassKeys
 
     init() throws {
       let device = try DeviceKey(Secret(copying: [UInt8](repeating: 5, count: 16)))
-      maker = try BackupKeybag.make(
+      sourceDevice = try BackupKeybag.make(
         password: secret("pw"), deviceKey: device, rounds: 1, random: SeededRandomSource(seed: "damage")
       ).classKeys
     }
 
     func entry(_ item: KeychainItem) throws -> KeychainBackupFile.Entry {
-      .init(kind: item.kind, blob: try maker.seal(item, as: .backup).serialized())
+      .init(kind: item.kind, blob: try sourceDevice.seal(item, as: .backup).serialized())
     }
 
     func plan(_ entries: [KeychainBackupFile.Entry]) throws -> MigrationPlan {
-      let items = try BackupItem.openAll(in: .init(keybagUUID: nil, entries: entries), with: maker)
+      let items = try BackupItem.openAll(in: .init(keybagUUID: nil, entries: entries), with: sourceDevice)
       return MigrationPlanner.plan(items, onto: [], policy: .replace)
     }
   }
@@ -105,11 +105,11 @@ struct DamagedItem {
     // It opens: nothing of it is sealed, it only does not name an app.
     let lost = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
     let plan = MigrationPlan(
-      decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], clearedRowCount: 0)
+      decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], removedRowCount: 0)
     let shares = plan.byApp(AppDirectory([]))
     #expect(shares.map(\.app.kind) == [.unnamed, .unknown])
     #expect(shares.map(\.app.words) == ["(names no app)", "(encrypted)"])
-    let losses = AppLosses(shares)
+    let losses = AppsNeedingSignIn(shares)
     #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.sealedCount == 1)
   }
 
@@ -133,7 +133,7 @@ struct DamagedItem {
     var pairs = pairs
     pairs["v_Data"] = .data([1, 2])
     let plaintext = SensitiveBytes(copying: try BinaryPlist.encode(.dictionary(pairs)))
-    let sealed = try keys.maker.seal(plaintext, keyClass: .whenUnlocked, as: .backup)
+    let sealed = try keys.sourceDevice.seal(plaintext, keyClass: .whenUnlocked, as: .backup)
     let blob = try ItemBlob(
       version: .v2, hasStaticIV: false, keyClass: sealed.keyClass, wrappedKey: sealed.wrappedKey,
       ciphertext: sealed.ciphertext, tag: sealed.tag)

@@ -70,7 +70,7 @@ struct DumpPlanTests {
       revision: "r1")
     let plan = MigrationPlanner.plan([], onto: [], policy: .replace)
     let document = PlanDocument(
-      made: "2026-11-20T18:04:00Z", source: source, target: target, plan: plan, cannotShow: nil,
+      made: "2026-11-20T18:04:00Z", source: source, target: target, plan: plan, limitation: nil,
       dump: .init(form: "keychain-tables", sentence: "not encrypted", unknown: ["who"]))
     let read = try PlanFile(parsing: PlanFile.bytes(of: document))
 

@@ -29,7 +29,7 @@ private enum Trigger {
     case brokenSeal
   }
 
-  init(_ term: ReportTerm) {
+  init(_ term: GlossaryTerm) {
     switch term {
     case .reason(let reason):
       switch reason {
@@ -66,8 +66,8 @@ struct EveryTermTests {
     target = try desk.bundled("every-rule-target")
   }
 
-  @Test("occurs where the fixtures or a forgery have it", arguments: ReportTerm.allCases)
-  func occurs(_ term: ReportTerm) throws {
+  @Test("occurs where the fixtures or a forgery have it", arguments: GlossaryTerm.allCases)
+  func occurs(_ term: GlossaryTerm) throws {
     switch Trigger(term) {
     case .leftOut: try checkLeftOut(term)
     case .planned(let password, let policy): try checkPlanned(term, password, policy)
@@ -77,20 +77,20 @@ struct EveryTermTests {
     }
   }
 
-  private func checkWarned(_ term: ReportTerm, onSameDevice: Bool) throws {
+  private func checkWarned(_ term: GlossaryTerm, onSameDevice: Bool) throws {
     let path = try desk.backUp(source, password: Desk.password)
     let session = try (onSameDevice ? source : target).held()
     defer { session.invalidate() }
     let plan = try session.restore(desk.open(path, password: Desk.password, on: session), policy: .replace)
     let warned = plan.decisions.filter { $0.warning != nil }
     #expect(warned.map(\.identity.account) == ["migrates-but-unusable"])
-    #expect(warned.first.flatMap(\.warning).map(ReportTerm.warning) == term)
+    #expect(warned.first.flatMap(\.warning).map(GlossaryTerm.warning) == term)
     #expect(warned.first?.outcome.fate == .migrates)
     #expect(plan.summary.byWarning.values.reduce(0, +) == 1)
     #expect(try HeldKeychain(session).items.count { $0.containsSecureEnclaveKey } == 1)
   }
 
-  private func checkLeftOut(_ term: ReportTerm) throws {
+  private func checkLeftOut(_ term: GlossaryTerm) throws {
     let session = try source.held()
     defer { session.invalidate() }
     let report = try BackupExporter.prepare(session, password: nil).report
@@ -98,13 +98,13 @@ struct EveryTermTests {
     #expect(left.compactMap(\.outcome.reason?.rawValue) == [term.id])
     let other = try target.held(.reading)
     defer { other.invalidate() }
-    let plan = try Restorer.plan(BackupForecast(of: session, hasPassword: true), onto: other, policy: .merge)
+    let plan = try Restorer.plan(SimulatedBackup(of: session, hasPassword: true), onto: other, policy: .merge)
     // A deleted item is no item that could stay behind.
     #expect(plan[term.id] == (term == .reason(.deleted) ? .absent : .staysBehind))
     if term != .reason(.deleted) { #expect(plan.reason(for: term.id)?.rawValue == term.id) }
   }
 
-  private func checkPlanned(_ term: ReportTerm, _ password: String?, _ policy: ExistingItemPolicy) throws {
+  private func checkPlanned(_ term: GlossaryTerm, _ password: String?, _ policy: ExistingItemPolicy) throws {
     let path = try desk.backUp(source, password: password)
     let session = try target.held()
     defer { session.invalidate() }
@@ -142,7 +142,7 @@ struct EveryTermTests {
         == ["put back", "never deleted", "synchronized"])
   }
 
-  private func check(_ forgery: Trigger.Forgery, gives term: ReportTerm) throws {
+  private func check(_ forgery: Trigger.Forgery, gives term: GlossaryTerm) throws {
     let forge = Forge(desk: desk, password: Desk.password)
     let path = try forge.backUp(source) { contents in
       switch forgery {

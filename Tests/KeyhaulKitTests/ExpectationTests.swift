@@ -27,7 +27,7 @@ private let plan = MigrationPlan(
     decision(3, named("anna", service: "bank.example"), .staysBehind(.needsAuthentication)),
     decision(4, ItemDescriptor(undecryptable: .key), .staysBehind(.deviceBound)),
     decision(5, named("broken"), .unreadable(.tagMismatch)),
-  ], removed: [], policy: .replace, isSameDevice: false, imports: [], clearedRowCount: 0)
+  ], removed: [], policy: .replace, isSameDevice: false, imports: [], removedRowCount: 0)
 
 @Suite("Asking a plan for an item by name")
 struct AskingTests {
@@ -77,7 +77,7 @@ private func read(_ expectations: String) throws -> [PlanExpectation] {
   return try PlanExpectations(parsing: Array(text.utf8)).expectations
 }
 
-private let anotherDevice = ExpectedSetting(hasPassword: true, onSameDevice: false)
+private let anotherDevice = ExpectedScenario(hasPassword: true, onSameDevice: false)
 
 @Suite("What someone expects of a plan")
 struct ExpectationTests {
@@ -127,7 +127,7 @@ struct ExpectationTests {
       (#""same_device": true"#, []), (#""password": true, "same_device": false"#, [true]),
       (#""password": true, "same_device": true"#, []), (#""reason": "device-bound""#, [true]),
     ] as [(String, [Bool])])
-  func setting(_ members: String, _ met: [Bool]) throws {
+  func scenario(_ members: String, _ met: [Bool]) throws {
     let list = try read(#"{"account": "push token", "expect": "stays-behind", \#(members)}"#)
     let check = try ExpectationCheck(list, plan, in: anotherDevice)
     #expect(check.cases.map(\.isMet) == met)
@@ -141,9 +141,9 @@ struct ExpectationTests {
     let items = (0..<5_000).map { number in
       MigrationComparison.Item(
         index: number, identity: named("item \(number)"), protection: .afterFirstUnlock,
-        allProspects: prospects(.afterFirstUnlock))
+        allOutcomes: restoreOutcomes(.afterFirstUnlock))
     }
-    let many = MigrationComparison(items, current: RestoreSetting(hasPassword: true, onSameDevice: false))
+    let many = MigrationComparison(items, current: RestoreScenario(hasPassword: true, onSameDevice: false))
     func list(_ star: String) -> [PlanExpectation] {
       (0..<4_001).map { number in
         PlanExpectation(
@@ -162,9 +162,9 @@ struct ExpectationTests {
     let items = (0..<6).map { number in
       MigrationComparison.Item(
         index: number, identity: named("twin"), protection: .afterFirstUnlock,
-        allProspects: prospects(number.isMultiple(of: 2) ? .afterFirstUnlock : .whenUnlockedThisDeviceOnly))
+        allOutcomes: restoreOutcomes(number.isMultiple(of: 2) ? .afterFirstUnlock : .whenUnlockedThisDeviceOnly))
     }
-    let twins = MigrationComparison(items, current: RestoreSetting(hasPassword: true, onSameDevice: false))
+    let twins = MigrationComparison(items, current: RestoreScenario(hasPassword: true, onSameDevice: false))
     let list = try read(#"{"account": "twin", "expect": "migrates", "password": true, "same_device": false}"#)
     let check = try ExpectationCheck(list, twins)
     #expect(check.cases.map(\.matchedCount) == [6])
@@ -173,7 +173,7 @@ struct ExpectationTests {
 
   @Test("about a device is not checked where nothing proves which device it is")
   func unknownDevice() throws {
-    let unknown = ExpectedSetting(hasPassword: true, onSameDevice: nil)
+    let unknown = ExpectedScenario(hasPassword: true, onSameDevice: nil)
     for member in ["true", "false"] {
       let list = try read(#"{"account": "push token", "expect": "stays-behind", "same_device": \#(member)}"#)
       #expect(try ExpectationCheck(list, plan, in: unknown).cases.isEmpty)
@@ -188,22 +188,22 @@ private let comparison = MigrationComparison(
   [
     .init(
       index: 0, identity: named("token"), protection: .afterFirstUnlock,
-      allProspects: prospects(.afterFirstUnlock)),
+      allOutcomes: restoreOutcomes(.afterFirstUnlock)),
     .init(
       index: 1, identity: named("device id"), protection: .whenUnlockedThisDeviceOnly,
-      allProspects: prospects(.whenUnlockedThisDeviceOnly)),
-  ], current: RestoreSetting(hasPassword: true, onSameDevice: false))
+      allOutcomes: restoreOutcomes(.whenUnlockedThisDeviceOnly)),
+  ], current: RestoreScenario(hasPassword: true, onSameDevice: false))
 
-private func prospects(_ protection: ProtectionClass) -> RestoreProspects {
-  var prospects = RestoreProspects()
-  for setting in RestoreSetting.allCases { prospects[setting] = protection.prospect(in: setting) }
-  return prospects
+private func restoreOutcomes(_ protection: ProtectionClass) -> RestoreOutcomes {
+  var restoreOutcomes = RestoreOutcomes()
+  for scenario in RestoreScenario.allCases { restoreOutcomes[scenario] = protection.restoreOutcome(in: scenario) }
+  return restoreOutcomes
 }
 
 @Suite("What someone expects of all four restores")
 struct FourRestoresExpectationTests {
   @Test("is checked in each restore that it holds for")
-  func settings() throws {
+  func scenarios() throws {
     let list = try read(
       """
       {"account": "token", "expect": "migrates", "password": true},
@@ -213,7 +213,7 @@ struct FourRestoresExpectationTests {
       """)
     let check = try ExpectationCheck(list, comparison)
     // With and without a password on the same device, then on another; without a password nothing leaves: another reason.
-    #expect(check.settings.map { check.cases(in: $0).map(\.index) } == [[0, 3], [0, 2, 3], [3], [1, 2, 3]])
+    #expect(check.scenarios.map { check.cases(in: $0).map(\.index) } == [[0, 3], [0, 2, 3], [3], [1, 2, 3]])
     #expect(check.unchecked == [] && check.checkedCount == 4)
     // A class that never leaves its device is told so, whatever the password.
     #expect(check.isMet && check.metCount == 4)
@@ -224,8 +224,8 @@ struct FourRestoresExpectationTests {
     let check = try ExpectationCheck(try read(#"{"account": "token", "expect": "migrates"}"#), comparison)
     #expect(check.metCount == 0 && check.checkedCount == 1)
     let missed = check.cases.filter { !$0.isMet }
-    #expect(missed.map(\.setting) == [ExpectedSetting(hasPassword: false, onSameDevice: false)])
-    #expect(missed.first?.misses.first?.item?.prospect == .staysBehind(.backupNotEncrypted))
+    #expect(missed.map(\.scenario) == [ExpectedScenario(hasPassword: false, onSameDevice: false)])
+    #expect(missed.first?.misses.first?.item?.restoreOutcome == .staysBehind(.backupNotEncrypted))
   }
 }
 

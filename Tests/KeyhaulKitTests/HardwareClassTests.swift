@@ -62,7 +62,7 @@ struct HardwareClassTests {
 
   private func check(
     _ items: [KeychainItem], _ own: Set<ProtectionClass>, _ damage: [(ProtectionClass, Int)],
-    _ maker: ClassKeys, _ target: ClassKeys, bound: [ProtectionClass], hasPassword: Bool,
+    _ sourceDevice: ClassKeys, _ target: ClassKeys, bound: [ProtectionClass], hasPassword: Bool,
     on session: DeviceSession
   ) throws {
     var damaged: Set<Int> = []
@@ -72,7 +72,7 @@ struct HardwareClassTests {
     let random = SeededRandomSource(seed: "items")
     var entries: [KeychainBackupFile.Entry] = []
     for (index, item) in items.enumerated() {
-      var blob = try maker.seal(item, as: .backup, random: random)
+      var blob = try sourceDevice.seal(item, as: .backup, random: random)
       if damaged.contains(index) {
         blob = try ItemBlob(
           hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: blob.wrappedKey.map { $0 ^ 1 },
@@ -104,7 +104,7 @@ struct HardwareClassTests {
     let before = try HeldKeychain(session)
     let plan = MigrationPlanner.plan(
       archived, onto: try Restorer.targetRows(of: session), policy: .replace,
-      surroundings: RestoreContext(backupHasPassword: hasPassword))
+      context: RestoreContext(backupHasPassword: hasPassword))
     #expect(plan.decisions.map(\.outcome) == expected, "\(what)")
     #expect(plan.isSameDevice == isSameDevice, "\(what)")
     try Restorer.restore(plan, onto: session)

@@ -126,7 +126,7 @@ struct PlanSchemas {
     var full = PlanDocument.sample()
     full.redacted = true
     full.dump = .init(form: "objection", sentence: "not encrypted", unknown: ["who"])
-    full.target.isImagined = true
+    full.target.isHypothetical = true
     full.removedOnlyCopies = 1
     full.findings = [.init(.versionMissing)]
     var bare = PlanDocument.sample()

@@ -89,7 +89,7 @@ private enum Holdings {
 /// The keys of one backup with a password, as they are on the phone that made it and on another.
 private final class Bench {
   let desk: Desk
-  let maker: DeviceSession
+  let sourceDevice: DeviceSession
   let other: DeviceSession
   let syncing: DeviceSession
   let makersKeys: ClassKeys
@@ -97,12 +97,13 @@ private final class Bench {
 
   init(seed: String) throws {
     desk = try Desk(seed: seed)
-    maker = try desk.phone("maker", passcode: "1111").held()
+    sourceDevice = try desk.phone("maker", passcode: "1111").held()
     other = try desk.phone("other", passcode: "2222").held()
     syncing = try desk.phone("syncing", passcode: "3333", syncing: true).held()
     let bag = try BackupKeybag.make(
-      password: secret(Desk.password), deviceKey: maker.deviceKey(), rounds: 1, random: SeededRandomSource(seed: seed))
-    makersKeys = try bag.keybag.unlock(password: secret(Desk.password), deviceKey: maker.deviceKey())
+      password: secret(Desk.password), deviceKey: sourceDevice.deviceKey(), rounds: 1,
+      random: SeededRandomSource(seed: seed))
+    makersKeys = try bag.keybag.unlock(password: secret(Desk.password), deviceKey: sourceDevice.deviceKey())
     othersKeys = try bag.keybag.unlock(password: secret(Desk.password), deviceKey: other.deviceKey())
   }
 
@@ -119,7 +120,7 @@ private final class Bench {
 
   func open(_ entries: [KeychainBackupFile.Entry], on session: DeviceSession) throws -> [BackupItem] {
     let file = KeychainBackupFile(keybagUUID: nil, entries: entries)
-    return session === maker
+    return session === sourceDevice
       ? try BackupItem.openAll(in: file, with: makersKeys) : try BackupItem.openAll(in: file, with: othersKeys)
   }
 
@@ -128,7 +129,7 @@ private final class Bench {
   ) throws -> MigrationPlan {
     MigrationPlanner.plan(
       items, only: indexes, onto: try Restorer.targetRows(of: session), policy: policy,
-      surroundings: RestoreContext(targetSyncs: session.record.isSyncing, backupHasPassword: true))
+      context: RestoreContext(targetSyncs: session.record.isSyncing, backupHasPassword: true))
   }
 }
 
@@ -146,10 +147,11 @@ struct PlanEqualsRestore {
     var seen: Set<MigrationPlan.Outcome> = []
     for archive in Holdings.archives {
       let entries = try bench.entries(archive.items)
-      for session in [bench.maker, bench.other, bench.syncing] {
+      for session in [bench.sourceDevice, bench.other, bench.syncing] {
         let items = try bench.open(entries, on: session)
         // Where everything opens for sure, the phone that made the archive adds little: two of its states.
-        for target in Holdings.targets where session !== bench.maker || ["plain", "everything"].contains(target.name) {
+        for target in Holdings.targets
+        where session !== bench.sourceDevice || ["plain", "everything"].contains(target.name) {
           defer { count += 1 }
           guard chosen.contains(count) else { continue }
           try HeldKeychain.empty(session.device)
@@ -213,7 +215,7 @@ private struct RandomStory {
   /// - Parameter cases: How many are put side by side.
   init(seed: UInt64, cases: Int = 1, _ bench: Bench) throws {
     var random = SeededRandom(seed: seed)
-    let session = [bench.maker, bench.other, bench.syncing].randomElement(using: &random) ?? bench.other
+    let session = [bench.sourceDevice, bench.other, bench.syncing].randomElement(using: &random) ?? bench.other
     let policy = ExistingItemPolicy.allCases.randomElement(using: &random) ?? .merge
     let most = cases == 1 ? 4 : 2
     var archive: [KeychainItem] = []

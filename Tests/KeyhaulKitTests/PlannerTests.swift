@@ -136,11 +136,11 @@ struct ConflictsOnPaper {
     let items = opened([.password("taken").dated(1), .password("arriving")])
     let replacing = MigrationPlanner.plan(items, onto: rows, policy: .replace)
     #expect(replacing.removed.map(\.account) == ["gone"])
-    #expect(replacing.clearedRowCount == 4)
+    #expect(replacing.removedRowCount == 4)
     #expect(replacing.imports.map(place) == [0, 1, nil])
     let merging = MigrationPlanner.plan(items, onto: rows, policy: .merge)
     #expect(merging.removed.isEmpty)
-    #expect(merging.clearedRowCount == 0)
+    #expect(merging.removedRowCount == 0)
     #expect(merging.imports.count == 2)
   }
 
@@ -161,7 +161,7 @@ struct ConflictsOnPaper {
     let tombstone = KeychainItem.password("own", marks: [.systemBound: .integer(1), .tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
       [], onto: [try row(tombstone, bound: true)], policy: .replace,
-      surroundings: RestoreContext(targetSyncs: syncs))
+      context: RestoreContext(targetSyncs: syncs))
     #expect(plan.imports.count == (syncs ? 1 : 0))
     #expect(plan.removed.isEmpty)
   }
@@ -221,7 +221,7 @@ struct Duplicates {
   func tombstone() {
     let dead = item("x", 9).with([.tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
-      opened([dead, item("y", 1)]), onto: [], policy: .replace, surroundings: RestoreContext(targetSyncs: true))
+      opened([dead, item("y", 1)]), onto: [], policy: .replace, context: RestoreContext(targetSyncs: true))
     #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.new)])
     #expect(plan.imports.last?.outcome == .replaces(.existingTombstone))
   }
@@ -231,7 +231,7 @@ struct Duplicates {
 struct SameDevice {
   private func plan(_ items: [BackupItem], only: Set<Int>? = nil, password: Bool = true) -> MigrationPlan {
     MigrationPlanner.plan(
-      items, only: only, onto: [], policy: .replace, surroundings: RestoreContext(backupHasPassword: password))
+      items, only: only, onto: [], policy: .replace, context: RestoreContext(backupHasPassword: password))
   }
 
   @Test("is unknown where no item needs the hardware")

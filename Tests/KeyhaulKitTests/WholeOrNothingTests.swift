@@ -37,7 +37,7 @@ struct WholeOrNothing {
   private func plan(
     _ plan: MigrationPlan, imports: [MigrationPlan.PlannedImport]? = nil, cleared: Int? = nil
   ) -> MigrationPlan {
-    MigrationPlan(plan, imports: imports, clearedRowCount: cleared)
+    MigrationPlan(plan, imports: imports, removedRowCount: cleared)
   }
 
   @Test("each import that would end differently takes everything back", arguments: ExistingItemPolicy.allCases)

@@ -74,7 +74,7 @@ struct NothingPrinted {
       let rows = try Restorer.targetRows(of: session)
       #expect(rows.count == 8)
       #expect(!finds(prints(rows)))
-      let stale = MigrationPlan(plan, policy: .replace, clearedRowCount: 99)
+      let stale = MigrationPlan(plan, policy: .replace, removedRowCount: 99)
       let error = try #require(try migrationError { try Restorer.restore(stale, onto: session) })
       #expect(!finds(prints(error)))
     }

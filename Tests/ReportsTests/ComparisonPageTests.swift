@@ -18,12 +18,12 @@ struct ComparisonPageTests {
       identity.service = "chat.example"
       identity.account = account
     }
-    var prospects: RestoreProspects = [:]
-    for setting in RestoreSetting.allCases {
-      prospects[setting] =
-        reason.map { $0.isDamage ? .unreadable($0) : .staysBehind($0) } ?? protection?.prospect(in: setting)
+    var restoreOutcomes: RestoreOutcomes = [:]
+    for scenario in RestoreScenario.allCases {
+      restoreOutcomes[scenario] =
+        reason.map { $0.isDamage ? .unreadable($0) : .staysBehind($0) } ?? protection?.restoreOutcome(in: scenario)
     }
-    return .init(index: index, identity: identity, protection: protection, allProspects: prospects)
+    return .init(index: index, identity: identity, protection: protection, allOutcomes: restoreOutcomes)
   }
 
   private func page(
@@ -32,7 +32,7 @@ struct ComparisonPageTests {
   ) -> ComparisonPage {
     let plan = PlanPage.of([], from: name, encrypted: encrypted, isSameDevice: same, kind: kind)
     return ComparisonPage(
-      MigrationComparison(items, current: RestoreSetting(hasPassword: encrypted, onSameDevice: same)),
+      MigrationComparison(items, current: RestoreScenario(hasPassword: encrypted, onSameDevice: same)),
       of: plan.document, apps: apps, sourceArgument: name, targetArgument: "new-phone", program: "keyhaul 1.0")
   }
 
@@ -88,12 +88,12 @@ struct ComparisonPageTests {
   @Test("says of a backup that there may be more to move, and of a device, which shows all, nothing of the kind")
   func unseen() throws {
     let ofBackup = page([item(0, .whenUnlocked)])
-    let note = UnseenItems.line
+    let note = BackupBlindSpots.line
     #expect(ofBackup.checklist.groups[1].note == note && entries(ofBackup, 1).count == 1)
     let ofDevice = page([item(0, .whenUnlocked)], kind: .device, name: "old-phone")
     #expect(ofDevice.checklist.groups[1].note == nil && entries(ofDevice, 1).isEmpty)
     let words = try PageReader(ofDevice.html()).words
-    #expect(!words.contains(UnseenItems.line) && !words.contains("Apps, while old-phone still works"))
+    #expect(!words.contains(BackupBlindSpots.line) && !words.contains("Apps, while old-phone still works"))
   }
 
   @Test("asks for a new backup where there is none, or where a password would bring more, and for no other")

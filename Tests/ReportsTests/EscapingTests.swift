@@ -14,14 +14,14 @@ struct EscapingTests {
       ("\u{FEFF}\u{FFFE}", #"\u{FEFF}\u{FFFE}"#), ("Café 日本 · …", "Café 日本 · …"), ("&amp;", "&amp;amp;"),
     ])
   func escaping(text: String, escaped: String) {
-    #expect(Markup.escaped(text) == escaped)
+    #expect(HTMLWriter.escaped(text) == escaped)
   }
 
   @Test("a name is shown up to 160 characters, and marked where it goes on")
   func length() {
-    let longest = String(repeating: "x", count: Markup.maximumNameLength)
-    #expect(Markup.shortened(longest) == longest)
-    #expect(Markup.shortened(longest + "y") == longest + "…")
+    let longest = String(repeating: "x", count: HTMLWriter.maximumNameLength)
+    #expect(HTMLWriter.shortened(longest) == longest)
+    #expect(HTMLWriter.shortened(longest + "y") == longest + "…")
   }
 
   @Test(

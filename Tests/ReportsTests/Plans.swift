@@ -18,7 +18,7 @@ extension PlanPage {
   ) -> PlanPage {
     var plan = MigrationPlan(
       decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, imports: [],
-      clearedRowCount: 0)
+      removedRowCount: 0)
     if isRedacted { plan = plan.redacted }
     let document = PlanDocument(
       made: "2026-11-21T09:12:44Z",
@@ -28,7 +28,7 @@ extension PlanPage {
       target: PlanDocument.Target(
         name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: state, passcodeSet: true,
         items: 2, revision: "r17"),
-      plan: plan, cannotShow: nil)
+      plan: plan, limitation: nil)
     return PlanPage(
       plan, as: isRedacted ? document.redactingNames() : document, apps: isRedacted ? AppDirectory([]) : apps,
       sourceArgument: name, targetArgument: targetArgument ?? target, program: "keyhaul 1.0")

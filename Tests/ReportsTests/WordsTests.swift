@@ -8,7 +8,7 @@ import Testing
 struct WordsTests {
   @Test("a term has words for all that is said of it, and no two have the same")
   func words() {
-    for term in ReportTerm.allCases {
+    for term in GlossaryTerm.allCases {
       let explanation = term.explanation
       for text in [explanation.rule, explanation.effect, explanation.action] {
         #expect(text.hasSuffix(".") && text.count > 7, "\(term)")
@@ -16,14 +16,14 @@ struct WordsTests {
       #expect(explanation.headline.count > 10 && !explanation.headline.hasSuffix("."), "\(term)")
       #expect(explanation.source?.contains(/Apple|NIST|SecItemDb|SecDb|Keyhaul/) == true, "\(term)")
     }
-    #expect(Set(ReportTerm.allCases.map(\.id)).count == ReportTerm.allCases.count)
-    #expect(Set(ReportTerm.allCases.map(\.explanation.headline)).count == ReportTerm.allCases.count)
+    #expect(Set(GlossaryTerm.allCases.map(\.id)).count == GlossaryTerm.allCases.count)
+    #expect(Set(GlossaryTerm.allCases.map(\.explanation.headline)).count == GlossaryTerm.allCases.count)
     let listed = Reason.allCases.count + MigrationPlan.Change.allCases.count + ArrivalWarning.allCases.count
-    #expect(ReportTerm.allCases.count == listed + 5)
+    #expect(GlossaryTerm.allCases.count == listed + 5)
   }
 
-  @Test("a term has its row in docs/Rules.md, in the words of the table", arguments: ReportTerm.allCases)
-  func documented(_ term: ReportTerm) throws {
+  @Test("a term has its row in docs/Rules.md, in the words of the table", arguments: GlossaryTerm.allCases)
+  func documented(_ term: GlossaryTerm) throws {
     let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
     let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
     let explanation = term.explanation
@@ -58,10 +58,10 @@ struct WordsTests {
 
   @Test("what a backup cannot show is what the rules leave out, but for the tombstones of deleted items")
   func unseen() {
-    #expect(Set(ExportExclusions.all.map(\.reason)).subtracting([.deleted]) == Set(UnseenItems.reasons))
-    #expect(UnseenItems.reasons.count == 6)
+    #expect(Set(ExportExclusions.all.map(\.reason)).subtracting([.deleted]) == Set(BackupBlindSpots.reasons))
+    #expect(BackupBlindSpots.reasons.count == 6)
     #expect(
-      UnseenItems.sentence
+      BackupBlindSpots.sentence
         == "A backup cannot show items that never entered it, and no report on a backup counts them: passcode-only items, "
         + "keys of a token, the system's own items, items that require authentication, copies of shared groups and "
         + "items of App Clips.")

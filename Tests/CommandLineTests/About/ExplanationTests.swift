@@ -9,8 +9,9 @@ import Testing
 
 @Suite("What explain can say")
 struct ExplanationTests {
-  @Test("there is a page for every word that a report uses, in the words of the table", arguments: ReportTerm.allCases)
-  func terms(term: ReportTerm) throws {
+  @Test(
+    "there is a page for every word that a report uses, in the words of the table", arguments: GlossaryTerm.allCases)
+  func terms(term: GlossaryTerm) throws {
     let page = try Explain.explanation(of: term.id)
     let words = term.explanation
     #expect(page.id == term.id && page.headline == words.headline && page.rule == words.rule)

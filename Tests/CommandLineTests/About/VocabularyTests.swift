@@ -32,9 +32,9 @@ struct VocabularyTests {
 
   @Test("The line about items that no backup contains leads to the page with the whole text")
   func unseen() throws {
-    let page = try Explain.explanation(of: UnseenItems.topic)
-    #expect(page.rule == UnseenItems.sentence && page.action == UnseenItems.guidance)
-    #expect(UnseenItems.line.hasSuffix("keyhaul explain \(page.id)") && UnseenItems.line.count <= 80)
+    let page = try Explain.explanation(of: BackupBlindSpots.topic)
+    #expect(page.rule == BackupBlindSpots.sentence && page.action == BackupBlindSpots.guidance)
+    #expect(BackupBlindSpots.line.hasSuffix("keyhaul explain \(page.id)") && BackupBlindSpots.line.count <= 80)
   }
 
   private static let everyday: Set = [

@@ -271,7 +271,7 @@ struct ArchiveCheckTests {
     #expect(
       report.lines(style: .plain, showsAll: false) == [
         "+ generic  anna  new", "empty.tar has no keychain.",
-      ] + WordWrap.lines(of: UnseenItems.line, columns: 80) + [
+      ] + WordWrap.lines(of: BackupBlindSpots.line, columns: 80) + [
         "2 backups compared: 1 new, 0 changed, 0 missing, 0 the same."
       ])
   }

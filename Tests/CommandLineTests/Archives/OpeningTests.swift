@@ -26,7 +26,7 @@ struct OpeningTests {
   }
 
   @Test("compared with another device, the key of the one that made it opens what is of this device only")
-  func makersKey() throws {
+  func sourceDeviceKey() throws {
     let world = try world()
     for sides in ["b new-phone", "new-phone b"] {
       let outcome = try world.keyhaul("diff \(sides) --password-file .bp")
@@ -135,7 +135,7 @@ struct OpeningTests {
     for line in ["inspect b --list", "verify b", "export b -o -", "diff b b", "why b --account 'push token'"] {
       let own = try world.keyhaul("\(line) --password-file .bp --device-key-file .key")
       // Beside an export stands what a backup cannot show, too.
-      let notes = own.errors.split(separator: "\n").filter { $0 != UnseenItems.line }
+      let notes = own.errors.split(separator: "\n").filter { $0 != BackupBlindSpots.line }
       #expect(own.status == 0 && notes.count <= 1, "\(line): \(own)")
       #expect(!own.output.contains("(encrypted)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
       if line.hasPrefix("why") { #expect(own.output.contains("it can be decrypted with the available keys")) }

@@ -44,7 +44,7 @@ struct UnseenReportTests {
     let world = try Self.world()
     let outcome = try world.devices.run("COLUMNS=80 keyhaul \(line)")
     #expect(outcome.status == 0, "\(outcome)")
-    #expect(words(outcome.output).components(separatedBy: UnseenItems.line).count == 2, "\(outcome.output)")
+    #expect(words(outcome.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(outcome.output)")
     for line in outcome.output.split(separator: "\n") where !line.hasPrefix("digest") {
       #expect(DisplayWidth.columns(of: String(line)) <= 80, "\(line)")
     }
@@ -54,7 +54,7 @@ struct UnseenReportTests {
     }
     guard !line.contains(" -v") else { return }
     let quiet = try world.devices.run("COLUMNS=80 keyhaul \(line) -q")
-    #expect(words(quiet.output).components(separatedBy: UnseenItems.line).count == 2, "\(quiet.output)")
+    #expect(words(quiet.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(quiet.output)")
   }
 
   @Test("is a member of the document, with the reasons", arguments: reports)
@@ -62,7 +62,7 @@ struct UnseenReportTests {
     let world = try Self.world()
     let document = try world.object(world.succeed("\(line) --json"))
     let member = try #require(document["cannot_show"] as? [String: Any])
-    #expect(member["sentence"] as? String == UnseenItems.sentence)
+    #expect(member["sentence"] as? String == BackupBlindSpots.sentence)
     #expect(
       member["reasons"] as? [String] == [
         "passcode-only", "hardware-key", "system-bound", "needs-authentication", "shared-group", "app-clip",
@@ -79,7 +79,7 @@ struct UnseenReportTests {
       "why old-phone --account 'card 4'", "diff old-phone new-phone", "export old-phone -o -",
     ] {
       let outcome = try world.keyhaul(line)
-      #expect(!words(outcome.output + outcome.errors).contains(UnseenItems.line), "\(outcome)")
+      #expect(!words(outcome.output + outcome.errors).contains(BackupBlindSpots.line), "\(outcome)")
       if line.hasPrefix("export") { continue }
       #expect(try world.object(world.keyhaul("\(line) --json").output)["cannot_show"] == nil, "\(line)")
     }
@@ -92,18 +92,18 @@ struct UnseenReportTests {
     for (name, flags) in [("names.json", ""), ("out.csv", " --reveal"), ("out.wifi", " --reveal")] {
       let export = "export b.tar \(Self.password) -o \(name)\(flags)"
       let outcome = try world.keyhaul(export)
-      #expect(outcome.status == 0 && words(outcome.errors).contains(UnseenItems.line), "\(outcome)")
+      #expect(outcome.status == 0 && words(outcome.errors).contains(BackupBlindSpots.line), "\(outcome)")
       let file = try world.read(name)
       #expect(String(decoding: file, as: UTF8.self).contains("A backup cannot show") == (name == "names.json"))
       let quiet = try world.keyhaul("\(export) -q --yes")
-      #expect(quiet.status == 0 && !quiet.errors.contains(UnseenItems.line), "\(quiet)")
+      #expect(quiet.status == 0 && !quiet.errors.contains(BackupBlindSpots.line), "\(quiet)")
       #expect(try world.read(name) == file)
       guard name == "names.json" else { continue }
       let result = try world.object(world.succeed("\(export) --json --yes"))
-      #expect((result["cannot_show"] as? [String: Any])?["sentence"] as? String == UnseenItems.sentence)
+      #expect((result["cannot_show"] as? [String: Any])?["sentence"] as? String == BackupBlindSpots.sentence)
     }
     let items = try world.object(String(decoding: world.read("names.json"), as: UTF8.self))
-    #expect((items["cannot_show"] as? [String: Any])?["sentence"] as? String == UnseenItems.sentence)
+    #expect((items["cannot_show"] as? [String: Any])?["sentence"] as? String == BackupBlindSpots.sentence)
   }
 
   @Test("answers who asks a backup for an item that is not in it")
@@ -111,9 +111,9 @@ struct UnseenReportTests {
     let world = try Self.world()
     try world.succeed("device delete old-phone --confirm old-phone -q")
     let asked = try world.keyhaul("why b.tar --account 'card 4' \(Self.password)")
-    #expect(asked.status == 4 && words(asked.errors).contains(UnseenItems.line), "\(asked)")
+    #expect(asked.status == 4 && words(asked.errors).contains(BackupBlindSpots.line), "\(asked)")
     let quiet = try world.keyhaul("why b.tar --account 'card 4' \(Self.password) -q")
-    #expect(quiet.status == 4 && !quiet.errors.contains(UnseenItems.line), "\(quiet)")
+    #expect(quiet.status == 4 && !quiet.errors.contains(BackupBlindSpots.line), "\(quiet)")
   }
 
   @Test("stands once on each page, and no verdict says of the phone what is true of the backup")
@@ -125,11 +125,11 @@ struct UnseenReportTests {
       ("diff b.tar plain.tar --format html", "Nothing differs"),
     ] {
       let page = try world.succeed("\(line) \(Self.password) -o -").replacing("&#39;", with: "'")
-      #expect(page.components(separatedBy: UnseenItems.line).count == 2, "\(line)")
+      #expect(page.components(separatedBy: BackupBlindSpots.line).count == 2, "\(line)")
       #expect(page.contains(verdict), "\(line)")
     }
     let page = try world.succeed("plan old-phone --to new-phone --format html -o -")
-    #expect(!page.contains(UnseenItems.line))
+    #expect(!page.contains(BackupBlindSpots.line))
   }
 
   @Test("leaves the checksum of a plan without that member as it was, and covers it where it is")

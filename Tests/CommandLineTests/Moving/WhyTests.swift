@@ -193,7 +193,7 @@ struct WhyTests {
     #expect(
       none.errors
         == "b.tar: this-device-only items were decrypted with the key of old-phone\nNo item in b.tar matches.\n"
-        + UnseenItems.line + "\n")
+        + BackupBlindSpots.line + "\n")
     let json = try world.keyhaul("why b.tar --service nothing --password-file .bp --json")
     #expect(json.status == 4)
     #expect((try world.object(json.output)["stories"] as? [Any])?.isEmpty == true)

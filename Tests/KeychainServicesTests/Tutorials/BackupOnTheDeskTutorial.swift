@@ -23,7 +23,7 @@ struct FoundBackup {
   private func backUp(password: String?) throws {
     let secret: Secret? = if let password { Secret(utf8: password) } else { nil }
     // Real devices use ten million iterations; a test needs one.
-    _ = try Backup.make(of: phone.device, password: secret, path: path, rounds: 1)
+    _ = try Backup.create(from: phone.device, password: secret, at: path, iterations: 1)
   }
 
   /// Restores the backup to a phone and returns the number of restored items.

@@ -35,8 +35,8 @@ struct FirstMove {
       source.invalidate()
       target.invalidate()
     }
-    let forecast = try BackupForecast(of: source, hasPassword: true)
-    let plan = try Restorer.plan(forecast, onto: target, policy: .replace)
+    let simulatedBackup = try SimulatedBackup(of: source, hasPassword: true)
+    let plan = try Restorer.plan(simulatedBackup, onto: target, policy: .replace)
     #expect(plan["mail"] == .migrates)
     #expect(plan["push token"] == .staysBehind)
     #expect(plan.reason(for: "push token") == .deviceBound)

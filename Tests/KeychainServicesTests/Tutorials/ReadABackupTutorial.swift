@@ -23,7 +23,7 @@ struct ReadingABackup {
         #expect(SecItemAdd(item as CFDictionary, nil) == errSecSuccess)
       }
     }
-    _ = try Backup.make(of: phone.device, password: Secret(utf8: "horse"), path: path + "/", rounds: 1)
+    _ = try Backup.create(from: phone.device, password: Secret(utf8: "horse"), at: path + "/", iterations: 1)
   }
 
   @Test("The password decrypts the items, and each other item has a reason")

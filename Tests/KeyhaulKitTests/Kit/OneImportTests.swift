@@ -37,7 +37,7 @@ struct OneImportTests {
 
   @Test("backs a phone up, plans and restores onto another one")
   func newPhone() throws {
-    _ = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
+    _ = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
     let backup = try Backup(path: path, password: Secret(utf8: "horse"))
     #expect(backup.archive.isEncrypted && backup.items.count == 2)
     #expect(backup.items.compactMap { backup.reason(of: $0) } == [.deviceBound])
@@ -53,7 +53,7 @@ struct OneImportTests {
 
   @Test("with the phone that made a backup opens all of it, and restores all of it there")
   func samePhone() throws {
-    let backup = try Backup.make(of: old, path: path)
+    let backup = try Backup.create(from: old, at: path)
     #expect(backup.items.count == 2 && backup.items.allSatisfy { backup.reason(of: $0) == nil })
     #expect(try Backup(path: path).items.allSatisfy { $0.item == nil })
     try old.withSession(.writing, verb: "erase") { (session) throws(KeyhaulError) in try session.erase() }
@@ -63,7 +63,7 @@ struct OneImportTests {
 
   @Test("is told where the phone has changed since the plan was made, and nothing is restored")
   func changedSince() throws {
-    let plan = try Backup.make(of: old, path: path).plan(onto: new)
+    let plan = try Backup.create(from: old, at: path).plan(onto: new)
     try new.withSession(.writing, verb: "add") { (session) throws(KeyhaulError) in
       _ = try session.add(Self.password("added since", .afterFirstUnlock))
     }
@@ -74,7 +74,7 @@ struct OneImportTests {
 
   @Test("is told what went wrong, with a category to switch on")
   func errors() throws {
-    _ = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
+    _ = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
     func category(_ body: () throws(KeyhaulError) -> Void) -> ErrorCategory? {
       do throws(KeyhaulError) { try body() } catch { return error.category }
       return nil
@@ -89,28 +89,28 @@ struct OneImportTests {
         _ = try Backup(path: path, password: Secret(utf8: "horse"), acceptingAtMost: 1)
       }
         == .refused)
-    #expect(category { () throws(KeyhaulError) in _ = try Backup.make(of: old, path: path) } == .usage)
+    #expect(category { () throws(KeyhaulError) in _ = try Backup.create(from: old, at: path) } == .usage)
     try old.withSession(.writing, verb: "lock") { (session) throws(KeyhaulError) in try session.lock() }
     #expect(
-      category { () throws(KeyhaulError) in _ = try Backup.make(of: old, path: path + ".2.tar") } == .locked)
+      category { () throws(KeyhaulError) in _ = try Backup.create(from: old, at: path + ".2.tar") } == .locked)
     #expect(!FileManager.default.fileExists(atPath: path + ".2.tar"))
   }
 
   @Test("A forecast needs no target, and with the source device it covers every item")
-  func forecast() throws {
-    let made = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
-    let known = try made.forecast()
+  func outlook() throws {
+    let made = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
+    let known = try made.outlook()
     #expect(known.counts(onSameDevice: false).arrives == 1 && known.counts(onSameDevice: true).arrives == 2)
     #expect(
       known.planForNewDevice.decisions.map(\.description).sorted()
         == ["mail: migrates", "push token: stays-behind (device-bound)"])
-    let unknown = try Backup(path: path, password: Secret(utf8: "horse")).forecast()
+    let unknown = try Backup(path: path, password: Secret(utf8: "horse")).outlook()
     #expect(unknown.counts(onSameDevice: true).arrives == 1 && unknown.counts(onSameDevice: true).expected == 1)
   }
 
   @Test("A verified backup stays whole when it is converted, sealed and gets another password")
   func otherForms() throws {
-    let backup = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
+    let backup = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
     #expect(try backup.verify().faults.isEmpty)
     let copy = path + ".folder/"
     try backup.convert(to: copy)
@@ -129,7 +129,7 @@ struct OneImportTests {
 
   @Test("A link to a backup is not replaced by a sealed copy")
   func link() throws {
-    _ = try Backup.make(of: old, path: path)
+    _ = try Backup.create(from: old, at: path)
     let link = path + ".link"
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
     #expect(throws: KeyhaulError.self) { try Backup(path: link).seal() }
@@ -141,7 +141,7 @@ struct OneImportTests {
     func isLocked() -> Bool {
       do { return try BackupLock.acquire(path, for: .writing) == nil } catch { return true }
     }
-    var backup: Backup? = try Backup.make(of: old, path: path)
+    var backup: Backup? = try Backup.create(from: old, at: path)
     #expect(isLocked() && backup != nil)
     #expect(try Backup(path: path).items.count == 2)
     backup = nil

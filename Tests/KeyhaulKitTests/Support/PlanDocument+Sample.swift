@@ -41,15 +41,15 @@ extension PlanDocument {
         revision: revision),
       plan: MigrationPlan(
         decisions: decisions ?? standard, removed: removed, policy: policy, isSameDevice: sameDevice, imports: [],
-        clearedRowCount: 0),
-      cannotShow: PlanDocument.CannotShow(
+        removedRowCount: 0),
+      limitation: PlanDocument.BackupLimitation(
         sentence: "A backup cannot show everything.", guidance: "Look.", reasons: [.passcodeOnly, .appClip]),
       notInBackup: PlanDocument.NotInBackup(
-        MakerItems(
+        SourceDeviceItems(
           device: "old-phone", revision: "r3", isProven: true,
           absent: [
             .init(identity: ItemDescriptor(.password("card")), protection: .whenUnlocked, reason: .appClip),
             .init(identity: ItemDescriptor(undecryptable: .key), protection: nil, reason: nil),
-          ], heldCount: 4)))
+          ], includedCount: 4)))
   }
 }

@@ -98,13 +98,13 @@ struct AuthenticatorExportTests {
     #expect(Set(obstacles.map(\.identifier)).count == 7)
     for app in AuthenticatorApp.allCases {
       for obstacle in obstacles {
-        let sentence = AuthenticatorWords.sentence(app, obstacle)
+        let sentence = AuthenticatorText.sentence(app, obstacle)
         #expect(sentence.hasPrefix("\(app.name) is installed; ") && sentence.hasSuffix("."))
         #expect(sentence.contains("old phone."))
       }
     }
     #expect(
-      AuthenticatorWords.sentence(.raivo, .appPassword)
+      AuthenticatorText.sentence(.raivo, .appPassword)
         == "Raivo OTP is installed; its codes are encrypted with the app's own password. "
         + "Export the codes in the app before you erase the old phone.")
   }

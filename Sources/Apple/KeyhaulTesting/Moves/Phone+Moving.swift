@@ -40,21 +40,21 @@ extension Phone {
     switch destination {
     case .emptyPhone(.samePhone):
       plan = try translatingErrors { () throws(KeyhaulError) in
-        try Restorer.plan(own.forecast, ontoEmpty: own.deviceKey)
+        try Restorer.plan(own.simulatedBackup, ontoEmpty: own.deviceKey)
       }
     case .emptyPhone(.newPhone):
       let key = try translatingErrors { () throws(DataProtectionError) in
         try HardwareUID(from: SystemRandomSource()).deviceKey()
       }
-      plan = try translatingErrors { () throws(KeyhaulError) in try Restorer.plan(own.forecast, ontoEmpty: key) }
+      plan = try translatingErrors { () throws(KeyhaulError) in try Restorer.plan(own.simulatedBackup, ontoEmpty: key) }
     case .phone(let other):
       plan = try other.withSession { (target) throws(PhoneError) in
         try translatingErrors { () throws(KeyhaulError) in
-          try Restorer.plan(own.forecast, onto: target, policy: .replace)
+          try Restorer.plan(own.simulatedBackup, onto: target, policy: .replace)
         }
       }
     }
-    let backedUpCount = own.forecast.exported.count
+    let backedUpCount = own.simulatedBackup.exported.count
     let moveDescription = Move.description(of: destination, backup)
     return Move(
       backup: backup,
@@ -67,13 +67,13 @@ extension Phone {
 
 /// The source's part of a move.
 private final class MoveContext {
-  let forecast: BackupForecast
+  let simulatedBackup: SimulatedBackup
   let deviceKey: DeviceKey
   let revision: String
 
   init(_ session: DeviceSession, _ backup: Move.Backup) throws(PhoneError) {
-    forecast = try translatingErrors { () throws(KeyhaulError) in
-      try BackupForecast(of: session, hasPassword: backup == .encrypted, plannedOnce: true)
+    simulatedBackup = try translatingErrors { () throws(KeyhaulError) in
+      try SimulatedBackup(of: session, hasPassword: backup == .encrypted, isPlannedOnce: true)
     }
     deviceKey = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
     revision = session.record.revision

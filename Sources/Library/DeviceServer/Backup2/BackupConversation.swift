@@ -106,7 +106,7 @@ package struct BackupConversation {
   }
 
   private func answer(_ values: PropertyDictionary) throws(BackupServiceError) {
-    guard values["MessageName"]?.stringValue != "Hello" else { return try sayHello(values) }
+    guard values["MessageName"]?.stringValue != "Hello" else { return try exchangeHello(values) }
     do throws(BackupServiceError) {
       guard let request = BackupRequest(values), request.target == device.udid else {
         throw .failed(.other, "Invalid identifier")
@@ -122,7 +122,7 @@ package struct BackupConversation {
     }
   }
 
-  private func sayHello(_ values: PropertyDictionary) throws(BackupServiceError) {
+  private func exchangeHello(_ values: PropertyDictionary) throws(BackupServiceError) {
     let offered = values["SupportedProtocolVersions"]?.arrayValue ?? []
     let common = DeviceLink.protocolVersions.last { offered.contains(.real($0)) }
     guard let common else { return try link.respond(BackupFailure(.other, "No common version")) }

@@ -178,7 +178,7 @@ struct ClientBackup {
         directory += "/" + part
         if made.insert(directory).inserted { try link.createDirectory(directory, progress: 1) }
       }
-      try hand(file, of: backup, source, to: "\(directory)/\(parts.last ?? "")", folder)
+      try sendContents(file, of: backup, source, to: "\(directory)/\(parts.last ?? "")", folder)
     }
     device.note("unpacked \(HumanReadable.count(files.count, "file"))")
   }
@@ -192,11 +192,11 @@ struct ClientBackup {
       if file.kind == .file, file.domain == wanted.domain, file.relativePath == wanted.path { found = file }
     }
     guard let found, let name = Self.safePath(of: found)?.last else { throw .failed(.notFound, "File not found") }
-    try hand(found, of: backup, request.source, to: name, folder)
+    try sendContents(found, of: backup, request.source, to: name, folder)
   }
 
   /// Puts the plain bytes of a stored file at a path in the client's folder.
-  private func hand(
+  private func sendContents(
     _ file: ListedFile, of backup: DeviceContent.Opened, _ source: String, to path: String, _ folder: StagingFolder
   ) throws(BackupServiceError) {
     guard isFileIdentifier(file.fileIdentifier) else { throw .failed(.noBackup, "Error reading the list of files") }

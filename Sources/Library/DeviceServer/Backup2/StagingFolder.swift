@@ -22,7 +22,7 @@ final class StagingFolder {
 
   deinit { claim.removeStagingDirectory() }
 
-  private func calling<Value: ~Copyable>(
+  private func translatingErrno<Value: ~Copyable>(
     _ body: () throws(Errno) -> Value
   ) throws(BackupServiceError) -> Value {
     do throws(Errno) { return try body() } catch {
@@ -32,7 +32,7 @@ final class StagingFolder {
 
   /// Makes a directory, and those above it.
   func makeDirectory(_ name: String) throws(BackupServiceError) {
-    try calling { () throws(Errno) in try system.makeDirectories("\(path)/\(name)") }
+    try translatingErrno { () throws(Errno) in try system.makeDirectories("\(path)/\(name)") }
   }
 
   /// Makes a file from what a client sends.
@@ -46,30 +46,31 @@ final class StagingFolder {
     filledBy fill: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Bool
   ) throws(BackupServiceError) -> Bool {
     let place = "\(path)/\(name)"
-    let file = try calling { () throws(Errno) in try system.createFile(place) }
+    let file = try translatingErrno { () throws(Errno) in try system.createFile(place) }
     let raw = file.raw
     let isFound = try fill { (bytes) throws(BackupServiceError) in
-      try calling { () throws(Errno) in try system.writeAll(bytes, to: raw) }
+      try translatingErrno { () throws(Errno) in try system.writeAll(bytes, to: raw) }
     }
-    if !isFound { try calling { () throws(Errno) in try system.remove(place) } }
+    if !isFound { try translatingErrno { () throws(Errno) in try system.remove(place) } }
     return isFound
   }
 
   /// Removes a file of the folder.
   func remove(_ name: String) throws(BackupServiceError) {
-    try calling { () throws(Errno) in try system.remove("\(path)/\(name)") }
+    try translatingErrno { () throws(Errno) in try system.remove("\(path)/\(name)") }
   }
 
   /// The files in a directory of the folder, sorted by name; their directories apart.
   func files(in name: String) throws(BackupServiceError) -> (files: [StagedFile], directories: [String]) {
     let directory = "\(path)/\(name)"
-    let names = try calling { () throws(Errno) in
+    let names = try translatingErrno { () throws(Errno) in
       try system.names(in: try system.openDirectory(directory)).map(\.text).sorted()
     }
     var files: [StagedFile] = []
     var directories: [String] = []
     for name in names {
-      guard let status = try calling({ () throws(Errno) in try system.status(of: "\(directory)/\(name)") }) else {
+      guard let status = try translatingErrno({ () throws(Errno) in try system.status(of: "\(directory)/\(name)") })
+      else {
         continue
       }
       switch status.kind {
@@ -94,13 +95,13 @@ struct StagedFile {
   func forEachPortion(
     _ portionByteCount: Int, _ body: ([UInt8]) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) {
-    func calling<Value: ~Copyable>(_ call: () throws(Errno) -> Value) throws(BackupServiceError) -> Value {
+    func translatingErrno<Value: ~Copyable>(_ call: () throws(Errno) -> Value) throws(BackupServiceError) -> Value {
       do throws(Errno) { return try call() } catch {
         throw .failed(.cannotRead, "the device's folder: \(error.reason)")
       }
     }
     let system = FileSystem.real
-    let file = try calling { () throws(Errno) in try system.openOwnFile(path) }
+    let file = try translatingErrno { () throws(Errno) in try system.openOwnFile(path) }
     let raw = file.raw
     var offset: Int64 = 0
     while offset < byteCount {

@@ -9,8 +9,8 @@ package final class ServedDevice: Sendable {
   package let device: VirtualDevice
   /// Identity and model, as they were when the server started.
   package let record: DeviceRecord
-  package let trust: TrustGate
-  package let tickets = ServiceTickets()
+  package let trust: PairingAuthorizer
+  package let ports = ServicePorts()
   package let notifications = NotificationHub()
   package let sharedFiles = SharedFiles()
   /// The number of PBKDF2 iterations of encrypted backups.
@@ -38,7 +38,7 @@ package final class ServedDevice: Sendable {
     }
     self.device = device
     self.number = number
-    self.trust = TrustGate(device: device.name.text, trust)
+    self.trust = PairingAuthorizer(device: device.name.text, trust)
     self.rounds = rounds
     self.log = log
   }
@@ -110,7 +110,7 @@ package final class ServedDevice: Sendable {
 
   /// Forgets a pairing, and the computer's own record of it, without which a client pairs again by itself.
   package func forget(hostID: String) throws(WireError) {
-    tickets.withdraw(hostID: hostID)
+    ports.revoke(hostID: hostID)
     try changePairings { file in
       file.pairings.removeAll { $0.hostID == hostID }
       guard let record = file.pairRecord.flatMap({ try? PropertyListFrame.value(of: $0) })?.dictionaryValue,

@@ -144,7 +144,7 @@ package struct LockdownConversation {
       return .answer(answer)
     }
     if let bag = request["EscrowBag"]?.dataValue, bag != session.pairing.escrowBag { return failed("EscrowLocked") }
-    guard let port = device.tickets.issue(known, for: session.pairing) else { return failed("ServiceLimit") }
+    guard let port = device.ports.issue(known, for: session.pairing) else { return failed("ServiceLimit") }
     answer["Port"] = .integer(Int64(port))
     answer["EnableServiceSSL"] = .boolean(true)
     return .answer(answer)

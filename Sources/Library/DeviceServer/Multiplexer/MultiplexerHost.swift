@@ -33,7 +33,7 @@ package final class MultiplexerHost: Sendable {
   /// Answers a request that needs no connection.
   ///
   /// - Throws: `.closed` if the device's files cannot be read or written.
-  package func answer(to request: MultiplexerRequest) throws(WireError) -> PropertyDictionary {
+  package func response(to request: MultiplexerRequest) throws(WireError) -> PropertyDictionary {
     switch request {
     case .listDevices:
       return ["DeviceList": .array(devices.map { .dictionary(Self.attached($0)) })]
@@ -102,7 +102,7 @@ package struct MultiplexerConversation: Sendable {
     package let device: ServedDevice
     package let port: Int
     /// The service behind a port that lockdown handed out; `nil` if it is lockdown itself.
-    package let ticket: ServiceTickets.Ticket?
+    package let reservation: ServicePorts.Reservation?
   }
 
   /// The port of lockdown.
@@ -151,7 +151,7 @@ package struct MultiplexerConversation: Sendable {
         try send(MultiplexerResult.done.answer)
         for device in host.devices { try send(MultiplexerHost.attached(device), tag: 0) }
       case .listDevices, .listListeners, .readBUID, .readPairRecord, .savePairRecord, .deletePairRecord, .other:
-        try send(try host.answer(to: request))
+        try send(try host.response(to: request))
       }
     }
     return nil
@@ -159,8 +159,8 @@ package struct MultiplexerConversation: Sendable {
 
   private func destination(device number: Int, port: Int) -> (Destination?, MultiplexerResult) {
     guard let device = host.device(number: number) else { return (nil, .noDevice) }
-    if port == Self.lockdownPort { return (Destination(device: device, port: port, ticket: nil), .done) }
-    guard let ticket = device.tickets.take(port: port) else { return (nil, .refused) }
-    return (Destination(device: device, port: port, ticket: ticket), .done)
+    if port == Self.lockdownPort { return (Destination(device: device, port: port, reservation: nil), .done) }
+    guard let reservation = device.ports.claim(port: port) else { return (nil, .refused) }
+    return (Destination(device: device, port: port, reservation: reservation), .done)
   }
 }

@@ -128,11 +128,11 @@ package final class DeviceServer: Sendable {
       guard let destination = try MultiplexerConversation(host).run(on: channel, logging: log) else { return }
       let device = destination.device
       do throws(WireError) {
-        guard let ticket = destination.ticket else {
+        guard let reservation = destination.reservation else {
           var conversation = LockdownConversation(device)
           return try conversation.run(on: channel)
         }
-        try serve(ticket, of: device, on: channel)
+        try serve(reservation, of: device, on: channel)
       } catch {
         if !isStopping, error.code != .closed { device.note("a connection was closed: \(error.reason)") }
       }
@@ -142,14 +142,14 @@ package final class DeviceServer: Sendable {
   }
 
   private func serve(
-    _ ticket: ServiceTickets.Ticket, of device: ServedDevice, on base: any ByteChannel
+    _ reservation: ServicePorts.Reservation, of device: ServedDevice, on base: any ByteChannel
   ) throws(WireError) {
     let channel = try TLSChannel(
-      over: base, showing: try device.identity(for: ticket.pairing),
-      requiringOneOf: ticket.pairing.clientCertificates, within: Self.handshakeLimit)
+      over: base, showing: try device.identity(for: reservation.pairing),
+      requiringOneOf: reservation.pairing.clientCertificates, within: Self.handshakeLimit)
     defer { channel.close() }
-    let log = { (text: String) in device.note("\(ticket.service.rawValue): \(text)") }
-    switch ticket.service {
+    let log = { (text: String) in device.note("\(reservation.service.rawValue): \(text)") }
+    switch reservation.service {
     case .backup: try BackupConversation(device, on: channel).run()
     case .diagnostics:
       try PropertyListServices.run(on: channel, logging: log) { (request) throws(WireError) in

@@ -13,7 +13,7 @@ extension PlanDocument {
       ("policy", .string(policy.rawValue)), ("summary", summary.json), ("items", .each(items) { $0.json }),
       ("removed", .each(removed) { $0.json }),
     ]
-    if let cannotShow { fields.append(("cannot_show", cannotShow.json)) }
+    if let limitation { fields.append(("cannot_show", limitation.json)) }
     if let notInBackup { fields.append(("not_in_backup", notInBackup.json)) }
     if let dump { fields.append(("dump", dump.json)) }
     if removedOnlyCopies > 0 { fields.append(("removed_only_copies", .count(removedOnlyCopies))) }
@@ -37,7 +37,7 @@ extension PlanDocument {
     for item in try node.member("items").elements() { items.append(try Item(item)) }
     removed = []
     for identity in try node.member("removed").elements() { removed.append(try Identity(identity)) }
-    if let node = try node.optional("cannot_show") { cannotShow = try CannotShow(node) }
+    if let node = try node.optional("cannot_show") { limitation = try BackupLimitation(node) }
     if let node = try node.optional("not_in_backup") { notInBackup = try NotInBackup(node) }
     if let node = try node.optional("dump") { dump = try Dump(node) }
     removedOnlyCopies = try node.optional("removed_only_copies")?.count(from: 1) ?? 0
@@ -47,7 +47,7 @@ extension PlanDocument {
   }
 }
 
-extension PlanDocument.CannotShow {
+extension PlanDocument.BackupLimitation {
   package var json: JSONValue {
     .object(
       [("sentence", .string(sentence))] + (guidance.map { [("guidance", .string($0))] } ?? [])
@@ -88,7 +88,7 @@ extension PlanDocument.Target {
       "claims_same_device": .boolean(claimsSameDevice), "state": .string(state), "passcode_set": .boolean(passcodeSet),
       "items": .count(items), "revision": .string(revision),
     ]
-    return isImagined ? target.adding([("imagined", .boolean(true))]) : target
+    return isHypothetical ? target.adding([("imagined", .boolean(true))]) : target
   }
 
   fileprivate init(_ node: JSONCursor) throws(JSONCursor.Fault) {
@@ -98,7 +98,7 @@ extension PlanDocument.Target {
       sameDevice: sameDevice.value == .null ? nil : try sameDevice.boolean(),
       claimsSameDevice: try node.member("claims_same_device").boolean(), state: try node.member("state").string(),
       passcodeSet: try node.member("passcode_set").boolean(), items: try node.member("items").count(from: 0),
-      revision: try node.member("revision").string(), isImagined: try node.optional("imagined")?.boolean() == true)
+      revision: try node.member("revision").string(), isHypothetical: try node.optional("imagined")?.boolean() == true)
   }
 }
 

@@ -29,7 +29,7 @@ public struct PlanDocument: Sendable, Equatable {
   /// Items of the target that are gone afterwards.
   package var removed: [Identity]
   /// Of an archive: what no count in here includes. Plans that were saved before there was this field have none.
-  package var cannotShow: CannotShow?
+  package var limitation: BackupLimitation?
   /// Of an archive whose device was available: what that has besides.
   package var notInBackup: NotInBackup?
   /// Of a dump: in which form its items were, and what nobody can tell of them.
@@ -43,7 +43,7 @@ public struct PlanDocument: Sendable, Equatable {
   package var redacted: Bool?
 
   /// What a backup cannot show, as the archive's document says it.
-  package struct CannotShow: Sendable, Equatable {
+  package struct BackupLimitation: Sendable, Equatable {
     /// The sentence that the text and the page have once.
     package var sentence: String
     /// What such items may be for, and what to do; plans that were saved before there was this field have none.
@@ -118,21 +118,21 @@ public struct PlanDocument: Sendable, Equatable {
     /// The revision, which a restore compares to tell whether the plan is stale.
     package var revision: String
     /// Whether there is no such device: one is only thought of, and the document is not a plan to carry out.
-    package var isImagined: Bool
+    package var isHypothetical: Bool
 
     /// To show to others: without a name that somebody gave it.
     package var redacted: Target {
       var target = self
-      if !isImagined { target.name = "target" }
+      if !isHypothetical { target.name = "target" }
       return target
     }
 
     /// Creates a target as it stands in the document.
     package init(
       name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
-      revision: String, isImagined: Bool = false
+      revision: String, isHypothetical: Bool = false
     ) {
-      self.isImagined = isImagined
+      self.isHypothetical = isHypothetical
       self.name = name
       self.sameDevice = sameDevice
       self.claimsSameDevice = claimsSameDevice
@@ -220,12 +220,12 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - source: The archive or the device that the plan was made of.
   ///   - target: The device that it was made for.
   ///   - plan: The decisions.
-  ///   - cannotShow: Of a plan of an archive; a device shows all that it has.
+  ///   - limitation: Of a plan of an archive; a device shows all that it has.
   ///   - notInBackup: What the device that made the archive has besides, where it was available.
   ///   - dump: Of a plan of a dump, what is said of it.
   ///   - findings: What of the archive was gone around.
   package init(
-    made: String, source: Source, target: Target, plan: MigrationPlan, cannotShow: CannotShow?,
+    made: String, source: Source, target: Target, plan: MigrationPlan, limitation: BackupLimitation?,
     notInBackup: NotInBackup? = nil, dump: Dump? = nil, findings: [BackupFinding] = []
   ) {
     removedOnlyCopies = plan.removedOnlyCopies
@@ -237,7 +237,7 @@ public struct PlanDocument: Sendable, Equatable {
     summary = Summary(plan.summary)
     items = plan.decisions.map(Item.init)
     removed = plan.removed.map(Identity.init)
-    self.cannotShow = cannotShow
+    self.limitation = limitation
     self.notInBackup = notInBackup
     self.dump = dump
   }
@@ -472,14 +472,18 @@ extension PlanDocument {
     package var items: [Item]
 
     /// Creates what the document says of the device's items.
-    package init(_ maker: MakerItems) {
-      device = maker.device
-      revision = maker.revision
-      isProven = maker.isProven
-      (total, held, changed) = (maker.total, maker.heldCount, maker.changedCount)
-      (doubtful, gone) = (maker.doubtfulCount, maker.goneCount)
-      (never, unreadable, since) = (maker.never.count, maker.unreadable.count, maker.since.count)
-      items = maker.absent.map {
+    package init(_ sourceDeviceItems: SourceDeviceItems) {
+      device = sourceDeviceItems.device
+      revision = sourceDeviceItems.revision
+      isProven = sourceDeviceItems.isProven
+      (total, held, changed) = (
+        sourceDeviceItems.total, sourceDeviceItems.includedCount, sourceDeviceItems.changedCount
+      )
+      (doubtful, gone) = (sourceDeviceItems.possiblyIncludedCount, sourceDeviceItems.removedCount)
+      (never, unreadable, since) = (
+        sourceDeviceItems.never.count, sourceDeviceItems.unreadable.count, sourceDeviceItems.since.count
+      )
+      items = sourceDeviceItems.absent.map {
         Item(identity: Identity($0.identity), protection: $0.protection?.rawValue, reason: $0.reason?.rawValue)
       }
     }

@@ -10,7 +10,7 @@ package struct ExpectationCheck: Sendable {
     /// The expectation.
     package let expectation: PlanExpectation
     /// The restore.
-    package let setting: ExpectedSetting
+    package let scenario: ExpectedScenario
     /// How many items are known to be meant.
     package let matchedCount: Int
     /// What is not as expected.
@@ -23,7 +23,7 @@ package struct ExpectationCheck: Sendable {
   /// The list, in its order.
   package let expectations: [PlanExpectation]
   /// The restores that it was held against: that of a plan, or all four.
-  package let settings: [ExpectedSetting]
+  package let scenarios: [ExpectedScenario]
   /// Each expectation in each restore that it holds for: restore by restore, in the order of the list.
   package let cases: [Case]
 
@@ -32,44 +32,44 @@ package struct ExpectationCheck: Sendable {
   /// - Parameters:
   ///   - expectations: The list.
   ///   - plan: What a restore would do.
-  ///   - setting: What is known of that restore.
+  ///   - scenario: What is known of that restore.
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   package init(
-    _ expectations: [PlanExpectation], _ plan: MigrationPlan, in setting: ExpectedSetting
+    _ expectations: [PlanExpectation], _ plan: MigrationPlan, in scenario: ExpectedScenario
   ) throws(KeyhaulError) {
-    try self.init(expectations, in: [setting]) { _ in plan.decisions.map { ExpectedItem($0) } }
+    try self.init(expectations, in: [scenario]) { _ in plan.decisions.map { ExpectedItem($0) } }
   }
 
   /// Holds a list against the four restores. Every expectation is checked in each that it holds for.
   ///
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   package init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(KeyhaulError) {
-    try self.init(expectations, in: RestoreSetting.allCases.map(ExpectedSetting.init)) { setting in
-      let setting = RestoreSetting(hasPassword: setting.hasPassword, onSameDevice: setting.onSameDevice == true)
-      return comparison.items.map { ExpectedItem($0, in: setting) }
+    try self.init(expectations, in: RestoreScenario.allCases.map(ExpectedScenario.init)) { scenario in
+      let scenario = RestoreScenario(hasPassword: scenario.hasPassword, onSameDevice: scenario.onSameDevice == true)
+      return comparison.items.map { ExpectedItem($0, in: scenario) }
     }
   }
 
   private init(
-    _ expectations: [PlanExpectation], in settings: [ExpectedSetting], items: (ExpectedSetting) -> [ExpectedItem]
+    _ expectations: [PlanExpectation], in scenarios: [ExpectedScenario], items: (ExpectedScenario) -> [ExpectedItem]
   ) throws(KeyhaulError) {
     self.expectations = expectations
-    self.settings = settings
+    self.scenarios = scenarios
     var cases: [Case] = []
     // The items have equal names in every restore.
     var named: ExpectedItems?
-    for setting in settings {
-      let items = items(setting)
+    for scenario in scenarios {
+      let items = items(scenario)
       var known: ExpectedItems
       if let named { known = named } else { known = try ExpectedItems(items, for: expectations) }
       var outcomes = ExpectedOutcomes(
         items, in: known.groups, missesAtMost: ExpectedItems.maximumMissCount - cases.reduce(0) { $0 + $1.misses.count }
       )
-      for (index, expectation) in expectations.enumerated() where expectation.holds(for: setting) {
+      for (index, expectation) in expectations.enumerated() where expectation.holds(for: scenario) {
         let meant = known.meant(by: expectation.matcher)
         cases.append(
           Case(
-            index: index, expectation: expectation, setting: setting,
+            index: index, expectation: expectation, scenario: scenario,
             matchedCount: meant.certain.reduce(0) { $0 + known.groups[$1].places.count },
             misses: try outcomes.misses(of: expectation, among: meant)))
       }
@@ -79,7 +79,7 @@ package struct ExpectationCheck: Sendable {
   }
 
   /// The cases of one restore.
-  package func cases(in setting: ExpectedSetting) -> [Case] { cases.filter { $0.setting == setting } }
+  package func cases(in scenario: ExpectedScenario) -> [Case] { cases.filter { $0.scenario == scenario } }
 
   /// The expectations that hold for none of the restores, by their places in the list.
   package var unchecked: [Int] {
@@ -97,9 +97,9 @@ package struct ExpectationCheck: Sendable {
   package var isMet: Bool { !cases.isEmpty && cases.allSatisfy(\.isMet) }
 }
 
-extension ExpectedSetting {
+extension ExpectedScenario {
   /// One of the four.
-  package init(_ setting: RestoreSetting) {
-    self.init(hasPassword: setting.hasPassword, onSameDevice: setting.onSameDevice)
+  package init(_ scenario: RestoreScenario) {
+    self.init(hasPassword: scenario.hasPassword, onSameDevice: scenario.onSameDevice)
   }
 }

@@ -96,13 +96,13 @@ struct ExpectedItems {
 struct ExpectedOutcomes {
   private let items: [ExpectedItem]
   /// The positions of each group's items, by outcome.
-  private let places: [[Prospect: [Int]]]
+  private let places: [[RestoreOutcome: [Int]]]
   /// The number of items with an unexpected outcome that may still be reported.
   private var remainingMissCount: Int
 
   init(_ items: [ExpectedItem], in groups: [ExpectedItems.Group], missesAtMost count: Int) {
     self.items = items
-    places = groups.map { group in Dictionary(grouping: group.places) { items[$0].prospect } }
+    places = groups.map { group in Dictionary(grouping: group.places) { items[$0].restoreOutcome } }
     remainingMissCount = count
   }
 

@@ -47,15 +47,15 @@ package struct PlanExpectation: Sendable, Hashable {
   }
 
   /// Returns whether it holds for a restore; what it says of a fact that is not known of the restore, it does not hold.
-  package func holds(for setting: ExpectedSetting) -> Bool {
-    if let hasPassword, hasPassword != setting.hasPassword { return false }
-    if let onSameDevice, onSameDevice != setting.onSameDevice { return false }
+  package func holds(for scenario: ExpectedScenario) -> Bool {
+    if let hasPassword, hasPassword != scenario.hasPassword { return false }
+    if let onSameDevice, onSameDevice != scenario.onSameDevice { return false }
     return true
   }
 
   /// Whether an item with this outcome meets the expectation.
-  func isMet(by prospect: Prospect) -> Bool {
-    switch (fate, prospect) {
+  func isMet(by restoreOutcome: RestoreOutcome) -> Bool {
+    switch (fate, restoreOutcome) {
     case (.migrates, .arrives): true
     case (.staysBehind, .staysBehind(let why)): reason == nil || reason == why
     case (.migrates, _), (.staysBehind, _), (.unreadable, _), (.absent, _), (.ambiguous, _): false
@@ -64,7 +64,7 @@ package struct PlanExpectation: Sendable, Hashable {
 }
 
 /// What is known of a restore that expectations are held against.
-package struct ExpectedSetting: Sendable, Hashable {
+package struct ExpectedScenario: Sendable, Hashable {
   /// Whether the backup has a password.
   package let hasPassword: Bool
   /// Whether the target is the device that made the backup; `nil` if the keys prove neither.
@@ -86,7 +86,7 @@ package struct ExpectedItem: Sendable, Hashable {
   /// The class that protects it; `nil` if the blob doesn't say.
   package let protection: ProtectionClass?
   /// What becomes of it.
-  package let prospect: Prospect
+  package let restoreOutcome: RestoreOutcome
   /// The item's change to the target; `nil` if the item does not arrive, or there is no target.
   package let change: MigrationPlan.Change?
   /// A fact worth showing with it; never a value of the item.
@@ -97,17 +97,17 @@ package struct ExpectedItem: Sendable, Hashable {
     index = decision.index
     identity = decision.identity
     protection = decision.protection
-    prospect = Prospect(decision.outcome)
+    restoreOutcome = RestoreOutcome(decision.outcome)
     change = decision.outcome.change
     detail = decision.detail
   }
 
   /// The item as it fares in one of the four restores.
-  package init(_ item: MigrationComparison.Item, in setting: RestoreSetting) {
+  package init(_ item: MigrationComparison.Item, in scenario: RestoreScenario) {
     index = item.index
     identity = item.identity
     protection = item.protection
-    prospect = item[setting]
+    restoreOutcome = item[scenario]
     change = nil
     detail = nil
   }

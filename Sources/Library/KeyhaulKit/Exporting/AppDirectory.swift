@@ -38,19 +38,19 @@ package struct AppName: Sendable, Hashable {
   /// "group.".
   ///
   /// Source: Apple, "Sharing access to keychain items among a collection of apps".
-  package var isApples: Bool {
+  package var isAppleGroup: Bool {
     kind == .group && (text == "apple" || text == "lockdown-identities" || text.hasPrefix("com.apple."))
   }
 
   /// What reports call all of these together.
-  package static let applesWords = "iOS, Apple\u{2019}s apps"
+  package static let appleGroupDescription = "iOS, Apple\u{2019}s apps"
 
   /// As reports say it.
   package var words: String {
     switch kind {
     case .app: text
     case .identifier: team.map { "\(text) (team \($0))" } ?? text
-    case .group: isApples ? "iOS (group \(text))" : "group \(text)"
+    case .group: isAppleGroup ? "iOS (group \(text))" : "group \(text)"
     case .unnamed: "(names no app)"
     case .unknown: "(encrypted)"
     }

@@ -65,10 +65,10 @@ package enum BackupExporter {
   /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
   static func export(
     _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
-    besides known: [BackupItem] = [], random: any RandomSource
+    sharingMemoryWith known: [BackupItem] = [], random: any RandomSource
   ) throws(KeyhaulError) -> Export {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
-    export.known = KnownContents(known)
+    export.known = SharedContents(known)
     let store = try session.keychain
     var locked = LockedRows()
     try store.forEachRow(includingTombstones: true, keys: session.classKeys) { row in
@@ -118,7 +118,7 @@ package enum BackupExporter {
     /// The items opened, by their position, where they are kept so.
     var items: [BackupItem] = []
     /// What is held already, and not held again.
-    var known = KnownContents([])
+    var known = SharedContents([])
     /// That the cryptography itself failed, which is no item's fault.
     var fault: KeyhaulError?
     /// Why sealed items could not be kept. None is sealed after it.
@@ -243,17 +243,17 @@ extension BackupDevice {
 
 /// Items that were read before, in whose memory the same ones are held when they are read again: those of a backup, where
 /// the device that made it is asked for its own.
-struct KnownContents {
+struct SharedContents {
   private let items: [BackupItem]
   /// Both are in one order, but for what has come or gone since.
   private var next = 0
-  private static let longestGap = 64
+  private static let maximumGap = 64
 
   init(_ items: [BackupItem]) { self.items = items }
 
   /// - Returns: The item as it is held already, where it is among those that come next; otherwise itself.
   mutating func shared(_ item: KeychainItem) -> KeychainItem {
-    for place in next..<min(next + Self.longestGap, items.count) {
+    for place in next..<min(next + Self.maximumGap, items.count) {
       guard let known = items[place].item, known.hasSamePackedContent(as: item) else { continue }
       next = place + 1
       return known

@@ -17,15 +17,15 @@ package struct KeychainAudit: Sendable {
   /// Items that a locked device shows before its first unlock.
   package var deprecated: [MigrationComparison.Item] { items.filter(\.isDeprecated) }
   /// Items that arrive on another device where the backup has a password.
-  package var leaving: [MigrationComparison.Item] { items.filter { $0.leavesDevice == true } }
+  package var leaving: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == true } }
   /// Items that arrive on no other device.
-  package var staying: [MigrationComparison.Item] { items.filter { $0.leavesDevice == false } }
+  package var staying: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == false } }
   /// Where they would go another copy has to show.
-  package var unreadable: [MigrationComparison.Item] { items.filter { $0.leavesDevice == nil } }
+  package var unreadable: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == nil } }
 }
 
 /// What a plan does with the items of one app.
-package struct AppShare: Sendable {
+package struct AppSummary: Sendable {
   /// The app, as far as it is known.
   package let app: AppName
   /// The decisions about its items that arrive.
@@ -46,9 +46,9 @@ package struct AppShare: Sendable {
 }
 
 /// The apps in which a person has something to make up for after the move.
-package struct AppLosses: Sendable {
+package struct AppsNeedingSignIn: Sendable {
   /// Those with the most losses first.
-  package let apps: [AppShare]
+  package let apps: [AppSummary]
   /// Lost items that are sealed, and with them whose they are.
   package let sealedCount: Int
   /// Lost items that open and do not say whose they are.
@@ -57,7 +57,7 @@ package struct AppLosses: Sendable {
   /// Collects what the apps lose.
   ///
   /// - Parameter shares: As `MigrationPlan.byApp` orders them.
-  package init(_ shares: [AppShare]) {
+  package init(_ shares: [AppSummary]) {
     let losing = shares.filter { !$0.losses.isEmpty }
     apps = losing.filter(\.app.isKnown)
     func count(_ kind: AppName.Kind) -> Int { losing.reduce(0) { $0 + ($1.app.kind == kind ? $1.losses.count : 0) } }
@@ -68,8 +68,8 @@ package struct AppLosses: Sendable {
 
 extension MigrationPlan {
   /// The plan's decisions by app: those with the most losses first, then by name; what belongs to no known app last.
-  package func byApp(_ directory: AppDirectory) -> [AppShare] {
-    var shares: [AppName: AppShare] = [:]
+  package func byApp(_ directory: AppDirectory) -> [AppSummary] {
+    var shares: [AppName: AppSummary] = [:]
     var apps: [String: AppName] = [:]
     for decision in decisions {
       let group = decision.identity.accessGroup
@@ -77,9 +77,9 @@ extension MigrationPlan {
       if let group, app.isKnown { apps[group] = app }
       // In place: a share that is taken out and put back is copied with all that it holds.
       switch decision.outcome {
-      case .migrates: shares[app, default: AppShare(app: app)].migrates.append(decision)
-      case .staysBehind: shares[app, default: AppShare(app: app)].staysBehind.append(decision)
-      case .unreadable: shares[app, default: AppShare(app: app)].unreadable.append(decision)
+      case .migrates: shares[app, default: AppSummary(app: app)].migrates.append(decision)
+      case .staysBehind: shares[app, default: AppSummary(app: app)].staysBehind.append(decision)
+      case .unreadable: shares[app, default: AppSummary(app: app)].unreadable.append(decision)
       }
     }
     let ranked = shares.values.map { share in
@@ -98,10 +98,10 @@ extension MigrationPlan {
 }
 
 extension MigrationComparison.Item {
-  private static let leaving = RestoreSetting(hasPassword: true, onSameDevice: false)
+  private static let leaving = RestoreScenario(hasPassword: true, onSameDevice: false)
 
   /// Whether it arrives on another device if the backup has a password; `nil` if it cannot be read here.
-  package var leavesDevice: Bool? {
+  package var movesToOtherDevice: Bool? {
     switch self[Self.leaving] {
     case .arrives: true
     case .staysBehind: false

@@ -19,7 +19,7 @@ public struct MigrationComparison: Sendable {
     /// The class that protects it; `nil` if the blob doesn't say.
     public let protection: ProtectionClass?
     /// One for each setting.
-    package let allProspects: RestoreProspects
+    package let allOutcomes: RestoreOutcomes
     /// Whether it is marked to synchronize; `nil` if that is sealed.
     package let isSynchronizable: Bool?
     /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
@@ -27,40 +27,41 @@ public struct MigrationComparison: Sendable {
 
     /// Creates an item of which all is known.
     package init(
-      index: Int, identity: ItemDescriptor, protection: ProtectionClass?, allProspects: RestoreProspects,
+      index: Int, identity: ItemDescriptor, protection: ProtectionClass?, allOutcomes: RestoreOutcomes,
       isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil
     ) {
       self.index = index
       self.identity = identity
       self.protection = protection
-      self.allProspects = allProspects
+      self.allOutcomes = allOutcomes
       self.isSynchronizable = isSynchronizable
       self.containsSecureEnclaveKey = containsSecureEnclaveKey
     }
 
-    init(_ decision: MigrationPlan.Decision, _ prospects: RestoreProspects) {
+    init(_ decision: MigrationPlan.Decision, _ restoreOutcomes: RestoreOutcomes) {
       self.init(
-        index: decision.index, identity: decision.identity, protection: decision.protection, allProspects: prospects,
+        index: decision.index, identity: decision.identity, protection: decision.protection,
+        allOutcomes: restoreOutcomes,
         isSynchronizable: decision.isSynchronizable, containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
     }
 
     /// On which ways it comes to another device.
     package var ways: TransferAssessments {
-      TransferAssessments(prospects: allProspects, protection: protection, isSynchronizable: isSynchronizable)
+      TransferAssessments(restoreOutcomes: allOutcomes, protection: protection, isSynchronizable: isSynchronizable)
     }
 
     /// What becomes of the item in one of the four.
-    public subscript(setting: RestoreSetting) -> Prospect { allProspects[setting] ?? .unreadable(.malformed) }
+    public subscript(scenario: RestoreScenario) -> RestoreOutcome { allOutcomes[scenario] ?? .unreadable(.malformed) }
 
     /// What is known against its use where one of the four brings it; `nil` if it does not arrive.
-    package func warning(in setting: RestoreSetting) -> ArrivalWarning? {
-      guard self[setting] == .arrives, containsSecureEnclaveKey == true else { return nil }
-      return ArrivalWarning(ofEnclaveKeyOnSameDevice: setting.onSameDevice)
+    package func warning(in scenario: RestoreScenario) -> ArrivalWarning? {
+      guard self[scenario] == .arrives, containsSecureEnclaveKey == true else { return nil }
+      return ArrivalWarning(ofEnclaveKeyOnSameDevice: scenario.onSameDevice)
     }
 
     /// Whether it arrives on another device in one of the two ways there are.
     package var canLeaveItsDevice: Bool {
-      RestoreSetting.allCases.contains { !$0.onSameDevice && self[$0] == .arrives }
+      RestoreScenario.allCases.contains { !$0.onSameDevice && self[$0] == .arrives }
     }
   }
 
@@ -81,25 +82,25 @@ public struct MigrationComparison: Sendable {
   /// The items in the order of the archive or of the device's plan.
   public let items: [Item]
   /// Which of the four the restore at hand is.
-  package let current: RestoreSetting
+  package let current: RestoreScenario
 
   /// Creates a comparison of what is known already.
-  package init(_ items: [Item], current: RestoreSetting) {
+  package init(_ items: [Item], current: RestoreScenario) {
     self.items = items
     self.current = current
   }
 
   /// The items counted for one of the four restores.
-  public subscript(setting: RestoreSetting) -> Counts {
+  public subscript(scenario: RestoreScenario) -> Counts {
     items.reduce(into: Counts()) { counts, item in
-      let prospect = item[setting]
-      switch prospect {
+      let restoreOutcome = item[scenario]
+      switch restoreOutcome {
       case .arrives: counts.arrives += 1
       case .staysBehind: counts.staysBehind += 1
       case .unreadable: counts.unreadable += 1
       }
-      if let reason = prospect.reason { counts.byReason[reason, default: 0] += 1 }
-      if let warning = item.warning(in: setting) { counts.byWarning[warning, default: 0] += 1 }
+      if let reason = restoreOutcome.reason { counts.byReason[reason, default: 0] += 1 }
+      if let warning = item.warning(in: scenario) { counts.byWarning[warning, default: 0] += 1 }
     }
   }
 
@@ -119,19 +120,21 @@ public struct MigrationComparison: Sendable {
   ///   - plan: Of all items of the archive, for the device that they should go to.
   package init(of archive: UnlockedBackup, _ plan: MigrationPlan) {
     items = plan.decisions.map { decision in
-      var prospects: RestoreProspects = [:]
-      for setting in RestoreSetting.allCases { prospects[setting] = Self.prospect(of: decision, in: setting) }
-      return Item(decision, prospects)
+      var restoreOutcomes: RestoreOutcomes = [:]
+      for scenario in RestoreScenario.allCases {
+        restoreOutcomes[scenario] = Self.restoreOutcome(of: decision, in: scenario)
+      }
+      return Item(decision, restoreOutcomes)
     }
-    current = RestoreSetting(hasPassword: archive.hasPassword, onSameDevice: plan.isSameDevice == true)
+    current = RestoreScenario(hasPassword: archive.hasPassword, onSameDevice: plan.isSameDevice == true)
   }
 
   /// By class, where a key or the hardware decides.
-  static func prospect(of decision: MigrationPlan.Decision, in setting: RestoreSetting) -> Prospect {
+  static func restoreOutcome(of decision: MigrationPlan.Decision, in scenario: RestoreScenario) -> RestoreOutcome {
     switch decision.outcome {
     case .unreadable(let reason): .unreadable(reason)
     case .migrates, .staysBehind(.deviceBound), .staysBehind(.backupNotEncrypted):
-      decision.protection?.prospect(in: setting) ?? .unreadable(.malformed)
+      decision.protection?.restoreOutcome(in: scenario) ?? .unreadable(.malformed)
     case .staysBehind(let reason): .staysBehind(reason)
     }
   }
@@ -147,38 +150,38 @@ public struct MigrationComparison: Sendable {
   package init(
     of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
   ) throws(KeyhaulError) {
-    let forecast = try BackupForecast(of: source, hasPassword: hasPassword)
-    try self.init(of: source, onto: target, knowing: forecast)
+    let simulatedBackup = try SimulatedBackup(of: source, hasPassword: hasPassword)
+    try self.init(of: source, onto: target, knowing: simulatedBackup)
   }
 
   /// The same where one of the two backups that are compared was thought of already: the device is read once less.
   package init(
-    of source: DeviceSession, onto target: DeviceSession, knowing forecast: BackupForecast
+    of source: DeviceSession, onto target: DeviceSession, knowing simulatedBackup: SimulatedBackup
   ) throws(KeyhaulError) {
     let sameKey = try source.deviceKey()
     let isItself = source.device.directory == target.device.directory
-    let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
-    var prospects: [RestoreProspects] = []
+    let otherKey = isItself ? try Self.keyOfUnknownDevice() : try Self.key(of: target)
+    var restoreOutcomes: [RestoreOutcomes] = []
     var decisions: [MigrationPlan.Decision] = []
-    func enter(_ forecast: BackupForecast) throws(KeyhaulError) {
+    func enter(_ simulatedBackup: SimulatedBackup) throws(KeyhaulError) {
       for onSameDevice in [true, false] {
         let plan = try Restorer.plan(
-          forecast, ontoEmpty: onSameDevice ? sameKey : otherKey,
+          simulatedBackup, ontoEmpty: onSameDevice ? sameKey : otherKey,
           targetSyncs: (onSameDevice ? source : target).record.isSyncing)
-        let setting = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: onSameDevice)
-        if prospects.isEmpty { prospects = Array(repeating: [:], count: plan.decisions.count) }
+        let scenario = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: onSameDevice)
+        if restoreOutcomes.isEmpty { restoreOutcomes = Array(repeating: [:], count: plan.decisions.count) }
         // All four are about the same items, in the same order.
         for (place, decision) in plan.decisions.enumerated() {
-          prospects[place][setting] = Prospect(decision.outcome)
+          restoreOutcomes[place][scenario] = RestoreOutcome(decision.outcome)
         }
         // One of the four has the items' names and classes for all.
-        if decisions.isEmpty || !forecast.hasPassword { decisions = plan.decisions }
+        if decisions.isEmpty || !simulatedBackup.hasPassword { decisions = plan.decisions }
       }
     }
-    try enter(forecast)
-    try enter(try forecast.thought(withPassword: !forecast.hasPassword, deviceKey: sameKey))
-    items = zip(decisions, prospects).map(Item.init)
-    current = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: isItself)
+    try enter(simulatedBackup)
+    try enter(try simulatedBackup.copy(withPassword: !simulatedBackup.hasPassword, deviceKey: sameKey))
+    items = zip(decisions, restoreOutcomes).map(Item.init)
+    current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: isItself)
   }
 
   private static func key(of device: DeviceSession) throws(KeyhaulError) -> DeviceKey {
@@ -186,7 +189,7 @@ public struct MigrationComparison: Sendable {
   }
 
   /// A hardware key that is nobody's.
-  static func keyOfSomeDevice() throws(KeyhaulError) -> DeviceKey {
+  static func keyOfUnknownDevice() throws(KeyhaulError) -> DeviceKey {
     try translatingErrors { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
   }
 }
@@ -212,8 +215,8 @@ extension MigrationComparison {
 
   /// What the four restores say together, counted for the sentence that a report ends with.
   package var advice: Advice {
-    let withPassword = RestoreSetting(hasPassword: true, onSameDevice: current.onSameDevice)
-    let without = RestoreSetting(hasPassword: false, onSameDevice: current.onSameDevice)
+    let withPassword = RestoreScenario(hasPassword: true, onSameDevice: current.onSameDevice)
+    let without = RestoreScenario(hasPassword: false, onSameDevice: current.onSameDevice)
     func reaches(_ item: Item) -> Bool { item[withPassword] == .arrives || item[without] == .arrives }
     func isDamaged(_ item: Item) -> Bool { if case .unreadable = item[current] { true } else { false } }
     return Advice(
@@ -221,7 +224,7 @@ extension MigrationComparison {
       gainedByPassword: items.count { $0[withPassword] == .arrives && $0[current] != .arrives },
       broughtByPassword: items.count { $0[current] == .arrives && $0[without] != .arrives },
       sameDeviceOnly: items.count { item in
-        !item.canLeaveItsDevice && RestoreSetting.allCases.contains { $0.onSameDevice && item[$0] == .arrives }
+        !item.canLeaveItsDevice && RestoreScenario.allCases.contains { $0.onSameDevice && item[$0] == .arrives }
       },
       neverToTarget: items.count { !reaches($0) && !isDamaged($0) }, damaged: items.count(where: isDamaged))
   }
@@ -232,9 +235,9 @@ extension MigrationComparison.Advice {
   ///
   /// Says of how many items it speaks wherever it says that all of them arrive: a backup does not hold all that its
   /// device has.
-  package func sentence(for setting: RestoreSetting) -> String {
+  package func sentence(for scenario: RestoreScenario) -> String {
     var parts: [String] = []
-    switch (setting.hasPassword, setting.onSameDevice) {
+    switch (scenario.hasPassword, scenario.onSameDevice) {
     case (false, false) where gainedByPassword > 0:
       parts.append("with a password, \(HumanReadable.count(gainedByPassword, "more item")) would move")
     case (false, false): parts.append("with a password, no more items would move")
@@ -247,7 +250,7 @@ extension MigrationComparison.Advice {
       parts.append(
         "\(HumanReadable.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") behind in any case")
     }
-    if !setting.onSameDevice, sameDeviceOnly > 0 {
+    if !scenario.onSameDevice, sameDeviceOnly > 0 {
       let them =
         sameDeviceOnly == neverToTarget
         ? (neverToTarget == 1 ? "it" : "them") : "\(HumanReadable.grouped(sameDeviceOnly)) of them"

@@ -9,7 +9,7 @@ public import VirtualDevice
 ///
 /// The password's key is derived once, when the backup is opened, and is wiped when the last copy of this value is gone.
 /// Until then the backup is locked for reading, so that no other process that uses Keyhaul changes it. Only
-/// `make(of:password:path:rounds:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write anything.
+/// `create(from:password:at:iterations:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write anything.
 public struct Backup: Sendable {
   /// The backup with every item tried that the password, and the hardware key where one was given, can open.
   public let opened: UnlockedBackup
@@ -22,17 +22,17 @@ public struct Backup: Sendable {
   /// - Parameters:
   ///   - path: A backup's directory, or one file made of it.
   ///   - password: Of the backup; `nil` for one without.
-  ///   - maker: The device that made it, where it is available: with its hardware key the items of this device only open as
+  ///   - sourceDevice: The device that made it, where it is available: with its hardware key the items of this device only open as
   ///     well.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work; real backups ask for 10,000,000.
   /// - Throws: Category `notFound`, `wrongPassword`, `damaged`, or `refused` over a limit; `busy` if another process is
   ///   changing the backup.
   public init(
-    path: String, password: borrowing Secret? = nil, maker: VirtualDevice? = nil,
+    path: String, password: borrowing Secret? = nil, sourceDevice: VirtualDevice? = nil,
     acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
     try self.init(
-      path: path, password: password, deviceKey: try Self.hardwareKey(of: maker), acceptingAtMost: limit)
+      path: path, password: password, deviceKey: try Self.hardwareKey(of: sourceDevice), acceptingAtMost: limit)
   }
 
   private init(
@@ -70,9 +70,9 @@ extension Backup {
   /// Forecasts restores of the backup to a new device and to the same device after it was erased, without a target.
   ///
   /// - Throws: Category `damaged` for a backup that was never finished, `refused` for one that anyone can have written.
-  public func forecast() throws(KeyhaulError) -> MigrationFutures {
-    guard deviceKey != nil else { return try MigrationFutures(of: opened, returning: nil) }
-    return try MigrationFutures(of: try Self.open(archive, key, with: nil), returning: opened)
+  public func outlook() throws(KeyhaulError) -> RestoreOutlook {
+    guard deviceKey != nil else { return try RestoreOutlook(of: opened, returning: nil) }
+    return try RestoreOutlook(of: try Self.open(archive, key, with: nil), returning: opened)
   }
 
   /// Decides what restoring the backup onto a device would do. Changes nothing.
@@ -108,24 +108,24 @@ extension Backup {
   ///   - password: `nil` for a backup without one, whose keychain only this device can restore.
   ///   - path: Where it goes. With a slash at its end, or where a directory stands, it is a directory; else one file,
   ///     whose name tells the format. A backup that stands there is not replaced.
-  ///   - rounds: Of the password's derivation; every real device asks for 10,000,000, a test needs 1.
+  ///   - iterations: Of the password's derivation; every real device asks for 10,000,000, a test needs 1.
   /// - Throws: Category `locked`; `usage` where something stands there. No partial backup is left.
-  public static func make(
-    of device: VirtualDevice, password: borrowing Secret? = nil, path: String,
-    rounds: Int = BackupKeybag.standardRounds
+  public static func create(
+    from device: VirtualDevice, password: borrowing Secret? = nil, at path: String,
+    iterations: Int = BackupKeybag.standardRounds
   ) throws(KeyhaulError) -> Backup {
     let session = try device.openSession(.reading, verb: "back up")
     defer { session.invalidate() }
-    let prepared = try BackupExporter.prepare(session, password: password, rounds: rounds, listsExported: false)
+    let prepared = try BackupExporter.prepare(session, password: password, rounds: iterations, listsExported: false)
     let written = try prepared.write(to: .init(path: path))
     return try Backup(
-      path: written.path ?? path, password: password, maker: device,
-      acceptingAtMost: max(rounds, IterationLimit.standard))
+      path: written.path ?? path, password: password, sourceDevice: device,
+      acceptingAtMost: max(iterations, IterationLimit.standard))
   }
 
   /// Copies the backup to a folder or a file, byte by byte.
   ///
-  /// - Parameter path: The path of the copy, as for `make(of:password:path:rounds:)`.
+  /// - Parameter path: The path of the copy, as for `create(from:password:at:iterations:)`.
   /// - Throws: Category `usage` if there is something at that path; `failed` if the disk is full. No partial copy is left.
   @discardableResult
   public func convert(to path: String) throws(KeyhaulError) -> RewrittenBackup {

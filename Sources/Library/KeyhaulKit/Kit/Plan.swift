@@ -14,13 +14,13 @@ extension MigrationPlan.Decision: CustomStringConvertible {
 /// What restoring a backup onto a device would do, item by item, and the way to do exactly that.
 public struct Plan: Sendable {
   /// The decisions: which items arrive, which stay behind and why, and what of the target is removed.
-  public let decided: MigrationPlan
+  public let migration: MigrationPlan
   /// The target.
   public let device: VirtualDevice
   private let revision: String
 
-  init(_ decided: MigrationPlan, onto device: VirtualDevice, revision: String) {
-    self.decided = decided
+  init(_ migration: MigrationPlan, onto device: VirtualDevice, revision: String) {
+    self.migration = migration
     self.device = device
     self.revision = revision
   }
@@ -28,14 +28,14 @@ public struct Plan: Sendable {
   /// What becomes of the items with this name: `plan["session token"] == .migrates`.
   ///
   /// An item is meant where its label, account, service or server is the name, to the letter.
-  public subscript(name: String) -> ItemFate { decided[name] }
+  public subscript(name: String) -> ItemFate { migration[name] }
 
   /// The decisions about the items that arrive.
-  public var arriving: [MigrationPlan.Decision] { decided.decisions.filter { $0.outcome.fate == .migrates } }
+  public var arriving: [MigrationPlan.Decision] { migration.decisions.filter { $0.outcome.fate == .migrates } }
   /// The decisions about the items of the backup that do not arrive, each with its reason.
-  public var stayingBehind: [MigrationPlan.Decision] { decided.decisions.filter { $0.outcome.fate == .staysBehind } }
+  public var stayingBehind: [MigrationPlan.Decision] { migration.decisions.filter { $0.outcome.fate == .staysBehind } }
   /// The decisions about the items that are damaged in the backup.
-  public var unreadable: [MigrationPlan.Decision] { decided.decisions.filter { $0.outcome.fate == .unreadable } }
+  public var unreadable: [MigrationPlan.Decision] { migration.decisions.filter { $0.outcome.fate == .unreadable } }
 
   /// Restores: exactly what the plan says, in one transaction, or nothing.
   ///
@@ -53,7 +53,7 @@ public struct Plan: Sendable {
     guard session.record.revision == revision else {
       return .stalePlan("\(session.name) has changed since (revision \(revision), now \(session.record.revision))")
     }
-    do throws(KeyhaulError) { try Restorer.restore(decided, onto: session) } catch { return error }
+    do throws(KeyhaulError) { try Restorer.restore(migration, onto: session) } catch { return error }
     return nil
   }
 }

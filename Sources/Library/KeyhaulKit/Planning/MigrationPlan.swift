@@ -21,9 +21,9 @@ public struct MigrationPlan: Sendable {
   /// What `Restorer` does in its order; every step says what must come of it.
   package let imports: [PlannedImport]
   /// Whether they are there: a plan that is only looked at holds none, and cannot be carried out.
-  package let holdsImports: Bool
+  package let keepsImports: Bool
   /// How many rows the policy removes before the first import, those that come back included.
-  package let clearedRowCount: Int
+  package let removedRowCount: Int
 
   /// The archive's items that the plan is about; none where it holds no imports.
   let items: [BackupItem]
@@ -56,23 +56,23 @@ public struct MigrationPlan: Sendable {
   /// A plan that imports nothing, as tests make one to show.
   package init(
     decisions: [Decision], removed: [ItemDescriptor], policy: ExistingItemPolicy, isSameDevice: Bool?,
-    imports: [PlannedImport], clearedRowCount: Int
+    imports: [PlannedImport], removedRowCount: Int
   ) {
     self.init(
       decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, items: [], imports: imports,
-      writes: imports.contains { $0.writes }, clearedRowCount: clearedRowCount)
+      writes: imports.contains { $0.writes }, removedRowCount: removedRowCount)
   }
 
   /// The same plan with other imports of the same items, as tests make one that does not come true.
   package init(
     _ plan: MigrationPlan, policy: ExistingItemPolicy? = nil, imports: [PlannedImport]? = nil,
-    clearedRowCount: Int? = nil
+    removedRowCount: Int? = nil
   ) {
     let imports = imports ?? plan.imports
     self.init(
       decisions: plan.decisions, removed: plan.removed, policy: policy ?? plan.policy, isSameDevice: plan.isSameDevice,
       items: plan.items, imports: imports, writes: imports.contains { $0.writes },
-      clearedRowCount: clearedRowCount ?? plan.clearedRowCount)
+      removedRowCount: removedRowCount ?? plan.removedRowCount)
   }
 
   /// - Parameters:
@@ -81,7 +81,7 @@ public struct MigrationPlan: Sendable {
   ///   - writes: Whether one of them writes.
   init(
     decisions: [Decision], removed: [ItemDescriptor], policy: ExistingItemPolicy, isSameDevice: Bool?,
-    items: [BackupItem], imports: [PlannedImport]?, writes: Bool, clearedRowCount: Int
+    items: [BackupItem], imports: [PlannedImport]?, writes: Bool, removedRowCount: Int
   ) {
     self.items = imports == nil ? [] : items
     self.decisions = decisions
@@ -89,9 +89,9 @@ public struct MigrationPlan: Sendable {
     self.policy = policy
     self.isSameDevice = isSameDevice
     self.imports = imports ?? []
-    self.clearedRowCount = clearedRowCount
-    holdsImports = imports != nil
-    changesNothing = policy == .merge && clearedRowCount == 0 && !writes
+    self.removedRowCount = removedRowCount
+    keepsImports = imports != nil
+    changesNothing = policy == .merge && removedRowCount == 0 && !writes
   }
 
   /// The same plan with something else to show.
@@ -99,8 +99,8 @@ public struct MigrationPlan: Sendable {
     self.decisions = decisions
     self.removed = removed
     self.isSameDevice = isSameDevice
-    (policy, items, imports, holdsImports) = (plan.policy, plan.items, plan.imports, plan.holdsImports)
-    (clearedRowCount, changesNothing) = (plan.clearedRowCount, plan.changesNothing)
+    (policy, items, imports, keepsImports) = (plan.policy, plan.items, plan.imports, plan.keepsImports)
+    (removedRowCount, changesNothing) = (plan.removedRowCount, plan.changesNothing)
   }
 
   /// Whether it takes items away from the target and brings none: of what the archive holds nothing arrives, and what is
@@ -268,9 +268,9 @@ extension MigrationPlan {
   /// Checks the number of rows that were removed before the first import.
   ///
   /// - Throws: `.stalePlan` if the plan has another number.
-  func requireCleared(_ count: Int) throws(KeyhaulError) {
-    guard count == clearedRowCount else {
-      throw .stalePlan("\(count) items would be removed, but the plan says \(clearedRowCount)")
+  func requireRemovedRowCount(_ count: Int) throws(KeyhaulError) {
+    guard count == removedRowCount else {
+      throw .stalePlan("\(count) items would be removed, but the plan says \(removedRowCount)")
     }
   }
 

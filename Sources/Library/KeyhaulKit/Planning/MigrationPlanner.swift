@@ -14,60 +14,60 @@ package enum MigrationPlanner {
   ///     proven by all items all the same.
   ///   - rows: Every row of the target's keychain.
   ///   - policy: What happens to the target's own items before anything is imported.
-  ///   - surroundings: What the planner knows besides of the target and of the backup.
+  ///   - context: What the planner knows besides of the target and of the backup.
   package static func plan(
     _ allItems: [BackupItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
-    surroundings: RestoreContext = RestoreContext()
+    context: RestoreContext = RestoreContext()
   ) -> MigrationPlan {
     plan(
-      allItems, only: indexes, onto: rows, policy: policy, surroundings: surroundings, settling: SettledItems())
+      allItems, only: indexes, onto: rows, policy: policy, context: context, cache: ImportCache())
   }
 
   /// The same where what becomes of the items before they meet a target may be known from another plan.
   static func plan(
     _ allItems: [BackupItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
-    surroundings: RestoreContext, settling: SettledItems, holdsImports: Bool = true
+    context: RestoreContext, cache: ImportCache, keepsImports: Bool = true
   ) -> MigrationPlan {
     let hardware = DeviceKeyEvidence(allItems)
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
-    let course = Course(
+    let builder = PlanBuilder(
       of: items,
-      onto: TargetModel(rows, policy: policy, expecting: items.count), hardware, surroundings, settling,
-      holdsImports: holdsImports)
+      onto: TargetModel(rows, policy: policy, expecting: items.count), hardware, context, cache,
+      keepsImports: keepsImports)
     return MigrationPlan(
-      decisions: course.decisions, removed: course.removed, policy: policy, isSameDevice: hardware.isSameDevice,
-      items: items, imports: holdsImports ? course.imports : nil, writes: course.writes,
-      clearedRowCount: course.clearedRowCount)
+      decisions: builder.decisions, removed: builder.removed, policy: policy, isSameDevice: hardware.isSameDevice,
+      items: items, imports: keepsImports ? builder.imports : nil, writes: builder.writes,
+      removedRowCount: builder.removedRowCount)
   }
 
   /// What comes of it where each item meets the target that the ones before it have left; of that nothing is kept.
-  private struct Course {
+  private struct PlanBuilder {
     /// One for each item, in their order.
     private(set) var decisions: [MigrationPlan.Decision] = []
     private(set) var imports: [MigrationPlan.PlannedImport] = []
     /// Whether one of them writes.
     private(set) var writes = false
-    private let holdsImports: Bool
+    private let keepsImports: Bool
     private(set) var removed: [ItemDescriptor] = []
-    private(set) var clearedRowCount = 0
+    private(set) var removedRowCount = 0
 
     init(
       of items: [BackupItem], onto target: consuming TargetModel, _ hardware: DeviceKeyEvidence,
-      _ surroundings: RestoreContext, _ settling: SettledItems, holdsImports: Bool
+      _ context: RestoreContext, _ cache: ImportCache, keepsImports: Bool
     ) {
-      self.holdsImports = holdsImports
+      self.keepsImports = keepsImports
       let isSameDevice = hardware.isSameDevice
       decisions.reserveCapacity(items.count)
-      if holdsImports { imports.reserveCapacity(items.count) }
+      if keepsImports { imports.reserveCapacity(items.count) }
       for (place, item) in items.enumerated() {
-        let known = item.item.map { settling.known(item, $0) } ?? ItemSummary(ItemDescriptor(undecryptable: item.kind))
+        let known = item.item.map { cache.known(item, $0) } ?? ItemSummary(ItemDescriptor(undecryptable: item.kind))
         func decide(_ verdict: Verdict) {
           decisions.append(decision(about: item, known, verdict, onSameDevice: isSameDevice))
         }
-        switch admission(of: item, hardware, surroundings, settling) {
-        case .refused(let verdict): decide(verdict)
-        case .admitted(let incoming, let isInferred):
+        switch eligibility(of: item, hardware, context, cache) {
+        case .ineligible(let verdict): decide(verdict)
+        case .eligible(let incoming, let isInferred):
           let step: TargetModel.Step
           do throws(KeychainRuleError) {
             step = try target.importing(incoming, from: .archive(place: UInt32(clamping: place)), of: items)
@@ -75,32 +75,32 @@ package enum MigrationPlanner {
             decide(malformed(item, error))
             continue
           }
-          take(step.planned)
+          add(step.planned)
           decide(
             Verdict(
               outcome: .migrates(step.change), detail: joined(isInferred ? inference(step.change) : nil, step.detail),
               overwrites: step.overwrites))
           let loss = Verdict(
             outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this backup has the same key and wins")
-          for loser in step.superseded { decisions[loser] = overruled(decisions[loser], by: loss) }
+          for loser in step.superseded { decisions[loser] = superseded(decisions[loser], by: loss) }
         }
       }
-      for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs, besides: items) {
-        take(step.planned)
+      for step in target.reimportingPreserved(includingTombstones: context.targetSyncs, alongside: items) {
+        add(step.planned)
         // Where the system has deleted the item, nothing of it is there afterwards.
         let verdict =
           step.isDeletion
           ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
           : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
-        for loser in step.superseded { decisions[loser] = overruled(decisions[loser], by: verdict) }
+        for loser in step.superseded { decisions[loser] = superseded(decisions[loser], by: verdict) }
       }
       removed = target.removedIdentities
-      clearedRowCount = target.clearedRowCount
+      removedRowCount = target.removedRowCount
     }
 
-    private mutating func take(_ planned: MigrationPlan.PlannedImport) {
+    private mutating func add(_ planned: MigrationPlan.PlannedImport) {
       writes = writes || planned.writes
-      if holdsImports { imports.append(planned) }
+      if keepsImports { imports.append(planned) }
     }
   }
 
@@ -123,7 +123,7 @@ package enum MigrationPlanner {
   }
 
   /// The decision about an item that another one has taken the place of since: it does not arrive.
-  private static func overruled(
+  private static func superseded(
     _ decision: MigrationPlan.Decision, by verdict: Verdict
   ) -> MigrationPlan.Decision {
     MigrationPlan.Decision(
@@ -136,9 +136,9 @@ package enum MigrationPlanner {
     Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
   }
 
-  private enum Admission {
-    case admitted(IncomingItem.Keyed, isInferred: Bool)
-    case refused(Verdict)
+  private enum ImportEligibility {
+    case eligible(IncomingItem.Keyed, isInferred: Bool)
+    case ineligible(Verdict)
   }
 
   /// What is said of an item that a restore takes for a synchronized one.
@@ -148,38 +148,38 @@ package enum MigrationPlanner {
       case .new, .replaces: "it will sync with iCloud Keychain once restored"
       case .keepsExisting, .identical: "it already syncs on the target"
       }
-    return "\(ReportTerm.inferredSynchronizable.id): \(fact)"
+    return "\(GlossaryTerm.inferredSynchronizable.id): \(fact)"
   }
 
   /// Whether an item gets as far as the target's database.
-  private static func admission(
-    of archived: BackupItem, _ hardware: DeviceKeyEvidence, _ surroundings: RestoreContext,
-    _ settling: SettledItems
-  ) -> Admission {
+  private static func eligibility(
+    of archived: BackupItem, _ hardware: DeviceKeyEvidence, _ context: RestoreContext,
+    _ cache: ImportCache
+  ) -> ImportEligibility {
     switch archived.opening {
     case .failed(let failure):
       let reason = archived.reason(
-        of: failure, hardware: hardware, backupHasPassword: surroundings.backupHasPassword)
-      return .refused(
+        of: failure, hardware: hardware, backupHasPassword: context.backupHasPassword)
+      return .ineligible(
         Verdict(
           outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
           detail: detail(of: failure, archived, hardware)))
     case .opened(let item):
       guard !archived.isSecretOnly else {
-        return .refused(
+        return .ineligible(
           Verdict(
             outcome: .unreadable(.unsupportedVersion),
             detail: joined("version 0, a secret without a name", place(of: archived))))
       }
-      if let reason = RestoreExclusions.exclusionReason(for: item, in: surroundings) {
-        return .refused(Verdict(outcome: .staysBehind(reason), detail: nil))
+      if let reason = RestoreExclusions.exclusionReason(for: item, in: context) {
+        return .ineligible(Verdict(outcome: .staysBehind(reason), detail: nil))
       }
       do throws(KeychainRuleError) {
-        let incoming = try settling.incoming(archived, item)
+        let incoming = try cache.incoming(archived, item)
         let inferred = incoming.incoming.item.isSynchronizable && !item.isSynchronizable
-        return .admitted(incoming, isInferred: inferred)
+        return .eligible(incoming, isInferred: inferred)
       } catch {
-        return .refused(malformed(archived, error))
+        return .ineligible(malformed(archived, error))
       }
     }
   }

@@ -60,7 +60,7 @@ package enum RestoreTarget {
   /// restore, except in the passcode class.
   ///
   /// - Throws: Category `locked` if rows of a device are locked. A Simulator never locks rows.
-  package func checkReadable() throws(KeyhaulError) {
+  package func requireReadableRows() throws(KeyhaulError) {
     switch self {
     case .device(let session): try LockedRows.requireNone(on: session)
     case .simulator: return

@@ -36,8 +36,8 @@ public enum Restorer {
     try archive.require(use)
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try target.rows(), policy: policy,
-      surroundings: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
-      settling: SettledItems(), holdsImports: use == .restoring
+      context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
+      cache: ImportCache(), keepsImports: use == .restoring
     ).naming(archive.encryptedItemSummaries)
   }
 
@@ -63,8 +63,8 @@ public enum Restorer {
   package static func restore(
     _ plan: MigrationPlan, onto target: RestoreTarget, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(KeyhaulError) {
-    guard plan.holdsImports else { throw .planToLookAt }
-    try target.checkReadable()
+    guard plan.keepsImports else { throw .planToLookAt }
+    try target.requireReadableRows()
     switch target {
     case .device(let session):
       guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
@@ -72,7 +72,7 @@ public enum Restorer {
       let store = try session.prepareItemChanges()
       try store.restore { (transaction) throws(KeyhaulError) in
         if plan.policy == .replace {
-          try plan.requireCleared(try transaction.deleteNonSynced())
+          try plan.requireRemovedRowCount(try transaction.deleteNonSynced())
         }
         let kinds = plan.imports.lazy.map(plan.kind(of:))
         try transaction.importing(kinds) { () throws(KeyhaulError) in
@@ -85,7 +85,7 @@ public enum Restorer {
       guard let keychain = simulator.keychain else { throw .planToLookAt }
       let transaction = try SimulatorRestoreTransaction(keychain, rows: simulator.rows)
       if plan.policy == .replace {
-        try plan.requireCleared(try transaction.deleteNonSynced())
+        try plan.requireRemovedRowCount(try transaction.deleteNonSynced())
       }
       try importAll(of: plan, progress) { (incoming) throws(KeyhaulError) in
         try transaction.importItem(incoming)

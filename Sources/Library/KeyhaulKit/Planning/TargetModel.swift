@@ -24,7 +24,7 @@ struct TargetModel {
   }
 
   /// What holds a primary key. By reference: a table of them has room for twice as many.
-  private final class Slot: Sendable {
+  private final class KeyOwner: Sendable {
     /// As far as it is known in clear: what a new date does to the digest needs it.
     let item: KeychainItem?
     private let origin: Origin
@@ -57,91 +57,95 @@ struct TargetModel {
   }
 
   /// A row of the target, as it was before anything happened.
-  private struct Before {
+  private struct OriginalRow {
     let row: TargetRow
     /// Of the archive's item that met nothing where the row had been removed, as `arrived` has the others.
     var place: UInt32?
   }
 
   private let rows: [TargetRow]
-  private var before: [PrimaryKey: Before]
+  private var originalRows: [PrimaryKey: OriginalRow]
 
   /// Keys of the rows that the policy removes before anything is imported.
-  private let cleared: Set<PrimaryKey>
-  private var slots: [PrimaryKey: Slot] = [:]
+  private let removedKeys: Set<PrimaryKey>
+  private var keyOwners: [PrimaryKey: KeyOwner] = [:]
   /// The places of the archive's items that met nothing, where the target had no row of their key. One that another item
   /// meets has a slot then, which counts.
-  private var arrived: [ItemFingerprint: UInt32] = [:]
+  private var importedPositions: [ItemFingerprint: UInt32] = [:]
 
   /// - Parameter incomingCount: The maximum number of items to import; each can have a primary key of its own.
   init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int) {
     self.rows = rows
-    arrived.reserveCapacity(max(0, incomingCount - rows.count))
-    slots.reserveCapacity(rows.count)
-    var before: [PrimaryKey: Before] = [:]
-    var cleared: Set<PrimaryKey> = []
+    importedPositions.reserveCapacity(max(0, incomingCount - rows.count))
+    keyOwners.reserveCapacity(rows.count)
+    var originalRows: [PrimaryKey: OriginalRow] = [:]
+    var removedKeys: Set<PrimaryKey> = []
     for row in rows {
-      before[row.primaryKey] = Before(row: row)
+      originalRows[row.primaryKey] = OriginalRow(row: row)
       if policy == .replace && row.isRemovedByReplace {
-        cleared.insert(row.primaryKey)
+        removedKeys.insert(row.primaryKey)
       } else {
-        slots[row.primaryKey] = Slot(found: row.existing, item: row.item)
+        keyOwners[row.primaryKey] = KeyOwner(found: row.existing, item: row.item)
       }
     }
-    self.before = before
-    self.cleared = cleared
+    self.originalRows = originalRows
+    self.removedKeys = removedKeys
   }
 
-  var clearedRowCount: Int { cleared.count }
+  var removedRowCount: Int { removedKeys.count }
 
   /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose, and a
   /// locked row of the system comes back once it can be read.
   var removedIdentities: [ItemDescriptor] {
     rows.filter { row in
-      cleared.contains(row.primaryKey) && slots[row.primaryKey] == nil && before[row.primaryKey]?.place == nil
+      removedKeys.contains(row.primaryKey) && keyOwners[row.primaryKey] == nil
+        && originalRows[row.primaryKey]?.place == nil
         && !row.isTombstone && !(row.isSystemBound && row.item == nil)
     }.map(\.identity)
   }
 
-  /// - Parameter coming: The archive's items.
+  /// - Parameter backupItems: The archive's items.
   /// - Throws: `.notAvailable` where a digest cannot be computed.
   mutating func importing(
     _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin,
-    of coming: [BackupItem]
+    of backupItems: [BackupItem]
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
-    let known = before[key]
+    let known = originalRows[key]
     // If no row of the target had the key, it is looked for among the items that arrived: by its digest, which takes less
     // memory than the key.
     let digest = known == nil ? try Self.fingerprint(of: key) : nil
-    var slot = slots[key]
-    if slot == nil, let place = known?.place ?? digest.flatMap({ arrived[$0] }) {
-      slot = Slot(item: try Self.incoming(coming[Int(place)]).item, places: [Int(place)])
+    var owner = keyOwners[key]
+    if owner == nil, let place = known?.place ?? digest.flatMap({ importedPositions[$0] }) {
+      owner = KeyOwner(item: try Self.incoming(backupItems[Int(place)]).item, places: [Int(place)])
     }
-    let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
+    let resolution = try ImportConflict.resolve(incoming: incoming, existing: owner?.existing)
 
-    if slot == nil, case .archive(let place) = origin {
-      if let digest { arrived[digest] = place } else { before[key]?.place = place }
-    } else if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
-      var places = slot?.places ?? []
+    if owner == nil, case .archive(let place) = origin {
+      if let digest { importedPositions[digest] = place } else { originalRows[key]?.place = place }
+    } else if let stored = resolution.storedItem(incoming: incoming.item, existing: owner?.item) {
+      var places = owner?.places ?? []
       switch resolution.outcome {
       case .insertsNew, .replaces: places = origin.places
       case .identical: places += origin.places
       case .keepsExisting, .blocked: break
       }
-      slots[key] = Slot(item: stored, places: places)
+      keyOwners[key] = KeyOwner(item: stored, places: places)
     }
-    let rival = try known.map { (known) throws(KeychainRuleError) in try Rival(known.row, of: incoming) }
-    let change = Self.change(resolution.outcome, rival)
+    let conflictingRow = try known.map { (known) throws(KeychainRuleError) in
+      try ConflictingRow(known.row, of: incoming)
+    }
+    let change = Self.change(resolution.outcome, conflictingRow)
     return Step(
       planned: MigrationPlan.PlannedImport(
         origin: origin, outcome: resolution.outcome,
-        writes: !resolution.leavesUnchanged(slot?.item, whenImporting: incoming)),
+        writes: !resolution.leavesUnchanged(owner?.item, whenImporting: incoming)),
       change: change,
-      detail: Self.detail(resolution.outcome, incoming, slot?.places.first.map { coming[$0].index }, rival),
-      overwrites: change == .replaces ? rival.flatMap { Self.overwritten($0, by: incoming) } : nil,
+      detail: Self.detail(
+        resolution.outcome, incoming, owner?.places.first.map { backupItems[$0].index }, conflictingRow),
+      overwrites: change == .replaces ? conflictingRow.flatMap { Self.overwritten($0, by: incoming) } : nil,
       isDeletion: incoming.item.isTombstone,
-      superseded: resolution.outcome.isReplacement ? slot?.places ?? [] : [])
+      superseded: resolution.outcome.isReplacement ? owner?.places ?? [] : [])
   }
 
   private static func fingerprint(of key: PrimaryKey) throws(KeychainRuleError) -> ItemFingerprint {
@@ -158,15 +162,15 @@ struct TargetModel {
 
   /// Puts the system-bound rows back that the policy has removed; tombstones only where they mean something.
   mutating func reimportingPreserved(
-    tombstonesToo: Bool, besides coming: [BackupItem]
+    includingTombstones: Bool, alongside backupItems: [BackupItem]
   ) -> [Step] {
     var steps: [Step] = []
-    for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {
-      if row.isTombstone, !tombstonesToo { continue }
+    for row in rows where removedKeys.contains(row.primaryKey) && row.isSystemBound {
+      if row.isTombstone, !includingTombstones { continue }
       guard let item = row.item, let incoming = try? IncomingItem.Keyed(preserved: item) else { continue }
       let origin = MigrationPlan.PlannedImport.Origin.preserved(incoming.incoming)
       do throws(KeychainRuleError) {
-        steps.append(try importing(incoming, from: origin, of: coming))
+        steps.append(try importing(incoming, from: origin, of: backupItems))
       } catch {
         // An item of the archive that it meets does not open any more. No restore goes on from what is foreseen then: left
         // out, the row would be lost in one that can open it again.
@@ -177,7 +181,7 @@ struct TargetModel {
   }
 
   /// What the target held under an arriving item's key before anything happened.
-  private struct Rival {
+  private struct ConflictingRow {
     let row: TargetRow
     /// Whether it is the arriving item, to the last byte that counts.
     let isSame: Bool
@@ -192,19 +196,23 @@ struct TargetModel {
     }
   }
 
-  private static func change(_ outcome: ImportResolution.Effect, _ rival: Rival?) -> MigrationPlan.Change {
+  private static func change(_ outcome: ImportResolution.Effect, _ conflictingRow: ConflictingRow?)
+    -> MigrationPlan.Change
+  {
     switch outcome {
     case .identical: return .identical
     case .keepsExisting, .blocked: return .keepsExisting
     case .insertsNew, .replaces:
-      guard let rival, !rival.row.isTombstone else { return .new }
-      return rival.isSame ? .identical : .replaces
+      guard let conflictingRow, !conflictingRow.row.isTombstone else { return .new }
+      return conflictingRow.isSame ? .identical : .replaces
     }
   }
 
   /// - Returns: `nil` if no item was there.
-  private static func overwritten(_ rival: Rival, by incoming: IncomingItem) -> MigrationPlan.OverwrittenItem? {
-    switch rival.row.existing.state {
+  private static func overwritten(_ conflictingRow: ConflictingRow, by incoming: IncomingItem) -> MigrationPlan
+    .OverwrittenItem?
+  {
+    switch conflictingRow.row.existing.state {
     case .tombstone: return nil
     case .corrupt, .unreadable: return .damaged
     case .item(let theirs, _):
@@ -215,7 +223,7 @@ struct TargetModel {
 
   /// Both dates of a conflict, or which other item of the archive it is with.
   private static func detail(
-    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ metIndex: Int?, _ rival: Rival?
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ metIndex: Int?, _ conflictingRow: ConflictingRow?
   ) -> String? {
     if let index = metIndex {
       switch outcome {
@@ -225,17 +233,17 @@ struct TargetModel {
       case .insertsNew, .blocked: return nil
       }
     }
-    return rival.flatMap { rivalry(outcome, incoming, $0) }
+    return conflictingRow.flatMap { conflictDescription(outcome, incoming, $0) }
   }
 
   /// Which of the backup's item and the one that was there wins, and why.
-  private static func rivalry(
-    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ rival: Rival
+  private static func conflictDescription(
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ conflictingRow: ConflictingRow
   ) -> String? {
-    switch (outcome, rival.row.existing.state) {
+    switch (outcome, conflictingRow.row.existing.state) {
     case (_, .corrupt): return "the existing item is damaged"
     case (_, .tombstone), (_, .unreadable): return nil
-    case (_, .item) where rival.isSame: return nil
+    case (_, .item) where conflictingRow.isSame: return nil
     case (_, .item(nil, _)): return "the existing item has no date"
     case (_, .item(let theirs?, _)):
       guard let ours = incoming.item.modificationDate else { return "the backup's item has no date" }

@@ -20,7 +20,7 @@ package struct CasePage: HTMLPage {
     let content =
       "This page names devices and files. It contains no passwords and no secrets of items. Text under \"What the backup "
       + "says\" and in findings comes from the backup, and anyone who could change the backup could have written it."
-    let frame = ReportPage(title: "Case \(Markup.shortened(report.name))", program: signature, content: content)
+    let frame = ReportPage(title: "Case \(HTMLWriter.shortened(report.name))", program: signature, content: content)
     return try frame.html { page in
       heading(&page)
       for (index, backup) in report.backups.enumerated() { write(backup, number: index + 1, to: &page) }
@@ -33,7 +33,7 @@ package struct CasePage: HTMLPage {
     }
   }
 
-  private func heading(_ page: inout Markup) {
+  private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.words("Case ")
@@ -49,7 +49,7 @@ package struct CasePage: HTMLPage {
     }
   }
 
-  private func write(_ backup: CaseReport.Examined, number: Int, to page: inout Markup) {
+  private func write(_ backup: CaseReport.Examined, number: Int, to page: inout HTMLWriter) {
     page.newLine()
     page.element("section") { page in
       page.element("h2") { page in
@@ -99,7 +99,7 @@ package struct CasePage: HTMLPage {
     return "\(state); code \(code)"
   }
 
-  private func writeFindings(of backup: CaseReport.Examined, to page: inout Markup) {
+  private func writeFindings(of backup: CaseReport.Examined, to page: inout HTMLWriter) {
     let document = backup.document
     let checks = (document?["checks"]?.arrayValue ?? []).map { check in
       (check["ok"]?.booleanValue == true ? "ok" : "FAIL", Self.text(check["id"]), Self.text(check["detail"]))
@@ -115,7 +115,7 @@ package struct CasePage: HTMLPage {
             page.element("tr") { page in
               page.element("th", ["scope": "row"], name)
               page.element("td", state)
-              page.element("td", Markup.shortened(detail, to: Self.maximumSentenceLength))
+              page.element("td", HTMLWriter.shortened(detail, to: Self.maximumSentenceLength))
             }
           }
         }
@@ -136,7 +136,7 @@ package struct CasePage: HTMLPage {
     }
     page.element("ul") { page in
       for line in shown.prefix(Self.maximumFindingCount) {
-        page.element("li", Markup.shortened(line, to: Self.maximumSentenceLength))
+        page.element("li", HTMLWriter.shortened(line, to: Self.maximumSentenceLength))
       }
     }
     let rest = shown.count - Self.maximumFindingCount
@@ -157,17 +157,17 @@ package struct CasePage: HTMLPage {
     }
   }
 
-  private static func sentence(_ text: String, to page: inout Markup) {
-    page.element("p", Markup.shortened(text, to: maximumSentenceLength))
+  private static func sentence(_ text: String, to page: inout HTMLWriter) {
+    page.element("p", HTMLWriter.shortened(text, to: maximumSentenceLength))
   }
 
-  private static func table(_ rows: [(name: String, value: String)], to page: inout Markup) {
+  private static func table(_ rows: [(name: String, value: String)], to page: inout HTMLWriter) {
     page.element("table", ["class": "plain"]) { page in
       page.element("tbody") { page in
         for row in rows {
           page.element("tr") { page in
             page.element("th", ["scope": "row"], row.name)
-            page.element("td") { $0.element("bdi", Markup.shortened(row.value, to: maximumSentenceLength)) }
+            page.element("td") { $0.element("bdi", HTMLWriter.shortened(row.value, to: maximumSentenceLength)) }
           }
         }
       }

@@ -6,8 +6,8 @@ public struct ComparisonPage: HTMLPage {
   let comparison: MigrationComparison
   let document: PlanDocument
   let apps: AppDirectory
-  let maker: MakerItems?
-  let words: CommandWords
+  let sourceDeviceItems: SourceDeviceItems?
+  let words: CommandPlaceholders
   let program: String
 
   /// Creates the page of a comparison of restores.
@@ -16,27 +16,28 @@ public struct ComparisonPage: HTMLPage {
   ///   - comparison: What the four restores would bring.
   ///   - document: The plan that is compared with the other three, as it is saved: where from and where to.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
-  ///   - maker: What the device that made the backup has besides, where it was asked.
+  ///   - sourceDevice: What the device that made the backup has besides, where it was asked.
   ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
   public init(
-    _ comparison: MigrationComparison, of document: PlanDocument, apps: AppDirectory, maker: MakerItems? = nil,
+    _ comparison: MigrationComparison, of document: PlanDocument, apps: AppDirectory,
+    sourceDeviceItems: SourceDeviceItems? = nil,
     sourceArgument: String?, targetArgument: String?, program: String
   ) {
-    self.maker = maker
+    self.sourceDeviceItems = sourceDeviceItems
     self.comparison = comparison
     self.document = document
     self.apps = apps
     self.program = program
-    words = CommandWords(document, source: sourceArgument, target: targetArgument)
+    words = CommandPlaceholders(document, source: sourceArgument, target: targetArgument)
   }
 
-  var current: RestoreSetting { comparison.current }
+  var current: RestoreScenario { comparison.current }
   var isOfBackup: Bool { document.source.kind == .archive }
 
   /// The best that a backup can bring to the device at hand.
-  var best: RestoreSetting { RestoreSetting(hasPassword: true, onSameDevice: current.onSameDevice) }
+  var best: RestoreScenario { RestoreScenario(hasPassword: true, onSameDevice: current.onSameDevice) }
 
   /// The device that the items come from, as far as anybody knows.
   var phone: String {
@@ -48,21 +49,22 @@ public struct ComparisonPage: HTMLPage {
 
   var verdict: String {
     let sentence = comparison.advice.sentence(for: current)
-    return sentence.prefix(1).uppercased() + sentence.dropFirst() + "." + (maker?.absence.map { " \($0)." } ?? "")
+    return sentence.prefix(1).uppercased() + sentence.dropFirst() + "."
+      + (sourceDeviceItems?.absence.map { " \($0)." } ?? "")
   }
 
   /// The page as one document, the same for the same comparison.
   ///
   /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
-    let title = "Four ways to restore \(Markup.shortened(document.source.name))"
+    let title = "Four ways to restore \(HTMLWriter.shortened(document.source.name))"
     return try ReportPage(title: title, program: program, style: PageStyle.comparison).html(
       body: { page in
         heading(&page)
         FindingSection(document.findings).write(to: &page)
         RestoreTable(self).write(to: &page)
         WaysTable(comparison).write(to: &page)
-        AbsentSection(maker: maker).write(to: &page)
+        NotInBackupSection(sourceDeviceItems: sourceDeviceItems).write(to: &page)
         checklist.write(to: &page)
         PageTable(self).write(to: &page)
       },
@@ -75,7 +77,7 @@ public struct ComparisonPage: HTMLPage {
       })
   }
 
-  private func heading(_ page: inout Markup) {
+  private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.words("Four ways to restore ")
@@ -108,12 +110,13 @@ public struct ComparisonPage: HTMLPage {
       phone: phone, target: document.target.name, isReturn: current.onSameDevice,
       backup: needsNew
         ? .missing(
-          command: !isOfBackup || maker != nil ? Commands.backup(of: words.oldDevice, to: words.newBackup) : nil)
+          command: !isOfBackup || sourceDeviceItems != nil
+            ? SuggestedCommands.backup(of: words.oldDevice, to: words.newBackup) : nil)
         : .good(word: words.source),
       gainedByPassword: isOfBackup ? comparison.advice.gainedByPassword : 0, isOfBackup: isOfBackup,
       losses: comparison.items.compactMap { item in
         item[best].reason.map { .init(index: item.index, identity: item.identity, reason: $0) }
-      } + WipeChecklist.losses(of: maker, after: comparison.items.count), apps: apps
+      } + WipeChecklist.losses(of: sourceDeviceItems, after: comparison.items.count), apps: apps
     ).checklist
   }
 }
@@ -145,7 +148,7 @@ extension RestoreTable {
       (
         hasPassword ? "A backup with a password" : "A backup without a password",
         [true, false].map { onSameDevice in
-          Cell(RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice), of: page)
+          Cell(RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice), of: page)
         }
       )
     }
@@ -154,9 +157,9 @@ extension RestoreTable {
 
 extension RestoreTable.Cell {
   /// That none stays is said of a device alone: a backup does not show all that stays.
-  fileprivate init(_ setting: RestoreSetting, of page: ComparisonPage) {
-    let counts = page.comparison[setting]
-    let isCurrent = setting == page.current
+  fileprivate init(_ scenario: RestoreScenario, of page: ComparisonPage) {
+    let counts = page.comparison[scenario]
+    let isCurrent = scenario == page.current
     self.init(
       isCurrent: isCurrent, count: counts.arrives, unit: "restored",
       details: ArrivalWarning.counted(counts.byWarning)
@@ -181,7 +184,7 @@ extension PageTable {
 extension PageTable.Row {
   fileprivate init(_ item: MigrationComparison.Item, _ page: ComparisonPage) {
     func arrives(_ hasPassword: Bool, _ onSameDevice: Bool) -> Bool {
-      item[RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)] == .arrives
+      item[RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)] == .arrives
     }
     let reason = item[page.best].reason
     let (style, symbol, result): (PageTable.Style, String, String) =
@@ -192,13 +195,13 @@ extension PageTable.Row {
       } else if arrives(true, false) {
         (.moves, "+", "any device, with a password")
       } else if arrives(true, true) || arrives(false, true) {
-        (.stays, "<", "\(Markup.shortened(page.phone)) only")
+        (.stays, "<", "\(HTMLWriter.shortened(page.phone)) only")
       } else {
         (.stays, "<", "no device")
       }
     let app = page.apps.app(of: item.identity)
     self.init(
-      style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
+      style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: result,
       detail: [reason?.explanation.headline, item.warningAway?.explanation.headline, Self.otherWays(item)].compactMap(
         \.self
@@ -216,7 +219,7 @@ extension PageTable.Row {
 extension MigrationComparison.Item {
   /// What is known against its use on another device, where a backup brings it there.
   fileprivate var warningAway: ArrivalWarning? {
-    RestoreSetting.allCases.lazy.filter { !$0.onSameDevice }.compactMap { self.warning(in: $0) }.first
+    RestoreScenario.allCases.lazy.filter { !$0.onSameDevice }.compactMap { self.warning(in: $0) }.first
   }
 }
 
@@ -226,7 +229,7 @@ struct WaysTable {
 
   init(_ comparison: MigrationComparison) { self.comparison = comparison }
 
-  func write(to markup: inout Markup) {
+  func write(to markup: inout HTMLWriter) {
     let verdicts = TransferAssessment.Verdict.allCases
     markup.newLine()
     markup.element("section") { markup in

@@ -25,7 +25,7 @@ public struct DifferencePage: HTMLPage {
   ///
   /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
-    let title = "From \(Markup.shortened(first.name)) to \(Markup.shortened(second.name))"
+    let title = "From \(HTMLWriter.shortened(first.name)) to \(HTMLWriter.shortened(second.name))"
     return try ReportPage(title: title, program: program).html(body: { page in
       heading(&page)
       tiles.write(to: &page)
@@ -36,7 +36,7 @@ public struct DifferencePage: HTMLPage {
     })
   }
 
-  private func heading(_ page: inout Markup) {
+  private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.words("From ")
@@ -53,12 +53,12 @@ public struct DifferencePage: HTMLPage {
         if let alike = difference.sealed.alikeSentence { page.words(" \(alike)") }
       }
       if first.kind == .archive || second.kind == .archive {
-        page.element("p", ["class": "facts"], UnseenItems.line)
+        page.element("p", ["class": "facts"], BackupBlindSpots.line)
       }
     }
   }
 
-  private func describe(_ side: Side, as word: String, to page: inout Markup) {
+  private func describe(_ side: Side, as word: String, to page: inout HTMLWriter) {
     page.words(word + (side.kind == .device ? "the device " : ""))
     page.element("strong") { $0.name(side.name) }
     if side.kind == .archive, let device = side.deviceName {
@@ -75,8 +75,8 @@ public struct DifferencePage: HTMLPage {
       .init(style: .gone, symbol: "-", count: difference.removed.count, words: "missing"),
       .init(style: .plain, symbol: "=", count: difference.sameCount, words: "the same"),
     ]
-    if doubtfulCount > 0 {
-      tiles.append(.init(style: .plain, symbol: "?", count: doubtfulCount, words: "may be encrypted"))
+    if possiblyIncludedCount > 0 {
+      tiles.append(.init(style: .plain, symbol: "?", count: possiblyIncludedCount, words: "may be encrypted"))
     }
     return Tiles(tiles: tiles)
   }
@@ -85,21 +85,23 @@ public struct DifferencePage: HTMLPage {
 
   private var tables: [PageTable] {
     [
-      table("New in \(Markup.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
-      table("Changed in \(Markup.shortened(second.name))", difference.changed.map(row)),
-      table("Only in \(Markup.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "missing") }),
+      table("New in \(HTMLWriter.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
+      table("Changed in \(HTMLWriter.shortened(second.name))", difference.changed.map(row)),
+      table("Only in \(HTMLWriter.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "missing") }),
       doubtfulTable,
     ]
   }
 
   /// Items that are neither new nor gone nor the same, as far as anybody can tell.
   private var doubtfulTable: PageTable {
-    func sealed(in side: Side) -> String { "encrypted in \(Markup.shortened(side.name, to: Self.maximumRemarkLength))" }
+    func sealed(in side: Side) -> String {
+      "encrypted in \(HTMLWriter.shortened(side.name, to: Self.maximumRemarkLength))"
+    }
     let rows =
       difference.possiblyInSecond.map {
         row(
           $0, .stays, "?",
-          "only in \(Markup.shortened(first.name)), or "
+          "only in \(HTMLWriter.shortened(first.name)), or "
             + "\(sealed(in: second))")
       }
       + difference.possiblyInFirst.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
@@ -120,9 +122,9 @@ public struct DifferencePage: HTMLPage {
   private func row(
     _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ words: String
   ) -> PageTable.Row {
-    let disambiguators = side.disambiguators.map { Markup.shortened($0, to: Self.maximumRemarkLength) }
+    let disambiguators = side.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(
-      style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
+      style: style, symbol: symbol, item: ItemLabel(side.identity, index: side.index), kind: side.identity.kind,
       app: Self.app(of: side.identity), protection: side.protection,
       result: disambiguators.isEmpty ? words : "\(words): \(disambiguators.joined(separator: ", "))",
       detail: side.modified.map(LongDateFormat.day))
@@ -133,7 +135,7 @@ public struct DifferencePage: HTMLPage {
 
   private func row(_ change: ItemChange) -> PageTable.Row {
     PageTable.Row(
-      style: .stays, symbol: "~", item: ItemWords(change.after, index: change.indexAfter), kind: change.after.kind,
+      style: .stays, symbol: "~", item: ItemLabel(change.after, index: change.indexAfter), kind: change.after.kind,
       app: Self.app(of: change.after), protection: change.protection, result: change.words,
       detail: change.modifiedAfter.map(LongDateFormat.day))
   }
@@ -146,7 +148,7 @@ public struct DifferencePage: HTMLPage {
 
   // MARK: What is not compared
 
-  private func sealedSection(_ page: inout Markup) {
+  private func sealedSection(_ page: inout HTMLWriter) {
     let sealed = difference.sealed
     guard sealed.total > 0 else { return }
     page.newLine()
@@ -162,8 +164,8 @@ public struct DifferencePage: HTMLPage {
           (sealed.inBoth, "in both"),
           (sealed.openInFirst, Self.opening(sealed.openInFirst, in: first)),
           (sealed.openInSecond, Self.opening(sealed.openInSecond, in: second)),
-          (sealed.onlyInFirst, "only in \(Markup.shortened(first.name))"),
-          (sealed.onlyInSecond, "only in \(Markup.shortened(second.name))"),
+          (sealed.onlyInFirst, "only in \(HTMLWriter.shortened(first.name))"),
+          (sealed.onlyInSecond, "only in \(HTMLWriter.shortened(second.name))"),
         ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
         let damage =
           (sealed.possiblePairs == 0 ? "" : " It is not known which of them match.")
@@ -177,7 +179,7 @@ public struct DifferencePage: HTMLPage {
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
           page.words("The source device's key can decrypt \(sealed.damaged > 0 ? "the others" : "them"): ")
-          page.element("code", Commands.deviceKeyFile)
+          page.element("code", SuggestedCommands.deviceKeyFile)
           page.words(".")
         }
       }
@@ -186,10 +188,10 @@ public struct DifferencePage: HTMLPage {
 
   /// "of them open in family.backup", after their count.
   private static func opening(_ count: Int, in side: Side) -> String {
-    "of them can be decrypted in \(Markup.shortened(side.name))"
+    "of them can be decrypted in \(HTMLWriter.shortened(side.name))"
   }
 
-  private func leftOutSection(_ page: inout Markup) {
+  private func leftOutSection(_ page: inout HTMLWriter) {
     for side in [first, second] where !side.leftOut.isEmpty {
       page.newLine()
       page.element("section") { page in
@@ -212,7 +214,7 @@ public struct DifferencePage: HTMLPage {
             }
             let headline = reason.explanation.headline
             page.element("h3", headline.prefix(1).uppercased() + headline.dropFirst())
-            NameList(items.map { ItemWords($0.identity, index: nil) }).write(
+            NameList(items.map { ItemLabel($0.identity, index: nil) }).write(
               folding: ReasonCard.maximumListCount, to: &page)
           }
         }
@@ -304,11 +306,12 @@ extension DifferencePage {
 
   /// "; 2 may be sealed on the other side"
   private var doubt: String {
-    doubtfulCount == 0 ? "" : "; \(HumanReadable.grouped(doubtfulCount)) may be encrypted on the other side"
+    possiblyIncludedCount == 0
+      ? "" : "; \(HumanReadable.grouped(possiblyIncludedCount)) may be encrypted on the other side"
   }
 
   /// Items of one side that may be among the other's sealed ones.
-  var doubtfulCount: Int { difference.possiblyInSecond.count + difference.possiblyInFirst.count }
+  var possiblyIncludedCount: Int { difference.possiblyInSecond.count + difference.possiblyInFirst.count }
 
   /// How many of those differ at the least: there are fewer sealed items than may be them.
   private var minimumUnnamedCount: Int {
@@ -322,7 +325,8 @@ extension StepList {
   init(_ page: DifferencePage) {
     let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
     self.init(
-      steps: [steps.newBackup, steps.opening(page.doubtfulCount), steps.verifying, steps.planning].compactMap(\.self))
+      steps: [steps.newBackup, steps.opening(page.possiblyIncludedCount), steps.verifying, steps.planning].compactMap(
+        \.self))
   }
 }
 
@@ -335,15 +339,15 @@ private struct DifferenceSteps {
   var newBackup: StepList.Step? {
     guard second.kind == .device, first.kind == .archive, !difference.isEmpty, second.itemCount > 0 else { return nil }
     return .init(
-      words: "Make a new backup of \(Markup.shortened(second.name)) as it is now.",
-      commands: [Commands.backup(of: second.word, to: "new.backup")])
+      words: "Make a new backup of \(HTMLWriter.shortened(second.name)) as it is now.",
+      commands: [SuggestedCommands.backup(of: second.word, to: "new.backup")])
   }
 
-  func opening(_ doubtfulCount: Int) -> StepList.Step? {
-    guard doubtfulCount > 0, difference.sealed.placeCount > difference.sealed.damaged else { return nil }
+  func opening(_ possiblyIncludedCount: Int) -> StepList.Step? {
+    guard possiblyIncludedCount > 0, difference.sealed.placeCount > difference.sealed.damaged else { return nil }
     return .init(
       words: "To see which encrypted items are the same, supply the key of their source device and compare again.",
-      commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")])
+      commands: [SuggestedCommands.diff(first.word, second.word, deviceKey: "PATH")])
   }
 
   /// Of a device there is no other copy.
@@ -352,16 +356,16 @@ private struct DifferenceSteps {
     guard difference.sealed.damaged > 0, !archives.isEmpty else { return nil }
     return .init(
       words: "Find out what is damaged, and look for another copy.",
-      commands: archives.map { Commands.verify($0.word) })
+      commands: archives.map { SuggestedCommands.verify($0.word) })
   }
 
   var planning: StepList.Step? {
     guard second.kind == .archive, second.hasKeychain, second.itemCount > 0, !difference.isEmpty else { return nil }
     let device = first.kind == .device ? first : nil
     return .init(
-      words: "See what restoring \(Markup.shortened(second.name)) to "
-        + "\(device.map { Markup.shortened($0.name) } ?? "a device") would do. Nothing is changed.",
-      commands: [Commands.plan(second.word, onto: device?.word ?? "DEVICE")])
+      words: "See what restoring \(HTMLWriter.shortened(second.name)) to "
+        + "\(device.map { HTMLWriter.shortened($0.name) } ?? "a device") would do. Nothing is changed.",
+      commands: [SuggestedCommands.plan(second.word, onto: device?.word ?? "DEVICE")])
   }
 }
 

@@ -6,7 +6,7 @@ extension Explanation {
   /// What is not the fate of one item: the ways to another device.
   package static let ways = [TransferMethod.explanation]
   /// Why an item stays behind, cannot be read, or changes on the target: every word that a report can show.
-  package static let terms = ReportTerm.allCases.map(\.explanation)
+  package static let terms = GlossaryTerm.allCases.map(\.explanation)
 
   /// What a document says of the page (formats `explanation/1` and `explanations/1`).
   package var fields: [(String, JSONValue)] {

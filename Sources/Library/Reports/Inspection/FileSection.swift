@@ -9,7 +9,7 @@ struct FileSection {
   /// The most domains or directories of one that are listed; a real backup has hundreds of apps.
   static let maximumBranchCount = 100
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     page.newLine()
     page.element("section") { page in
       page.element("h2", "Its files")
@@ -46,7 +46,7 @@ struct FileSection {
     return sentences
   }
 
-  private func write(_ nodes: [DomainTree.Node], to page: inout Markup) {
+  private func write(_ nodes: [DomainTree.Node], to page: inout HTMLWriter) {
     for node in nodes.prefix(Self.maximumBranchCount) {
       if node.children.isEmpty {
         page.element("div") { line(node, to: &$0) }
@@ -65,12 +65,12 @@ struct FileSection {
     }
   }
 
-  private func line(_ node: DomainTree.Node, to page: inout Markup) {
+  private func line(_ node: DomainTree.Node, to page: inout HTMLWriter) {
     if node.name.isEmpty { page.words("(no name)") } else { page.name(node.name) }
     amounts(node, to: &page)
   }
 
-  private func amounts(_ node: DomainTree.Node, to page: inout Markup) {
+  private func amounts(_ node: DomainTree.Node, to page: inout HTMLWriter) {
     page.words(" ")
     page.element("span") { page in
       if node.missingCount > 0 {

@@ -33,7 +33,7 @@ public struct InspectionPage: HTMLPage {
     /// Which app an item belongs to.
     public var apps = AppDirectory([])
     /// What the device that made the archive has besides, where it was asked.
-    public var maker: MakerItems?
+    public var sourceDeviceItems: SourceDeviceItems?
     /// What of it is not as a device leaves it, and was gone around.
     package var findings: [BackupFinding] = []
     /// The items that do not open, by kind, class and reason.
@@ -95,14 +95,14 @@ public struct InspectionPage: HTMLPage {
   }
 
   /// The device that made the archive, as far as it says.
-  var maker: String { facts.device.name.map { Markup.shortened($0) } ?? "the source device" }
+  var sourceName: String { facts.device.name.map { HTMLWriter.shortened($0) } ?? "the source device" }
   var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
 
   /// The page as one document, the same for the same facts.
   ///
   /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
-    let title = "What is in \(Markup.shortened(facts.name))"
+    let title = "What is in \(HTMLWriter.shortened(facts.name))"
     var frame = ReportPage(title: title, program: program)
     if facts.items == nil { frame.content = "This page contains no account names and no passwords." }
     return try frame.html(
@@ -111,8 +111,8 @@ public struct InspectionPage: HTMLPage {
         if facts.items != nil { tiles.write(to: &page) }
         FindingSection(facts.findings).write(to: &page)
         ItemSection(self).write(to: &page)
-        SealedSection(facts.sealed).write(to: &page)
-        AbsentSection(maker: facts.maker).write(to: &page)
+        EncryptedItemsSection(facts.sealed).write(to: &page)
+        NotInBackupSection(sourceDeviceItems: facts.sourceDeviceItems).write(to: &page)
         FileSection(facts).write(to: &page)
         KeybagSection(facts).write(to: &page)
         StepList(self).write(to: &page)
@@ -126,7 +126,7 @@ public struct InspectionPage: HTMLPage {
       })
   }
 
-  private func heading(_ page: inout Markup) {
+  private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.words("What is in ")
@@ -141,7 +141,7 @@ public struct InspectionPage: HTMLPage {
           if let name = facts.device.name { page.name(name) } else { page.words("an unnamed device") }
         }
         let model = [facts.device.productType, facts.device.productVersion.map { "iOS \($0)" }].compactMap(\.self)
-        if !model.isEmpty { page.words(" (\(Markup.shortened(model.joined(separator: ", "))))") }
+        if !model.isEmpty { page.words(" (\(HTMLWriter.shortened(model.joined(separator: ", "))))") }
         let isFalse = facts.findings.contains { $0.kind == .falseClaim }
         page.words(
           isFalse
@@ -154,9 +154,9 @@ public struct InspectionPage: HTMLPage {
         )
       }
       for line in facts.about {
-        page.element("p", ["class": "facts"], Markup.shortened(line, to: Self.maximumAboutLength))
+        page.element("p", ["class": "facts"], HTMLWriter.shortened(line, to: Self.maximumAboutLength))
       }
-      if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.line) }
+      if facts.hasKeychain { page.element("p", ["class": "facts"], BackupBlindSpots.line) }
     }
   }
 
@@ -171,31 +171,32 @@ public struct InspectionPage: HTMLPage {
       tiles: [
         .init(style: .moves, symbol: "+", count: counts.anyDevice, words: "for any device"),
         .init(
-          style: .stays, symbol: "<", count: counts.sameDevice, words: "only for \(Markup.shortened(maker, to: 24))"),
+          style: .stays, symbol: "<", count: counts.sameDevice,
+          words: "only for \(HTMLWriter.shortened(sourceName, to: 24))"),
         .init(style: .lost, symbol: "!", count: counts.damaged, words: "cannot be read"),
         .init(
           style: .lost, symbol: "?", count: missingCount, words: missingCount == 1 ? "file is missing" : "files missing"
         ),
-      ] + (counts.nowhere > 0 ? [nowhere] : []) + AbsentSection.tile(facts.maker))
+      ] + (counts.nowhere > 0 ? [nowhere] : []) + NotInBackupSection.tile(facts.sourceDeviceItems))
   }
 }
 
 extension InspectionPage.Facts {
   /// Where an item can go.
-  enum Reach { case anyDevice, sameDevice, nowhere, damaged }
+  enum Portability { case anyDevice, sameDevice, nowhere, damaged }
 
   /// What of its keychain's keys no device leaves so.
   var unbound: UnboundClassKeys? { UnboundClassKeys(of: keybag, backupHasPassword: isEncrypted) }
 
   /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
-  func reach(of item: KeychainEntry) -> Reach {
+  func portability(of item: KeychainEntry) -> Portability {
     if item.reason?.isDamage == true { return .damaged }
     if item.isSecretOnly { return .nowhere }
-    return reach(of: item.protection)
+    return portability(of: item.protection)
   }
 
   /// Where an item of this class can go.
-  func reach(of protection: ProtectionClass?) -> Reach {
+  func portability(of protection: ProtectionClass?) -> Portability {
     if let unbound {
       // No restore takes anything of such a backup.
       if unbound.isRefused { return .nowhere }
@@ -222,7 +223,7 @@ extension InspectionPage {
         total += 1
         byKind[item.identity.kind, default: 0] += 1
         byProtection[item.protection, default: 0] += 1
-        switch facts.reach(of: item) {
+        switch facts.portability(of: item) {
         case .anyDevice: anyDevice += 1
         case .sameDevice: sameDevice += 1
         case .nowhere: nowhere += 1
@@ -266,12 +267,12 @@ extension InspectionPage {
       return "This keychain contains secrets without names, as iOS 4 stored them, and cannot be restored to any device"
     }
     guard facts.isEncrypted else {
-      return "This keychain can be restored only to \(maker), because the backup has no password"
+      return "This keychain can be restored only to \(sourceName), because the backup has no password"
     }
     guard facts.items != nil else {
       return
         "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
-        + maker
+        + sourceName
     }
     let total = HumanReadable.grouped(counts.total)
     switch (counts.anyDevice, counts.sameDevice) {
@@ -280,12 +281,12 @@ extension InspectionPage {
         ? "The keychain in this backup is empty"
         : "No item in this keychain can be decrypted"
     case (0, _):
-      return "This keychain can be restored only to \(maker): all items that can be decrypted are this-device-only"
+      return "This keychain can be restored only to \(sourceName): all items that can be decrypted are this-device-only"
     case (_, 0): return "With the password, this keychain can move to any device"
     case (_, let bound):
       return
         "With the password, this keychain can move to any device; \(HumanReadable.grouped(bound)) of \(total) items "
-        + "can be restored only to \(maker)"
+        + "can be restored only to \(sourceName)"
     }
   }
 }

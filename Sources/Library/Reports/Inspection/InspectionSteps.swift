@@ -10,7 +10,7 @@ extension StepList {
       steps.append(
         Step(
           words: "Find out what is damaged. Look for another copy, which may still contain the lost items.",
-          commands: [Commands.verify(archive), Commands.verify("COPY")]))
+          commands: [SuggestedCommands.verify(archive), SuggestedCommands.verify("COPY")]))
     }
     // No password and no device makes a difference to it.
     if page.isKeybagUnusable {
@@ -21,7 +21,7 @@ extension StepList {
       steps.append(
         Step(
           words: "List the items of the keychain. Keyhaul asks for the password, or reads it from a file:",
-          commands: [Commands.inspectionPage(of: archive)]))
+          commands: [SuggestedCommands.inspectionPage(of: archive)]))
     }
     if facts.unbound?.isRefused == true {
       self.init(
@@ -36,7 +36,7 @@ extension StepList {
       steps.append(
         Step(
           words: "Save the secrets that have no names to a file, because they cannot be restored.",
-          commands: [Commands.secrets(of: archive)]))
+          commands: [SuggestedCommands.secrets(of: archive)]))
     }
     if facts.hasKeychain, !facts.isEncrypted, page.gainsByPassword {
       steps.append(
@@ -48,16 +48,16 @@ extension StepList {
       steps.append(
         Step(
           words: "To restore items, use the backup that this copy was made from.",
-          commands: [Commands.plan("BACKUP", onto: "DEVICE")]))
+          commands: [SuggestedCommands.plan("BACKUP", onto: "DEVICE")]))
     } else if facts.hasKeychain, page.holdsRestorable {
       steps.append(
         Step(
           words: "See what a restore to a device would do, item by item. Nothing is changed.",
-          commands: [Commands.plan(archive, onto: "DEVICE")]))
+          commands: [SuggestedCommands.plan(archive, onto: "DEVICE")]))
     }
     if page.missingCount == 0, page.counts.damaged == 0 {
       steps.append(
-        Step(words: "Check that every file and every item is intact.", commands: [Commands.verify(archive)]))
+        Step(words: "Check that every file and every item is intact.", commands: [SuggestedCommands.verify(archive)]))
     }
     self.init(steps: steps)
   }
@@ -66,8 +66,8 @@ extension StepList {
 extension InspectionPage {
   /// How to make a new backup with a password: a command for a virtual device, the published steps for a real one.
   fileprivate var newBackup: [String] {
-    guard facts.maker != nil else { return [Commands.explaining("backup-password")] }
-    return [Commands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")]
+    guard facts.sourceDeviceItems != nil else { return [SuggestedCommands.explaining("backup-password")] }
+    return [SuggestedCommands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")]
   }
 
   /// Whether a restore may bring anything of it; where nothing opens yet, nobody knows.

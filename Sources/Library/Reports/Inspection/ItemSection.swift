@@ -8,7 +8,7 @@ struct ItemSection {
 
   init(_ page: InspectionPage) { self.page = page }
 
-  func write(to markup: inout Markup) {
+  func write(to markup: inout HTMLWriter) {
     guard facts.hasKeychain || facts.hiddenKeychain != nil else { return }
     markup.newLine()
     markup.element("section") { markup in
@@ -45,7 +45,7 @@ struct ItemSection {
       ? "It has no items." : "\(HumanReadable.count(counts.total, "item")): \(HumanReadable.list(parts))."
   }
 
-  private func classTable(_ markup: inout Markup) {
+  private func classTable(_ markup: inout HTMLWriter) {
     markup.element("table", ["class": "plain"]) { markup in
       markup.element("thead") { markup in
         markup.element("tr") { markup in
@@ -59,7 +59,7 @@ struct ItemSection {
           guard let count = counts.byProtection[protection] else { continue }
           markup.element("tr") { markup in
             markup.element("th", ["scope": "row"], protection?.phrase ?? "class unknown")
-            markup.element("td", reach(of: protection))
+            markup.element("td", portability(of: protection))
             markup.element("td", ["class": "number"], HumanReadable.grouped(count))
           }
         }
@@ -67,11 +67,11 @@ struct ItemSection {
     }
   }
 
-  private func reach(of protection: ProtectionClass?) -> String {
+  private func portability(of protection: ProtectionClass?) -> String {
     guard let protection else { return "–" }
-    return switch facts.reach(of: protection) {
+    return switch facts.portability(of: protection) {
     case .anyDevice: "any device"
-    case .sameDevice: "\(page.maker) only"
+    case .sameDevice: "\(page.sourceName) only"
     case .nowhere, .damaged: "no device"
     }
   }
@@ -82,20 +82,22 @@ struct ItemSection {
       resultTitle: "Can be "
         + "restored to",
       rows: (facts.items ?? []).map(row),
-      filters: [(.moves, "any device"), (.stays, "\(Markup.shortened(page.maker, to: 24)) only"), (.lost, "damaged")])
+      filters: [
+        (.moves, "any device"), (.stays, "\(HTMLWriter.shortened(page.sourceName, to: 24)) only"), (.lost, "damaged"),
+      ])
   }
 
   private func row(_ item: KeychainEntry) -> PageTable.Row {
     let (style, symbol, words): (PageTable.Style, String, String) =
-      switch facts.reach(of: item) {
+      switch facts.portability(of: item) {
       case .anyDevice: (.moves, "+", "any device")
-      case .sameDevice: (.stays, "<", "\(page.maker) only")
+      case .sameDevice: (.stays, "<", "\(page.sourceName) only")
       case .nowhere: (.stays, "<", "no device")
       case .damaged: (.lost, "!", "cannot be read")
       }
     let app = facts.apps.app(of: item.identity)
     return PageTable.Row(
-      style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
+      style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: words,
       detail: item.reason?.rawValue)
   }

@@ -6,7 +6,7 @@ struct KeybagSection {
 
   init(_ facts: InspectionPage.Facts) { self.facts = facts }
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     let keybag = facts.keybag
     page.newLine()
     page.element("section") { page in
@@ -32,7 +32,7 @@ struct KeybagSection {
     return facts.unlockTime.map { ", \(HumanReadable.estimate($0)) on the machine that made this page" } ?? ""
   }
 
-  private func table(_ page: inout Markup) {
+  private func table(_ page: inout HTMLWriter) {
     page.element("table", ["class": "plain"]) { page in
       page.element("thead") { page in
         page.element("tr") { page in
@@ -56,12 +56,12 @@ struct KeybagSection {
 }
 
 /// The items that do not open, counted by as much as they say of themselves; nothing where all open.
-struct SealedSection {
+struct EncryptedItemsSection {
   private let groups: [UndecryptedItems.Group]
 
   init(_ groups: [UndecryptedItems.Group]) { self.groups = groups }
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     guard !groups.isEmpty else { return }
     page.newLine()
     page.element("section") { page in

@@ -92,8 +92,8 @@ extension ItemExportWriter {
     do throws(QRCodeError) {
       let code = try QRCode(address)
       text.append("\n<article>")
-      code.append(to: &text, title: "QR code: \(Markup.shortened(title))")
-      var markup = Markup()
+      code.append(to: &text, title: "QR code: \(HTMLWriter.shortened(title))")
+      var markup = HTMLWriter()
       markup.element("h2") { $0.name(title) }
       for line in lines where !line.isEmpty { markup.element("p") { $0.name(line) } }
       text.append(markup.text)

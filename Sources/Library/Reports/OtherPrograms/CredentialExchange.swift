@@ -161,7 +161,7 @@ struct CredentialExchange: ~Copyable {
       guard case .date(let date)? = item[code], let seconds = Self.seconds(date) else { continue }
       members.append((name, .integer(seconds)))
     }
-    let address = InternetAddress.text(of: item)
+    let address = ItemURL.text(of: item)
     if !address.isEmpty { members.append(("scope", ["urls": [.string(address)], "androidApps": []])) }
     let comment = Self.member("content", item.words(.comment))
     let note: [JSONValue] = comment.isEmpty ? [] : [.object([("type", "note")] + comment)]

@@ -62,7 +62,7 @@ struct OneTimePassword: Sendable {
   /// - Returns: `nil` if the item is not one of an authenticator app.
   init?(_ item: KeychainItem) {
     guard let secret = item.secret, !secret.isEmpty else { return nil }
-    if secret.withBytes({ AddressReader.isAddress($0) }) {
+    if secret.withBytes({ OTPAuthURIReader.isAddress($0) }) {
       self = secret.withBytes { Self($0, rawSecret: nil) }
       return
     }
@@ -71,7 +71,7 @@ struct OneTimePassword: Sendable {
       return
     }
     let found: OneTimePassword? = Array(item.words(.generic).utf8).withUnsafeBytes { bytes in
-      guard AddressReader.isAddress(bytes), !AddressReader.containsSecret(bytes) else { return nil }
+      guard OTPAuthURIReader.isAddress(bytes), !OTPAuthURIReader.containsSecret(bytes) else { return nil }
       return Self(bytes, rawSecret: secret)
     }
     guard let found else { return nil }
@@ -107,7 +107,7 @@ struct OneTimePassword: Sendable {
   ///   - bytes: The address.
   ///   - rawSecret: The secret, if the address does not contain one.
   init(_ bytes: UnsafeRawBufferPointer, rawSecret: SensitiveBytes?) {
-    var reader = AddressReader()
+    var reader = OTPAuthURIReader()
     if let rawSecret { reader.add(rawSecret: rawSecret) }
     let problem = reader.read(bytes)
     address = reader.address()
@@ -134,7 +134,7 @@ extension OneTimePassword {
 }
 
 /// Reads the parts of an address from its bytes, without making a copy of the secret that would not be wiped.
-private struct AddressReader: ~Copyable {
+private struct OTPAuthURIReader: ~Copyable {
   private static let scheme = Array("otpauth://".utf8)
 
   private(set) var parameters = OneTimePassword.Parameters()

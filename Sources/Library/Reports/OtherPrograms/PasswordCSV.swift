@@ -25,7 +25,7 @@ extension ItemExportWriter {
     if title.isEmpty { counts.namelessCount += 1 }
     appendName(title)
     text.append(",")
-    appendName(InternetAddress.text(of: item))
+    appendName(ItemURL.text(of: item))
     text.append(",")
     let user = PasswordEntry.user(of: item, oneTime)
     if PasswordEntry.isTelephoneNumber(user) { text.appendQuoted(user) } else { appendName(user) }

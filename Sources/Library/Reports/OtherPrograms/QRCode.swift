@@ -45,7 +45,7 @@ struct QRCode {
   func append(to text: inout SensitiveBuffer, title: String) {
     let side = width + 8
     text.append("<svg class=\"code\" role=\"img\" viewBox=\"0 0 \(side) \(side)\" shape-rendering=\"crispEdges\">")
-    text.append("<title>\(Markup.escaped(title))</title><rect width=\"\(side)\" height=\"\(side)\" fill=\"#fff\"/>")
+    text.append("<title>\(HTMLWriter.escaped(title))</title><rect width=\"\(side)\" height=\"\(side)\" fill=\"#fff\"/>")
     text.append("<path fill=\"#000\" d=\"")
     modules.withBytes { modules in
       for row in 0..<width {

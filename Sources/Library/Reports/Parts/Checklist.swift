@@ -7,7 +7,7 @@ struct Checklist {
     var name = ""
     let words: String
     /// What it is about, for those who look closer.
-    var items: [ItemWords] = []
+    var items: [ItemLabel] = []
     /// How many more there are than `items` names.
     var unnamedCount = 0
     /// What the step consists of, a sentence each.
@@ -32,7 +32,7 @@ struct Checklist {
   static let maximumNameCount = 5
 
   /// A page has room for one: its boxes have numbers.
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     let groups = groups.filter { !$0.entries.isEmpty }
     guard !groups.isEmpty else { return }
     page.newLine()
@@ -63,11 +63,11 @@ struct Checklist {
     }
   }
 
-  private func write(_ entry: Entry, _ box: Int, to page: inout Markup) {
+  private func write(_ entry: Entry, _ box: Int, to page: inout HTMLWriter) {
     let id = "box-\(box)"
     page.newLine()
     page.element("li") { page in
-      page.void("input", ["type": "checkbox", "id": id])
+      page.voidElement("input", ["type": "checkbox", "id": id])
       page.element("label", ["for": id]) { page in
         if !entry.name.isEmpty {
           page.element("b") { $0.name(entry.name) }

@@ -16,7 +16,7 @@ struct FindingSection {
   /// The most Unicode scalars of a fact.
   private static let maximumFactLength = 400
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     guard !findings.isEmpty else { return }
     page.newLine()
     page.element("section") { page in
@@ -24,8 +24,8 @@ struct FindingSection {
       page.element("ul") { page in
         for finding in findings {
           page.element("li") { page in
-            page.element("code", Markup.shortened(finding.place))
-            page.sentence(": \(Markup.shortened(finding.fact, to: Self.maximumFactLength)). ")
+            page.element("code", HTMLWriter.shortened(finding.place))
+            page.sentence(": \(HTMLWriter.shortened(finding.fact, to: Self.maximumFactLength)). ")
             page.words(finding.isLoss ? "Part of it is lost in this copy" : "Nothing is lost")
             page.words(finding.isRestorable ? "." : "; such a backup cannot be restored.")
           }
@@ -36,33 +36,33 @@ struct FindingSection {
 }
 
 /// The items of the device that made a backup and that are not in it, on a page: a card for each reason, and as of when.
-struct AbsentSection {
-  let maker: MakerItems?
+struct NotInBackupSection {
+  let sourceDeviceItems: SourceDeviceItems?
 
-  func write(to page: inout Markup) {
-    guard let maker else { return }
+  func write(to page: inout HTMLWriter) {
+    guard let sourceDeviceItems else { return }
     page.newLine()
     page.element("section") { page in
       page.element("h2") { page in
         page.words("On ")
-        page.name(maker.device)
-        page.words(" but not in the backup: \(HumanReadable.count(maker.absent.count, "item"))")
+        page.name(sourceDeviceItems.device)
+        page.words(" but not in the backup: \(HumanReadable.count(sourceDeviceItems.absent.count, "item"))")
       }
-      page.element("p", ["class": "muted"], maker.statement)
+      page.element("p", ["class": "muted"], sourceDeviceItems.statement)
       for reason in Reason.allCases {
-        let items = maker.absent.filter { $0.reason == reason }
+        let items = sourceDeviceItems.absent.filter { $0.reason == reason }
         guard !items.isEmpty else { continue }
         ReasonCard(
           reason: reason, style: reason.isDamage ? .lost : .stays, items: items.map { .init(nil, $0.identity) },
           place: reason.isDamage ? "Cannot be read on the device" : "Never in a backup"
         ).write(to: &page)
       }
-      Self.write(maker.since, to: &page)
+      Self.write(sourceDeviceItems.since, to: &page)
     }
   }
 
   /// What no rule keeps out: it came later.
-  private static func write(_ items: [MakerItems.Item], to page: inout Markup) {
+  private static func write(_ items: [SourceDeviceItems.Item], to page: inout HTMLWriter) {
     guard !items.isEmpty else { return }
     page.element("article", ["class": "card stays"]) { page in
       page.element("p", ["class": "count"]) { $0.element("b", HumanReadable.count(items.count, "item")) }
@@ -71,14 +71,14 @@ struct AbsentSection {
         page.element("strong", "What to do. ")
         page.words("Make a new backup.")
       }
-      NameList(items.map { ItemWords($0.identity, index: nil) }).write(
+      NameList(items.map { ItemLabel($0.identity, index: nil) }).write(
         folding: ReasonCard.maximumListCount, to: &page)
     }
   }
 
   /// The tile beside those of what is in the backup.
-  static func tile(_ maker: MakerItems?) -> [Tiles.Tile] {
-    guard let maker else { return [] }
-    return [.init(style: .lost, symbol: "x", count: maker.absent.count, words: "not in the backup")]
+  static func tile(_ sourceDeviceItems: SourceDeviceItems?) -> [Tiles.Tile] {
+    guard let sourceDeviceItems else { return [] }
+    return [.init(style: .lost, symbol: "x", count: sourceDeviceItems.absent.count, words: "not in the backup")]
   }
 }

@@ -13,7 +13,7 @@ struct PageTable {
   struct Row {
     let style: Style
     let symbol: String
-    let item: ItemWords
+    let item: ItemLabel
     let kind: ItemKind
     /// What people call the app it belongs to; empty where nobody knows.
     let app: String
@@ -35,7 +35,7 @@ struct PageTable {
   /// Rows that a browser lays out together, when they come into sight: of ten thousand it lays out few.
   static let rowsInPart = 50
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     guard !rows.isEmpty else { return }
     page.newLine()
     page.element("details", isOpen ? ["class": "items", "open": "open"] : ["class": "items"]) { page in
@@ -58,20 +58,20 @@ struct PageTable {
     }
   }
 
-  private func write(_ row: Row, to page: inout Markup) {
+  private func write(_ row: Row, to page: inout HTMLWriter) {
     page.newLine()
     page.element("tr", ["class": "\(row.style.rawValue) \(row.kind.filter)"]) { page in
       page.element("td", row.symbol)
       page.element("td") { page in
-        page.element("b") { $0.words(Markup.shortened(row.item.name)) }
-        if let account = row.item.account { page.element("i", Markup.shortened(account)) }
+        page.element("b") { $0.words(HTMLWriter.shortened(row.item.name)) }
+        if let account = row.item.account { page.element("i", HTMLWriter.shortened(account)) }
         page.element("small", row.kind.noun)
       }
-      page.element("td", Markup.shortened(row.app))
+      page.element("td", HTMLWriter.shortened(row.app))
       page.element("td", row.protection?.phrase ?? "unknown")
       page.element("td") { page in
         page.words(row.result)
-        if let detail = row.detail { page.element("small", Markup.shortened(detail)) }
+        if let detail = row.detail { page.element("small", HTMLWriter.shortened(detail)) }
       }
     }
   }
@@ -85,7 +85,7 @@ struct PageTable {
   }
 
   /// The buttons stand before the table as its siblings, so that a rule about a row looks at few elements.
-  private func writeFilters(_ page: inout Markup) {
+  private func writeFilters(_ page: inout HTMLWriter) {
     var styles: [Style: Int] = [:]
     var kinds: [ItemKind: Int] = [:]
     for row in rows {
@@ -109,10 +109,10 @@ struct PageTable {
     for group in groups {
       for (index, choice) in group.choices.enumerated() {
         if index == 0 {
-          page.void(
+          page.voidElement(
             "input", ["type": "radio", "name": group.name, "id": "show-" + choice.id, "checked": "checked"])
         } else {
-          page.void("input", ["type": "radio", "name": group.name, "id": "show-" + choice.id])
+          page.voidElement("input", ["type": "radio", "name": group.name, "id": "show-" + choice.id])
         }
       }
     }
@@ -156,10 +156,10 @@ struct RestoreTable {
   }
 
   /// What stands above each column but the first, which names the backups.
-  let columns: [Markup.Body]
+  let columns: [HTMLWriter.Body]
   let rows: [(backup: String, cells: [Cell])]
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     page.newLine()
     page.element("table", ["class": "plain four"]) { page in
       page.element("thead") { page in
@@ -181,7 +181,7 @@ struct RestoreTable {
 }
 
 extension RestoreTable.Cell {
-  fileprivate func write(to page: inout Markup) {
+  fileprivate func write(to page: inout HTMLWriter) {
     page.element("td", ["class": isCurrent ? "current" : "other"]) { page in
       page.element("b", HumanReadable.grouped(count))
       page.words(" \(unit)")

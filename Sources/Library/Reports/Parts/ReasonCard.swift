@@ -5,11 +5,11 @@ struct ReasonCard {
   struct Item {
     /// Its place in the backup; `nil` of one that is in none.
     let index: Int?
-    let words: ItemWords
+    let words: ItemLabel
 
     init(_ index: Int?, _ identity: ItemDescriptor) {
       self.index = index
-      words = ItemWords(identity, index: index)
+      words = ItemLabel(identity, index: index)
     }
   }
 
@@ -33,7 +33,7 @@ struct ReasonCard {
   /// The most items that a card names; the table has the others.
   static let maximumListCount = 10
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     page.element("article", ["class": "card \(style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { page in
         page.element("b", HumanReadable.count(items.count, "item"))
@@ -57,7 +57,7 @@ struct ReasonCard {
   }
 
   /// The names of items, and the number of items whose names are encrypted.
-  private func list(_ page: inout Markup) {
+  private func list(_ page: inout HTMLWriter) {
     let named = items.filter { !$0.words.isSealed }
     let sealed = items.filter(\.words.isSealed)
     NameList(named.prefix(Self.maximumListCount).map(\.words)).write(to: &page)
@@ -79,11 +79,11 @@ struct ReasonCard {
 
 /// Names beside each other.
 struct NameList {
-  private let names: [ItemWords]
+  private let names: [ItemLabel]
 
-  init(_ names: [ItemWords]) { self.names = names }
+  init(_ names: [ItemLabel]) { self.names = names }
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     guard !names.isEmpty else { return }
     page.element("ul", ["class": "names"]) { page in
       for item in names { page.element("li") { item.write(to: &$0) } }
@@ -91,7 +91,7 @@ struct NameList {
   }
 
   /// The first in the open, the others folded.
-  func write(folding limit: Int, to page: inout Markup) {
+  func write(folding limit: Int, to page: inout HTMLWriter) {
     NameList(Array(names.prefix(limit))).write(to: &page)
     guard names.count > limit else { return }
     page.element("details") { page in
@@ -102,7 +102,7 @@ struct NameList {
 }
 
 /// How a page names an item: a name, who it belongs to, and what kind of thing it is.
-struct ItemWords: Sendable {
+struct ItemLabel: Sendable {
   /// What the item is for: a service, a server, a label.
   let name: String
   /// Whose it is, where that says more.
@@ -120,7 +120,7 @@ struct ItemWords: Sendable {
   init(_ decision: MigrationPlan.Decision) { self.init(decision.identity, index: decision.index) }
 
   /// The name with the account in a sentence or a list.
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     if isSealed { page.words(name) } else { page.name(name) }
     if let account {
       page.words(" · ")
@@ -132,7 +132,7 @@ struct ItemWords: Sendable {
 /// What the commands on a page call the source of a move, its target and the backup that is to be made.
 ///
 /// Names that were taken out of a document are not in its commands either: they say `ARCHIVE`, `DEVICE` and `TARGET`.
-struct CommandWords: Sendable {
+struct CommandPlaceholders: Sendable {
   /// The archive or the device that the page is about.
   let source: String
   let target: String

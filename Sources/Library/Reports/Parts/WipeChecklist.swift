@@ -42,23 +42,23 @@ struct WipeChecklist {
   private static let nameWidth = 30
 
   var checklist: Checklist {
-    let name = Markup.shortened(phone)
+    let name = HTMLWriter.shortened(phone)
     return Checklist(
       title: "Before you erase", name: phone,
       note: "Print this list and tick off each step. No backup can restore what is lost with an erased phone.",
       groups: [
         .init(title: "The backup", entries: backupEntries),
         .init(
-          title: "Apps, while \(name) still works", note: isOfBackup ? UnseenItems.line : nil, entries: appEntries),
+          title: "Apps, while \(name) still works", note: isOfBackup ? BackupBlindSpots.line : nil, entries: appEntries),
         .init(
-          title: isReturn == true ? "After the restore" : "On \(Markup.shortened(target))", entries: accountEntries),
+          title: isReturn == true ? "After the restore" : "On \(HTMLWriter.shortened(target))", entries: accountEntries),
         .init(title: "Last of all", entries: last),
       ])
   }
 
   /// What the device has that no backup holds, numbered after the items of its backup.
-  static func losses(of maker: MakerItems?, after count: Int) -> [Loss] {
-    (maker?.absent ?? []).enumerated().compactMap { offset, item in
+  static func losses(of sourceDeviceItems: SourceDeviceItems?, after count: Int) -> [Loss] {
+    (sourceDeviceItems?.absent ?? []).enumerated().compactMap { offset, item in
       item.reason.map { Loss(index: count + offset, identity: item.identity, reason: $0) }
     }
   }
@@ -81,7 +81,7 @@ struct WipeChecklist {
               : PublishedStep.shortPasswordSteps)
         ]
       case .good(let word):
-        [.init(words: "Check that the backup is intact.", commands: [Commands.verify(word)])]
+        [.init(words: "Check that the backup is intact.", commands: [SuggestedCommands.verify(word)])]
       }
     if damaged > 0, isOfBackup {
       entries.append(
@@ -173,7 +173,7 @@ struct WipeChecklist {
     var shares: [String: [Loss]] = [:]
     for loss in losses where Self.isGuarded(loss.reason) || loss.reason == .deviceBound {
       let app = apps.app(of: loss.identity)
-      shares[!app.isKnown ? "" : app.isApples ? AppName.applesWords : app.words, default: []].append(loss)
+      shares[!app.isKnown ? "" : app.isAppleGroup ? AppName.appleGroupDescription : app.words, default: []].append(loss)
     }
     return shares.map { (rank: ($0 == "" ? 1 : 0, -$1.count, $1[0].index), share: Share(name: $0, losses: $1)) }
       .sorted { $0.rank < $1.rank }.map(\.share)
@@ -181,7 +181,7 @@ struct WipeChecklist {
 
   private func entry(_ share: Share) -> Checklist.Entry {
     let reasons = Set(share.losses.map(\.reason))
-    let named = share.losses.map { ItemWords($0.identity, index: $0.index) }.filter { !$0.isSealed }
+    let named = share.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isSealed }
     let kind = apps.installed.first { $0.name == share.name }?.kind
     var words = [Self.moving(reasons)]
     if reasons.contains(.deviceBound) {
@@ -232,7 +232,7 @@ struct WipeChecklist {
     if isReturn != true {
       entries.append(
         .init(
-          words: "iCloud Keychain and Quick Start also move items: \(Commands.explaining("new-phone"))",
+          words: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
           details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.words) : []))
       entries.append(.init(words: "Add your cards to Wallet again: they are in no backup."))
     }
@@ -243,9 +243,9 @@ struct WipeChecklist {
   }
 
   private var last: [Checklist.Entry] {
-    let name = Markup.shortened(phone)
+    let name = HTMLWriter.shortened(phone)
     let copy = "Keep a copy of the backup, and its password."
-    let away = "Erase \(name) only when every app that you need works on \(Markup.shortened(target))."
+    let away = "Erase \(name) only when every app that you need works on \(HTMLWriter.shortened(target))."
     return switch isReturn {
     case true?: [.init(words: copy)]
     case false?: [.init(words: away)]

@@ -7,7 +7,7 @@ struct LossSection {
 
   init(_ page: PlanPage) { self.page = page }
 
-  func write(to markup: inout Markup) {
+  func write(to markup: inout HTMLWriter) {
     section("What stays behind, and what to do", reasons { !$0.isDamage }, style: .stays, to: &markup)
     let isLost = page.source.kind == .archive ? "What this copy has lost" : "What cannot be read"
     section(isLost, reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
@@ -23,7 +23,7 @@ struct LossSection {
       .sorted { counts[$0, default: 0] > counts[$1, default: 0] }
   }
 
-  private func section(_ title: String, _ reasons: [Reason], style: Tiles.Style, to markup: inout Markup) {
+  private func section(_ title: String, _ reasons: [Reason], style: Tiles.Style, to markup: inout HTMLWriter) {
     guard !reasons.isEmpty else { return }
     markup.newLine()
     markup.element("section") { markup in
@@ -36,7 +36,7 @@ struct LossSection {
   }
 
   /// What arrives and may be of no use there.
-  private func warned(_ markup: inout Markup) {
+  private func warned(_ markup: inout HTMLWriter) {
     let warnings = ArrivalWarning.allCases.filter { page.counts.byWarning[$0] != nil }
     guard !warnings.isEmpty else { return }
     markup.newLine()
@@ -51,7 +51,7 @@ struct LossSection {
     }
   }
 
-  private func removal(_ markup: inout Markup) {
+  private func removal(_ markup: inout HTMLWriter) {
     let removed = page.plan.removed
     markup.newLine()
     markup.element("section") { markup in
@@ -79,10 +79,10 @@ struct LossSection {
               "Do not restore: nothing would replace \(removed.count == 1 ? "it" : "them").")
           }
           markup.words("To keep \(them), plan with ")
-          markup.element("code", Commands.keepingExisting)
+          markup.element("code", SuggestedCommands.keepingExisting)
           markup.words(".")
         }
-        NameList(removed.map { ItemWords($0, index: nil) }).write(folding: ReasonCard.maximumListCount, to: &markup)
+        NameList(removed.map { ItemLabel($0, index: nil) }).write(folding: ReasonCard.maximumListCount, to: &markup)
       }
     }
   }

@@ -27,16 +27,16 @@ extension PlanPage {
 /// The steps that a plan asks for: each brings something that is not there yet.
 private struct PlanSteps {
   let page: PlanPage
-  let words: CommandWords
+  let words: CommandPlaceholders
 
   init(page: PlanPage) {
     self.page = page
-    words = CommandWords(page.document, source: page.sourceArgument, target: page.targetArgument)
+    words = CommandPlaceholders(page.document, source: page.sourceArgument, target: page.targetArgument)
   }
 
   private var counts: MigrationPlan.Summary { page.counts }
   private var isDevice: Bool { page.source.kind == .device }
-  private var policy: String { page.plan.policy == .replace ? "" : Commands.keepingExisting }
+  private var policy: String { page.plan.policy == .replace ? "" : SuggestedCommands.keepingExisting }
 
   /// Items that arrive only with a backup that has a password.
   private var closed: Int { counts.byReason[.backupNotEncrypted, default: 0] }
@@ -55,13 +55,13 @@ private struct PlanSteps {
       default: " The \(HumanReadable.grouped(closed)) items held back only by the missing password can then move."
       }
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
-    guard isDevice || page.maker != nil else {
+    guard isDevice || page.sourceDeviceItems != nil else {
       let steps = PublishedStep.passwordSteps.map(\.words).joined(separator: " ")
-      return .init(words: "\(what)\(carries) \(steps)", commands: [Commands.explaining("backup-password")])
+      return .init(words: "\(what)\(carries) \(steps)", commands: [SuggestedCommands.explaining("backup-password")])
     }
     return .init(
       words: what + carries,
-      commands: [Commands.backup(of: words.oldDevice, to: backup, withoutPassword: isPlain)])
+      commands: [SuggestedCommands.backup(of: words.oldDevice, to: backup, withoutPassword: isPlain)])
   }
 
   var otherCopy: StepList.Step? {
@@ -70,18 +70,18 @@ private struct PlanSteps {
     if page.isCopyInClear {
       return .init(
         words: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.",
-        commands: [Commands.plan("BACKUP", onto: words.target)])
+        commands: [SuggestedCommands.plan("BACKUP", onto: words.target)])
     }
     if lost == 0 {
       return .init(
         words: "Look for another copy of the backup: this one cannot be restored as it is. This command shows whether "
-          + "a copy is intact:", commands: [Commands.verify("COPY")])
+          + "a copy is intact:", commands: [SuggestedCommands.verify("COPY")])
     }
     return .init(
       words:
         "Look for another copy of the backup: \(HumanReadable.count(lost, "item")) cannot be read in this one. This "
         + "command shows whether a copy is intact:",
-      commands: [Commands.verify("COPY")])
+      commands: [SuggestedCommands.verify("COPY")])
   }
 
   /// Where nothing arrives there is nothing to merge either.
@@ -90,8 +90,8 @@ private struct PlanSteps {
     // A device can be planned again as it is; a backup in which nothing opens cannot be merged.
     let planned = isDevice && (closed == 0 || page.source.encrypted) ? words.source : backup
     return .init(
-      words: "To keep the items on \(Markup.shortened(page.target.name)), plan a restore that merges:",
-      commands: [Commands.plan(planned, onto: words.target, Commands.keepingExisting)])
+      words: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",
+      commands: [SuggestedCommands.plan(planned, onto: words.target, SuggestedCommands.keepingExisting)])
   }
 
   var restoring: StepList.Step? {
@@ -100,14 +100,14 @@ private struct PlanSteps {
       needsBackup
       ? "Plan with that backup, then restore exactly what the plan says."
       : "To restore exactly this, save the plan and then carry it out. Keyhaul refuses to restore if the backup or "
-        + "\(Markup.shortened(page.target.name)) has changed since this plan."
+        + "\(HTMLWriter.shortened(page.target.name)) has changed since this plan."
     let isLocked = page.target.state != "unlocked"
-    let name = Markup.shortened(page.target.name)
+    let name = HTMLWriter.shortened(page.target.name)
     return .init(
       words: isLocked ? "\(sentence) Unlock \(name) first." : sentence,
-      commands: (isLocked ? [Commands.unlock(words.target)] : []) + [
-        Commands.plan(backup, onto: words.target, policy, savingTo: "move.plan"),
-        Commands.restore(backup, onto: words.target, plan: "move.plan"),
+      commands: (isLocked ? [SuggestedCommands.unlock(words.target)] : []) + [
+        SuggestedCommands.plan(backup, onto: words.target, policy, savingTo: "move.plan"),
+        SuggestedCommands.restore(backup, onto: words.target, plan: "move.plan"),
       ])
   }
 
@@ -118,25 +118,25 @@ private struct PlanSteps {
     }
     guard missed > 0, page.target.sameDevice != true else { return nil }
     return .init(
-      words: "Keep \(Markup.shortened(page.sourceDevice)) until the apps that matter to you are signed in on "
-        + "\(Markup.shortened(page.target.name)).")
+      words: "Keep \(HTMLWriter.shortened(page.sourceDevice)) until the apps that matter to you are signed in on "
+        + "\(HTMLWriter.shortened(page.target.name)).")
   }
 }
 
 /// The apps that lose something, those that lose most first: where to sign in again.
 struct SignInList {
   private let target: String
-  private let losses: AppLosses
+  private let losses: AppsNeedingSignIn
 
   /// The most apps that are listed in the open.
   static let maximumListCount = 12
 
   init(_ page: PlanPage) {
-    losses = AppLosses(page.plan.byApp(page.apps))
+    losses = AppsNeedingSignIn(page.plan.byApp(page.apps))
     target = page.target.name
   }
 
-  func write(to page: inout Markup) {
+  func write(to page: inout HTMLWriter) {
     guard !losses.apps.isEmpty else { return }
     page.newLine()
     page.element("section") { page in
@@ -159,7 +159,7 @@ struct SignInList {
     }
   }
 
-  private func list(_ apps: ArraySlice<AppShare>, to page: inout Markup) {
+  private func list(_ apps: ArraySlice<AppSummary>, to page: inout HTMLWriter) {
     page.element("ul", ["class": "names"]) { page in
       for share in apps {
         page.element("li") { page in

@@ -5,7 +5,7 @@ public struct PlanPage: HTMLPage {
   let plan: MigrationPlan
   let document: PlanDocument
   let apps: AppDirectory
-  let maker: MakerItems?
+  let sourceDeviceItems: SourceDeviceItems?
   let sourceArgument: String?
   let targetArgument: String?
   /// Name and version of the program that makes the page.
@@ -18,15 +18,15 @@ public struct PlanPage: HTMLPage {
   ///   - plan: As it shall be shown: with other names in it where the page is for strangers (`MigrationPlan.redacted`).
   ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
-  ///   - maker: What the device that made the backup has besides, where it was asked.
+  ///   - sourceDevice: What the device that made the backup has besides, where it was asked.
   ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
   public init(
-    _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, maker: MakerItems? = nil,
+    _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, sourceDeviceItems: SourceDeviceItems? = nil,
     sourceArgument: String?, targetArgument: String?, program: String
   ) {
-    self.maker = maker
+    self.sourceDeviceItems = sourceDeviceItems
     self.plan = plan
     self.document = document
     self.apps = apps
@@ -59,17 +59,17 @@ public struct PlanPage: HTMLPage {
   ///
   /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
-    let title = "Moving \(Markup.shortened(source.name)) to \(Markup.shortened(target.name))"
+    let title = "Moving \(HTMLWriter.shortened(source.name)) to \(HTMLWriter.shortened(target.name))"
     var frame = ReportPage(title: title, program: program, style: PageStyle.flow)
     if isRedacted { frame.content = "Names are left out." }
     return try frame.html(
       body: { page in
         heading(&page)
         tiles.write(to: &page)
-        if counts.total + counts.removed > 0 { FlowViews(self).write(to: &page) }
+        if counts.total + counts.removed > 0 { SankeyTabs(self).write(to: &page) }
         LossSection(self).write(to: &page)
         FindingSection(document.findings).write(to: &page)
-        AbsentSection(maker: maker).write(to: &page)
+        NotInBackupSection(sourceDeviceItems: sourceDeviceItems).write(to: &page)
         SignInList(self).write(to: &page)
         PageTable(self).write(to: &page)
         StepList(self).write(to: &page)
@@ -79,14 +79,14 @@ public struct PlanPage: HTMLPage {
           page.words(
             "Plan made \(LongDateFormat.dateAndTime(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
           page.element("code", source.digest)
-          page.words(", \(Markup.shortened(target.name)) at revision ")
-          page.element("code", Markup.shortened(target.revision))
+          page.words(", \(HTMLWriter.shortened(target.name)) at revision ")
+          page.element("code", HTMLWriter.shortened(target.revision))
           page.words(".")
         }
       })
   }
 
-  private func heading(_ page: inout Markup) {
+  private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.words(isReturn ? "Restoring to " : "Moving to ")
@@ -107,7 +107,7 @@ public struct PlanPage: HTMLPage {
             + "\(HumanReadable.count(target.items, "item")). \(policyWords) Nothing has been changed yet.")
       }
       if source.kind == .archive {
-        page.element("p", ["class": "facts"], UnseenItems.line)
+        page.element("p", ["class": "facts"], BackupBlindSpots.line)
       }
     }
   }
@@ -115,7 +115,7 @@ public struct PlanPage: HTMLPage {
   /// ", made 20 November 2026 at 18:04 UTC by old-phone"
   private var origin: String {
     let date = source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
-    let device = source.deviceName.map { " by " + Markup.shortened($0) } ?? ""
+    let device = source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
 
@@ -155,24 +155,25 @@ public struct PlanPage: HTMLPage {
           style: .stays, symbol: "<", count: counts.staysBehind,
           words: stayingWords),
         .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
-        .init(style: .gone, symbol: "-", count: counts.removed, words: "removed from " + Markup.shortened(target.name)),
-      ] + AbsentSection.tile(maker))
+        .init(
+          style: .gone, symbol: "-", count: counts.removed, words: "removed from " + HTMLWriter.shortened(target.name)),
+      ] + NotInBackupSection.tile(sourceDeviceItems))
   }
 }
 
-extension FlowViews {
+extension SankeyTabs {
   /// The picture on a page: by app where the items say theirs, else by kind; then by protection class.
   init(_ page: PlanPage) {
-    let knowsApps = page.plan.decisions.contains { !page.app(of: $0.identity).isEmpty }
-    figures = [knowsApps ? .app : .kind, .protection].map { (axis: $0, figure: FlowFigure(page, by: $0)) }
+    let hasAppNames = page.plan.decisions.contains { !page.app(of: $0.identity).isEmpty }
+    figures = [hasAppNames ? .app : .kind, .protection].map { (axis: $0, figure: SankeyView(page, by: $0)) }
   }
 }
 
-extension FlowFigure {
+extension SankeyView {
   /// One view of the picture on a page.
-  init(_ page: PlanPage, by axis: Flow.Axis) {
+  init(_ page: PlanPage, by axis: SankeyDiagram.Axis) {
     self.init(
-      Flow(page.plan.decisions, by: axis, apps: page.apps, removedCount: page.counts.removed),
+      SankeyDiagram(page.plan.decisions, by: axis, apps: page.apps, removedCount: page.counts.removed),
       source: page.sourceDevice, target: page.target.name, isReturn: page.isReturn)
   }
 }
@@ -181,7 +182,7 @@ extension PlanPage {
   /// The plan in one sentence, which stands first.
   var verdict: String {
     PlanVerdict(counts, isOfBackup: source.kind == .archive, isReturn: isReturn, target: target.name).text
-      + (maker?.absence.map { " \($0)." } ?? "")
+      + (sourceDeviceItems?.absence.map { " \($0)." } ?? "")
   }
 }
 
@@ -213,7 +214,7 @@ extension PageTable.Row {
         )
       }
     self.init(
-      style: style, symbol: symbol, item: ItemWords(decision), kind: decision.identity.kind, app: app,
+      style: style, symbol: symbol, item: ItemLabel(decision), kind: decision.identity.kind, app: app,
       protection: decision.protection, result: result, detail: detail)
   }
 }

@@ -16,7 +16,7 @@ struct PlanVerdict {
   ///   - target: The name of the target.
   init(_ counts: MigrationPlan.Summary, isOfBackup: Bool, isReturn: Bool, target: String) {
     (self.counts, self.isOfBackup, self.isReturn) = (counts, isOfBackup, isReturn)
-    self.target = Markup.shortened(target)
+    self.target = HTMLWriter.shortened(target)
   }
 
   var text: String { arrival + Explanation.warned(counts.byWarning) + removal + "." }

@@ -35,7 +35,7 @@ package struct DifferenceReport: Report {
       emptySentences
       + [showsAll ? nil : leftOutSentence, difference.sealed.alikeSentence, sealedSentence].compactMap(\.self)
       + [openSecretSentence].compactMap(\.self) + doubtSentences
-      + (meetsArchive ? [UnseenItems.line] : [])
+      + (comparesWithBackup ? [BackupBlindSpots.line] : [])
     if showsAll { lines += leftOutLines(style) }
     for side in [first, second] { lines += side.statement?.lines(style: style) ?? [] }
     for sentence in sentences + [summary] {
@@ -97,7 +97,7 @@ package struct DifferenceReport: Report {
   }
 
   /// A backup is one of the two.
-  private var meetsArchive: Bool { first.kind == .archive || second.kind == .archive }
+  private var comparesWithBackup: Bool { first.kind == .archive || second.kind == .archive }
 
   /// Where there is no keychain, everything that the other side has is new or missing.
   private var emptySentences: [String] {
@@ -192,7 +192,7 @@ package struct DifferenceReport: Report {
     return "\(subject): \(counts.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
   }
 
-  package var json: JSONValue { DifferenceDocument(first, second, difference, showsUnseen: meetsArchive).json }
+  package var json: JSONValue { DifferenceDocument(first, second, difference, showsUnseen: comparesWithBackup).json }
 }
 
 extension DifferenceReport {

@@ -14,7 +14,7 @@ package struct Inspection: Report {
   /// With its keychain's items tried; `nil` without the password.
   package let opened: UnlockedBackup?
   /// What the device that made it has besides, where it is available.
-  package let maker: MakerItems?
+  package let sourceDeviceItems: SourceDeviceItems?
   package let files: StoredPayloads
   /// The list of files counted, with what it names and is not stored; `nil` if the list stays closed.
   package let listing: FileList.Listing?
@@ -23,7 +23,7 @@ package struct Inspection: Report {
   /// Only where it is asked for.
   package let tree: DomainTree?
   /// Every file by its name, with `--tree` and `-v`.
-  let everyFile: EveryFile?
+  let everyFile: FileListing?
   /// How long deriving the password's key is likely to take on this machine; `nil` if the keybag does not say what to
   /// derive.
   package let unlockTime: Duration?
@@ -39,7 +39,7 @@ package struct Inspection: Report {
   ///   - isTimed: Whether it says how long this machine takes, which is never the same twice.
   ///   - hasFittingPassword: Whether a password was given that unwraps class keys.
   package init(
-    _ archive: BackupArchive, named name: String, opened: UnlockedBackup?, maker: MakerItems? = nil,
+    _ archive: BackupArchive, named name: String, opened: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil,
     unopened: BackupFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
     isTimed: Bool = true,
     hasFittingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
@@ -48,7 +48,7 @@ package struct Inspection: Report {
     self.archive = archive
     self.part = part
     self.opened = opened
-    self.maker = maker
+    self.sourceDeviceItems = sourceDeviceItems
     self.hasFittingPassword = hasFittingPassword
     let stored = try archive.storedFiles()
     files = stored
@@ -64,7 +64,7 @@ package struct Inspection: Report {
         if namesFiles { index.add(file, at: place) }
       }
       tree = builder.tree
-      everyFile = namesFiles ? EveryFile(list: list, index: index, stored: files) : nil
+      everyFile = namesFiles ? FileListing(list: list, index: index, stored: files) : nil
     } else {
       listing = try list?.listing(against: stored, lending: .file) { (file, _) throws(KeyhaulError) in
         byDomain.add(file, stored: stored)
@@ -101,12 +101,13 @@ package struct Inspection: Report {
     }
   }
 
-  package var tail: (any ReportTail)? { everyFile }
+  package var tail: (any StreamedSection)? { everyFile }
 
   package var json: JSONValue {
     InspectionDocument(
       archive, opened: opened, files: files, listing: listing, domains: domains, tree: tree,
-      unlockTime: (unlockTime, measuredUnlock), listsItems: part == .list, showsTree: part == .tree, maker: maker,
+      unlockTime: (unlockTime, measuredUnlock), listsItems: part == .list, showsTree: part == .tree,
+      sourceDeviceItems: sourceDeviceItems,
       findings: findings
     ).json
   }
@@ -170,9 +171,9 @@ extension Inspection {
     facts.measuredUnlock = measuredUnlock
     facts.findings = findings
     facts.sealed = UndecryptedItems(opened).groups
-    let about = BackupFacts(archive)
+    let about = BackupDetails(archive)
     facts.about = [about.device, about.making(LongDateFormat.dateAndTime)]
-    facts.maker = maker
+    facts.sourceDeviceItems = sourceDeviceItems
     facts.apps = AppDirectory(installed: InstalledApps.names(in: archive))
     if let listing, let tree {
       facts.files = InspectionPage.Files(listing, branches: tree.root.children)
@@ -212,17 +213,17 @@ extension Inspection {
   /// What leads where most items go nowhere else: "Most of its items, 14 of 18, are of this device only: …".
   package var boundText: String? {
     guard let contents, contents.total > 0, unbound == nil else { return nil }
-    let maker = archive.device.name ?? "the source device"
+    let sourceName = archive.device.name ?? "the source device"
     let total = HumanReadable.count(contents.total, "item")
     if isKeybagUnusable { return "Its keybag is unusable: none of its \(total) can be decrypted, on any device." }
     guard archive.isEncrypted else {
-      return contents.secretOnly > 0 ? nil : "No password: its \(total) can be restored only to \(maker)."
+      return contents.secretOnly > 0 ? nil : "No password: its \(total) can be restored only to \(sourceName)."
     }
     guard contents.thisDeviceOnly * 2 > contents.total else { return nil }
     let (few, are) = (HumanReadable.grouped(contents.thisDeviceOnly), contents.thisDeviceOnly == 1 ? "is" : "are")
     return contents.thisDeviceOnly == contents.total
-      ? "All of its items (\(few)) \(are) this-device-only: only \(maker) can restore them."
-      : "Most of its items (\(few) of \(total)) \(are) this-device-only: only \(maker) can restore them."
+      ? "All of its items (\(few)) \(are) this-device-only: only \(sourceName) can restore them."
+      : "Most of its items (\(few) of \(total)) \(are) this-device-only: only \(sourceName) can restore them."
   }
 
   /// "3 device-bound: 2 generic (when unlocked, this device), 1 key (…)", for each reason; `nil` if all open. What the
@@ -246,16 +247,16 @@ extension Inspection {
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     switch part {
     case .keybag?: keybagLines(style)
-    case .list?: itemLines(style) + unseenLines(style, showsAll)
+    case .list?: itemLines(style) + blindSpotLines(style, showsAll)
     case .tree?: treeLines(style, showsAll)
     case nil: overview(style, showsAll)
     }
   }
 
   /// Nothing where there is no keychain that anybody could take for the whole.
-  private func unseenLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
+  private func blindSpotLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     guard archive.hasKeychain, !archive.isRemainder else { return [] }
-    return (maker?.lines(style: style, showsAll: showsAll) ?? []) + UnseenItems.lines(style: style)
+    return (sourceDeviceItems?.lines(style: style, showsAll: showsAll) ?? []) + BackupBlindSpots.lines(style: style)
   }
 
   // MARK: The overview
@@ -276,7 +277,7 @@ extension Inspection {
     let classes = archive.keybag.classKeys.count
     let escapedName = UntrustedText.escaped(name)
     let isNameWide = DisplayWidth.columns(of: escapedName) > Self.labelColumns
-    let facts = BackupFacts(archive)
+    let facts = BackupDetails(archive)
     var rows: [(String, String)] = [
       (isNameWide ? "" : escapedName, "\(origin) · \(state) · \(size)"), ("device", facts.device),
       ("backup", facts.making(LocalTimeFormat.local)), ("files", filesText),
@@ -310,7 +311,7 @@ extension Inspection {
     if unreadableCount > 0 {
       lines.append("\(HumanReadable.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
-    lines += unseenLines(style, showsAll)
+    lines += blindSpotLines(style, showsAll)
     if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
       lines.append(
         hasFittingPassword
@@ -389,9 +390,9 @@ extension Inspection {
     if isKeybagUnusable {
       return "present, but encrypted: its keybag is unusable, so no item can be decrypted anywhere."
     }
-    let maker = archive.device.name ?? "the source device"
+    let sourceName = archive.device.name ?? "the source device"
     guard archive.isEncrypted else {
-      return "present. The backup has no password, so its items can be restored only to \(maker)."
+      return "present. The backup has no password, so its items can be restored only to \(sourceName)."
     }
     let seal = isUnlocked ? "present" : "present, encrypted"
     if let unbound {
@@ -399,7 +400,7 @@ extension Inspection {
         + "migratable items."
     }
     return "\(seal). With the password, its items can move to any device; this-device-only items can be restored only "
-      + "to \(maker)."
+      + "to \(sourceName)."
   }
 
   private func itemsText(_ contents: BackupItemCounts) -> String {

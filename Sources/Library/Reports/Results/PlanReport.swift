@@ -3,7 +3,7 @@ package import KeyhaulKit
 /// A plan with everything that its reports say about it: what is moved, the target, the words.
 package struct PlanReport {
   package let plan: MigrationPlan
-  package let source: MoveSource
+  package let source: ReportSource
   package let target: Target
   /// How many of the items that the target loses are nowhere else, as far as that is known.
   package let removedOnlyCopies: Int
@@ -11,7 +11,7 @@ package struct PlanReport {
   package var unlocking: String
   private let made: String
   /// The source and the target as they are called where nothing is redacted.
-  private let named: (source: MoveSource, target: PlanDocument.Target)
+  private let named: (source: ReportSource, target: PlanDocument.Target)
   private let isRedacted: Bool
 
   package struct Target {
@@ -20,13 +20,13 @@ package struct PlanReport {
     let isPasscodeSet: Bool
     let itemCount: Int
     /// Whether there is no such device, and one is only thought of.
-    var isImagined = false
+    var isHypothetical = false
     /// Whether the target is a Simulator's keychain, which has no lock and no passcode.
     package var isSimulator = false
   }
 
   package init(
-    _ plan: MigrationPlan, of source: MoveSource, onto session: DeviceSession, made: KeychainDate,
+    _ plan: MigrationPlan, of source: ReportSource, onto session: DeviceSession, made: KeychainDate,
     isRedacted: Bool = false
   ) throws(KeyhaulError) {
     let itemCount = try session.itemCount
@@ -38,15 +38,15 @@ package struct PlanReport {
   }
 
   /// A plan for a device that nobody has yet: empty, unlocked, with a passcode.
-  package init(_ plan: MigrationPlan, of source: MoveSource, ontoNew name: String, made: KeychainDate) {
+  package init(_ plan: MigrationPlan, of source: ReportSource, ontoNew name: String, made: KeychainDate) {
     let target = PlanDocument.Target(
       name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, passcodeSet: true,
-      items: 0, revision: RestoreTarget.noRevision, isImagined: true)
+      items: 0, revision: RestoreTarget.noRevision, isHypothetical: true)
     self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false)
   }
 
   /// A plan for a Simulator's keychain.
-  package init(_ plan: MigrationPlan, of source: MoveSource, onto simulator: SimulatorTarget, made: KeychainDate) {
+  package init(_ plan: MigrationPlan, of source: ReportSource, onto simulator: SimulatorTarget, made: KeychainDate) {
     let target = PlanDocument.Target(
       name: simulator.name, sameDevice: plan.isSameDevice, claimsSameDevice: false,
       state: DeviceState.unlocked.rawValue, passcodeSet: false, items: simulator.itemCount,
@@ -55,7 +55,7 @@ package struct PlanReport {
   }
 
   private init(
-    _ plan: MigrationPlan, of source: MoveSource, onto target: PlanDocument.Target, _ state: DeviceState,
+    _ plan: MigrationPlan, of source: ReportSource, onto target: PlanDocument.Target, _ state: DeviceState,
     made: KeychainDate, isRedacted: Bool, isSimulator: Bool = false
   ) {
     self.plan = isRedacted ? plan.redacted : plan
@@ -66,7 +66,7 @@ package struct PlanReport {
     removedOnlyCopies = source.onlyCopies(removedBy: plan)
     self.target = Target(
       name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
-      itemCount: target.items, isImagined: target.isImagined, isSimulator: isSimulator)
+      itemCount: target.items, isHypothetical: target.isHypothetical, isSimulator: isSimulator)
     unlocking = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
   }
 
@@ -74,8 +74,8 @@ package struct PlanReport {
   package var document: PlanDocument {
     var document = PlanDocument(
       made: made, source: named.source.document, target: named.target, plan: plan,
-      cannotShow: named.source.document.kind == .archive ? .unseenItems : nil,
-      notInBackup: source.maker.map(PlanDocument.NotInBackup.init), dump: source.statement?.ofPlan,
+      limitation: named.source.document.kind == .archive ? .unseenItems : nil,
+      notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.statement?.ofPlan,
       findings: named.source.findings)
     document.removedOnlyCopies = removedOnlyCopies
     return isRedacted ? document.redactingNames() : document
@@ -133,7 +133,7 @@ package struct PlanReport {
             ? "a Simulator's keychain, " : "\(state), passcode \(target.isPasscodeSet ? "set" : "not set"), ")
           + HumanReadable.count(target.itemCount, "item")
       ),
-      ("  ", target.isImagined ? "no such device exists here; the plan assumes one" : "existing items: \(policy)"),
+      ("  ", target.isHypothetical ? "no such device exists here; the plan assumes one" : "existing items: \(policy)"),
     ]
     if target.state != .unlocked {
       parts.append(
@@ -160,12 +160,12 @@ package struct PlanReport {
   }
 
   private var relation: String {
-    if target.isImagined { return "" }
+    if target.isHypothetical { return "" }
     return switch plan.isSameDevice {
     case true?: " (the same device)"
     case false?: " (another device)"
     // Where no item needs the hardware, nothing depends on it either.
-    case nil: plan.staysForHardware ? " (not proven to be the same device)" : ""
+    case nil: plan.hasDeviceBoundItems ? " (not proven to be the same device)" : ""
     }
   }
 
@@ -176,7 +176,7 @@ package struct PlanReport {
     return (
       "no item in \(source.name) can move to \(target.name)",
       "a backup without a password can be decrypted only on \(source.sourceDevice)",
-      "make a new backup of \(source.sourceDevice) with a password: \(Commands.explaining("backup-password"))"
+      "make a new backup of \(source.sourceDevice) with a password: \(SuggestedCommands.explaining("backup-password"))"
     )
   }
 
@@ -184,7 +184,7 @@ package struct PlanReport {
 
 extension MigrationPlan {
   /// Whether any item stays behind for want of hardware.
-  fileprivate var staysForHardware: Bool {
+  fileprivate var hasDeviceBoundItems: Bool {
     decisions.contains { [.deviceBound, .backupNotEncrypted].contains($0.outcome.reason) }
   }
 }
@@ -198,7 +198,8 @@ extension PlanReport {
   ///   - program: The name and version that the page states.
   package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> PlanPage {
     PlanPage(
-      plan, as: document, apps: source.apps, maker: source.maker, sourceArgument: sourceArgument,
+      plan, as: document, apps: source.apps, sourceDeviceItems: source.sourceDeviceItems,
+      sourceArgument: sourceArgument,
       targetArgument: targetArgument,
       program: program)
   }
@@ -208,18 +209,18 @@ extension PlanReport {
 package struct ExpectationReport: Report {
   package let check: ExpectationCheck
   private let report: PlanReport
-  private let words: ExpectationWords
+  private let words: ExpectationMessages
 
   package init(_ check: ExpectationCheck, _ report: PlanReport) {
     self.check = check
     self.report = report
-    words = ExpectationWords(check, source: report.document.source)
+    words = ExpectationMessages(check, source: report.document.source)
   }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    var lines = check.cases.flatMap { found in found.misses.map { words.line(of: $0, in: found.setting) } }
+    var lines = check.cases.flatMap { found in found.misses.map { words.line(of: $0, in: found.scenario) } }
     if showsAll { lines += check.cases.filter(\.isMet).map(words.line(ofMet:)) }
-    return lines.map { style.adapted(UntrustedText.escaped($0)) } + report.source.unseenLines(style: style)
+    return lines.map { style.adapted(UntrustedText.escaped($0)) } + report.source.blindSpotLines(style: style)
       + [words.verdict]
   }
 
@@ -237,7 +238,7 @@ package struct AppReport: Report {
     self.report = report
   }
 
-  private var shares: [AppShare] { report.plan.byApp(report.source.apps) }
+  private var shares: [AppSummary] { report.plan.byApp(report.source.apps) }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = report.heading(style: style) + [""]
@@ -265,11 +266,11 @@ package struct AppReport: Report {
       lines += items.lines(style: style) + [""]
     }
     lines += SignInAgain(shares: shares, targetName: report.target.name, showsAll: showsAll).lines(style: style)
-    return lines + report.source.unseenLines(style: style)
+    return lines + report.source.blindSpotLines(style: style)
       + WordWrap.lines(of: text.summaryLine, columns: style.width)
   }
 
-  package var json: JSONValue { ShareDocument(shares: shares, move: MoveDocument(report.document)).json }
+  package var json: JSONValue { AppSummaryDocument(shares: shares, move: MoveDocument(report.document)).json }
 }
 
 /// The report of `plan --compare` (format `migration-comparison/1`). It compares restores of a backup with and without
@@ -299,7 +300,7 @@ extension ComparisonReport {
   ///   - program: The program's name and version, for the page.
   package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> ComparisonPage {
     ComparisonPage(
-      comparison, of: report.document, apps: report.source.apps, maker: report.source.maker,
+      comparison, of: report.document, apps: report.source.apps, sourceDeviceItems: report.source.sourceDeviceItems,
       sourceArgument: sourceArgument,
       targetArgument: targetArgument, program: program)
   }
@@ -324,16 +325,16 @@ package struct AuditReport: Report {
 
 /// The report of `plan` without `--to` (format `migration-futures/1`): the losses on a new device, and on the erased
 /// source device.
-package struct FuturesReport: Report {
-  package let facts: FuturesFacts
+package struct OutlookReport: Report {
+  package let facts: OutlookSummary
 
-  package init(facts: FuturesFacts) { self.facts = facts }
+  package init(facts: OutlookSummary) { self.facts = facts }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    FuturesText(facts, showsAll: showsAll).lines(style: style)
+    OutlookText(facts, showsAll: showsAll).lines(style: style)
   }
 
-  package var json: JSONValue { FuturesDocument(facts).json }
+  package var json: JSONValue { OutlookDocument(facts).json }
   /// - Parameter program: The name and version that the page states.
-  package func page(program: String) -> FuturesPage { FuturesPage(facts, program: program) }
+  package func page(program: String) -> OutlookPage { OutlookPage(facts, program: program) }
 }

@@ -6,15 +6,15 @@ package protocol Report {
   /// - Parameter showsAll: Every item, however many (`-v`).
   func lines(style: TextStyle, showsAll: Bool) -> [String]
   /// The last part of the report, if it is too long to keep in memory; `nil` if it is not.
-  var tail: (any ReportTail)? { get }
+  var tail: (any StreamedSection)? { get }
 }
 
 extension Report {
-  package var tail: (any ReportTail)? { nil }
+  package var tail: (any StreamedSection)? { nil }
 }
 
 /// The end of a report that may have a million parts: each is made when it is written.
-package protocol ReportTail {
+package protocol StreamedSection {
   /// The name of the document's last member, an array.
   var member: String { get }
   /// - Throws: What reading a part throws, translated by `failure`, and what `body` throws.

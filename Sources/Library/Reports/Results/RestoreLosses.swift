@@ -3,7 +3,7 @@ package import KeyhaulKit
 /// What a person sees before a restore is agreed to.
 package struct RestoreLosses {
   package let report: PlanReport
-  package var words: RestoreLossWords { RestoreLossWords(report.plan, device: report.target.name) }
+  package var words: RestoreLossText { RestoreLossText(report.plan, device: report.target.name) }
 
   package init(_ report: PlanReport) { self.report = report }
 

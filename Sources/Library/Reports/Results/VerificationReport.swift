@@ -48,7 +48,7 @@ package struct VerificationReport {
       }
     }
     // Only where items were counted.
-    if verification.items != nil { lines += UnseenItems.lines(style: style).map { Line(text: $0) } }
+    if verification.items != nil { lines += BackupBlindSpots.lines(style: style).map { Line(text: $0) } }
     let color: Color? = verification.isFaultless ? nil : .red
     let sentences = [conclusion, deviceKeySentence, sealSentence].compactMap(\.self).joined(separator: " ")
     return lines
@@ -154,7 +154,8 @@ package struct VerificationReport {
   }
 
   private var rest: String {
-    isQuickAsked ? "\(Commands.verifyingAll) checks the rest" : "verify checks the rest with the backup's password"
+    isQuickAsked
+      ? "\(SuggestedCommands.verifyingAll) checks the rest" : "verify checks the rest with the backup's password"
   }
 
   /// That there is no fault, in words that hold: where a change could not be seen, that is said.

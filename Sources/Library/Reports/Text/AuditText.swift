@@ -3,9 +3,9 @@ package import KeyhaulKit
 /// An audit as text: what a developer asks of the items that apps store.
 package struct AuditText {
   let audit: KeychainAudit
-  let source: MoveSource
+  let source: ReportSource
 
-  package init(_ audit: KeychainAudit, of source: MoveSource) {
+  package init(_ audit: KeychainAudit, of source: ReportSource) {
     self.audit = audit
     self.source = source
   }
@@ -56,7 +56,7 @@ package struct AuditText {
       + (countsStaying ? "\(HumanReadable.grouped(audit.staying.count)) never do, " : "")
       + (unreadable > 0 ? "\(HumanReadable.grouped(unreadable)) cannot be read here, " : "")
       + "\(HumanReadable.grouped(audit.deprecated.count)) have a deprecated class."
-    return lines + source.unseenLines(style: style, showsAll: showsAll)
+    return lines + source.blindSpotLines(style: style, showsAll: showsAll)
       + WordWrap.lines(of: summary, columns: style.width)
   }
 

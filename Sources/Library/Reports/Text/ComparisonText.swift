@@ -3,11 +3,11 @@ package import KeyhaulKit
 /// Four restores compared, as text.
 package struct ComparisonText {
   let comparison: MigrationComparison
-  let source: MoveSource
+  let source: ReportSource
   let targetName: String
   let showsAll: Bool
 
-  package init(_ comparison: MigrationComparison, of source: MoveSource, onto targetName: String, showsAll: Bool) {
+  package init(_ comparison: MigrationComparison, of source: ReportSource, onto targetName: String, showsAll: Bool) {
     self.comparison = comparison
     self.source = source
     self.targetName = targetName
@@ -35,7 +35,7 @@ package struct ComparisonText {
     let sentence = advice.prefix(1).uppercased() + advice.dropFirst() + "."
     lines += WordWrap.lines(of: sentence, columns: style.width)
     let forever = comparison.items.filter { item in
-      RestoreSetting.allCases.allSatisfy { $0.onSameDevice != comparison.current.onSameDevice || item[$0] != .arrives }
+      RestoreScenario.allCases.allSatisfy { $0.onSameDevice != comparison.current.onSameDevice || item[$0] != .arrives }
     }
     if !forever.isEmpty {
       let kinds = Reason.allCases.compactMap { reason -> String? in
@@ -44,14 +44,14 @@ package struct ComparisonText {
       }
       lines += WordWrap.labeled("  why: ", kinds.joined(separator: ", "), columns: style.width)
     }
-    return lines + source.unseenLines(style: style, showsAll: showsAll)
+    return lines + source.blindSpotLines(style: style, showsAll: showsAll)
   }
 
   /// What arrives in one of the four and may be of no use there.
   private func warnedLines(_ style: TextStyle) -> [String] {
     let lines = ArrivalWarning.allCases.flatMap { warning -> [String] in
       let items = comparison.items.filter { item in
-        RestoreSetting.allCases.contains { item.warning(in: $0) == warning }
+        RestoreScenario.allCases.contains { item.warning(in: $0) == warning }
       }
       guard !items.isEmpty else { return [] }
       let names = items.prefix(Self.maximumNameCount).map { ItemText.name($0.identity) }
@@ -70,8 +70,8 @@ package struct ComparisonText {
     let rows = Self.passwords.map { hasPassword in
       [hasPassword ? "  backup with a password" : "  backup without a password"]
         + Self.devices.map { onSameDevice in
-          let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
-          return (comparison.current == setting ? "* " : "  ") + text(comparison[setting])
+          let scenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)
+          return (comparison.current == scenario ? "* " : "  ") + text(comparison[scenario])
         }
     }
     let titles = Self.devices.map { $0 ? "to the same device" : "to another device" }
@@ -118,15 +118,15 @@ package struct ComparisonText {
       let name = item.identity.isSealed ? "(encrypted)" : ItemText.name(item.identity)
       let cells = Self.passwords.map { hasPassword in
         Self.devices.map { onSameDevice in
-          let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
-          return Self.symbol(of: item[setting])
+          let scenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)
+          return Self.symbol(of: item[scenario])
         }.joined(separator: " ")
       }
       let reasons = Reason.allCases.filter { reason in
-        RestoreSetting.allCases.contains { item[$0].reason == reason }
+        RestoreScenario.allCases.contains { item[$0].reason == reason }
       }
       let warnings = ArrivalWarning.allCases.filter { warning in
-        RestoreSetting.allCases.contains { item.warning(in: $0) == warning }
+        RestoreScenario.allCases.contains { item.warning(in: $0) == warning }
       }
       table.add(
         [String(item.index), name] + (hasClass ? [ItemText.protection(item.protection, isShort: true)] : []) + cells
@@ -135,8 +135,8 @@ package struct ComparisonText {
     return table
   }
 
-  private static func symbol(of prospect: Prospect) -> String {
-    switch prospect {
+  private static func symbol(of restoreOutcome: RestoreOutcome) -> String {
+    switch restoreOutcome {
     case .arrives: "+"
     case .staysBehind: "<"
     case .unreadable: "!"

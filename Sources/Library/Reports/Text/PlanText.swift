@@ -4,14 +4,14 @@ package import KeyhaulKit
 /// ask for it, what a backup cannot show, and the counts last.
 package struct PlanText {
   let plan: MigrationPlan
-  let source: MoveSource
+  let source: ReportSource
   let targetName: String
   /// The names of some of the target's items cannot be read then.
   let isTargetLocked: Bool
   let showsAll: Bool
 
   package init(
-    plan: MigrationPlan, source: MoveSource, targetName: String, isTargetLocked: Bool, showsAll: Bool
+    plan: MigrationPlan, source: ReportSource, targetName: String, isTargetLocked: Bool, showsAll: Bool
   ) {
     (self.plan, self.source, self.targetName) = (plan, source, targetName)
     (self.isTargetLocked, self.showsAll) = (isTargetLocked, showsAll)
@@ -34,8 +34,8 @@ package struct PlanText {
     lines += damageLines(style: style)
     lines += SignInAgain(shares: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
       .lines(style: style)
-    lines += source.unseenLines(style: style, showsAll: showsAll)
-    if let absence = source.maker?.absence {
+    lines += source.blindSpotLines(style: style, showsAll: showsAll)
+    if let absence = source.sourceDeviceItems?.absence {
       lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped("\(absence).")), columns: style.width)
     }
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
@@ -108,7 +108,7 @@ package struct PlanText {
     var advice =
       plan.onlyRemoves
       ? "No item replaces them, so restore refuses to remove them."
-      : "iOS removes the items on the device before it restores. To keep them, add \(Commands.keepingExisting)."
+      : "iOS removes the items on the device before it restores. To keep them, add \(SuggestedCommands.keepingExisting)."
     let only = source.onlyCopies(removedBy: plan)
     if only > 0 {
       advice +=

@@ -2,15 +2,15 @@ package import KeyhaulKit
 
 /// The apps in which a person has something to do after the move, those with the most losses first.
 package struct SignInAgain {
-  let losses: AppLosses
+  let losses: AppsNeedingSignIn
   let targetName: String
   let showsAll: Bool
 
   /// The most items of an app that are named.
   private static let shortList = 3
 
-  package init(shares: [AppShare], targetName: String, showsAll: Bool) {
-    losses = AppLosses(shares)
+  package init(shares: [AppSummary], targetName: String, showsAll: Bool) {
+    losses = AppsNeedingSignIn(shares)
     self.targetName = targetName
     self.showsAll = showsAll
   }

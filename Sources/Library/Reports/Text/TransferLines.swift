@@ -32,12 +32,12 @@ struct TransferLines {
   }
 }
 
-extension UnseenItems {
+extension BackupBlindSpots {
   /// The line about items that no backup contains, wrapped.
   package static func lines(style: TextStyle) -> [String] { WordWrap.lines(of: line, columns: style.width) }
 }
 
-extension MakerItems {
+extension SourceDeviceItems {
   /// The items that the device has and its backup has not, each with its reason, and as of when.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     func wrapped(_ text: String, _ label: String = "") -> [String] {
@@ -69,7 +69,7 @@ extension Checklist {
   func lines(style: TextStyle, isShort: Bool) -> [String] {
     let groups = groups.filter { !$0.entries.isEmpty }
     guard !groups.isEmpty else { return [] }
-    let head = style.adapted(UntrustedText.escaped(name.isEmpty ? title : "\(title) \(Markup.shortened(name))"))
+    let head = style.adapted(UntrustedText.escaped(name.isEmpty ? title : "\(title) \(HTMLWriter.shortened(name))"))
     return WordWrap.lines(of: head, columns: style.width).map { style.painted($0, .bold) }
       + groups.flatMap { group in
         (isShort ? [] : ["  " + style.adapted(UntrustedText.escaped(group.title))])
@@ -80,11 +80,11 @@ extension Checklist {
 
   private func lines(of entry: Entry, _ style: TextStyle, isShort: Bool) -> [String] {
     let indent = isShort ? "  " : "    "
-    let text = entry.name.isEmpty ? entry.words : "\(Markup.shortened(entry.name)): \(entry.words)"
+    let text = entry.name.isEmpty ? entry.words : "\(HTMLWriter.shortened(entry.name)): \(entry.words)"
     let named = entry.items.prefix(Self.maximumNameCount).map { [$0.name, $0.account].compactMap(\.self) }
     let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
     let names =
-      named.map { Markup.shortened($0.joined(separator: " · ")) }
+      named.map { HTMLWriter.shortened($0.joined(separator: " · ")) }
       + (rest > 0 ? ["\(HumanReadable.grouped(rest)) more"] : [])
     let texts =
       [("\(indent)[ ] ", text)] + (entry.items.isEmpty ? [] : [("\(indent)    ", names.joined(separator: ", "))])

@@ -51,6 +51,6 @@ enum ExampleDocuments {
         name: "new-phone", sameDevice: false, claimsSameDevice: false, state: "unlocked", passcodeSet: true, items: 2,
         revision: "r17"),
       plan: plan,
-      cannotShow: .init(sentence: "A backup cannot show everything.", guidance: "Look.", reasons: [.passcodeOnly]))
+      limitation: .init(sentence: "A backup cannot show everything.", guidance: "Look.", reasons: [.passcodeOnly]))
   }
 }

@@ -25,7 +25,7 @@ struct FoundDump {
   var noun: String { dump.format.noun }
 
   /// What every report says of it.
-  var statement: DumpStatement { DumpStatement(dump, named: typed) }
+  var statement: DumpDisclaimer { DumpDisclaimer(dump, named: typed) }
 
   /// What is read of it, which no result may replace.
   var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm", path + "-journal"] : [path] }

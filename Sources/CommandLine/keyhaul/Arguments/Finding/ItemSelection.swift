@@ -44,7 +44,7 @@ struct ItemSelection {
   }
 
   /// Whether an item that no database holds, as one of an archive, is meant.
-  func admits(_ item: KeychainItem) -> Bool {
+  func matches(_ item: KeychainItem) -> Bool {
     if let kind = query.kind, kind != item.kind { return false }
     if query.synchronization == .synchronizedOnly, !item.isSynchronizable { return false }
     if case .only(let groups) = query.accessGroups, !groups.contains(where: { $0 == item.accessGroup }) { return false }
@@ -55,12 +55,12 @@ struct ItemSelection {
   }
 
   /// Whether an item is meant of which only names and class are known.
-  func admits(_ identity: ItemDescriptor, _ protection: ProtectionClass?) -> Bool {
-    admits(KeychainItem(named: identity, protection))
+  func matches(_ identity: ItemDescriptor, _ protection: ProtectionClass?) -> Bool {
+    matches(KeychainItem(named: identity, protection))
   }
 
   /// Whether an item may be meant whose names nobody knows: one that does not open, of a kind that can have what is asked
-  /// for. Of one whose names are known `admits` tells.
+  /// for. Of one whose names are known `matches` tells.
   func couldMatch(_ identity: ItemDescriptor) -> Bool {
     guard identity.isSealed, identity.names.isEmpty else { return false }
     if let kind = query.kind, kind != identity.kind { return false }
@@ -68,8 +68,8 @@ struct ItemSelection {
   }
 
   /// Whether an item is meant of which nothing is known but kind and class.
-  func admits(sealed kind: ItemKind, _ protection: ProtectionClass?) -> Bool {
-    admits(ItemDescriptor(undecryptable: kind), protection)
+  func matches(undecryptable kind: ItemKind, _ protection: ProtectionClass?) -> Bool {
+    matches(ItemDescriptor(undecryptable: kind), protection)
   }
 
   /// Text and data are the same where their bytes are.

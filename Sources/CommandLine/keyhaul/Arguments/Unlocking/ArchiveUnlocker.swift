@@ -152,7 +152,7 @@ final class ArchiveUnlocker {
   /// An archive opened for a device, and the device that made it, where its key was available.
   struct OpenedForDevice {
     let archive: UnlockedBackup
-    let maker: String?
+    let sourceDevice: String?
   }
 
   /// Opens the archive with the target's hardware key. The source device's key, if it is available, gives the names of
@@ -166,11 +166,11 @@ final class ArchiveUnlocker {
   func open(
     with key: BackupKey, _ hardware: HardwareKey?, onto target: HardwareKey?, for use: BackupPurpose
   ) throws(CommandFailure) -> OpenedForDevice {
-    let maker = fitting(hardware, with: key)
+    let sourceDevice = fitting(hardware, with: key)
     let opened = try tried { () throws(KeyhaulError) in
-      try archive.open(with: key, deviceKey: target?.key, sourceKey: maker?.key, for: use)
+      try archive.open(with: key, deviceKey: target?.key, sourceKey: sourceDevice?.key, for: use)
     }
-    return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
+    return OpenedForDevice(archive: opened, sourceDevice: sourceDevice?.homeDevice)
   }
 
   /// The class keys of the archive, for its files.
@@ -284,17 +284,17 @@ extension ArchiveUnlocker {
   ///
   /// - Parameter target: The device that the items should go to, whose own key is tried anyway.
   func hardwareKey(
-    comparedWith compared: HardwareKey? = nil, besides target: DeviceSession? = nil
+    comparedWith compared: HardwareKey? = nil, excluding target: DeviceSession? = nil
   ) throws(CommandFailure) -> HardwareKey? {
     let guessed = try compared.map { (compared) throws(CommandFailure) in
-      HardwareKey(compared.source, compared.key, otherwise: try makersKey(besides: target))
+      HardwareKey(compared.source, compared.key, otherwise: try sourceDeviceKey(excluding: target))
     }
     guard let key = try options.deviceKey(of: name, in: session) else {
       if let guessed { return guessed }
-      return try makersKey(besides: target, isNeeded: true)
+      return try sourceDeviceKey(excluding: target, isNeeded: true)
     }
     if let guessed { return HardwareKey(.given, key, otherwise: guessed) }
-    return HardwareKey(.given, key, otherwise: try makersKey(besides: target))
+    return HardwareKey(.given, key, otherwise: try sourceDeviceKey(excluding: target))
   }
 
   /// The hardware key to go on with, once the password's key is there to try it: where one opens none of the
@@ -331,11 +331,11 @@ extension ArchiveUnlocker {
   /// The key of the device of the home directory that calls itself the backup's maker.
   ///
   /// - Parameter isNeeded: Whether there is no other key, so that one which cannot be read is missed, and this is said.
-  func makersKey(
-    besides target: DeviceSession? = nil, isNeeded: Bool = false
+  func sourceDeviceKey(
+    excluding target: DeviceSession? = nil, isNeeded: Bool = false
   ) throws(CommandFailure) -> HardwareKey? {
     let told: (VirtualDevice, KeyhaulError) -> Void = isNeeded ? warn : { _, _ in }
-    guard let openDevice = try maker(besides: target, passedOver: told) else { return nil }
+    guard let openDevice = try sourceDevice(excluding: target, passedOver: told) else { return nil }
     defer { openDevice.invalidate() }
     guard let key = try? openDevice.deviceKey() else { return nil }
     let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)) == true
@@ -351,13 +351,13 @@ extension ArchiveUnlocker {
   }
 
   /// The device of the home directory that calls itself the backup's maker, held for reading; the caller ends it.
-  func maker(
-    besides target: DeviceSession? = nil,
+  func sourceDevice(
+    excluding target: DeviceSession? = nil,
     passedOver: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(CommandFailure) -> DeviceSession? {
     guard let home = try? DeviceSet(of: session) else { return nil }
     do throws(KeyhaulError) {
-      return try archive.maker(in: home, besides: target, verb: session.verb, passedOver: passedOver)
+      return try archive.sourceDevice(in: home, excluding: target, verb: session.verb, passedOver: passedOver)
     } catch {
       throw CommandFailure(error, doing: "cannot look for the source device of \(name)")
     }
@@ -371,7 +371,7 @@ extension ArchiveUnlocker {
     /// The archive, opened with the device's hardware key.
     let returning: UnlockedBackup
     /// `nil` if its items could not be read.
-    let items: MakerItems?
+    let items: SourceDeviceItems?
   }
 
   /// Asks the device that made the archive for its items: the one that the user names, or else the target or a device of
@@ -379,19 +379,19 @@ extension ArchiveUnlocker {
   ///
   /// - Parameter opened: The archive as it was opened with the same key.
   /// - Throws: What keeps the device that the user names from being read, and `.usage` where it is not the maker.
-  func maker(
+  func sourceDevice(
     of opened: UnlockedBackup, named: DeviceSession?, orTarget target: DeviceSession?, with key: BackupKey
   ) throws -> Maker? {
     ProcessMemory.giveBackFreeMemory()
     if let named { return try proven(named, opened, with: key) }
     let target = target.flatMap { isClaimed(by: $0) ? $0 : nil }
-    guard let device = try target ?? maker() else { return nil }
+    guard let device = try target ?? sourceDevice() else { return nil }
     defer { if target == nil { device.invalidate() } }
     let returning = try self.opened(opened, with: key, device)
     // Another device under its name: nothing of it has to do with the archive.
     guard returning.isSameDevice != false else { return nil }
     do throws(KeyhaulError) {
-      return Maker(name: device.name, returning: returning, items: try MakerItems(of: returning, on: device))
+      return Maker(name: device.name, returning: returning, items: try SourceDeviceItems(of: returning, on: device))
     } catch {
       session.note(
         UntrustedText.escaped(
@@ -431,7 +431,7 @@ extension ArchiveUnlocker {
         "\(device.name) did not make \(name)", why: fact, try: "the source device, or leave --source out")
     }
     do throws(KeyhaulError) {
-      return Maker(name: device.name, returning: returning, items: try MakerItems(of: returning, on: device))
+      return Maker(name: device.name, returning: returning, items: try SourceDeviceItems(of: returning, on: device))
     } catch {
       throw CommandFailure(error, using: device.name)
     }

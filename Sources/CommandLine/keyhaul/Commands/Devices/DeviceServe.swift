@@ -38,7 +38,7 @@ struct DeviceServe: RunnableVerb {
   /// An event that a thread of the server reports to the command's thread.
   private enum Event: Sendable {
     case line(String)
-    case question(TrustGate)
+    case question(PairingAuthorizer)
   }
 
   private final class Events: Sendable {

@@ -79,12 +79,12 @@ struct ItemFind: TabularVerb {
     let (rows, document, isOpen) = try search(for: selection, in: found, unlocking, session)
     if session.isJSON {
       try session.answer(document, of: rows, to: output)
-      if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
+      if reveal, document.omitsProtectedSecrets { warnOfGuarded(rows, in: session) }
     } else if common.isCSV {
       try write(ItemCSV.table(of: rows, revealsSecrets: reveal), in: session)
-      if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
+      if reveal, document.omitsProtectedSecrets { warnOfGuarded(rows, in: session) }
     } else if reveal, !rows.isEmpty {
-      try writeSecret(of: rows, keepsGuarded: document.keepsGuarded, in: session)
+      try writeSecret(of: rows, omitsProtectedSecrets: document.omitsProtectedSecrets, in: session)
       return isOpen ? .partial : .ok
     } else if !rows.isEmpty {
       try write(rows, in: session)
@@ -201,7 +201,9 @@ struct ItemFind: TabularVerb {
       try: "a pipe, -o FILE, or -o - to show it anyway")
   }
 
-  private func writeSecret(of rows: [KeychainEntry], keepsGuarded: Bool, in session: Session) throws(CommandFailure) {
+  private func writeSecret(of rows: [KeychainEntry], omitsProtectedSecrets: Bool, in session: Session)
+    throws(CommandFailure)
+  {
     guard let row = rows.first, rows.count == 1 else {
       throw .usage(
         "--reveal prints one secret, and \(HumanReadable.count(rows.count, "item match", plural: "items match"))",
@@ -212,7 +214,9 @@ struct ItemFind: TabularVerb {
       throw CommandFailure(
         .damaged, "the item cannot be read", why: Self.fault(of: row), try: "restore it from a backup")
     }
-    guard !keepsGuarded || !item.asksForOwner else { throw Self.asksForOwner("\"\(name)\"") }
+    guard !omitsProtectedSecrets || !item.requiresAuthentication else {
+      throw Self.requiresAuthentication("\"\(name)\"")
+    }
     guard let secret = item.secret else {
       throw CommandFailure(.failed, "\"\(name)\" has no secret", why: "it was stored without a secret")
     }
@@ -220,13 +224,13 @@ struct ItemFind: TabularVerb {
   }
 
   private func warnOfGuarded(_ rows: [KeychainEntry], in session: Session) {
-    let count = rows.count { $0.item?.asksForOwner == true }
+    let count = rows.count { $0.item?.requiresAuthentication == true }
     guard count > 0 else { return }
-    let failure = Self.asksForOwner(HumanReadable.count(count, "item"), isPlural: count != 1)
+    let failure = Self.requiresAuthentication(HumanReadable.count(count, "item"), isPlural: count != 1)
     session.warn(failure.message, why: failure.why, of: failure.errno)
   }
 
-  private static func asksForOwner(_ subject: String, isPlural: Bool = false) -> CommandFailure {
+  private static func requiresAuthentication(_ subject: String, isPlural: Bool = false) -> CommandFailure {
     CommandFailure(
       .failed, "\(subject) \(isPlural ? "require" : "requires") authentication",
       why: "an access control protects the secret, and a virtual device has no biometry",

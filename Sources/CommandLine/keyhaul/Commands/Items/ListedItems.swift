@@ -10,13 +10,13 @@ struct ListedItems {
   /// In the order in which a backup numbers them, marks of deleted items left out.
   let entries: [KeychainEntry]
   /// Whether an access control keeps a secret back: a dump has it in clear all the same.
-  let keepsGuarded: Bool
+  let omitsProtectedSecrets: Bool
 
   /// - Parameter name: Of the backup.
   init(_ opened: UnlockedBackup, named name: String) {
     self.name = name
     sourceKind = "archive"
-    keepsGuarded = true
+    omitsProtectedSecrets = true
     entries = opened.items.compactMap { item in
       item.item?.isTombstone == true
         ? nil : opened.entry(of: item, named: opened.encryptedItemSummaries[item.index]?.identity)
@@ -26,7 +26,7 @@ struct ListedItems {
   init(_ found: FoundDump) {
     name = found.typed
     sourceKind = "dump"
-    keepsGuarded = false
+    omitsProtectedSecrets = false
     entries = found.dump.items.compactMap { dumped in
       let row = found.database.map { $0.rows[dumped.entry].row.number }
       let entry = KeychainEntry(dumped, of: found.dump, row: row)
@@ -42,7 +42,7 @@ struct ListedItems {
 
   /// Those that a selection means; of what does not open, as far as what is known of it says so.
   func meant(by selection: ItemSelection) -> [KeychainEntry] {
-    entries.filter { row in row.item.map(selection.admits) ?? selection.admits(row.identity, row.protection) }
+    entries.filter { row in row.item.map(selection.matches) ?? selection.matches(row.identity, row.protection) }
   }
 
   /// Those that do not open here.
@@ -70,6 +70,7 @@ struct ListedItems {
   }
 
   func document(revealsSecrets: Bool) -> ItemDocument {
-    ItemDocument(source: (sourceKind, name), revealsSecrets: revealsSecrets, keepsGuarded: keepsGuarded)
+    ItemDocument(
+      source: (sourceKind, name), revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
   }
 }

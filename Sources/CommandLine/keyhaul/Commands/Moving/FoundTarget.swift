@@ -22,7 +22,7 @@ enum FoundTarget {
   ///   - end: The outcome of the restore, for messages.
   ///   - progress: Called now and then with the number of finished imports and the total number.
   func restore(
-    _ plan: MigrationPlan, onto held: RestoreTarget, _ end: RestoreEnd, in session: Session,
+    _ plan: MigrationPlan, onto held: RestoreTarget, _ end: RestoreSummaryText, in session: Session,
     progress: (Int, Int) -> Void
   ) throws(CommandFailure) {
     if case .simulator(let simulator) = self {

@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-extension MoveSource {
+extension ReportSource {
   /// - Parameter fileList: The backup's files, whose domains name the apps if no property list does.
   init(_ named: NamedArchive, fileList: FileList? = nil) {
     let apps = InstalledApps.directory(of: named.archive) {
@@ -17,7 +17,7 @@ extension MoveSource {
     lostKinds = archive.items.filter { archive.reason(of: $0)?.isDamage == true }.map(\.kind)
     // Without Status.plist nothing says that anything is missing.
     mayLackItems = archive.damage.contains { $0 != .statusMissing && $0 != .finding(.stateMissing) }
-    namesFrom = opened.archive.encryptedItemSummaries.isEmpty ? nil : opened.maker
+    namesFrom = opened.archive.encryptedItemSummaries.isEmpty ? nil : opened.sourceDevice
   }
 
   /// - Parameter hasPassword: Whether the backup that is thought of has one.
@@ -52,7 +52,7 @@ enum ExpectationFile {
 extension PlanReport {
   /// A plan for a device, with the device's state as it is now.
   init(
-    _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession, isRedacted: Bool = false
+    _ plan: MigrationPlan, of source: ReportSource, onto device: DeviceSession, isRedacted: Bool = false
   ) throws(CommandFailure) {
     do throws(KeyhaulError) {
       try self.init(plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: isRedacted)

@@ -55,7 +55,7 @@ struct PlanCommand: BackupVerb {
         + "by itself if it is in the device folder.",
       valueName: "device"),
     completion: .deviceNames)
-  var maker: String?
+  var sourceDevice: String?
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
@@ -94,9 +94,9 @@ struct PlanCommand: BackupVerb {
     let found = try finder.keychain(source)
     try databaseKeys.check([found])
     let target = try move.to.map { to throws(CommandFailure) in try self.target(to, finder) }
-    let maker = try maker.map { name throws(CommandFailure) in try finder.device(name) }
+    let sourceDevice = try sourceDevice.map { name throws(CommandFailure) in try finder.device(name) }
     if let output, output != "-" {
-      let devices = (target?.files ?? []) + (maker?.files ?? [])
+      let devices = (target?.files ?? []) + (sourceDevice?.files ?? [])
       try session.prepareOutput(output, inputs: found.files + devices + unlocking.files + [expect])
     }
     switch found {
@@ -109,21 +109,24 @@ struct PlanCommand: BackupVerb {
       }
       let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
       // Nobody types while a device is held; that each is there and can be read is known before.
-      let hardware = try FoundDevice.hold(target, maker) { device, _ in try unlocker.hardwareKey(besides: device) }
+      let hardware = try FoundDevice.hold(target, sourceDevice) { device, _ in
+        try unlocker.hardwareKey(excluding: device)
+      }
       let key = try unlocker.key(unlocking.password)
-      return try FoundDevice.hold(target, maker) { device, maker in
+      return try FoundDevice.hold(target, sourceDevice) { device, sourceDevice in
         guard let device else {
-          let opened = try unlocker.openForFutures(with: key, hardware, maker: maker)
+          let opened = try unlocker.openForFutures(with: key, hardware, sourceDevice: sourceDevice)
           return try answer(for: named, opened, found.word, expectations, in: session)
         }
         let opened = try unlocker.open(
           with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
-        let items = try unlocker.maker(of: opened.archive, named: maker, orTarget: device, with: key)?.items
-        return try plan(named, opened, found.word, onto: device, maker: items, expectations, in: session)
+        let items = try unlocker.sourceDevice(of: opened.archive, named: sourceDevice, orTarget: device, with: key)?
+          .items
+        return try plan(named, opened, found.word, onto: device, sourceDevice: items, expectations, in: session)
       }
-    case .dump(let dump): return try plan(dump, onto: target, maker: maker, expectations, in: session)
+    case .dump(let dump): return try plan(dump, onto: target, sourceDevice: sourceDevice, expectations, in: session)
     case .device(let origin):
-      if maker != nil {
+      if sourceDevice != nil {
         throw CommandFailure.usage(
           "--source is for backups only", why: "\(source) is a device, so every item is known",
           try: "leave --source out")
@@ -145,14 +148,14 @@ struct PlanCommand: BackupVerb {
 
   /// Plans for an archive.
   ///
-  /// - Parameter maker: What the device that made it has besides, where it was asked.
+  /// - Parameter sourceDevice: What the device that made it has besides, where it was asked.
   private func plan(
     _ named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForDevice, _ word: String?, onto device: DeviceSession,
-    maker: MakerItems?, _ expectations: [PlanExpectation]?, in session: Session
+    sourceDevice: SourceDeviceItems?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
     let plan = try opened.plan(onto: .device(device), policy: move.policy, for: .planning)
-    var source = MoveSource(named, namesFrom: opened)
-    source.maker = maker
+    var source = ReportSource(named, namesFrom: opened)
+    source.sourceDeviceItems = sourceDevice
     let report = try report(plan, of: source, onto: device, in: session)
     let outlook = Outlook(report: report, word: word, isSameDevice: plan.isSameDevice) {
       () throws(CommandFailure) in MigrationComparison(of: opened.archive, plan)
@@ -166,20 +169,20 @@ struct PlanCommand: BackupVerb {
     of openDevice: DeviceSession, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
     in session: Session
   ) throws -> CommandStatus {
-    let (plan, forecast): (MigrationPlan, BackupForecast)
+    let (plan, simulatedBackup): (MigrationPlan, SimulatedBackup)
     do throws(KeyhaulError) {
       let isCompared = view == .compare || view == .audit
-      forecast = try BackupForecast(of: openDevice, hasPassword: !noPassword, plannedOnce: !isCompared)
-      plan = try Restorer.plan(forecast, onto: device, policy: move.policy, for: .planning)
+      simulatedBackup = try SimulatedBackup(of: openDevice, hasPassword: !noPassword, isPlannedOnce: !isCompared)
+      plan = try Restorer.plan(simulatedBackup, onto: device, policy: move.policy, for: .planning)
     } catch {
       throw CommandFailure(error, using: openDevice.name)
     }
-    let source = try MoveSource(openDevice, hasPassword: !noPassword)
+    let source = try ReportSource(openDevice, hasPassword: !noPassword)
     let report = try report(plan, of: source, onto: device, in: session)
     let isItself = openDevice.device.directory == device.device.directory
     let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
       do throws(KeyhaulError) {
-        return try MigrationComparison(of: openDevice, onto: device, knowing: forecast)
+        return try MigrationComparison(of: openDevice, onto: device, knowing: simulatedBackup)
       } catch {
         throw CommandFailure(error, using: openDevice.name)
       }
@@ -188,7 +191,7 @@ struct PlanCommand: BackupVerb {
   }
 
   func report(
-    _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession, in session: Session
+    _ plan: MigrationPlan, of source: ReportSource, onto device: DeviceSession, in session: Session
   ) throws(CommandFailure) -> PlanReport {
     var report = try PlanReport(
       plan, of: source, onto: device, isRedacted: redact)
@@ -222,7 +225,7 @@ struct PlanCommand: BackupVerb {
     let summary = report.plan.summary
     if !isAsExpected { return .differs }
     if summary.unreadable > 0 || isDamaged { return .partial }
-    let isLost = summary.migrates < summary.total || report.source.maker?.absent.isEmpty == false
+    let isLost = summary.migrates < summary.total || report.source.sourceDeviceItems?.absent.isEmpty == false
     return exitCode && isLost ? .differs : .ok
   }
 
@@ -392,7 +395,7 @@ extension PlanCommand {
     var flags = unlocking.opening.asked + common.detail
     if let view { flags.append(view.flag) }
     if let expect { flags.append("--expect \(expect)") }
-    if let maker { flags.append("--source \(maker)") }
+    if let sourceDevice { flags.append("--source \(sourceDevice)") }
     if exitCode { flags.append("--exit-code") }
     if noPassword { flags.append("--no-password") }
     guard let to = move.to else { return flags }
@@ -407,8 +410,8 @@ extension PlanCommand {
     if let expect { inputs.append(("--expect", try ExpectationFile.bytes(of: expect, in: session))) }
     let finder = try ArgumentFinder(session, databaseKeys)
     if let to = move.to { inputs.append(("--to", try target(to, finder).hold(.reading) { try $0.identity() })) }
-    if let maker {
-      inputs.append(("--source", try finder.device(maker).hold(.reading) { try $0.identity() }))
+    if let sourceDevice {
+      inputs.append(("--source", try finder.device(sourceDevice).hold(.reading) { try $0.identity() }))
     }
     return inputs
   }

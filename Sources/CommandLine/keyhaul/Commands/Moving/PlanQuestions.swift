@@ -28,7 +28,7 @@ extension PlanCommand {
   func check(
     _ expectations: [PlanExpectation], _ outlook: Outlook, _ report: PlanReport, in session: Session
   ) throws(CommandFailure) -> Bool {
-    let setting = ExpectedSetting(hasPassword: report.source.isEncrypted, onSameDevice: outlook.isSameDevice)
+    let setting = ExpectedScenario(hasPassword: report.source.isEncrypted, onSameDevice: outlook.isSameDevice)
     let comparison = view == .compare ? try outlook.compare() : nil
     let check: ExpectationCheck
     do throws(KeyhaulError) {
@@ -41,7 +41,7 @@ extension PlanCommand {
     }
     guard !check.cases.isEmpty else {
       throw .usage(
-        "no expectation applies to this restore", why: "it is a restore \(ExpectationWords.words(setting))",
+        "no expectation applies to this restore", why: "it is a restore \(ExpectationMessages.words(setting))",
         try: "--compare, which checks all four restores, or expectations without password and same_device")
     }
     let result = ExpectationReport(check, report)
@@ -62,10 +62,10 @@ extension PlanCommand {
 extension PlanCommand {
   /// Plans for a backup that the device of a dump or of a database would give, as far as either tells its items.
   func plan(
-    _ found: FoundDump, onto target: FoundDevice?, maker: FoundDevice?, _ expectations: [PlanExpectation]?,
+    _ found: FoundDump, onto target: FoundDevice?, sourceDevice: FoundDevice?, _ expectations: [PlanExpectation]?,
     in session: Session
   ) throws -> CommandStatus {
-    guard maker == nil else {
+    guard sourceDevice == nil else {
       throw CommandFailure.usage(
         "--source is for backups only", why: "\(found.typed) is a \(found.noun), which does not name its source device",
         try: "leave --source out")
@@ -88,7 +88,7 @@ extension PlanCommand {
       } catch {
         throw CommandFailure(error, using: device.name)
       }
-      let source = MoveSource(
+      let source = ReportSource(
         of: found.dump, name: found.typed, digest: found.digest, hasPassword: !noPassword)
       let outlook = Outlook(
         report: try report(plan, of: source, onto: device, in: session), word: found.typed, isSameDevice: nil

@@ -18,7 +18,7 @@ struct PreparedRestore {
   /// the target.
   static func check(_ target: RestoreTarget, _ named: NamedArchive, _ saved: SavedPlan?) throws(CommandFailure) {
     do throws(KeyhaulError) {
-      try target.checkReadable()
+      try target.requireReadableRows()
     } catch {
       throw CommandFailure(error, using: target.name)
     }
@@ -30,10 +30,11 @@ struct PreparedRestore {
   ///
   /// - Parameters:
   ///   - shown: What a person agreed to, where one did; it has to be the same still.
-  ///   - maker: What the device that made the backup has besides, where that shall be said.
+  ///   - sourceDevice: What the device that made the backup has besides, where that shall be said.
   /// - Throws: `.stalePlan` where it is not, or not what a saved plan says.
   func report(
-    onto target: RestoreTarget, since shown: PlanReport? = nil, maker: MakerItems? = nil, in session: Session
+    onto target: RestoreTarget, since shown: PlanReport? = nil, sourceDeviceItems: SourceDeviceItems? = nil,
+    in session: Session
   ) throws(CommandFailure) -> PlanReport {
     try Self.check(target, named, saved)
     guard target.identifier == identifier, shown.map({ $0.revision == target.revision }) ?? true else {
@@ -47,7 +48,7 @@ struct PreparedRestore {
       if let saved { try Self.require(part, toKeepWhat: plan, saved, selection, target) }
       plan = part
     }
-    let report = try report(plan, onto: target, maker: maker)
+    let report = try report(plan, onto: target, sourceDeviceItems: sourceDeviceItems)
     if let difference = shown?.document.difference(from: report.document) { throw changed(target, difference) }
     return report
   }
@@ -67,10 +68,10 @@ struct PreparedRestore {
   }
 
   private func report(
-    _ plan: MigrationPlan, onto target: RestoreTarget, maker: MakerItems? = nil
+    _ plan: MigrationPlan, onto target: RestoreTarget, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(CommandFailure) -> PlanReport {
-    var source = MoveSource(named, namesFrom: opened)
-    source.maker = maker
+    var source = ReportSource(named, namesFrom: opened)
+    source.sourceDeviceItems = sourceDeviceItems
     return switch target {
     case .device(let device): try PlanReport(plan, of: source, onto: device)
     case .simulator(let simulator):

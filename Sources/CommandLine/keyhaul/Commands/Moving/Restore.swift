@@ -66,12 +66,12 @@ struct Restore: RunnableVerb {
       try PreparedRestore.check(held, named, saved)
       return (
         target: try held.device.map { HardwareKey(.named, try $0.deviceKey()) },
-        maker: try unlocker.hardwareKey(besides: held.device), identifier: held.identifier
+        sourceDevice: try unlocker.hardwareKey(excluding: held.device), identifier: held.identifier
       )
     }
     let key = try unlocker.key(unlocking.password)
     let opened = try unlocker.open(
-      with: key, keys.maker, onto: keys.target, for: .restoring)
+      with: key, keys.sourceDevice, onto: keys.target, for: .restoring)
     unlocker.tellOfMissingSeal()
     let prepared = PreparedRestore(
       named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
@@ -81,8 +81,9 @@ struct Restore: RunnableVerb {
     agreement.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn {
       let report = try target.hold(.reading) { held in
-        let maker = try unlocker.maker(of: opened.archive, named: nil, orTarget: held.device, with: key)?.items
-        return try prepared.report(onto: held, maker: maker, in: session)
+        let sourceDevice = try unlocker.sourceDevice(of: opened.archive, named: nil, orTarget: held.device, with: key)?
+          .items
+        return try prepared.report(onto: held, sourceDeviceItems: sourceDevice, in: session)
       }
       try say(report, onto: target, in: session)
       try agreement.sayOnlyCopies(report, isChange: false)
@@ -134,7 +135,7 @@ struct Restore: RunnableVerb {
     _ report: PlanReport, onto held: RestoreTarget, _ target: FoundTarget, in session: Session
   ) throws {
     try Interruption.check()
-    let end = RestoreEnd(report.plan, device: held.name)
+    let end = RestoreSummaryText(report.plan, device: held.name)
     try session.progress(
       "Restoring \(HumanReadable.count(end.restored, "item"))", phase: "restore"
     ) { (progress) throws(CommandFailure) in

@@ -62,12 +62,13 @@ struct RestoreAgreement {
       throw CommandFailure(
         .damaged,
         "\(source) is damaged and cannot replace all items that would be removed; nothing was restored", why: why,
-        try: "\(Commands.keepingExisting) keeps the existing items; --existing replace removes them anyway; use either "
+        try:
+          "\(SuggestedCommands.keepingExisting) keeps the existing items; --existing replace removes them anyway; use either "
           + "with --accept-damage")
     }
     session.warn(
       "\(source) is damaged and cannot replace all items that are removed from \(target)", why: why,
-      try: "\(Commands.keepingExisting) keeps the existing items", evenQuiet: true)
+      try: "\(SuggestedCommands.keepingExisting) keeps the existing items", evenQuiet: true)
   }
 
   /// Asks for what has to be agreed to, or takes the flags for an answer.

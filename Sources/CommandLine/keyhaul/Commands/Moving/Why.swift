@@ -56,7 +56,7 @@ struct Why: RunnableVerb {
         "--app does not select an item", why: "it makes a command act as an app, and the why command only explains",
         try: "--access-group GROUP")
     }
-    let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
+    let wanted = ItemExplainer.Selection(selection.query, index: item, matches: selection.matches)
     let finder = try ArgumentFinder(session, databaseKeys)
     let found = try finder.keychain(source)
     try databaseKeys.check([found])
@@ -74,65 +74,68 @@ struct Why: RunnableVerb {
   }
 
   private func tell(
-    _ wanted: StoryFinder.Wanted, of archive: FoundArchive, _ selection: ItemSelection, to target: FoundDevice?,
+    _ wanted: ItemExplainer.Selection, of archive: FoundArchive, _ selection: ItemSelection, to target: FoundDevice?,
     in session: Session
   ) throws -> CommandStatus {
     let named = try archive.open(storage: unlocking.storage, for: target == nil ? .reading : .planning, in: session)
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     // Nobody types while a device is held.
-    let hardware = try FoundDevice.hold(target, nil) { device, _ in try unlocker.hardwareKey(besides: device) }
+    let hardware = try FoundDevice.hold(target, nil) { device, _ in try unlocker.hardwareKey(excluding: device) }
     let key = try unlocker.key(unlocking.password)
     return try FoundDevice.hold(target, nil) { target, _ in
       let opened =
         try target.map { target in
           try unlocker.open(
             with: key, hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
-        } ?? .init(archive: try unlocker.open(with: key, hardware, for: .planning), maker: nil)
-      let maker = try unlocker.maker(besides: target)
-      defer { maker?.invalidate() }
+        } ?? .init(archive: try unlocker.open(with: key, hardware, for: .planning), sourceDevice: nil)
+      let sourceDevice = try unlocker.sourceDevice(excluding: target)
+      defer { sourceDevice?.invalidate() }
       let restore = try target.map {
         (device: $0, plan: try opened.plan(onto: .device($0), policy: existing.policy, for: .planning))
       }
-      let stories = try Self.found { () throws(KeyhaulError) in
-        try StoryFinder(wanted).stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
+      let explanations = try Self.found { () throws(KeyhaulError) in
+        try ItemExplainer(wanted).explanations(
+          in: opened.archive, named: named.name, sourceDevice: sourceDevice, onto: restore)
       }
       let sealed = opened.archive.items.filter { item in
         self.item == nil && item.item == nil && opened.archive.encryptedItemSummaries[item.index] == nil
           && selection.couldMatch(ItemDescriptor(undecryptable: item.kind))
       }
       return try say(
-        StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed.count,
+        ItemExplanationReport(explanations: explanations, source: ReportSource(named), target: target?.name),
+        sealed: sealed.count,
         isDamaged: sealed.contains { opened.archive.reason(of: $0)?.isDamage == true }, in: session)
     }
   }
 
   private func tell(
-    _ wanted: StoryFinder.Wanted, of device: FoundDevice, to target: DeviceSession?, in session: Session
+    _ wanted: ItemExplainer.Selection, of device: FoundDevice, to target: DeviceSession?, in session: Session
   ) throws -> CommandStatus {
     try unlocking.refuse(for: source)
     return try device.hold(.reading) { openDevice in
-      let stories = try Self.found { () throws(KeyhaulError) in
-        try StoryFinder(wanted).stories(on: openDevice, onto: target, policy: existing.policy)
+      let explanations = try Self.found { () throws(KeyhaulError) in
+        try ItemExplainer(wanted).explanations(on: openDevice, onto: target, policy: existing.policy)
       }
-      let source = try MoveSource(openDevice, hasPassword: true)
-      return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
+      let source = try ReportSource(openDevice, hasPassword: true)
+      return try say(
+        ItemExplanationReport(explanations: explanations, source: source, target: target?.name), in: session)
     }
   }
 
   private func tell(
-    _ wanted: StoryFinder.Wanted, of dump: FoundDump, to target: DeviceSession?, in session: Session
+    _ wanted: ItemExplainer.Selection, of dump: FoundDump, to target: DeviceSession?, in session: Session
   ) throws -> CommandStatus {
-    let stories = try Self.found { () throws(KeyhaulError) in
-      try StoryFinder(wanted).stories(of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
+    let explanations = try Self.found { () throws(KeyhaulError) in
+      try ItemExplainer(wanted).explanations(of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
     }
-    let source = MoveSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
-    return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
+    let source = ReportSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
+    return try say(ItemExplanationReport(explanations: explanations, source: source, target: target?.name), in: session)
   }
 
   /// What keeps stories from being found, in the words of what the user named.
   private static func found(
-    _ find: () throws(KeyhaulError) -> [ItemStory]
-  ) throws(CommandFailure) -> [ItemStory] {
+    _ find: () throws(KeyhaulError) -> [ItemExplanation]
+  ) throws(CommandFailure) -> [ItemExplanation] {
     do throws(KeyhaulError) {
       return try find()
     } catch {
@@ -145,16 +148,16 @@ struct Why: RunnableVerb {
   ///   - sealed: How many items have no name here, so that any of them may be meant.
   ///   - isDamaged: Whether a damaged one is among them, so that nobody can tell whether what was found is all.
   private func say(
-    _ report: StoryReport, sealed: Int = 0, isDamaged: Bool = false, in session: Session
+    _ report: ItemExplanationReport, sealed: Int = 0, isDamaged: Bool = false, in session: Session
   ) throws(CommandFailure) -> CommandStatus {
-    if report.stories.isEmpty {
+    if report.explanations.isEmpty {
       if session.isJSON { try session.say(report) }
       session.note("No item in \(UntrustedText.escaped(report.source.name)) matches.")
       if sealed > 0 {
         session.note("\(HumanReadable.count(sealed, "encrypted item")) may match.")
         session.note("inspect --list shows their numbers; --item N explains one of them.")
       }
-      if !report.source.isDevice { session.note(UnseenItems.line) }
+      if !report.source.isDevice { session.note(BackupBlindSpots.line) }
       return .noMatch
     }
     try session.say(report)

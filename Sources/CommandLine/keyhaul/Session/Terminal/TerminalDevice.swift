@@ -70,7 +70,7 @@ final class TerminalDevice {
   /// Makes another process group the terminal's foreground group, as a shell does. It can then read the terminal, and
   /// gets its Ctrl-C.
   ///
-  /// - Parameter wanted: The group's settings when the terminal was last taken back from it.
+  /// - Parameter selection: The group's settings when the terminal was last taken back from it.
   /// - Returns: `false` if this program does not have the terminal; in that case nothing is changed.
   @discardableResult
   func lend(to group: pid_t, with wanted: termios? = nil) -> Bool {

@@ -16,22 +16,22 @@ package struct ExpectationDocument {
       "expectations": .count(check.expectations.count), "checked": .count(check.checkedCount),
       "met": .count(check.metCount), "unchecked": .array(check.unchecked.map { .count($0) }),
       "settings": .array(
-        check.settings.map { setting in
-          let cases = check.cases(in: setting)
+        check.scenarios.map { scenario in
+          let cases = check.cases(in: scenario)
           return .object(
-            Self.fields(setting) + [("checked", .count(cases.count)), ("met", .count(cases.count(where: \.isMet)))])
+            Self.fields(scenario) + [("checked", .count(cases.count)), ("met", .count(cases.count(where: \.isMet)))])
         }),
       "misses": .array(
-        check.cases.flatMap { found in found.misses.map { Self.json($0, index: found.index, in: found.setting) } }),
+        check.cases.flatMap { found in found.misses.map { Self.json($0, index: found.index, in: found.scenario) } }),
     ]
-    return document.adding(move.findingFields + move.source.unseenFields)
+    return document.adding(move.findingFields + move.source.blindSpotFields)
   }
 
   private static func json(
-    _ miss: PlanExpectation.Miss, index: Int, in setting: ExpectedSetting
+    _ miss: PlanExpectation.Miss, index: Int, in scenario: ExpectedScenario
   ) -> JSONValue {
     let fields: [(String, JSONValue)] = [
-      ("index", .count(index)), ("expected", json(miss.expectation)), ("setting", .object(Self.fields(setting))),
+      ("index", .count(index)), ("expected", json(miss.expectation)), ("setting", .object(Self.fields(scenario))),
       ("item", miss.item.map(json) ?? .null),
     ]
     return .object(fields + (miss.sealedCount > 0 ? [("sealed", .count(miss.sealedCount))] : []))
@@ -39,7 +39,7 @@ package struct ExpectationDocument {
 
   /// The expectation as the list spells it.
   private static func json(_ expectation: PlanExpectation) -> JSONValue {
-    var fields = ExpectationWords.fields(expectation.matcher).map { ($0.0, JSONValue.string($0.1)) }
+    var fields = ExpectationMessages.fields(expectation.matcher).map { ($0.0, JSONValue.string($0.1)) }
     fields.append(("expect", .string(expectation.fate.rawValue)))
     if let reason = expectation.reason { fields.append(("reason", .string(reason.rawValue))) }
     if let hasPassword = expectation.hasPassword { fields.append(("password", .boolean(hasPassword))) }
@@ -51,17 +51,19 @@ package struct ExpectationDocument {
   private static func json(_ item: ExpectedItem) -> JSONValue {
     var fields: [(String, JSONValue)] = [("index", .count(item.index))]
     fields += JSONValue.identity(item.identity)
-    fields += [("protection", .text(item.protection?.rawValue)), ("outcome", .string(item.prospect.fate.rawValue))]
+    fields += [
+      ("protection", .text(item.protection?.rawValue)), ("outcome", .string(item.restoreOutcome.fate.rawValue)),
+    ]
     let more = [
-      ("change", item.change?.rawValue), ("reason", item.prospect.reason?.rawValue), ("detail", item.detail),
+      ("change", item.change?.rawValue), ("reason", item.restoreOutcome.reason?.rawValue), ("detail", item.detail),
     ]
     return .object(fields + more.compactMap { name, text in text.map { (name, .string($0)) } })
   }
 
-  private static func fields(_ setting: ExpectedSetting) -> [(String, JSONValue)] {
+  private static func fields(_ scenario: ExpectedScenario) -> [(String, JSONValue)] {
     [
-      ("password", .boolean(setting.hasPassword)),
-      ("same_device", setting.onSameDevice.map(JSONValue.boolean) ?? .null),
+      ("password", .boolean(scenario.hasPassword)),
+      ("same_device", scenario.onSameDevice.map(JSONValue.boolean) ?? .null),
     ]
   }
 }

@@ -7,18 +7,18 @@ package import KeyhaulKit
 /// spelled `\u{1B}`, and what XML reads as markup is an entity. There is no time in it: equal results are equal bytes.
 package struct ExpectationTestReport {
   private let check: ExpectationCheck
-  private let words: ExpectationWords
+  private let words: ExpectationMessages
   private let move: MoveDocument
 
   package init(_ check: ExpectationCheck, move: MoveDocument) {
     self.check = check
-    words = ExpectationWords(check, source: move.source)
+    words = ExpectationMessages(check, source: move.source)
     self.move = move
   }
 
   /// The document, in UTF-8.
   package var xml: String {
-    var page = Markup()
+    var page = HTMLWriter()
     let failures = check.cases.count { !$0.isMet }
     let skipped = check.unchecked.count
     page.element(
@@ -29,7 +29,7 @@ package struct ExpectationTestReport {
       ]
     ) { page in
       page.newLine()
-      for setting in check.settings { suite(setting, in: &page) }
+      for scenario in check.scenarios { suite(scenario, in: &page) }
       if skipped > 0 { uncheckedSuite(in: &page) }
     }
     page.newLine()
@@ -38,9 +38,9 @@ package struct ExpectationTestReport {
 
   private var title: String { "\(move.source.name) to \(move.target.name)" }
 
-  private func suite(_ setting: ExpectedSetting, in page: inout Markup) {
-    let cases = check.cases(in: setting)
-    let name = "\(title), \(ExpectationWords.words(setting))"
+  private func suite(_ scenario: ExpectedScenario, in page: inout HTMLWriter) {
+    let cases = check.cases(in: scenario)
+    let name = "\(title), \(ExpectationMessages.words(scenario))"
     let names = testNames(cases.map(\.index))
     page.element("testsuite", attributes(name, tests: cases.count, failures: cases.count { !$0.isMet })) { page in
       page.newLine()
@@ -63,14 +63,16 @@ package struct ExpectationTestReport {
     page.newLine()
   }
 
-  private func uncheckedSuite(in page: inout Markup) {
+  private func uncheckedSuite(in page: inout HTMLWriter) {
     let name = "\(title), not checked"
     let count = check.unchecked.count
     page.element("testsuite", attributes(name, tests: count, failures: 0, skipped: count)) { page in
       page.newLine()
       for test in testNames(check.unchecked) {
         page.element("testcase", ["classname": name, "name": test]) { page in
-          page.void("skipped", ["message": "it is for another restore; \(Commands.comparing) checks all four restores"])
+          page.voidElement(
+            "skipped", ["message": "it is for another restore; \(SuggestedCommands.comparing) checks all four restores"]
+          )
         }
         page.newLine()
       }
@@ -80,7 +82,7 @@ package struct ExpectationTestReport {
 
   private func attributes(
     _ name: String, tests: Int, failures: Int, skipped: Int = 0
-  ) -> Markup.Attributes {
+  ) -> HTMLWriter.Attributes {
     [
       "name": name, "tests": String(tests), "failures": String(failures), "errors": "0", "skipped": String(skipped),
     ]
@@ -93,7 +95,7 @@ package struct ExpectationTestReport {
     return indexes.map { index in
       let expectation = check.expectations[index]
       let reason = expectation.reason.map { " (\($0.rawValue))" } ?? ""
-      let name = "\(ExpectationWords.name(expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
+      let name = "\(ExpectationMessages.name(expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
       seen[name, default: 0] += 1
       let number = seen[name, default: 1]
       return number == 1 ? name : "\(name) #\(number)"

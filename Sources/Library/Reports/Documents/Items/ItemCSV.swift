@@ -54,7 +54,7 @@ package enum ItemCSV {
 
   /// Those of items that ask for their owner are never shown.
   private static func appendSecret(of row: KeychainEntry, to table: inout SensitiveBuffer) {
-    guard let item = row.item, !item.asksForOwner, let secret = item.secret else {
+    guard let item = row.item, !item.requiresAuthentication, let secret = item.secret else {
       return table.append(",,")
     }
     secret.withBytes { bytes in

@@ -7,12 +7,12 @@ package struct ItemDocument {
   /// Whether secrets are shown. Those of items that ask for their owner never are.
   package let revealsSecrets: Bool
   /// Whether an access control keeps a secret back: a dump has it in clear all the same.
-  package let keepsGuarded: Bool
+  package let omitsProtectedSecrets: Bool
 
   package init(
-    source: (kind: String, name: String), revealsSecrets: Bool, keepsGuarded: Bool = true
+    source: (kind: String, name: String), revealsSecrets: Bool, omitsProtectedSecrets: Bool = true
   ) {
-    self.keepsGuarded = keepsGuarded
+    self.omitsProtectedSecrets = omitsProtectedSecrets
     self.source = source
     self.revealsSecrets = revealsSecrets
   }
@@ -41,7 +41,7 @@ package struct ItemDocument {
     fields.append(("readable", true))
     fields.append(("attributes", Self.attributes(of: item)))
     if includesSecret { fields.append(("has_secret", .boolean(entry.hasSecret))) }
-    if revealsSecrets, !(keepsGuarded && item.asksForOwner), let secret = item.secret {
+    if revealsSecrets, !(omitsProtectedSecrets && item.requiresAuthentication), let secret = item.secret {
       fields.append(("secret", Self.secret(secret)))
     }
     return .object(fields)
@@ -85,5 +85,5 @@ package struct ItemDocument {
 
 extension KeychainItem {
   /// Whether an access control guards the secret: a virtual device has nobody to ask.
-  package var asksForOwner: Bool { self[.accessControl]?.dictionaryValue != nil }
+  package var requiresAuthentication: Bool { self[.accessControl]?.dictionaryValue != nil }
 }

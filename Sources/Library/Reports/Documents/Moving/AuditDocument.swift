@@ -22,11 +22,11 @@ package struct AuditDocument {
         .object(
           [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
             ("protection", .text(item.protection?.rawValue)),
-            ("leaves_device", item.leavesDevice.map(JSONValue.boolean) ?? .null),
+            ("leaves_device", item.movesToOtherDevice.map(JSONValue.boolean) ?? .null),
             ("deprecated", .boolean(item.isDeprecated)),
           ] + (item.reasonToStay.map { [("reason", .string($0.rawValue))] } ?? []))
       },
     ]
-    return document.adding(move.findingFields + move.unseenFields)
+    return document.adding(move.findingFields + move.blindSpotFields)
   }
 }

@@ -16,11 +16,11 @@ package struct ComparisonDocument {
       "format": "migration-comparison/1", "source": move.source.json,
       "target": move.target.json, "current": Self.json(comparison.current),
       "settings": .array(
-        RestoreSetting.allCases.map { setting in
-          let counts = comparison[setting]
+        RestoreScenario.allCases.map { scenario in
+          let counts = comparison[scenario]
           let reasons = counts.byReason.sorted { $0.key.rawValue < $1.key.rawValue }
           return .object(
-            Self.fields(setting) + [
+            Self.fields(scenario) + [
               ("arrives", .count(counts.arrives)), ("stays_behind", .count(counts.staysBehind)),
               ("unreadable", .count(counts.unreadable)),
               ("by_reason", .object(reasons.map { ($0.key.rawValue, .count($0.value)) })),
@@ -38,7 +38,7 @@ package struct ComparisonDocument {
         .object(
           [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
             ("protection", .text(item.protection?.rawValue)),
-            ("outcomes", .array(RestoreSetting.allCases.map { Self.outcome(of: item, in: $0) })),
+            ("outcomes", .array(RestoreScenario.allCases.map { Self.outcome(of: item, in: $0) })),
             ("ways", item.ways.json),
           ])
       },
@@ -49,20 +49,20 @@ package struct ComparisonDocument {
         "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
       ],
     ]
-    return document.adding(move.findingFields + move.unseenFields)
+    return document.adding(move.findingFields + move.blindSpotFields)
   }
 
-  private static func json(_ setting: RestoreSetting) -> JSONValue { .object(fields(setting)) }
+  private static func json(_ scenario: RestoreScenario) -> JSONValue { .object(fields(scenario)) }
 
   /// The fields that name one of the four.
-  static func fields(_ setting: RestoreSetting) -> [(String, JSONValue)] {
-    [("password", .boolean(setting.hasPassword)), ("same_device", .boolean(setting.onSameDevice))]
+  static func fields(_ scenario: RestoreScenario) -> [(String, JSONValue)] {
+    [("password", .boolean(scenario.hasPassword)), ("same_device", .boolean(scenario.onSameDevice))]
   }
 
   /// What becomes of an item in one of the four, and what is known against its use there.
-  static func outcome(of item: MigrationComparison.Item, in setting: RestoreSetting) -> JSONValue {
-    let warning = item.warning(in: setting).map { [("warning", JSONValue.string($0.rawValue))] } ?? []
-    return .object(fields(setting) + fields(item[setting]) + warning)
+  static func outcome(of item: MigrationComparison.Item, in scenario: RestoreScenario) -> JSONValue {
+    let warning = item.warning(in: scenario).map { [("warning", JSONValue.string($0.rawValue))] } ?? []
+    return .object(fields(scenario) + fields(item[scenario]) + warning)
   }
 
   /// How many items arrive and may be of no use; no field where none is.
@@ -73,8 +73,8 @@ package struct ComparisonDocument {
   }
 
   /// What becomes of an item, as every report says it.
-  static func fields(_ prospect: Prospect) -> [(String, JSONValue)] {
-    switch prospect {
+  static func fields(_ restoreOutcome: RestoreOutcome) -> [(String, JSONValue)] {
+    switch restoreOutcome {
     case .arrives: [("outcome", .string(ItemFate.migrates.rawValue))]
     case .staysBehind(let reason):
       [("outcome", .string(ItemFate.staysBehind.rawValue)), ("reason", .string(reason.rawValue))]

@@ -43,22 +43,22 @@ package struct MoveDocument {
   package let findingFields: [(String, JSONValue)]
   /// What the document ends with: nothing for a device, whose plan names every item; of a backup what it cannot show, and
   /// what the device that made it has besides.
-  package let unseenFields: [(String, JSONValue)]
+  package let blindSpotFields: [(String, JSONValue)]
 
   package init(_ plan: PlanDocument) {
     source = plan.source
     target = plan.target
     summary = plan.summary
     findingFields = plan.findingFields
-    unseenFields = plan.unseenFields
+    blindSpotFields = plan.blindSpotFields
   }
 }
 
 extension PlanDocument.Source {
   /// What a document ends with that knows the source alone: nothing for a device, whose plan names every item.
-  package var unseenFields: [(String, JSONValue)] {
+  package var blindSpotFields: [(String, JSONValue)] {
     switch kind {
-    case .archive: [UnseenItems.field]
+    case .archive: [BackupBlindSpots.field]
     // A plan of a device names every item; what a dump does not tell its own member says.
     case .device, .dump: []
     }
@@ -72,8 +72,8 @@ extension PlanDocument {
   }
 
   /// The fields about what is in no backup, as every document of a move ends with them.
-  package var unseenFields: [(String, JSONValue)] {
-    source.unseenFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])
+  package var blindSpotFields: [(String, JSONValue)] {
+    source.blindSpotFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])
       + (dump.map { [("dump", $0.json)] } ?? [])
   }
 }

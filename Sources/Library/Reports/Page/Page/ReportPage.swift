@@ -25,18 +25,18 @@ package struct ReportPage: Sendable {
   /// The page in UTF-8, with what `body` writes as its content and `footer` before the program's name.
   ///
   /// - Throws: Where the digest of the style sheet, which the policy names, cannot be computed.
-  package func html(body: Markup.Body, footer: Markup.Body = { _ in }) throws(DataProtectionError) -> String {
+  package func html(body: HTMLWriter.Body, footer: HTMLWriter.Body = { _ in }) throws(DataProtectionError) -> String {
     let sheet = PageStyle.base + PageStyle.parts + style + PageStyle.print
     let policy = try ContentPolicy.admitting(style: sheet)
-    var page = Markup()
+    var page = HTMLWriter()
     page.element("html", ["lang": "en"]) { page in
       page.element("head") { page in
-        page.void("meta", ["charset": "utf-8"])
-        page.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
-        page.void("meta", ["name": "color-scheme", "content": "light dark"])
-        page.void("meta", ["name": "referrer", "content": "no-referrer"])
-        page.void("meta", ["http-equiv": "Content-Security-Policy", "content": policy])
-        page.element("title", Markup.shortened(title))
+        page.voidElement("meta", ["charset": "utf-8"])
+        page.voidElement("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
+        page.voidElement("meta", ["name": "color-scheme", "content": "light dark"])
+        page.voidElement("meta", ["name": "referrer", "content": "no-referrer"])
+        page.voidElement("meta", ["http-equiv": "Content-Security-Policy", "content": policy])
+        page.element("title", HTMLWriter.shortened(title))
         page.style(sheet)
       }
       page.newLine()

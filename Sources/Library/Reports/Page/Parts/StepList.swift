@@ -16,7 +16,7 @@ package struct StepList {
 
   package init(steps: [Step]) { self.steps = steps }
 
-  package func write(to page: inout Markup) {
+  package func write(to page: inout HTMLWriter) {
     guard !steps.isEmpty else { return }
     page.newLine()
     page.element("section", ["class": "next"]) { page in
@@ -33,14 +33,14 @@ package struct StepList {
     }
   }
 
-  package static func write(_ commands: [String], to page: inout Markup) {
+  package static func write(_ commands: [String], to page: inout HTMLWriter) {
     page.element("pre") { page in
       for command in commands { write(command, to: &page) }
     }
   }
 
   /// A command whose words stay whole where the line is short.
-  private static func write(_ command: String, to page: inout Markup) {
+  private static func write(_ command: String, to page: inout HTMLWriter) {
     page.element("code") { page in
       for (index, word) in command.split(separator: " ", omittingEmptySubsequences: false).enumerated() {
         if index > 0 { page.words(" ") }
@@ -75,7 +75,7 @@ package struct Tiles {
 
   package init(tiles: [Tile]) { self.tiles = tiles }
 
-  package func write(to page: inout Markup) {
+  package func write(to page: inout HTMLWriter) {
     page.newLine()
     page.element("ul", ["class": "tiles", "aria-label": "Summary"]) { page in
       for tile in tiles {

@@ -61,7 +61,7 @@ struct ComparisonPasswords {
     if unlocker.isWorkAccepted { accepted.insert(named.name) }
     let hardware: HardwareKey?
     if let given {
-      let other = if let device { device } else { try unlocker.makersKey() }
+      let other = if let device { device } else { try unlocker.sourceDeviceKey() }
       hardware = HardwareKey(.given, given.key, otherwise: other)
     } else {
       hardware = try unlocker.hardwareKey(comparedWith: device)

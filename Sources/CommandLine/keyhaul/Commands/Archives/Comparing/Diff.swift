@@ -46,10 +46,10 @@ struct Diff: RunnableVerb {
     try report.prepare(
       inputs: sides.flatMap(\.files) + [password.file, otherPassword.file, opening.deviceKeyFile], in: session)
     // What a backup never holds is no difference to one.
-    let meetsArchive = sides.contains(where: \.isArchive)
+    let comparesWithBackup = sides.contains(where: \.isArchive)
     let devices = try sides.map { (side) -> DeviceSide? in
       guard case .device(let device) = side else { return nil }
-      return try deviceSide(device, side.word, leavesOut: meetsArchive)
+      return try deviceSide(device, side.word, leavesOut: comparesWithBackup)
     }
     var passwords = ComparisonPasswords(first: password, second: otherPassword)
     let archives = try sides.map { (side) -> NamedArchive? in
@@ -63,7 +63,7 @@ struct Diff: RunnableVerb {
       if let device = devices[index] {
         compared.append(device.side)
       } else if case .dump(let dump) = sides[index] {
-        compared.append(dump.side(leavesOut: meetsArchive))
+        compared.append(dump.side(leavesOut: comparesWithBackup))
       } else if let named = archives[index] {
         let hardware = devices[1 - index]?.hardware
         compared.append(try archiveSide(named, sides[index].word, index: index, hardware, &passwords, in: session))

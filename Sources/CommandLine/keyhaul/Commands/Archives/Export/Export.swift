@@ -188,8 +188,8 @@ struct Export: RunnableVerb {
   private func warn(ofMissing authenticators: AuthenticatorAccounts, in session: Session) {
     for missing in authenticators.missing {
       session.warn(
-        "codes of \(missing.app.name) are missing", why: AuthenticatorWords.reason(missing.obstacle),
-        try: AuthenticatorWords.advice(missing.app))
+        "codes of \(missing.app.name) are missing", why: AuthenticatorText.reason(missing.obstacle),
+        try: AuthenticatorText.advice(missing.app))
     }
   }
 
@@ -246,7 +246,7 @@ struct Export: RunnableVerb {
     let deletion = output == "-" || dryRun.isOn ? nil : items.deletionSentence
     let sentences = [sentence] + [items.balance, items.filesSentence, deletion].compactMap(\.self)
     try announce(sentences.joined(separator: " "), in: session)
-    if items.isFromArchive { session.note(UnseenItems.line) }
+    if items.isFromArchive { session.note(BackupBlindSpots.line) }
     items.warn(in: session)
   }
 
@@ -259,7 +259,7 @@ struct Export: RunnableVerb {
       "unreadable": .object(items.unreadable.map { ($0.rawValue, JSONValue.count($1)) }),
       "dry_run": .boolean(dryRun.isOn),
     ]
-    return document.adding(items.balanceFields + items.authenticatorFields + items.unseenFields)
+    return document.adding(items.balanceFields + items.authenticatorFields + items.blindSpotFields)
   }
 
   /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.

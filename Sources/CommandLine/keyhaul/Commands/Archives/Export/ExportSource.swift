@@ -25,7 +25,7 @@ struct ExportSource {
       kind: .dump, name: found.typed, isRestricted: selection.isRestricted, statement: found.statement)
     items = .held(
       found.dump.entries.filter { entry in
-        entry.attributes.map(selection.admits) ?? selection.admits(sealed: entry.kind, entry.protection)
+        entry.attributes.map(selection.matches) ?? selection.matches(undecryptable: entry.kind, entry.protection)
       })
     self.selection = selection
   }
@@ -39,7 +39,7 @@ struct ExportSource {
   }
 
   /// The accounts in files that the user asked for.
-  var accounts: [AuthenticatorAccounts.Account] { authenticators.accounts.filter { selection.admits($0.item) } }
+  var accounts: [AuthenticatorAccounts.Account] { authenticators.accounts.filter { selection.matches($0.item) } }
 
   /// Gives every item that is meant, in the order of the source.
   ///
@@ -65,7 +65,7 @@ struct ExportSource {
         (portion) throws(CommandFailure) in
         details.take(portion)
         for item in portion {
-          guard item.item.map(selection.admits) ?? selection.admits(sealed: item.kind, item.protection) else {
+          guard item.item.map(selection.matches) ?? selection.matches(undecryptable: item.kind, item.protection) else {
             continue
           }
           try body(KeychainEntry(item, reason: reader.reason(of: item)))
@@ -86,14 +86,14 @@ struct ExportOrigin {
   /// Whether it is some of its items that are meant.
   let isRestricted: Bool
   /// Of a dump: what is said of it. Its secrets are in clear, also those that an access control guarded.
-  var statement: DumpStatement?
+  var statement: DumpDisclaimer?
 
   /// What a document says of what it cannot know.
-  var unseenFields: [(String, JSONValue)] {
-    kind == .archive ? [UnseenItems.field] : statement.map { [$0.field] } ?? []
+  var blindSpotFields: [(String, JSONValue)] {
+    kind == .archive ? [BackupBlindSpots.field] : statement.map { [$0.field] } ?? []
   }
 
-  var keepsGuarded: Bool { kind != .dump }
+  var omitsProtectedSecrets: Bool { kind != .dump }
 
   /// Of the items, before they are written.
   func document(revealsSecrets: Bool) -> ItemDocument {
@@ -103,6 +103,7 @@ struct ExportOrigin {
       case .device: "device"
       case .dump: "dump"
       }
-    return ItemDocument(source: (noun, name), revealsSecrets: revealsSecrets, keepsGuarded: keepsGuarded)
+    return ItemDocument(
+      source: (noun, name), revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
   }
 }

@@ -17,7 +17,7 @@ struct ExportedItems {
   init(of origin: ExportOrigin, as format: ExportFormat) {
     self.origin = origin
     self.format = format
-    tally = ExportTally(keepingGuarded: origin.keepsGuarded)
+    tally = ExportTally(keepingGuarded: origin.omitsProtectedSecrets)
   }
 
   /// Makes what is written while the items go by, and holds none of them. Where there is nothing to write, nothing is.
@@ -35,7 +35,7 @@ struct ExportedItems {
         try stream.append(document.object(entry, includesSecret: origin.kind == .dump), to: portion)
       }
       try requireSomething()
-      return try stream.end(origin.unseenFields, to: portion)
+      return try stream.end(origin.blindSpotFields, to: portion)
     }
     var writer = ItemExportWriter(format, made: DeviceEnvironment.interruptible.clock.now())
     try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
@@ -71,7 +71,7 @@ struct ExportedItems {
   /// What the user called the source.
   var name: String { origin.name }
   var isFromArchive: Bool { origin.kind == .archive }
-  var unseenFields: [(String, JSONValue)] { origin.unseenFields }
+  var blindSpotFields: [(String, JSONValue)] { origin.blindSpotFields }
 
   var count: Int { made?.count ?? tally.count }
   /// Secrets in plain text; a document has as many as it is let have.
@@ -292,9 +292,9 @@ struct ExportTally {
   /// Those that ask for their owner, by their kind.
   private var guarded: [ItemKind: Int] = [:]
   /// Whether an access control keeps a secret back: a dump has it in clear all the same.
-  private let keepsGuarded: Bool
+  private let omitsProtectedSecrets: Bool
 
-  init(keepingGuarded keepsGuarded: Bool) { self.keepsGuarded = keepsGuarded }
+  init(keepingGuarded omitsProtectedSecrets: Bool) { self.omitsProtectedSecrets = omitsProtectedSecrets }
 
   mutating func take(_ entry: KeychainEntry) {
     count += 1
@@ -313,7 +313,7 @@ struct ExportTally {
   }
 
   /// Whether an item's secret stays where it is.
-  func isGuarded(_ item: KeychainItem) -> Bool { keepsGuarded && item.asksForOwner }
+  func isGuarded(_ item: KeychainItem) -> Bool { omitsProtectedSecrets && item.requiresAuthentication }
 
   func guardedCount(of kinds: [ItemKind]) -> Int { kinds.reduce(0) { $0 + (guarded[$1] ?? 0) } }
 

@@ -77,7 +77,8 @@ struct Inspect: BackupVerb {
     }
     let inspection = try named.inspecting { () throws(KeyhaulError) in
       try Inspection(
-        named.archive, named: named.name, opened: opened?.archive, maker: opened?.maker, unopened: finding, part: part,
+        named.archive, named: named.name, opened: opened?.archive, sourceDeviceItems: opened?.sourceDeviceItems,
+        unopened: finding, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
         isTimed: !session.isOneOfMany, hasFittingPassword: unlocker.derivationTime != nil)
     }
@@ -126,7 +127,7 @@ struct Inspect: BackupVerb {
   /// The archive with its items tried, and what the device that made it has besides.
   private struct Opened {
     let archive: UnlockedBackup
-    let maker: MakerItems?
+    let sourceDeviceItems: SourceDeviceItems?
     /// How long deriving the password's key took.
     let derivationTime: Duration?
 
@@ -135,7 +136,7 @@ struct Inspect: BackupVerb {
       let key = try unlocker.key(password)
       derivationTime = unlocker.derivationTime
       archive = try unlocker.open(with: key, hardware)
-      maker = try unlocker.maker(of: archive, named: nil, orTarget: nil, with: key)?.items
+      sourceDeviceItems = try unlocker.sourceDevice(of: archive, named: nil, orTarget: nil, with: key)?.items
     }
   }
 

@@ -287,8 +287,9 @@ struct HardwareRekey {
     try rewrite(with: keybag, old, in: session)
     let name = UntrustedText.escaped(named.name)
     let device = named.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
-    if hardware.isPublished, let maker = hardware.homeDevice {
-      session.warnOfPublishedKey(of: maker, "anyone can decrypt the keychain in \(named.name) without its password")
+    if hardware.isPublished, let sourceDevice = hardware.homeDevice {
+      session.warnOfPublishedKey(
+        of: sourceDevice, "anyone can decrypt the keychain in \(named.name) without its password")
     }
     let reach =
       !isProven

@@ -8,34 +8,34 @@ extension PlanCommand {
     for named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForFutures, _ word: String?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    var source = MoveSource(named, fileList: opened.archive.fileList)
-    source.maker = opened.futures.maker
+    var source = ReportSource(named, fileList: opened.archive.fileList)
+    source.sourceDeviceItems = opened.restoreOutlook.sourceDeviceItems
     BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
     let question = Question(
       source: source, word: word, productType: named.archive.device.productType, hardware: opened.hardware,
       isDamaged: !opened.archive.damage.isEmpty, codes: opened.codes)
-    return try answer(question, opened.futures, expectations, in: session)
+    return try answer(question, opened.restoreOutlook, expectations, in: session)
   }
 
   /// Answers for a device, by a backup made of it now.
   func answer(
     for device: DeviceSession, _ word: String?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    let futures: MigrationFutures
+    let restoreOutlook: RestoreOutlook
     do throws(KeyhaulError) {
-      futures = try MigrationFutures(of: device, hasPassword: !noPassword)
+      restoreOutlook = try RestoreOutlook(of: device, hasPassword: !noPassword)
     } catch {
       throw CommandFailure(error, using: device.name)
     }
     let question = Question(
-      source: try MoveSource(device, hasPassword: !noPassword), word: word, productType: device.record.productType,
+      source: try ReportSource(device, hasPassword: !noPassword), word: word, productType: device.record.productType,
       hardware: device.name, isDamaged: false)
-    return try answer(question, futures, expectations, in: session)
+    return try answer(question, restoreOutlook, expectations, in: session)
   }
 
   /// What is asked about.
   private struct Question {
-    let source: MoveSource
+    let source: ReportSource
     /// What a command says for it; `nil` for a stream.
     let word: String?
     let productType: String?
@@ -45,11 +45,11 @@ extension PlanCommand {
   }
 
   private func answer(
-    _ question: Question, _ futures: MigrationFutures, _ expectations: [PlanExpectation]?, in session: Session
+    _ question: Question, _ restoreOutlook: RestoreOutlook, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
     let made = DeviceEnvironment.interruptible.clock.now()
-    var facts = FuturesFacts(
-      futures, of: question.source.document, made: Timestamp.text(of: made), apps: question.source.apps,
+    var facts = OutlookSummary(
+      restoreOutlook, of: question.source.document, made: Timestamp.text(of: made), apps: question.source.apps,
       productType: question.productType, hardware: question.hardware, sourceArgument: question.word,
       isRedacted: redact)
     let source = redact ? question.source.redacted : question.source
@@ -57,21 +57,21 @@ extension PlanCommand {
     facts.protection = source.ownProtection
     facts.isDamaged = question.isDamaged
     if let codes = question.codes {
-      let moving = futures.planForNewDevice.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
+      let moving = restoreOutlook.planForNewDevice.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
       facts.codes = OneTimePasswordOverview(
         codes.items, moving: Set(moving), codes.accounts, names: question.source.apps)
     }
     guard view == nil, expectations == nil else {
       let report = PlanReport(
-        futures.planForNewDevice, of: question.source, ontoNew: facts.newPhone, made: made)
+        restoreOutlook.planForNewDevice, of: question.source, ontoNew: facts.newPhone, made: made)
       let outlook = Outlook(report: report, word: question.word, isSameDevice: false) { () throws(CommandFailure) in
-        futures.comparison
+        restoreOutlook.comparison
       }
       return try finish(outlook, expectations, isDamaged: question.isDamaged, in: session)
     }
-    let report = FuturesReport(facts: facts)
+    let report = OutlookReport(facts: facts)
     try session.deliver(report, page: report.page(program: ProgramVersion.signature), to: output)
-    let counts = [true, false].map { futures.counts(onSameDevice: $0) }
+    let counts = [true, false].map { restoreOutlook.counts(onSameDevice: $0) }
     if question.isDamaged || counts.contains(where: { $0.unreadable > 0 }) { return .partial }
     return exitCode && counts.contains { $0.lost > 0 } ? .differs : .ok
   }
@@ -111,7 +111,7 @@ extension ArchiveUnlocker {
   /// An archive opened for a new device and for its own one.
   struct OpenedForFutures {
     let archive: UnlockedBackup
-    let futures: MigrationFutures
+    let restoreOutlook: RestoreOutlook
     /// Whose hardware key was tried; `nil` if none was.
     let hardware: String?
     let codes: FoundCodes
@@ -125,11 +125,11 @@ extension ArchiveUnlocker {
   ///   - hardware: The hardware key that the user gave, or one that may be the maker's.
   ///   - named: The device that the user says made it.
   func openForFutures(
-    with key: BackupKey, _ hardware: HardwareKey?, maker named: DeviceSession?
+    with key: BackupKey, _ hardware: HardwareKey?, sourceDevice named: DeviceSession?
   ) throws -> OpenedForFutures {
     let opened = try open(with: key, nil, for: .planning)
-    let maker = try maker(of: opened, named: named, orTarget: nil, with: key)
-    var (returning, name) = (maker?.returning, maker?.name)
+    let sourceDevice = try sourceDevice(of: opened, named: named, orTarget: nil, with: key)
+    var (returning, name) = (sourceDevice?.returning, sourceDevice?.name)
     if let given = fitting(hardware, with: key), !given.isGuess {
       returning = try? archive.open(with: key, deviceKey: given.key, for: .planning)
       name = "the device whose key was given"
@@ -137,7 +137,8 @@ extension ArchiveUnlocker {
     let codes = FoundCodes(items: (returning ?? opened).items, accounts: accounts(with: key))
     do throws(KeyhaulError) {
       return OpenedForFutures(
-        archive: opened, futures: try MigrationFutures(of: opened, returning: returning, maker: maker?.items),
+        archive: opened,
+        restoreOutlook: try RestoreOutlook(of: opened, returning: returning, sourceDeviceItems: sourceDevice?.items),
         hardware: name, codes: codes)
     } catch {
       throw CommandFailure(error, doing: "cannot plan for \(self.name)")

@@ -1,0 +1,70 @@
+import Basics
+
+/// The decision which computers may pair with a served device.
+package enum TrustPolicy: Sendable {
+  /// Every computer that asks.
+  case always
+  /// The first computer that asks while the server runs.
+  case once
+  /// A person is asked each time. The closure shows the question and returns at once; `PairingAuthorizer.answer` takes the answer.
+  case ask(@Sendable (_ question: PairingAuthorizer) -> Void)
+}
+
+/// Decides about the requests to pair with one device.
+package final class PairingAuthorizer: Sendable {
+  /// The result for one request.
+  package enum Decision: Sendable, Hashable { case granted, pending, refused }
+
+  private enum State {
+    case idle
+    case asked
+    case granted(until: ContinuousClock.Instant)
+    case refused
+  }
+
+  /// The device's name, for the question.
+  package let device: String
+  private let policy: TrustPolicy
+  private let state = Locked(State.idle)
+
+  /// For how long a person's consent waits for the client to ask again.
+  private static let patience = Duration.seconds(120)
+
+  package init(device: String, _ policy: TrustPolicy) { (self.device, self.policy) = (device, policy) }
+
+  /// Decides about a request. A granted or refused answer counts once; the next request is decided again.
+  package func decide() -> Decision {
+    switch policy {
+    case .always: return .granted
+    case .once:
+      return state.withLock { state in
+        guard case .idle = state else { return .refused }
+        state = .refused
+        return .granted
+      }
+    case .ask(let ask):
+      let (decision, isNew) = state.withLock { state -> (Decision, Bool) in
+        switch state {
+        case .asked: return (.pending, false)
+        case .granted(let end) where ContinuousClock.now < end:
+          state = .idle
+          return (.granted, false)
+        case .refused:
+          state = .idle
+          return (.refused, false)
+        case .idle, .granted:
+          state = .asked
+          return (.pending, true)
+        }
+      }
+      if isNew { ask(self) }
+      return decision
+    }
+  }
+
+  /// Takes a person's answer, for the next request.
+  package func answer(isTrusted: Bool) {
+    let end = ContinuousClock.now.advanced(by: Self.patience)
+    state.withLock { $0 = isTrusted ? .granted(until: end) : .refused }
+  }
+}

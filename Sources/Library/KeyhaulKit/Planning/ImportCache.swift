@@ -1,0 +1,69 @@
+import Backups
+import Basics
+import KeychainFormats
+import KeychainRules
+
+/// Prepares each item once for all plans of one backup: as a restore would store it, and as reports show it.
+final class ImportCache: Sendable {
+  /// By reference: the table has a place for each item from the start.
+  private final class CachedImport: Sendable {
+    let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
+    let known: ItemSummary
+
+    init(_ incoming: Result<IncomingItem.Keyed, KeychainRuleError>, _ known: ItemSummary) {
+      self.incoming = incoming
+      self.known = known
+    }
+  }
+
+  private let all: Locked<[CachedImport?]>
+  private let isEnabled: Bool
+
+  /// - Parameter count: How many items are kept for the next plan, by their position; none for a single plan.
+  init(count: Int = 0) {
+    all = Locked(Array(repeating: nil, count: count))
+    isEnabled = count > 0
+  }
+
+  /// An item as a restore would store it.
+  ///
+  /// - Throws: What keeps it from being stored.
+  func incoming(_ archived: BackupItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
+    isEnabled ? try cached(archived, item).incoming.get() : try Self.prepared(archived, item)
+  }
+
+  private static func prepared(
+    _ archived: BackupItem, _ item: KeychainItem
+  ) throws(KeychainRuleError) -> IncomingItem.Keyed {
+    try IncomingItem.Keyed(item, persistentReference: archived.persistentReference)
+  }
+
+  /// What reports show of it.
+  func known(_ archived: BackupItem, _ item: KeychainItem) -> ItemSummary {
+    isEnabled ? cached(archived, item).known : .sharing(item)
+  }
+
+  private func cached(_ archived: BackupItem, _ item: KeychainItem) -> CachedImport {
+    let index = archived.index
+    if let cached = all.withLock({ $0.indices.contains(index) ? $0[index] : nil }) { return cached }
+    let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
+    do throws(KeychainRuleError) {
+      incoming = .success(try Self.prepared(archived, item))
+    } catch {
+      incoming = .failure(error)
+    }
+    let cached = CachedImport(incoming, .sharing(item))
+    all.withLock { if $0.indices.contains(index) { $0[index] = cached } }
+    return cached
+  }
+}
+
+extension BackupItem {
+  /// Returns the decrypted content of an item that a plan imports.
+  ///
+  /// - Throws: `.notAvailable` if the item is encrypted.
+  func requireItem() throws(KeychainRuleError) -> KeychainItem {
+    guard let item else { throw KeychainRuleError(.notAvailable, "item \(index) is encrypted") }
+    return item
+  }
+}

@@ -1,0 +1,49 @@
+package import KeyhaulKit
+
+/// One of two keychains that are compared.
+package struct ComparisonSide {
+  package enum Kind: String {
+    case archive, device, dump
+  }
+
+  package let kind: Kind
+  /// "backup", "device", "dump" or "database".
+  package var noun: String { statement?.noun ?? (kind == .archive ? "backup" : kind.rawValue) }
+  /// As messages call it.
+  package let name: String
+  /// What the person types for it; `nil` if it came from a stream.
+  package let argument: String?
+  /// The device that it is of, as far as it says.
+  package let deviceName: String?
+  package let items: [KeychainEntry]
+  /// Whether it has a keychain at all, as a device always has.
+  package let hasKeychain: Bool
+  /// The decisions about items that a rule keeps out of every backup.
+  package let leftOut: [MigrationPlan.Decision]
+  package let keybagDamage: String?
+  /// Of a dump: what is said of it.
+  package let statement: DumpDisclaimer?
+
+  package init(
+    kind: Kind, name: String, argument: String?, deviceName: String?, items: [KeychainEntry], hasKeychain: Bool,
+    leftOut: [MigrationPlan.Decision], keybagDamage: String?, statement: DumpDisclaimer? = nil
+  ) {
+    self.statement = statement
+    self.kind = kind
+    self.name = name
+    self.argument = argument
+    self.deviceName = deviceName
+    self.items = items
+    self.hasKeychain = hasKeychain
+    self.leftOut = leftOut
+    self.keybagDamage = keybagDamage
+  }
+}
+
+extension KeychainEntry {
+  /// Returns the decision to keep the item out of every backup.
+  package func leftOut(because rule: Reason) -> MigrationPlan.Decision {
+    MigrationPlan.Decision(
+      index: index ?? 0, identity: identity, protection: protection, outcome: .staysBehind(rule), detail: nil)
+  }
+}

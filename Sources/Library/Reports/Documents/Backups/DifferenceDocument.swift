@@ -1,0 +1,70 @@
+package import KeyhaulKit
+
+/// The document of `keychain-diff/1`: what two keychains differ in. Names attributes, never their values.
+package struct DifferenceDocument {
+  let first: ComparisonSide
+  let second: ComparisonSide
+  let difference: KeychainDifference
+  let showsUnseen: Bool
+
+  /// - Parameter showsUnseen: Whether one of the two is an archive, and the document says what no backup shows.
+  package init(
+    _ first: ComparisonSide, _ second: ComparisonSide, _ difference: KeychainDifference, showsUnseen: Bool
+  ) {
+    self.first = first
+    self.second = second
+    self.difference = difference
+    self.showsUnseen = showsUnseen
+  }
+
+  package var json: JSONValue {
+    let sealed = difference.sealed
+    let document: JSONValue = [
+      "format": "keychain-diff/1", "first": Self.json(first), "second": Self.json(second),
+      "added": .each(difference.added) { Self.json($0) }, "changed": .each(difference.changed) { Self.json($0) },
+      "removed": .each(difference.removed) { Self.json($0) }, "same": .count(difference.sameCount),
+      "sealed": [
+        "in_both": .count(sealed.inBoth), "open_in_first": .count(sealed.openInFirst),
+        "open_in_second": .count(sealed.openInSecond), "only_in_first": .count(sealed.onlyInFirst),
+        "only_in_second": .count(sealed.onlyInSecond), "damaged": .count(sealed.damaged),
+        "alike": .count(sealed.alike), "damaged_alike": .count(sealed.equalAndDamaged), "total": .count(sealed.total),
+      ],
+      "unknown": .count(difference.unknownCount), "secrets_not_compared": .count(difference.uncomparedSecretCount),
+      "doubtful": [
+        "in_first": .each(difference.possiblyInSecond) { Self.json($0) },
+        "in_second": .each(difference.possiblyInFirst) { Self.json($0) },
+      ],
+      "never_in_backups": .each(first.leftOut + second.leftOut) { item in
+        .object(JSONValue.identity(item.identity) + [("reason", .text(item.outcome.reason?.rawValue))])
+      },
+    ]
+    return document.adding(showsUnseen ? [BackupBlindSpots.field] : [])
+  }
+
+  private static func json(_ side: ComparisonSide) -> JSONValue {
+    let json: JSONValue = [
+      "kind": .string(side.kind.rawValue), "name": .string(side.name), "device_name": .text(side.deviceName),
+      "items": .count(side.items.count), "has_keychain": .boolean(side.hasKeychain),
+    ]
+    return json.adding(side.statement.map { [$0.field] } ?? [])
+  }
+
+  private static func json(_ side: KeychainDifference.Side) -> JSONValue {
+    .object(
+      [("index", .count(side.index))] + JSONValue.identity(side.identity) + [
+        ("protection", .text(side.protection?.rawValue)), ("modified", .text(side.modified.map(Timestamp.text))),
+        ("distinctions", .array(side.disambiguators.map { .string($0) })),
+      ])
+  }
+
+  private static func json(_ change: ItemChange) -> JSONValue {
+    .object(
+      [("index_first", .count(change.indexBefore)), ("index_second", .count(change.indexAfter))]
+        + JSONValue.identity(change.after) + [
+          ("attributes", .array(change.attributes.map { .string($0.rawValue) })),
+          ("secret_changed", .boolean(change.isSecretChanged)),
+          ("modified_first", .text(change.modifiedBefore.map(Timestamp.text))),
+          ("modified_second", .text(change.modifiedAfter.map(Timestamp.text))),
+        ])
+  }
+}

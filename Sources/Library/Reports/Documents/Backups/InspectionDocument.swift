@@ -1,0 +1,197 @@
+package import KeyhaulKit
+
+/// The document of `backup-inspection/1`: what can be said of an archive, with or without its password.
+package struct InspectionDocument {
+  let archive: BackupArchive
+  let opened: UnlockedBackup?
+  let files: StoredPayloads
+  let listing: FileList.Listing?
+  let domains: [FilesByDomain.Domain]?
+  let tree: DomainTree?
+  let unlockTime: (estimated: Duration?, measured: Duration?)
+  let listsItems: Bool
+  let showsTree: Bool
+  let sourceDeviceItems: SourceDeviceItems?
+  let found: [BackupFinding]
+
+  /// The counts of the keychain's items; `nil` if there is no keychain to count.
+  private var contents: BackupItemCounts? {
+    archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
+  }
+
+  /// - Parameters:
+  ///   - opened: With its keychain's items tried; `nil` without the password.
+  ///   - files: The stored files.
+  ///   - listing: The list of files counted; `nil` if the list stays closed.
+  ///   - domains: The files by domain, the largest first; `nil` if the list stays closed.
+  ///   - tree: The domains and directories in the list of files; `nil` if the list was not opened, or the tree was not
+  ///     requested.
+  ///   - unlockTime: How long deriving the password's key is likely to take on this machine, and how long it took.
+  ///   - sourceDevice: What the device that made the archive has besides, where it was asked.
+  ///   - findings: What was gone around.
+  package init(
+    _ archive: BackupArchive, opened: UnlockedBackup?, files: StoredPayloads, listing: FileList.Listing?,
+    domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
+    listsItems: Bool, showsTree: Bool, sourceDeviceItems: SourceDeviceItems?, findings: [BackupFinding]
+  ) {
+    found = findings
+    self.domains = domains
+    self.sourceDeviceItems = sourceDeviceItems
+    self.archive = archive
+    self.opened = opened
+    self.files = files
+    self.listing = listing
+    self.tree = tree
+    self.unlockTime = unlockTime
+    self.listsItems = listsItems
+    self.showsTree = showsTree
+  }
+
+  /// What is not known without the password is `null`.
+  package var json: JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("format", "backup-inspection/1"),
+      (
+        "device",
+        [
+          "udid": .text(archive.device.identifier), "name": .text(archive.device.name),
+          "product_type": .text(archive.device.productType), "product_version": .text(archive.device.productVersion),
+          "model_name": .text(BackupDetails(archive).modelName), "build_version": .text(archive.device.buildVersion),
+          "serial_number": .text(archive.device.serialNumber),
+        ]
+      ),
+      ("passcode_set", archive.wasPasscodeSet.map { .boolean($0) } ?? .null), ("status", statusJSON),
+      ("computer", computerJSON),
+      ("encrypted", archive.isManifestUnreadable ? .null : .boolean(archive.areFilesEncrypted)),
+      ("made", .text(archive.date.map { Timestamp.text(of: $0) })),
+      ("has_seal", .boolean(archive.seal != nil)),
+      ("layout", .string(archive.layout.rawValue)), ("files", .count(files.count)),
+      ("bytes", .integer(files.byteCount)),
+      ("listed", listing.map(Self.json) ?? .null),
+      ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
+      ("by_domain", domains.map { .array($0.map(Self.json)) } ?? .null),
+      ("missing", listing.map { .count($0.missingCount) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
+      ("findings", .array(findings)),
+      BackupBlindSpots.field,
+    ]
+    if let sourceDeviceItems { fields.append(("not_in_backup", PlanDocument.NotInBackup(sourceDeviceItems).json)) }
+    if listsItems { fields.append(("items", opened.map(Self.items) ?? .null)) }
+    if showsTree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
+    return .object(fields)
+  }
+
+  /// What no device writes.
+  private var findings: [JSONValue] {
+    let others = found.map(\.json)
+    guard let unbound = archive.unboundKeychain else { return others }
+    return others + [
+      [
+        "id": .string(BackupVerification.Fault.Kind.hardwareLayerMissing.rawValue),
+        "detail": .string("\(unbound.fact): \(unbound.meaning)"),
+        "classes": .array(unbound.classes.map { .integer(Int64($0.rawValue)) }), "refused": .boolean(unbound.isRefused),
+      ]
+    ]
+  }
+
+  /// What `Status.plist` says of the backup's end.
+  private var statusJSON: JSONValue {
+    guard let status = archive.status else { return .null }
+    return [
+      "state": .text(status.snapshotState), "date": .text(status.date.map { Timestamp.text(of: $0) }),
+      "full": status.isFullBackup.map { .boolean($0) } ?? .null,
+    ]
+  }
+
+  /// What `Info.plist` says of the computer that made the backup.
+  private var computerJSON: JSONValue {
+    guard let info = archive.computerProperties else { return .null }
+    return [
+      "itunes_version": .text(info.iTunesVersion), "macos_version": .text(info.macOSVersion),
+      "last_backup": .text(info.lastBackup.map { Timestamp.text(of: $0) }),
+    ]
+  }
+
+  private static func json(_ domain: FilesByDomain.Domain) -> JSONValue {
+    [
+      "name": .string(domain.name), "files": .count(domain.fileCount), "bytes": .integer(domain.storedByteCount),
+      "missing": .count(domain.missingCount),
+    ]
+  }
+
+  private static func seconds(_ time: Duration?) -> JSONValue {
+    time.map { .number(($0 / .milliseconds(1)).rounded() / 1000) } ?? .null
+  }
+
+  private static func json(_ listing: FileList.Listing) -> JSONValue {
+    [
+      "files": .count(listing.fileCount), "folders": .count(listing.directoryCount), "links": .count(listing.linkCount),
+      "unreadable": .count(listing.unreadableRowCount),
+    ]
+  }
+
+  private var keybagJSON: JSONValue {
+    let keybag = archive.keybag
+    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { JSONValue.integer(Int64($0)) }
+    return [
+      "version": keybag.version.map { .integer(Int64($0)) } ?? .null,
+      "type": keybag.type.map { .integer(Int64($0.rawValue)) } ?? .null, "uuid": .text(keybag.uuidText),
+      "rounds": .array(rounds),
+      "unlock_seconds": Self.seconds(unlockTime.estimated), "unlocked_in_seconds": Self.seconds(unlockTime.measured),
+      "classes": .array(
+        keybag.classKeys.map { record in
+          [
+            "class": record.keyClass.map { .integer(Int64($0.rawValue)) } ?? .null,
+            "protection": .text(record.keyClass.flatMap(ProtectionClass.init(keyClass:))?.rawValue),
+            "generation": record.keyClass.map { .integer(Int64($0.generation)) } ?? .null,
+            "wrap": record.wrap.map { .integer(Int64($0.rawValue)) } ?? .null,
+            "key_type": record.keyType.map { .integer(Int64($0.rawValue)) } ?? .integer(0),
+          ]
+        }),
+    ]
+  }
+
+  private var keychainJSON: JSONValue {
+    [
+      "present": .boolean(archive.hasKeychain),
+      "items": contents.map { contents in
+        .object(ItemKind.allCases.compactMap { kind in contents.countByKind[kind].map { (kind.rawValue, .count($0)) } })
+      } ?? .null,
+      "by_protection": contents.map { contents in
+        .object(
+          ProtectionClass.allCases.compactMap { protection in
+            contents.countByProtection[protection].map { (protection.rawValue, .count($0)) }
+          })
+      } ?? .null,
+      "sealed": contents.map { _ in .array(UndecryptedItems(opened).groups.map(Self.json)) } ?? .null,
+    ]
+  }
+
+  private static func json(_ group: UndecryptedItems.Group) -> JSONValue {
+    [
+      "kind": .string(group.kind.reportName), "protection": .text(group.protection?.rawValue),
+      "reason": .string(group.reason.rawValue), "count": .count(group.count),
+    ]
+  }
+
+  private static func items(of opened: UnlockedBackup) -> JSONValue {
+    .each(opened.entries, json)
+  }
+
+  private static func json(_ entry: KeychainEntry) -> JSONValue {
+    var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
+    fields += JSONValue.identity(entry.identity)
+    fields.append(("protection", .text(entry.protection?.rawValue)))
+    fields.append(("readable", .boolean(entry.item != nil)))
+    if let reason = entry.reason { fields.append(("reason", .string(reason.rawValue))) }
+    return .object(fields)
+  }
+
+  private static func json(_ node: DomainTree.Node) -> JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("name", .string(node.name)), ("files", .count(node.fileCount)), ("bytes", .integer(node.storedByteCount)),
+      ("missing", .count(node.missingCount)),
+    ]
+    if !node.children.isEmpty { fields.append(("children", .array(node.children.map(json)))) }
+    return .object(fields)
+  }
+}

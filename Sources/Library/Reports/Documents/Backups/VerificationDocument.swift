@@ -1,0 +1,97 @@
+package import KeyhaulKit
+
+/// The document of `backup-verification/1`: what checking a backup found out.
+package struct VerificationDocument {
+  let verification: BackupVerification
+  let name: String
+  let deviceKey: DeviceKeyVerdict?
+
+  /// - Parameters:
+  ///   - name: The archive, as the user named it.
+  ///   - deviceKey: The items' evidence about the given device key; `nil` if no key was given or tried.
+  package init(_ verification: BackupVerification, of name: String, deviceKey: DeviceKeyVerdict? = nil) {
+    self.verification = verification
+    self.name = name
+    self.deviceKey = deviceKey
+  }
+
+  package var json: JSONValue {
+    [
+      "format": "backup-verification/1", "archive": .string(name), "quick": .boolean(verification.isQuick),
+      "checks": .array(
+        verification.checks.map { check in
+          ["id": .string(check.id.rawValue), "ok": .boolean(check.isOK), "detail": .string(check.detail)]
+        }),
+      "unchecked": .array(
+        verification.unchecked.map { ["id": .string($0.id.rawValue), "detail": .string($0.reason)] }),
+      "faults": .array(verification.faults.map(Self.json)),
+      "fault_count": .count(verification.faultCount.values.reduce(0, +)),
+      "findings": .array(verification.found.map(\.json)),
+      "notes": .array(verification.notes.map { .string($0) }),
+      "files": verification.files.map(Self.json) ?? .null,
+      "items": verification.items.map { items in
+        [
+          "readable": .count(items.readable), "device_bound": .count(items.deviceBound),
+          "damaged": .count(items.damaged),
+        ]
+      } ?? .null,
+      "verdict": .string(BackupResult(verification).rawValue), "whole": .boolean(verification.isWhole),
+      "hostile": .boolean(verification.isHostile), "seal": .text(verification.sealState?.rawValue),
+      "device_key": .text(deviceKey?.rawValue), BackupBlindSpots.field.0: BackupBlindSpots.field.1,
+    ]
+  }
+
+  private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {
+    [
+      "listed": .count(files.listed), "present": .count(files.present), "empty_not_stored": .count(files.unstored),
+      "missing": .count(files.missing),
+      "surplus": .count(files.surplus), "digests_right": .count(files.digestsRight),
+      "without_digest": .count(files.withoutDigest), "padding_right": .count(files.paddingRight),
+      "other_size": .count(files.otherSize),
+      "unread": .count(files.unread),
+    ]
+  }
+
+  private static func json(_ fault: BackupVerification.Fault) -> JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("check", .string(fault.check.rawValue)), ("id", .string(fault.kind.rawValue)),
+    ]
+    if let file = fault.file { fields.append(("file", .string(file))) }
+    if let offset = fault.offset { fields.append(("offset", .count(offset))) }
+    if let byteCount = fault.byteCount { fields.append(("bytes", .count(byteCount))) }
+    if let item = fault.item { fields.append(("index", .count(item))) }
+    return .object(fields + [("detail", .string(fault.reason))])
+  }
+}
+
+/// The items' evidence about a given device key. The raw value is the identifier in machine-readable output.
+package enum DeviceKeyVerdict: String, Sendable {
+  /// The key decrypts items of every class that needs one.
+  case proven
+  /// The key decrypts items of some classes that need one, and no items of others.
+  case divided
+  /// The key decrypts none of the items that need a device key.
+  case foreign
+  /// No item needs a device key.
+  case unproven
+
+  /// - Parameter isForeign: Whether another key was used instead, because this one decrypts none of the items.
+  package init(_ proof: DeviceKeyEvidence, isForeign: Bool) {
+    if isForeign || proof.isSameDevice == false {
+      self = .foreign
+    } else if proof.isDivided {
+      self = .divided
+    } else {
+      self = proof.proven.isEmpty ? .unproven : .proven
+    }
+  }
+
+  /// Whether the key decrypts the items that it should; `nil` if no item shows it.
+  package var fits: Bool? {
+    switch self {
+    case .proven: true
+    case .divided, .foreign: false
+    case .unproven: nil
+    }
+  }
+}

@@ -1,0 +1,110 @@
+package import KeyhaulKit
+
+/// What reports say of expectations, one line each. Names in them are hostile: to be escaped where they are shown.
+package struct ExpectationMessages: Sendable {
+  let check: ExpectationCheck
+  let source: PlanDocument.Source
+
+  /// - Parameter source: What is moved: a backup, or a device that a backup is thought of.
+  package init(_ check: ExpectationCheck, source: PlanDocument.Source) {
+    self.check = check
+    self.source = source
+  }
+
+  /// Whether several restores are told apart.
+  private var isComparison: Bool { check.scenarios.count > 1 }
+
+  /// "missed: generic password "chat.example · push token": expected migrates, the plan says stays-behind (device-bound)"
+  package func line(of miss: PlanExpectation.Miss, in scenario: ExpectedScenario) -> String {
+    "missed: \(isComparison ? "\(Self.words(scenario)): " : "")\(sentence(of: miss))"
+  }
+
+  /// "met: service chat.example: migrates (1 item)"
+  package func line(ofMet found: ExpectationCheck.Case) -> String {
+    "met: \(isComparison ? "\(Self.words(found.scenario)): " : "")\(Self.name(found.expectation.matcher)): "
+      + "\(found.expectation.fate.rawValue) (\(HumanReadable.count(found.matchedCount, "item")))"
+  }
+
+  /// "4 of 5 expectations met." What was not checked is said with it.
+  package var verdict: String {
+    let met =
+      "\(HumanReadable.grouped(check.metCount)) of \(HumanReadable.count(check.checkedCount, "expectation")) met"
+    let unchecked = check.unchecked.count
+    guard unchecked > 0 else { return met + "." }
+    let others =
+      unchecked == 1
+      ? "1 more is for another restore and was"
+      : "\(HumanReadable.grouped(unchecked)) more are for other restores and were"
+    return "\(met); \(others) not checked (\(SuggestedCommands.comparing) checks all four restores)."
+  }
+
+  /// The same as `line(of:in:)` without the word "missed" and the restore, which stand elsewhere then.
+  func sentence(of miss: PlanExpectation.Miss) -> String {
+    let wanted = miss.expectation
+    var expected = "expected \(wanted.fate.rawValue)"
+    if let reason = wanted.reason { expected += " (\(reason.rawValue))" }
+    guard let item = miss.item else { return "\(Self.name(wanted.matcher)): \(expected), \(missing(miss))" }
+    let why = [item.restoreOutcome.reason?.rawValue ?? item.change?.rawValue, item.detail].compactMap(\.self)
+    let brackets = why.isEmpty ? "" : " (\(why.joined(separator: ": ")))"
+    return "\(Self.name(of: item)): \(expected), the \(isComparison ? "comparison" : "plan") says "
+      + "\(item.restoreOutcome.fate.rawValue)\(brackets)"
+  }
+
+  /// Why an expectation is missed of which no item is known.
+  private func missing(_ miss: PlanExpectation.Miss) -> String {
+    let sealed = miss.sealedCount
+    let words = "\(HumanReadable.count(sealed, "encrypted item")) in the plan \(sealed == 1 ? "has" : "have") no name"
+    if sealed > 0, miss.expectation.fate == .absent || miss.isAnyItemMeant { return "which cannot be known: \(words)" }
+    var hint = ""
+    if sealed > 0 {
+      hint = " (\(words))"
+    } else if source.kind == .archive, miss.expectation.fate == .staysBehind {
+      hint = " (a plan made from a backup does not list items that no backup contains)"
+    }
+    return "but no item matches\(hint)"
+  }
+
+  /// "with a password, to another device"
+  package static func words(_ scenario: ExpectedScenario) -> String {
+    let device =
+      switch scenario.onSameDevice {
+      case true?: "to the same device"
+      case false?: "to another device"
+      case nil: "to a device that may be the same or another one"
+      }
+    return "\(scenario.hasPassword ? "with" : "without") a password, \(device)"
+  }
+
+  /// "kind key, label ssh*"
+  static func name(_ matcher: ItemMatcher) -> String {
+    fields(matcher).map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+  }
+
+  /// The conditions of a matcher, as the list spells them.
+  static func fields(_ matcher: ItemMatcher) -> [(String, String)] {
+    let patterns = [
+      ("label", matcher.label), ("account", matcher.account), ("service", matcher.service),
+      ("server", matcher.server), ("access_group", matcher.accessGroup),
+    ]
+    return (matcher.kind.map { [("kind", $0.reportName)] } ?? [])
+      + patterns.compactMap { name, pattern in pattern.map { (name, $0.source) } }
+  }
+
+  private static func name(of item: ExpectedItem) -> String {
+    let names = item.identity.names
+    let state = item.identity.isSealed ? "sealed" : "unnamed"
+    let name = names.isEmpty ? "(\(state), item \(item.index))" : names.joined(separator: " · ")
+    return "\(item.identity.kind.noun) \"\(name)\""
+  }
+}
+
+extension RestoreOutcome {
+  /// What becomes of the item without its reason.
+  var fate: ItemFate {
+    switch self {
+    case .arrives: .migrates
+    case .staysBehind: .staysBehind
+    case .unreadable: .unreadable
+    }
+  }
+}

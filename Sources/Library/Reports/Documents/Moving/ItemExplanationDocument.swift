@@ -1,0 +1,99 @@
+package import KeyhaulKit
+
+/// The document of `item-story/1`: what there is to say of each of the items that were asked about.
+package struct ItemExplanationDocument {
+  let explanations: [ItemExplanation]
+  let source: PlanDocument.Source
+  let target: String?
+  let dump: PlanDocument.Dump?
+
+  /// - Parameter dump: What is said of a source that is a dump or a database.
+  package init(
+    explanations: [ItemExplanation], source: PlanDocument.Source, target: String?, dump: PlanDocument.Dump? = nil
+  ) {
+    self.dump = dump
+    self.explanations = explanations
+    self.source = source
+    self.target = target
+  }
+
+  package var json: JSONValue {
+    let document: JSONValue = [
+      "format": "item-story/1", "source": source.json, "target": .text(target),
+      "stories": .array(explanations.map(Self.json)),
+    ]
+    return document.adding((dump.map { [("dump", $0.json)] } ?? []) + source.blindSpotFields)
+  }
+
+  private static func json(_ explanation: ItemExplanation) -> JSONValue {
+    var fields: [(String, JSONValue)] = [("index", explanation.index.map { .count($0) } ?? .null)]
+    fields += JSONValue.identity(explanation.identity) + [("protection", .text(explanation.protection?.rawValue))]
+    fields.append(
+      (
+        "readable",
+        explanation.protection.map { protection in
+          .object(
+            [DeviceState.beforeFirstUnlock, .locked, .unlocked].map { state in
+              (state.rawValue, .boolean(protection.isReadable(in: state)))
+            })
+        } ?? .null
+      ))
+    fields.append(
+      (
+        "restores",
+        .array(
+          RestoreScenario.allCases.compactMap { scenario in
+            explanation.restoreOutcomes[scenario].map {
+              .object(ComparisonDocument.fields(scenario) + ComparisonDocument.fields($0))
+            }
+          })
+      ))
+    if let ways = explanation.ways { fields.append(("ways", ways.json)) }
+    if let containsSecureEnclaveKey = explanation.containsSecureEnclaveKey {
+      fields.append(("holds_enclave_key", .boolean(containsSecureEnclaveKey)))
+    }
+    fields.append(("here", here(explanation)))
+    fields.append(("on_target", explanation.onTarget.map { PlanDocument.Item($0).json } ?? .null))
+    fields.append(("do", .text(explanation.action)))
+    return .object(fields)
+  }
+
+  /// What happened to it in this archive, or on this device.
+  private static func here(_ explanation: ItemExplanation) -> JSONValue {
+    switch explanation.location {
+    case .archive, .device:
+      guard let decision = explanation.decision, let reason = decision.outcome.reason else { return ["state": "opens"] }
+      return .object(
+        [("state", .string(decision.outcome.fate.rawValue)), ("reason", .string(reason.rawValue))]
+          + (decision.detail.map { [("detail", .string($0))] } ?? []))
+    case .deleted: return ["state": .string(ItemFate.staysBehind.rawValue), "reason": .string(Reason.deleted.rawValue)]
+    case .missing(let device, let rule):
+      return ["state": "not-in-archive", "device": .string(device), "reason": .text(rule?.rawValue)]
+    case .targetOnly(let isRemoved):
+      return ["state": "target-only", "removed": .boolean(isRemoved)]
+    }
+  }
+}
+
+extension TransferAssessments {
+  /// Each way with its answer and why.
+  package var json: JSONValue {
+    .array(
+      TransferMethod.allCases.map { way in
+        [
+          "way": .string(way.rawValue), "answer": .string(self[way].verdict.rawValue),
+          "ground": .string(self[way].rationale.id),
+        ]
+      })
+  }
+}
+
+extension ItemExplanation {
+  /// Its place in the backup, or in the one that would be made now; `--item` takes it.
+  package var index: Int? {
+    switch location {
+    case .archive(let index), .device(let index): index
+    case .deleted, .missing, .targetOnly: nil
+    }
+  }
+}

@@ -1,0 +1,27 @@
+package import KeyhaulKit
+
+extension JSONValue {
+  /// The fields that name an item in every report.
+  package static func identity(_ identity: ItemDescriptor) -> [(String, JSONValue)] {
+    [
+      ("kind", .string(identity.kind.reportName)), ("label", .text(identity.label)),
+      ("account", .text(identity.account)), ("service", .text(identity.service)), ("server", .text(identity.server)),
+      ("access_group", .text(identity.accessGroup)),
+    ]
+  }
+}
+
+extension BackupFinding {
+  /// What was found, where, and whether something is lost by it or a restore refuses it.
+  var json: JSONValue {
+    [
+      "id": .string(kind.rawValue), "place": .string(place), "detail": .string(fact), "lost": .boolean(isLoss),
+      "restorable": .boolean(!blocks(.restoring)),
+    ]
+  }
+}
+
+extension BackupBlindSpots {
+  /// The member of every document about what is in a backup.
+  package static var field: (String, JSONValue) { ("cannot_show", PlanDocument.BackupLimitation.unseenItems.json) }
+}

@@ -1,0 +1,232 @@
+package import KeyhaulKit
+
+/// What every report says of a keychain that came out of another tool's dump: that nothing protected it, which form was
+/// recognized, and what was passed over.
+package struct DumpDisclaimer {
+  private let name: String
+  private let dump: KeychainDump
+
+  /// - Parameter name: As the person named it. Hostile.
+  package init(_ dump: KeychainDump, named name: String) {
+    self.name = name
+    self.dump = dump
+  }
+
+  /// "dump" or "database".
+  package var noun: String { dump.format.noun }
+
+  /// The same without the dump's name.
+  var redacted: DumpDisclaimer { DumpDisclaimer(dump, named: "the source") }
+
+  /// All of it about a move, as lines.
+  func moveLines(style: TextStyle) -> [String] {
+    ([sentence] + unknown + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
+      WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence, keepingEscapes: true)), columns: style.width)
+    }
+  }
+
+  /// That it is a dump, and what was passed over, as lines.
+  package func lines(style: TextStyle) -> [String] {
+    ([sentence] + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
+      WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence, keepingEscapes: true)), columns: style.width)
+    }
+  }
+
+  /// That the source was in clear.
+  package var sentence: String {
+    if let facts = dump.database { return databaseSentence(facts) }
+    return
+      "\(name) is \(dump.nature), read as \(dump.format.phrase): nothing enforced the protection classes of its items. "
+      + "Nothing shows who wrote it or whether it is complete."
+  }
+
+  /// What protects a database's items, and what does not.
+  private func databaseSentence(_ facts: DatabaseDetails) -> String {
+    let trust =
+      switch facts.keys {
+      case .inDatabase:
+        "nothing enforces the protection classes of its items, and nothing shows who wrote it or whether it is complete"
+      case .given, .absent: "it does not show who wrote it or whether it is complete"
+      }
+    return "\(name) is \(dump.nature): \(trust)."
+  }
+
+  /// What is told of a database besides its items, one sentence each.
+  private var databaseRemarks: [String] {
+    guard let facts = dump.database else { return [] }
+    let versions = facts.versionCounts.sorted { $0.key < $1.key }.map { version, count in
+      "\(HumanReadable.count(count, "row")) of version \(version)"
+    }
+    let log =
+      switch facts.journalStatus {
+      case .none: String?.none
+      case .applied: "The committed changes in its log (-wal) were read too."
+      case .partiallyApplied:
+        "Keyhaul read the committed changes in its log (-wal) up to a point. The rest is damaged, cut off or "
+          + "unfinished, and may have contained items."
+      case .rolledBack:
+        "One of its changes was not finished. Keyhaul read the state before this change, from the journal (-journal). "
+          + "SQLite restores the same state when it next opens the database."
+      case .unreadable: "Its log (-wal) has no committed change that can be read, so nothing from the log is shown."
+      case .journalUnreadable:
+        "The journal (-journal) next to it does not begin like one, so SQLite ignores it. If it belongs to an unfinished "
+          + "change, that change is shown."
+      case .unrelated:
+        "Its log (-wal) or journal (-journal) belongs to another database, or to another state of this one, so nothing "
+          + "from it is shown."
+      }
+    let schema = facts.schema.map { "Its schema is \($0)" } ?? "It does not state its schema version"
+    let missing =
+      facts.missingTables.isEmpty
+      ? nil
+      : "It has no readable \(HumanReadable.list(facts.missingTables.map(\.rawValue), conjunction: "or")) table: "
+        + "any items stored there are not shown."
+    return [schema + (versions.isEmpty ? "" : ", with \(HumanReadable.list(versions))") + ".", log, missing].compactMap(
+      \.self)
+  }
+
+  /// "Of 12 entries 9 are items; 1 identity, ... and 2 entries of unknown tables (a, b) were passed over."; `nil` if
+  /// every entry is an item.
+  package var skippedSentence: String? {
+    guard dump.skippedCount > 0 else { return nil }
+    let parts = KeychainDump.SkippedEntry.allCases.compactMap { why -> String? in
+      guard let count = dump.skipped[why] else { return nil }
+      let names = why == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
+      return HumanReadable.count(count, why.noun, plural: why.plural) + names
+    }
+    let (are, were) = (dump.items.count == 1 ? "is an item" : "are items", dump.skippedCount == 1 ? "was" : "were")
+    return
+      "Of \(HumanReadable.count(dump.entryCount, "entry", plural: "entries")), \(HumanReadable.grouped(dump.items.count)) \(are); "
+      + "the rest \(were) skipped: \(HumanReadable.list(parts))."
+  }
+
+  private var tableNames: String {
+    dump.unknownTables.map { UntrustedText.quoted($0) }.joined(separator: ", ")
+  }
+
+  /// What else is not as a keychain has it, one sentence each.
+  package var remarks: [String] {
+    let (items, counts) = (dump.items, counts)
+    let inferred = items.count { $0.tableSource == .inferred }
+    let unusable = items.count { !$0.unusableAttributes.isEmpty }
+    let nameless = items.count { $0.item != nil && $0.protection == nil }
+    let rendered = items.count(where: \.isSecretRendered)
+    func line(_ count: Int, _ one: String, _ several: String) -> String? {
+      count == 0 ? nil : "\(HumanReadable.count(count, "item")) \(count == 1 ? one : several)."
+    }
+    return databaseRemarks
+      + [
+        line(
+          inferred, "names no table; Keyhaul inferred it from the attributes",
+          "name no table; Keyhaul inferred it "
+            + "from the attributes"),
+        line(
+          items.count { $0.item?.isTombstone == true }, "is a tombstone", "are tombstones"),
+        line(counts.absent, "has no secret in the \(noun)", "have no secret in the \(noun)"),
+        line(
+          counts.undecryptable,
+          "cannot be decrypted completely",
+          "cannot be decrypted completely"
+        ).map { "\($0.dropLast()): \(undecryptedList)." },
+        line(
+          rendered, "has its secret as the tool displayed it: the original bytes may differ",
+          "have their secrets as the tool displayed them: the original bytes may differ"),
+        line(
+          items.count(where: \.hasMismatchedDigest), "has a digest (sha1) that does not match: the item was changed",
+          "have digests (sha1) that do not match: the items were changed"),
+        line(nameless, "has no known protection class", "have no known protection class"),
+        line(
+          unusable, "has attributes with invalid values; those were left out",
+          "have attributes with invalid values; those were left out"),
+        dump.recordedAttributes == nil
+          ? nil
+          : "The format has only some attributes of each item. It does not show the others, or whether two items "
+            + "differ in them.",
+        dump.repeatedKeyCount == 0
+          ? nil
+          : "\(HumanReadable.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "occurs" : "occur") twice "
+            + "in one entry; the first was used.",
+      ].compactMap(\.self)
+  }
+
+  /// "1 of class dku without the secret and the attributes (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
+  private var undecryptedList: String {
+    HumanReadable.list(
+      dump.undecryptedCounts.map { count in
+        let name = count.protection.map { "class \($0.rawValue)" } ?? "no known class"
+        let what = count.hasAttributes ? "without the secret" : "without the secret and the attributes"
+        return "\(HumanReadable.grouped(count.itemCount)) of \(name) \(what) (\(count.reason.rawValue))"
+      })
+  }
+
+  /// Items by what of their secrets could be read.
+  package var counts: (open: Int, absent: Int, undecryptable: Int) {
+    let open = dump.items.count(where: \.hasSecret)
+    let undecryptable = dump.items.count { $0.fault != nil }
+    return (open, dump.items.count - open - undecryptable, undecryptable)
+  }
+
+  /// What nobody can tell of a move of these items, or what was assumed, one sentence each.
+  package var unknown: [String] {
+    let tombstones = dump.items.count { $0.item?.isTombstone == true }
+    let marks =
+      tombstones == 0
+      ? nil
+      : "\(HumanReadable.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
+        + "because it is not known whether the device synchronizes."
+    let lacking = dump.undecryptedCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
+    let taken =
+      lacking == 0
+      ? nil
+      : "\(HumanReadable.count(lacking, "item")) whose secret cannot be decrypted here \(lacking == 1 ? "counts" : "count") "
+        + "as readable on the device, which has its own keys."
+    return [
+      "The items' source device is not known. Keyhaul assumes that the target is another device. If it is the same "
+        + "device, the this-device-only items are restored too.",
+      dump.format == .database
+        ? nil
+        : "Keyhaul knows whether an item belongs to an App Clip or requires authentication only if the dump "
+          + "says so.",
+      "Keyhaul cannot show items that the \(noun) omits.", taken, marks,
+    ].compactMap(\.self)
+  }
+
+  /// The member of every document about a dump.
+  package var field: (String, JSONValue) { ("dump", json) }
+
+  /// The same for a plan's document.
+  package var ofPlan: PlanDocument.Dump {
+    PlanDocument.Dump(
+      form: dump.format.rawValue, sentence: sentence, unknown: unknown + [skippedSentence].compactMap(\.self) + remarks)
+  }
+
+  private var json: JSONValue {
+    let counts = counts
+    let document: JSONValue = [
+      "form": .string(dump.format.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
+      "items": .count(dump.items.count),
+      "skipped": .object(
+        KeychainDump.SkippedEntry.allCases.compactMap { why in
+          dump.skipped[why].map { (why.rawValue, .count($0)) }
+        }),
+      "unknown_tables": .array(dump.unknownTables.map { .string($0) }),
+      "secrets": ["open": .count(counts.open), "absent": .count(counts.absent), "shut": .count(counts.undecryptable)],
+      "remarks": .array(remarks.map { .string($0) }),
+    ]
+    return document.adding(
+      dump.database.map { facts in
+        [
+          (
+            "database",
+            [
+              "schema": .text(facts.schema), "log": .string(facts.journalStatus.rawValue),
+              "keys": .string(facts.keys.rawValue),
+              "versions": .object(
+                facts.versionCounts.sorted { $0.key < $1.key }.map { (String($0.key), .count($0.value)) }),
+              "missing_tables": .array(facts.missingTables.map { .string($0.rawValue) }),
+            ]
+          )
+        ]
+      } ?? [])
+  }
+}

@@ -1,0 +1,112 @@
+package import KeyhaulKit
+
+/// What a backup says of itself beside its items: of its device, of when and by what it was made, and of its keybag. All
+/// names in it are hostile.
+package struct BackupDetails {
+  private let archive: BackupArchive
+
+  package init(_ archive: BackupArchive) { self.archive = archive }
+
+  // MARK: The device
+
+  /// The model in words: Apple's own where the product type is known here, else the computer's.
+  package var modelName: String? {
+    archive.device.productType.flatMap(ModelName.of) ?? archive.computerProperties?.productName
+  }
+
+  /// "iPhone 14 Pro (iPhone15,2), iOS 18.1 (build 22B83) · serial number F2L… · UDID 0000…"
+  package var device: String {
+    let device = archive.device
+    let model =
+      switch (modelName, device.productType) {
+      case (let name?, let type?): "\(name) (\(type))"
+      case (nil, let type?): "\(type), model name not known"
+      case (let name?, nil): name
+      case (nil, nil): "model not recorded"
+      }
+    let build = device.buildVersion.map { " (build \($0))" } ?? ""
+    let system = device.productVersion.map { "iOS \($0)\(build)" } ?? "iOS version not recorded"
+    return
+      "\(model), \(system) · \(device.serialNumber.map { "serial number \($0)" } ?? "no serial number recorded") · "
+      + (device.identifier.map { "UDID \($0)" } ?? "no UDID recorded")
+  }
+
+  // MARK: How it was made
+
+  /// "full · passcode set · finished 2026-11-20 18:04 CET · by iTunes 12.13"
+  ///
+  /// - Parameter moment: Writes a date, with its zone.
+  package func making(_ moment: (KeychainDate) -> String) -> String {
+    let status = archive.status
+    let extent =
+      switch status?.isFullBackup {
+      case true?: "full"
+      case false?: "incremental: the device sent only what had changed"
+      case nil: "full or incremental not recorded"
+      }
+    let passcode =
+      switch archive.wasPasscodeSet {
+      case true?: "passcode set"
+      case false?: "no passcode set"
+      case nil: "passcode not recorded"
+      }
+    var parts = [extent, passcode]
+    if let status {
+      let date = status.date.map { " \(moment($0))" } ?? ""
+      let end =
+        switch status.snapshotState {
+        case nil: "whether it was finished is not recorded"
+        case _ where status.isFinished: "finished"
+        case let state?: "not finished (\(state))"
+        }
+      parts.append(end + date)
+    }
+    if let last = archive.computerProperties?.lastBackup, differs(last) {
+      parts.append("last backup according to the computer: \(moment(last))")
+    }
+    return (parts + [program]).joined(separator: " · ")
+  }
+
+  /// Whether the computer's date is another one than the device's, by more than a minute.
+  private func differs(_ date: KeychainDate) -> Bool {
+    guard let own = archive.status?.date ?? archive.date else { return true }
+    return abs(own.secondsSince1970 - date.secondsSince1970) > 60
+  }
+
+  /// What wrote it, by its own word.
+  private var program: String {
+    let info = archive.computerProperties
+    switch (info?.macOSVersion, info?.iTunesVersion) {
+    case (let system?, let version): return "by macOS \(system)\(version.map { " (iTunes version \($0))" } ?? "")"
+    case (nil, let version?): return "by iTunes \(version)"
+    case (nil, nil): return "no iTunes or Finder version recorded"
+    }
+  }
+
+  // MARK: The keybag
+
+  /// "classes 1 to 11: 7 wrapped with the password, 4 with the password and the device"
+  package var classes: String {
+    let records = archive.keybag.classKeys
+    let numbers = records.compactMap(\.keyClass).map(\.rawValue).sorted()
+    guard let first = numbers.first, let last = numbers.last else { return "no class keys" }
+    let isRange = zip(numbers, numbers.dropFirst()).allSatisfy { $1 > 0 && $0 == $1 - 1 }
+    let present =
+      numbers.count == 1
+      ? "class \(first)"
+      : isRange ? "classes \(first) to \(last)" : "classes \(HumanReadable.list(numbers.map { String($0) }))"
+    var wraps: [(words: String, count: Int)] = []
+    for record in records {
+      if let place = wraps.firstIndex(where: { $0.words == record.wrapping }) {
+        wraps[place].count += 1
+      } else {
+        wraps.append((record.wrapping, 1))
+      }
+    }
+    let parts = wraps.enumerated().map { offset, wrap in
+      "\(HumanReadable.grouped(wrap.count)) \(offset == 0 ? "wrapped " : "")with "
+        + wrap.words.replacing("password", with: "the password").replacing("device", with: "the device")
+    }
+    return "\(present): \(parts.joined(separator: ", "))"
+  }
+}

@@ -1,0 +1,227 @@
+public import KeyhaulKit
+
+/// What is lost on a new device and on the same one, erased, as a page for people, with what to do before the device is
+/// wiped, to print and to tick off.
+public struct OutlookPage: HTMLPage {
+  let facts: OutlookSummary
+  let program: String
+
+  /// Creates the page.
+  ///
+  /// - Parameters:
+  ///   - facts: The two futures, and what is said of them.
+  ///   - program: Name and version of the program that makes the page.
+  public init(_ facts: OutlookSummary, program: String) {
+    self.facts = facts
+    self.program = program
+  }
+
+  /// The page as one document, the same for the same futures.
+  ///
+  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  public func html() throws(DataProtectionError) -> String {
+    let title = "What moves to \(facts.newPhone): \(HTMLWriter.shortened(facts.source.name))"
+    var frame = ReportPage(
+      title: title, program: program, style: PageStyle.flow + PageStyle.comparison + PageStyle.checklistFirst)
+    if facts.isRedacted { frame.content = "Names are left out." }
+    return try frame.html(
+      body: { page in
+        heading(&page)
+        tiles.write(to: &page)
+        if !facts.restoreOutlook.planForNewDevice.decisions.isEmpty { SankeyTabs(facts).write(to: &page) }
+        FindingSection(facts.findings).write(to: &page)
+        facts.checklist(showsAll: true).write(to: &page)
+        losses(&page)
+        page.newLine()
+        page.element("section") { page in
+          page.element("h2", "A new device, or the same one")
+          RestoreTable(facts).write(to: &page)
+          basis(&page)
+        }
+        PageTable(self).write(to: &page)
+      },
+      footer: { page in
+        page.element("p") { page in
+          page.words(
+            "As of \(LongDateFormat.dateAndTime(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
+          page.element("code", facts.source.digest)
+          page.words(".")
+        }
+      })
+  }
+
+  private func heading(_ page: inout HTMLWriter) {
+    page.element("header") { page in
+      page.element("h1", "Moving to \(facts.newPhone)")
+      page.element("p", ["class": "verdict"], facts.verdict)
+      page.element("p", ["class": "facts"], facts.meaning)
+      page.element("p", ["class": "facts"]) { page in
+        page.words(facts.isOfBackup ? "From " : "From the device ")
+        page.element("strong") { $0.name(facts.source.name) }
+        page.words(facts.isOfBackup ? origin : ", as a backup made now would contain it")
+        let password = facts.source.encrypted ? "with a password" : "without a password"
+        page.words(", \(facts.protection ?? password). ")
+        if let condition = facts.condition { page.sentence("\(condition) ") }
+        page.words("Nothing has been changed.")
+      }
+    }
+  }
+
+  /// The items by what a new device gets of them.
+  private var tiles: Tiles {
+    let counts = facts.counts(onSameDevice: false)
+    let never = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, words: "never in a backup") }
+    return Tiles(
+      tiles: [
+        .init(style: .moves, symbol: "+", count: counts.returningCount, words: "move to \(facts.newPhone)"),
+        .init(
+          style: .stays, symbol: "<", count: counts.staysBehind,
+          words: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
+        .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
+      ] + (never.map { [$0] } ?? []))
+  }
+
+  /// ", made 20 November 2026 at 18:04 UTC by old-phone"
+  private var origin: String {
+    let date = facts.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
+    let device = facts.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
+    return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
+  }
+
+  private func basis(_ page: inout HTMLWriter) {
+    page.element("p", ["class": "more"], "\(facts.details) \(facts.basis)")
+    page.element(
+      "p", ["class": "more"], "Both devices are assumed to be empty, unlocked and protected by a passcode.")
+    if let sourceDeviceItems = facts.sourceDeviceItems {
+      page.element("p", ["class": "more"], sourceDeviceItems.statement)
+    }
+  }
+
+  private func losses(_ page: inout HTMLWriter) {
+    let groups = facts.losses + facts.warned
+    guard !groups.isEmpty else { return }
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "Lost items, and what to do")
+      for group in groups {
+        if let reason = group.reason {
+          ReasonCard(
+            reason: reason, style: group.style, items: group.items.map { .init($0.index, $0.identity) },
+            place: group.title
+          ).write(to: &page)
+        } else {
+          own(group, to: &page)
+        }
+      }
+    }
+  }
+
+  /// Items that no reason keeps out: they came later.
+  private func own(_ group: OutlookSummary.Group, to page: inout HTMLWriter) {
+    page.element("article", ["class": "card \(group.style.rawValue)"]) { page in
+      page.element("p", ["class": "count"]) { $0.element("b", HumanReadable.count(group.items.count, "item")) }
+      page.element("h3", group.title)
+      if let fact = group.fact { page.element("p", fact.prefix(1).uppercased() + fact.dropFirst() + ".") }
+      if let advice = group.advice {
+        page.element("p", ["class": "do"]) { page in
+          page.element("strong", "What to do. ")
+          page.words(advice)
+        }
+      }
+      NameList(group.items.map { ItemLabel($0.identity, index: nil) }).write(
+        folding: ReasonCard.maximumListCount, to: &page)
+    }
+  }
+}
+
+extension SankeyTabs {
+  /// The picture of what moves to a new device: by app if items name theirs, else by kind; then by protection class.
+  fileprivate init(_ facts: OutlookSummary) {
+    let decisions = facts.restoreOutlook.planForNewDevice.decisions
+    let hasAppNames = decisions.contains { facts.apps.app(of: $0.identity).isKnown } && !facts.isRedacted
+    let axes: [SankeyDiagram.Axis] = [hasAppNames ? .app : .kind, .protection]
+    figures = axes.map { axis in
+      let flow = SankeyDiagram(decisions, by: axis, apps: facts.apps, removedCount: 0)
+      return (axis: axis, figure: SankeyView(flow, source: facts.phone, target: facts.newPhone, isReturn: false))
+    }
+  }
+}
+
+extension PageStyle {
+  /// On paper, the checklist follows the verdict.
+  fileprivate static let checklistFirst = """
+    @media print{main{display:flex;flex-direction:column}main>*{order:2}main>header{order:0}main>.checklist{order:1}}
+
+    """
+}
+
+extension PageTable {
+  /// Every item that is known of, with where it comes back to.
+  fileprivate init(_ page: OutlookPage) {
+    let items = page.facts.restoreOutlook.items
+    self.init(
+      title: items.count == 1 ? "The item" : "All \(HumanReadable.grouped(items.count)) items", resultTitle: "Kept on",
+      rows: items.map { Row($0, page.facts) },
+      filters: [(.moves, "both"), (.stays, "one or none"), (.lost, "unreadable")])
+  }
+}
+
+extension PageTable.Row {
+  fileprivate init(_ item: RestoreOutlook.Item, _ facts: OutlookSummary) {
+    let app = facts.apps.app(of: item.identity)
+    let own = HTMLWriter.shortened(facts.phone)
+    let (style, symbol, result): (PageTable.Style, String, String) =
+      switch item.outlook {
+      case _ where item.reason?.isDamage == true: (.lost, "!", "cannot be read")
+      case .both: (.moves, "+", "both")
+      case .sameDevice: (.stays, "<", "\(own) only" + (item.isExpected ? ", by its class" : ""))
+      case .neither: (.stays, "x", "neither")
+      }
+    let since = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil
+    self.init(
+      style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
+      app: facts.isRedacted || app.kind == .unknown ? "" : app.words, protection: item.protection, result: result,
+      detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline ?? since
+    )
+  }
+}
+
+extension RestoreTable {
+  /// The counts of both futures: of a backup one row, of a device one for each kind of backup.
+  init(_ facts: OutlookSummary) {
+    columns = [
+      { $0.words("On " + facts.newPhone) },
+      { page in
+        page.words("On ")
+        page.name(facts.phone)
+        page.words(", erased")
+      },
+    ]
+    rows = (facts.isOfBackup ? [facts.restoreOutlook.hasPassword] : [true, false]).map { hasPassword in
+      let backup =
+        facts.isOfBackup ? "From this backup" : hasPassword ? "A backup with a password" : "A backup without a password"
+      return (
+        backup,
+        [false, true].map { onSameDevice in
+          Cell(facts.restoreOutlook.counts(RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)))
+        }
+      )
+    }
+  }
+}
+
+extension RestoreTable.Cell {
+  /// That none stays is said where every item of the device is known.
+  fileprivate init(_ counts: RestoreOutlook.Counts) {
+    self.init(
+      count: counts.returningCount, unit: "of \(HumanReadable.count(counts.total, "item"))",
+      details: ArrivalWarning.counted(counts.byWarning)
+        + [
+          counts.expected > 0 ? "\(HumanReadable.grouped(counts.expected)) of them expected by class" : nil,
+          counts.staysBehind > 0 ? Self.staysBehind(counts.staysBehind) : nil,
+          Self.unreadable(counts.unreadable),
+          counts.never.map { "\(HumanReadable.grouped($0)) never in a backup" } ?? "items never in a backup: not known",
+          counts.since.flatMap { $0 > 0 ? "\(HumanReadable.grouped($0)) not in this backup" : nil },
+        ].compactMap(\.self))
+  }
+}

@@ -1,0 +1,409 @@
+public import KeyhaulKit
+
+/// What becomes of a keychain on a new device and on its own one, erased, with what reports of it say besides.
+public struct OutlookSummary: Sendable {
+  /// As it shall be shown.
+  let restoreOutlook: RestoreOutlook
+  let source: PlanDocument.Source
+  /// When the report was made, in RFC 3339 and UTC.
+  let made: String
+  let apps: AppDirectory
+  /// What people call the kind of device: "iPhone".
+  let model: String
+  /// Whose hardware key was tried; `nil` if none was.
+  let hardware: String?
+  let isRedacted: Bool
+  /// How the backup is protected, where neither "encrypted" nor "no password" is true of it.
+  package var protection: String?
+  /// What of the backup is not as a device leaves it.
+  package var findings: [PlanDocument.Finding] = []
+  /// Whether opening the backup found damage, which may be other than unreadable items.
+  package var isDamaged = false
+  /// The one-time passwords of the backup; `nil` for a device.
+  package var codes: OneTimePasswordOverview?
+  /// What the commands call source and backups.
+  let words: CommandPlaceholders
+
+  /// Creates what reports of two futures say.
+  ///
+  /// - Parameters:
+  ///   - restoreOutlook: With all names; they are taken out here where that is asked for.
+  ///   - source: The backup or the device.
+  ///   - made: The time of the report, in RFC 3339 and UTC.
+  ///   - apps: What people call the apps, as far as the backup or the device knows.
+  ///   - productType: Such as `iPhone15,2`; hostile.
+  ///   - hardware: The name of the device whose hardware key was tried on a backup, or what else the key is called.
+  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - isRedacted: Whether names are left out.
+  public init(
+    _ restoreOutlook: RestoreOutlook, of source: PlanDocument.Source, made: String, apps: AppDirectory,
+    productType: String?, hardware: String?, sourceArgument: String?, isRedacted: Bool = false
+  ) {
+    self.restoreOutlook = isRedacted ? restoreOutlook.redacted : restoreOutlook
+    self.made = made
+    self.apps = isRedacted ? AppDirectory([]) : apps
+    self.hardware = hardware.map { isRedacted ? "the old device" : $0 }
+    self.isRedacted = isRedacted
+    model =
+      productType.map { $0.hasPrefix("iPad") ? "iPad" : $0.hasPrefix("iPod") ? "iPod touch" : "iPhone" } ?? "iPhone"
+    words = CommandPlaceholders(source, isRedacted: isRedacted, source: sourceArgument, target: nil)
+    var shown = source
+    if isRedacted {
+      shown.name = source.kind.rawValue
+      shown.device = nil
+      shown.deviceName = nil
+    }
+    self.source = shown
+  }
+
+  var isOfBackup: Bool { restoreOutlook.isOfBackup }
+  var sourceDeviceItems: SourceDeviceItems? { restoreOutlook.sourceDeviceItems }
+
+  /// The device that is wiped or replaced, for sentences.
+  var phone: String {
+    if isRedacted { return "the old device" }
+    return switch source.kind {
+    case .device, .dump: source.name
+    case .archive: sourceDeviceItems?.device ?? source.deviceName ?? "the \(model) that made this backup"
+    }
+  }
+
+  /// The device that nobody has yet, for sentences.
+  package var newPhone: String { "a new \(model)" }
+}
+
+extension OutlookSummary {
+  /// Items that share a future and a reason, as the text has them under one heading and the page on one card.
+  struct Group {
+    let title: String
+    /// `nil` for what arrives, and for what came after the backup was made.
+    let reason: Reason?
+    let style: Tiles.Style
+    let symbol: String
+    let items: [RestoreOutlook.Item]
+    /// Why, and what to do, where no reason says it.
+    var fact: String?
+    var advice: String?
+  }
+
+  /// What is lost, what is lost on a new device alone, what cannot be read; each item of the report that is not on both
+  /// stands in one of them.
+  var losses: [Group] {
+    let items = restoreOutlook.items.filter { $0.outlook != .both }
+    func group(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnDeviceAlone: Bool = false) -> Group? {
+      let members = items.filter {
+        $0.outlook == itemOutlook && $0.reason == reason && ($0.index == nil) == isOnDeviceAlone
+      }
+      guard !members.isEmpty else { return nil }
+      let style: Tiles.Style = reason.isDamage ? .lost : .stays
+      return Group(
+        title: title(itemOutlook, reason, isOnDeviceAlone: isOnDeviceAlone), reason: reason, style: style,
+        symbol: reason.isDamage ? "!" : itemOutlook == .neither ? "x" : "<", items: members)
+    }
+    let rules = Reason.allCases.filter { !$0.isDamage }
+    let damage = Reason.allCases.filter(\.isDamage)
+    return rules.compactMap { group(.neither, $0, isOnDeviceAlone: true) } + [since(items)].compactMap(\.self)
+      + rules.compactMap { group(.neither, $0) } + rules.compactMap { group(.sameDevice, $0) }
+      + damage.flatMap { [group(.neither, $0), group(.sameDevice, $0), group(.neither, $0, isOnDeviceAlone: true)] }
+      .compactMap(\.self)
+  }
+
+  /// What is on both afterwards, and of use there as far as anything is known against it.
+  var arriving: Group {
+    Group(
+      title: "Kept either way", reason: nil, style: .moves, symbol: "+",
+      items: restoreOutlook.items.filter { $0.outlook == .both && $0.warning == nil })
+  }
+
+  /// What arrives and may be of no use: on a new device, then on the same one alone.
+  var warned: [Group] {
+    func group(_ title: String, _ itemOutlook: RestoreOutlook.ItemOutlook, _ warning: ArrivalWarning) -> Group? {
+      let members = restoreOutlook.items.filter { item in
+        item.outlook == itemOutlook && (itemOutlook == .both ? item.warning : item.warningOnReturn) == warning
+      }
+      guard !members.isEmpty else { return nil }
+      let words = warning.explanation
+      return Group(
+        title: title, reason: nil, style: .stays, symbol: "+", items: members,
+        fact: "\(warning.rawValue): \(words.headline)", advice: words.action)
+    }
+    return [
+      group("Kept either way, but unusable on \(newPhone)", .both, .migratesButUnusable),
+      group("Restored to \(phone), but may be unusable there", .sameDevice, .useNotKnown),
+    ].compactMap(\.self)
+  }
+
+  private func since(_ items: [RestoreOutlook.Item]) -> Group? {
+    let members = items.filter { $0.index == nil && $0.reason == nil }
+    guard !members.isEmpty else { return nil }
+    return Group(
+      title: "Lost: not in this backup", reason: nil, style: .stays, symbol: "x", items: members,
+      fact: "they were added to \(phone) after the backup was made, or the backup lacks their references",
+      advice: "Make a new backup.")
+  }
+
+  private func title(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnDeviceAlone: Bool) -> String {
+    if reason.isDamage { return isOnDeviceAlone ? "Cannot be read on \(phone)" : "Cannot be read" }
+    switch itemOutlook {
+    case .neither where !BackupBlindSpots.reasons.contains(reason): return "Lost either way"
+    case .neither:
+      return reason == .systemBound
+        ? "Not restored, and not needed: never in a backup"
+        : "Lost either "
+          + "way: never in a backup"
+    case .sameDevice: return "Lost on \(newPhone); kept if restored to \(phone)"
+    case .both: return "Kept either way"
+    }
+  }
+
+  /// What to do before the device is wiped, for either future.
+  ///
+  /// - Parameter showsAll: Whether every app has its own entry.
+  func checklist(showsAll: Bool) -> Checklist {
+    let best = RestoreScenario(hasPassword: true, onSameDevice: false)
+    let without = RestoreScenario(hasPassword: restoreOutlook.hasPassword, onSameDevice: false)
+    let gained = restoreOutlook.comparison[best].arrives - restoreOutlook.comparison[without].arrives
+    let needsNew =
+      !isOfBackup || findings.obstacle != nil || sourceDeviceItems?.since.isEmpty == false
+      || (!restoreOutlook.hasPassword && gained > 0)
+    let known = restoreOutlook.comparison.items.compactMap { item in
+      item[best].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }
+    }
+    let alone = WipeChecklist.losses(of: sourceDeviceItems, after: restoreOutlook.comparison.items.count)
+    return WipeChecklist(
+      phone: phone, target: "the new \(model)", isReturn: nil,
+      backup: needsNew
+        ? .missing(command: isVirtual ? SuggestedCommands.backup(of: words.oldDevice, to: words.newBackup) : nil)
+        : .good(word: words.source),
+      gainedByPassword: isOfBackup && !restoreOutlook.hasPassword ? max(0, gained) : 0, isOfBackup: isOfBackup,
+      losses: known + alone, apps: apps, showsAll: showsAll, codes: codeEntries(showsAll: showsAll)
+    ).checklist
+  }
+
+  /// The one-time passwords to save, and the apps to export others from.
+  private func codeEntries(showsAll: Bool) -> [Checklist.Entry] {
+    guard let codes else { return [] }
+    var entries: [Checklist.Entry] = []
+    if let sentence = codes.sentence(isRedacted: isRedacted) {
+      entries.append(.init(words: sentence, commands: [SuggestedCommands.codes(of: words.source)]))
+    }
+    guard !isRedacted else { return entries }
+    guard !showsAll else {
+      return entries + codes.missing.map { .init(words: AuthenticatorText.sentence($0.app, $0.obstacle)) }
+    }
+    // An installed authenticator has an entry of its kind.
+    let listed = apps.installed.filter { $0.kind == .authenticator }.map(\.identifier)
+    let rest = codes.missing.filter { !listed.contains($0.app.identifier) }
+    if !rest.isEmpty {
+      entries.append(.init(name: HumanReadable.list(rest.map(\.app.name)), words: "Export the codes in the app."))
+    }
+    return entries
+  }
+
+  /// Whether the device is a virtual one that is available, of which Keyhaul can make a backup.
+  var isVirtual: Bool { !isOfBackup || sourceDeviceItems != nil }
+}
+
+extension OutlookSummary {
+  /// What a new device gets, in at most 15 words; it is the first line of every form of the report.
+  package var verdict: String {
+    let counts = counts(onSameDevice: false)
+    let (total, moving, unreadable) = (counts.total, counts.returningCount, counts.unreadable)
+    guard total > 0 else { return isOfBackup ? "The backup has no keychain items." : "There are no keychain items." }
+    let all = HumanReadable.grouped(total)
+    let staying = counts.lost - unreadable
+    func fitting(_ start: String, _ names: (String) -> String) -> String {
+      let ends = [phone, "the old \(model)"].map(names)
+      let fits = ends.first { end in
+        !phone.hasPrefix("the ") && (start + end).split(separator: " ").count <= Self.maximumVerdictWords
+          && (start + end).unicodeScalars.count <= Self.maximumVerdictLength
+      }
+      return start + (fits ?? names(""))
+    }
+    func rest(_ name: String) -> String {
+      let verb = staying == 1 ? "stays" : "stay"
+      return name.isEmpty
+        ? "\(HumanReadable.grouped(staying)) \(verb) behind" : "\(HumanReadable.grouped(staying)) \(verb) with \(name)"
+    }
+    switch (moving, staying, unreadable) {
+    case (total, _, _):
+      return total == 1
+        ? "The only keychain item reaches \(newPhone)." : "All \(all) keychain items reach \(newPhone)."
+    case (0, _, 0) where isForWantOfPassword:
+      let subject = total == 1 ? "The only keychain item does not reach" : "None of the \(all) keychain items reaches"
+      return "\(subject) \(newPhone)\(isOfBackup ? ": the backup has no password." : " without a backup password.")"
+    default:
+      let start =
+        "\(HumanReadable.grouped(moving)) of \(HumanReadable.count(total, "keychain item")) "
+        + "\(moving == 1 ? "reaches" : "reach") \(newPhone); "
+      guard unreadable > 0 else { return fitting(start) { rest($0) + "." } }
+      let lost = "\(HumanReadable.grouped(unreadable)) unreadable."
+      return staying == 0 ? start + lost : start + rest("") + ", " + lost
+    }
+  }
+
+  /// The most words of the verdict, and the most Unicode scalars.
+  private static let maximumVerdictWords = 15
+  private static let maximumVerdictLength = 100
+
+  /// What the verdict is about, for a reader who has never heard of keychain items.
+  package var meaning: String {
+    "A keychain item is a password, key or certificate of an app or of iOS. Photos, messages and app data are not "
+      + "counted here." + (isVirtual ? "" : " Many items of a real \(model) are iOS's own.")
+      + unusable(counts(onSameDevice: false))
+  }
+
+  /// The backup in a sentence or two: its origin, its protection and its condition; `nil` of a device.
+  package var state: String? {
+    guard let condition else { return nil }
+    let date = source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
+    let device = isRedacted ? "the old device" : source.deviceName ?? "the source device"
+    let password = protection ?? (source.encrypted ? "with a password" : "without a password")
+    return "The backup was made\(date) by \(HTMLWriter.shortened(device)), \(password). \(condition)"
+  }
+
+  /// What Keyhaul found out about the condition of the backup's keychain; `nil` of a device.
+  var condition: String? {
+    guard isOfBackup else { return nil }
+    if let obstacle = findings.obstacle { return "\(obstacle.prefix(1).uppercased() + obstacle.dropFirst())." }
+    let damaged = counts(onSameDevice: false).unreadable - (sourceDeviceItems?.unreadable.count ?? 0)
+    if damaged > 0 { return "\(HumanReadable.count(damaged, "item")) cannot be read in this copy." }
+    if isDamaged { return "Keyhaul found damage in it." }
+    let unchecked = restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
+    guard unchecked > 0, !restoreOutlook.triedDeviceKey else { return "Keyhaul found no damage in its keychain." }
+    return unchecked == restoreOutlook.comparison.items.count
+      ? "Keyhaul could not check its items: only that device can decrypt them."
+      : "Keyhaul found no damage in the items that it can decrypt."
+  }
+}
+
+extension OutlookSummary {
+  /// What comes back and what is lost on either, in sentences.
+  var details: String {
+    let new = counts(onSameDevice: false)
+    guard new.total > 0 else { return nothing }
+    var sentences = [arrival(new) + unusable(new), self.return(counts(onSameDevice: true))]
+    if !isOfBackup { sentences.append(other) }
+    if isOfBackup, sourceDeviceItems == nil { sentences.append(Self.uncounted) }
+    if let sourceDeviceItems, sourceDeviceItems.removedCount > 0 {
+      sentences.append(
+        "Items that \(sourceDeviceItems.device) had when the backup was made, but no longer has, are not counted.")
+    }
+    return sentences.joined(separator: " ")
+  }
+
+  private static let uncounted = "Items that never enter a backup are lost in both cases and are not counted."
+
+  func counts(onSameDevice: Bool) -> RestoreOutlook.Counts { restoreOutlook.counts(onSameDevice: onSameDevice) }
+
+  private var nothing: String {
+    guard isOfBackup else { return "\(phone) has no items, so nothing is lost." }
+    return "The backup contains no items. Nothing moves to \(newPhone), and nothing is restored to \(phone)."
+      + (sourceDeviceItems == nil ? " " + Self.uncounted : "")
+  }
+
+  /// "the 18 items in the backup"
+  private func all(_ counts: RestoreOutlook.Counts) -> String {
+    let one = counts.total == 1
+    let items = one ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
+    guard isOfBackup else { return "\(items) on \(phone)" }
+    guard let sourceDeviceItems, !sourceDeviceItems.absent.isEmpty else { return "\(items) in the backup" }
+    return sourceDeviceItems.removedCount == 0
+      ? "\(items) on \(sourceDeviceItems.device)" : "\(items) in the backup and on \(sourceDeviceItems.device)"
+  }
+
+  /// "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not."
+  private func arrival(_ counts: RestoreOutlook.Counts) -> String {
+    let (moving, lost) = (counts.returningCount, counts.lost)
+    switch (moving, lost) {
+    case (0, _): return "None of \(all(counts)) moves to \(newPhone)\(cause(counts))."
+    case (_, 0):
+      let items = all(counts)
+      return moving == 1
+        ? "\(items.prefix(1).uppercased() + items.dropFirst()) moves to \(newPhone)."
+        : "All of \(items) move to \(newPhone)."
+    case _:
+      return "Of \(all(counts)), \(HumanReadable.grouped(moving)) \(moving == 1 ? "moves" : "move") to \(newPhone) and "
+        + "\(HumanReadable.grouped(lost)) \(lost == 1 ? "does" : "do") not."
+    }
+  }
+
+  /// " 1 of those has the format of a key that only the Secure Enclave of old-phone can use, and is unusable on a new
+  /// iPhone."
+  private func unusable(_ counts: RestoreOutlook.Counts) -> String {
+    guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
+    let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
+    return
+      " \(HumanReadable.grouped(count)) of the items that move \(verbs.0) the format of \(verbs.1) that only the Secure "
+      + "Enclave of \(phone) can use, and \(verbs.2) unusable on \(newPhone)."
+  }
+
+  /// "After an erase, 18 of them are restored to old-phone and 4 are not."
+  private func `return`(_ counts: RestoreOutlook.Counts) -> String {
+    let (arrives, lost) = (HumanReadable.grouped(counts.arrives), HumanReadable.grouped(counts.lost))
+    let are = counts.arrives == 1 ? "is" : "are"
+    if counts.expected == 0 {
+      switch counts.arrives {
+      case 0: return "After an erase, none of them is restored to \(phone)."
+      case counts.total:
+        return "After an erase, \(counts.total == 1 ? "it is" : "all of them are") restored to \(phone)."
+      case _:
+        let rest = counts.lost == 0 ? "" : " and \(lost) \(counts.lost == 1 ? "is" : "are") not"
+        return "After an erase, \(arrives) of them \(are) restored to \(phone)\(rest)."
+      }
+    }
+    let expected = HumanReadable.grouped(counts.expected)
+    let classes = counts.expected == 1 ? "its class" : "their classes"
+    let start =
+      counts.arrives == 0
+      ? "After an erase, \(expected) of them should be restored to \(phone)"
+      : "After an erase, \(arrives) of them \(are) restored to \(phone), and \(expected) more should be"
+    let rest = counts.lost == 0 ? "" : " \(lost) \(counts.lost == 1 ? "is" : "are") not restored."
+    return "\(start), judging by \(classes); this could not be checked.\(rest)"
+  }
+
+  /// Whether the items stay only because the backup has no password.
+  private var isForWantOfPassword: Bool {
+    restoreOutlook.items.contains { $0.reason == .backupNotEncrypted } && !restoreOutlook.hasPassword
+      && protection == nil
+  }
+
+  private func cause(_ counts: RestoreOutlook.Counts) -> String {
+    guard isForWantOfPassword else { return "" }
+    return isOfBackup ? "; the backup has no password" : " in a backup without a password"
+  }
+
+  /// Of a device: what the other kind of backup would bring.
+  private var other: String {
+    func arrives(_ onSameDevice: Bool) -> String {
+      let counts = restoreOutlook.counts(
+        RestoreScenario(hasPassword: !restoreOutlook.hasPassword, onSameDevice: onSameDevice))
+      return counts.returningCount == 0 ? "none" : HumanReadable.grouped(counts.returningCount)
+    }
+    let (given, another) = restoreOutlook.hasPassword ? ("with a", "Without") : ("without a", "With")
+    return "This is for a backup \(given) password. \(another) one, \(arrives(false)) move to \(newPhone), and "
+      + "\(arrives(true)) are restored to \(phone)."
+  }
+
+  /// How it is known what comes back to the same device.
+  var basis: String {
+    guard isOfBackup else {
+      return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
+    }
+    let needing = restoreOutlook.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
+    let lost = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
+    guard needing > 0 else {
+      return lost == 0
+        ? "Keyhaul decrypted every item. None of them needs a device's hardware key."
+        : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lost)) cannot be read in this copy. None of the "
+          + "others needs a device's hardware key."
+    }
+    guard restoreOutlook.triedDeviceKey, let hardware else {
+      return
+        "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
+        + "\(HumanReadable.count(needing, "item")) by class, because the hardware key that decrypts "
+        + "\(needing == 1 ? "it" : "them") is not available."
+    }
+    return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardware)."
+  }
+}

@@ -1,0 +1,60 @@
+import KeyhaulKit
+
+/// The files of a backup by their names, as `export --domain D --path P` wants them: the end of `inspect --tree -v`.
+///
+/// Read from the list while they are written, so that a million of them take no more memory than their places.
+struct FileListing: StreamedSection {
+  let list: FileList
+  let index: FilesByDirectory
+  let stored: StoredPayloads
+
+  let member = "file_list"
+
+  private static let sizeColumns = 15
+
+  private func forEachFile<Failure: Error>(
+    failure: (KeyhaulError) -> Failure,
+    _ body: (_ domain: String, _ path: String, _ file: ListedFile) throws(Failure) -> Void
+  ) throws(Failure) {
+    func reading<Value>(_ body: () throws(KeyhaulError) -> Value) throws(Failure) -> Value {
+      do throws(KeyhaulError) { return try body() } catch { throw failure(error) }
+    }
+    let reader = try reading { () throws(KeyhaulError) in try list.reader() }
+    for place in index.inOrder {
+      let file = try reading { () throws(KeyhaulError) in try reader.file(at: place) }
+      guard let file, let domain = file.domain, let path = file.relativePath else { continue }
+      try body(domain, path, file)
+    }
+  }
+
+  private func byteCount(of file: ListedFile) -> Int64 { stored.byteCount(of: file.fileIdentifier) ?? 0 }
+
+  /// A domain, then its files with their sizes, never cut: they are there to be typed.
+  func forEachLine<Failure: Error>(
+    style: TextStyle, failure: (KeyhaulError) -> Failure, _ body: (String) throws(Failure) -> Void
+  ) throws(Failure) {
+    var last: String?
+    try forEachFile(failure: failure) { (domain, path, file) throws(Failure) in
+      if domain != last {
+        try body("")
+        try body(style.painted(style.adapted(UntrustedText.escaped(domain)), .bold))
+        last = domain
+      }
+      let size = stored.lacks(file) ? "missing" : HumanReadable.grouped(byteCount(of: file))
+      try body(
+        DisplayWidth.padded(size, columns: Self.sizeColumns, rightAligned: true) + "  "
+          + style.adapted(UntrustedText.escaped(path)))
+    }
+  }
+
+  func forEachElement<Failure: Error>(
+    failure: (KeyhaulError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void
+  ) throws(Failure) {
+    try forEachFile(failure: failure) { (domain, path, file) throws(Failure) in
+      try body([
+        "domain": .string(domain), "path": .string(path), "bytes": .integer(byteCount(of: file)),
+        "missing": .boolean(stored.lacks(file)),
+      ])
+    }
+  }
+}

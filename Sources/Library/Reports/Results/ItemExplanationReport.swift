@@ -1,0 +1,220 @@
+package import KeyhaulKit
+
+/// One item's story as text.
+struct ItemExplanationText {
+  let explanation: ItemExplanation
+  let source: ReportSource
+  let target: String?
+
+  func lines(style: TextStyle) -> [String] {
+    let title = "\(explanation.identity.kind.noun) \"\(name)\""
+    var lines = WordWrap.lines(of: style.adapted(UntrustedText.escaped(title)), columns: style.width)
+    for index in lines.indices { lines[index] = style.painted(lines[index], .bold) }
+    func add(_ label: String, _ text: String) {
+      lines += WordWrap.labeled(
+        "  " + DisplayWidth.padded(label, columns: 10), style.adapted(UntrustedText.escaped(text)), columns: style.width
+      )
+    }
+    if let protection = explanation.protection {
+      add("Class", "\(protection.phrase) (\(protection.rawValue))")
+      add("Readable", protection.readability + (isGuarded ? "; only after the user authenticates" : ""))
+    }
+    let app = source.apps.app(of: explanation.identity)
+    if let group = explanation.identity.accessGroup, app.isKnown {
+      add("App", app.kind == .group ? app.words : "\(app.text) (group \(group))")
+    }
+    if !explanation.restoreOutcomes.isEmpty { lines += restores(style) }
+    if let ways = explanation.ways { lines += Self.lines(of: ways, style) }
+    for (label, text) in facts { add(label, text) }
+    if let advice = explanation.action { add("Do", advice) }
+    for (place, warning) in warnings {
+      add("Warning", "\(place)\(warning.explanation.headline) (\(warning.rawValue))")
+    }
+    if let word = explanation.reason?.rawValue ?? warnings.first?.1.rawValue { add("More", "keyhaul explain \(word)") }
+    return lines
+  }
+
+  private var name: String {
+    guard explanation.identity.isSealed else { return ItemText.name(explanation.identity) }
+    return explanation.index.map { "(encrypted, item \($0))" } ?? "(cannot be read)"
+  }
+
+  /// An access control guards it, as far as that is known.
+  private var isGuarded: Bool { explanation.reason == .needsAuthentication }
+
+  private func restores(_ style: TextStyle) -> [String] {
+    var table = Table([
+      .init(""), .init("to the same device", flexible: true), .init("to another device", flexible: true),
+    ])
+    for hasPassword in [true, false] {
+      let cells = [true, false].map { onSameDevice in
+        explanation.restoreOutcomes[RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)].map(
+          Self.text) ?? "–"
+      }
+      table.add([hasPassword ? "with a password" : "without one"] + cells)
+    }
+    return table.lines(style: style.narrowed(by: 12)).enumerated().map { index, line in
+      DisplayWidth.padded(index == 0 ? "  Restores" : "", columns: 12) + line
+    }
+  }
+
+  /// Each way to another device in a line.
+  private static func lines(of ways: TransferAssessments, _ style: TextStyle) -> [String] {
+    let width = TransferMethod.allCases.map(\.words.count).max() ?? 0
+    return TransferMethod.allCases.enumerated().flatMap { index, way in
+      WordWrap.labeled(
+        DisplayWidth.padded(index == 0 ? "  Moves by" : "", columns: 12)
+          + DisplayWidth.padded(way.words, columns: width)
+          + "  ", ways[way].words, columns: style.width)
+    }
+  }
+
+  /// What is known against the use of an item that opens: on the target, or else on another device and on its own.
+  private var warnings: [(place: String, ArrivalWarning)] {
+    if let onTarget = explanation.onTarget { return onTarget.warning.map { [("", $0)] } ?? [] }
+    guard explanation.containsSecureEnclaveKey == true else { return [] }
+    return [("to another device: ", .migratesButUnusable), ("to the same device: ", .useNotKnown)]
+  }
+
+  private static func text(_ restoreOutcome: RestoreOutcome) -> String {
+    switch restoreOutcome {
+    case .arrives: "+ restored"
+    case .staysBehind(let reason): "< \(reason.rawValue)"
+    case .unreadable(let reason): "! \(reason.rawValue)"
+    }
+  }
+
+  /// What happened here, and what it does there.
+  private var facts: [(String, String)] {
+    let here =
+      switch explanation.location {
+      case .archive(let index): [("Backup", "item \(index) of \(source.name); \(endInArchive)")]
+      case .device: factsOfDevice
+      case .deleted: leftOut(because: .deleted)
+      case .missing(let device, let rule): facts(ofItemOn: device, leftOutBy: rule)
+      case .targetOnly(let isRemoved): factsOfTarget(isRemoved ? .removed : .preserved)
+      }
+    guard let target, let decision = explanation.onTarget else { return here }
+    return here + [("Target", "\(target): \(Self.text(decision))")]
+  }
+
+  /// How an item of an archive ended that was tried with the available keys.
+  private var endInArchive: String {
+    guard let decision = explanation.decision, let reason = decision.outcome.reason else {
+      return "it can be decrypted with the available keys"
+    }
+    let why = decision.detail ?? reason.explanation.headline
+    switch decision.outcome {
+    case .unreadable: return "it is damaged: \(why)"
+    case .staysBehind, .migrates:
+      // Its name is known where the device that made the backup is available.
+      return explanation.identity.isSealed
+        ? "it cannot be decrypted with the available keys: \(why)"
+        : "\(source.sourceDevice)'s hardware key decrypts it"
+    }
+  }
+
+  private var factsOfDevice: [(String, String)] {
+    guard let decision = explanation.decision, let reason = decision.outcome.reason else {
+      return [("Backup", "a backup of \(source.sourceDevice) contains it")]
+    }
+    return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
+  }
+
+  /// - Parameter rule: `nil` if none keeps the item out of a backup.
+  private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
+    let place = "not in \(source.name), but on \(device)"
+    guard let rule = rule?.explanation else {
+      return [("Backup", "\(place). No rule keeps it out of a backup, so it was added after this backup was made")]
+    }
+    return [("Backup", "\(place), whose backups omit it: \(rule.headline)"), ("Rule", rule.rule)]
+  }
+
+  private func factsOfTarget(_ fate: GlossaryTerm) -> [(String, String)] {
+    [
+      ("Backup", "not in \(source.name); it is \(target ?? "the target")'s own item"),
+      ("Restore", "\(fate.explanation.headline) (\(fate.id))"),
+    ]
+  }
+
+  private func leftOut(because reason: Reason) -> [(String, String)] {
+    [
+      ("Backup", "a backup of \(source.sourceDevice) omits it: \(reason.explanation.headline)"),
+      ("Rule", reason.explanation.rule),
+    ]
+  }
+
+  private static func text(_ decision: MigrationPlan.Decision) -> String {
+    let detail = decision.detail.map { "; \($0)" } ?? ""
+    switch decision.outcome {
+    case .migrates(let change): return "\(change.explanation.headline) (\(change.rawValue))\(detail)"
+    case .staysBehind(let reason): return "stays behind (\(reason.rawValue))\(detail)"
+    case .unreadable(let reason): return "cannot be read (\(reason.rawValue))\(detail)"
+    }
+  }
+
+  /// A word for the list of several.
+  static func outcome(of explanation: ItemExplanation) -> String {
+    if let reason = explanation.reason { return reason.rawValue }
+    switch explanation.location {
+    case .targetOnly(let isRemoved): return isRemoved ? "removed" : "preserved"
+    case .missing: return "not in the backup"
+    case .archive, .device, .deleted:
+      return explanation.onTarget?.outcome.change?.rawValue ?? ItemFate.migrates.rawValue
+    }
+  }
+}
+
+/// `why` (format `item-story/1`): one item's story in full; of several, a list to choose from.
+package struct ItemExplanationReport: Report {
+  package let explanations: [ItemExplanation]
+  package let source: ReportSource
+  let target: String?
+
+  package init(explanations: [ItemExplanation], source: ReportSource, target: String?) {
+    self.explanations = explanations
+    self.source = source
+    self.target = target
+  }
+
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    if explanations.count == 1 || showsAll {
+      let texts = explanations.map {
+        ItemExplanationText(explanation: $0, source: source, target: target).lines(style: style)
+      }
+      return Array(texts.joined(separator: [""])) + source.blindSpotLines(style: style)
+    }
+    var lines =
+      [style.painted("\(HumanReadable.count(explanations.count, "item")) match:", .bold)]
+      + table(isShort: false).lines(style: style) { table(isShort: true) }
+    if explanations.count > ReportItemTable.shortGroup {
+      lines.append("\(style.ellipsis) \(HumanReadable.grouped(explanations.count - ReportItemTable.shortGroup)) more")
+    }
+    return lines
+      + WordWrap.lines(
+        of: "To select one of them, add attributes or --item N. -v shows all in full.", columns: style.width)
+      + source.blindSpotLines(style: style)
+  }
+
+  /// The list to choose from. Where names would be cut, classes go by their codes.
+  private func table(isShort: Bool) -> Table {
+    var table = Table([
+      .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),
+      .init(ItemText.protectionTitle(isShort: isShort)), .init("OUTCOME"),
+    ])
+    for explanation in explanations.prefix(ReportItemTable.shortGroup) {
+      let name = explanation.identity.isSealed ? "(encrypted)" : ItemText.name(explanation.identity)
+      table.add([
+        explanation.index.map(String.init) ?? "–", ItemText.kind(explanation.identity.kind), name,
+        ItemText.protection(explanation.protection, isShort: isShort), ItemExplanationText.outcome(of: explanation),
+      ])
+    }
+    return table
+  }
+
+  package var json: JSONValue {
+    ItemExplanationDocument(
+      explanations: explanations, source: source.document, target: target, dump: source.statement?.ofPlan
+    ).json
+  }
+}

@@ -1,0 +1,204 @@
+import KeyhaulKit
+
+/// The plan as streams of items: from where they belong to where they end.
+struct SankeyDiagram: Sendable {
+  /// What the left side of the picture tells apart.
+  enum Axis: String, Sendable {
+    case app
+    case kind
+    case protection
+  }
+
+  /// Where items come from: a part of the source, or what the target holds already.
+  enum Origin: Sendable, Hashable {
+    case app(AppName)
+    /// Items that name a group of Apple's, which are iOS's own and those of its apps.
+    case system
+    /// So many apps together, each with fewer items than those that have a bar of their own.
+    case otherApps(Int)
+    /// Items that open and name no app.
+    case noApp
+    /// Items that are sealed, and whose they are with them.
+    case sealed
+    case kind(ItemKind)
+    case protection(ProtectionClass?)
+    case onTarget
+  }
+
+  /// Where items end.
+  enum End: String, Sendable, CaseIterable {
+    case moves
+    case stays
+    case lost
+    case gone
+  }
+
+  struct Stream: Sendable, Hashable {
+    let origin: Origin
+    let end: End
+    let count: Int
+  }
+
+  /// The most apps that have a bar of their own.
+  static let maximumAppCount = 7
+
+  let axis: Axis
+  /// In the order in which they are drawn, from the top: by origin, then by end. None is empty.
+  let streams: [Stream]
+
+  /// - Parameters:
+  ///   - apps: Which app an item belongs to; asked where the axis is the apps.
+  ///   - removedCount: How many items of the target are gone afterwards.
+  init(_ decisions: [MigrationPlan.Decision], by axis: Axis, apps: AppDirectory, removedCount: Int) {
+    self.axis = axis
+    var counts: [Origin: [End: Int]] = [:]
+    var origins: [Origin]
+    switch axis {
+    case .app:
+      (origins, counts) = Self.countsByApp(decisions, apps)
+      origins = Self.ordered(origins, &counts)
+    case .kind:
+      for decision in decisions { counts[.kind(decision.identity.kind), default: [:]][End(decision), default: 0] += 1 }
+      origins = ItemKind.allCases.map { .kind($0) }
+    case .protection:
+      for decision in decisions {
+        counts[.protection(decision.protection), default: [:]][End(decision), default: 0] += 1
+      }
+      origins = ProtectionClass.allCases.map { .protection($0) } + [.protection(nil)]
+    }
+    if removedCount > 0 {
+      counts[.onTarget] = [.gone: removedCount]
+      origins.append(.onTarget)
+    }
+    streams = origins.flatMap { origin in
+      End.allCases.compactMap { end in
+        counts[origin]?[end].map { Stream(origin: origin, end: end, count: $0) }
+      }
+    }
+  }
+
+  var origins: [Origin] {
+    streams.reduce(into: []) { if $0.last != $1.origin { $0.append($1.origin) } }
+  }
+
+  /// Those in use, from the top.
+  var ends: [End] { End.allCases.filter { end in streams.contains { $0.end == end } } }
+
+  func count(of end: End) -> Int { streams.reduce(0) { $0 + ($1.end == end ? $1.count : 0) } }
+
+  func count(of origin: Origin) -> Int { streams.reduce(0) { $0 + ($1.origin == origin ? $1.count : 0) } }
+
+  // MARK: Apps
+
+  private static func countsByApp(
+    _ decisions: [MigrationPlan.Decision], _ apps: AppDirectory
+  ) -> (origins: [Origin], counts: [Origin: [End: Int]]) {
+    // An access group says the app, and many items have the same one.
+    var known: [String: Origin] = [:]
+    var origins: [Origin] = []
+    var counts: [Origin: [End: Int]] = [:]
+    for decision in decisions {
+      let origin: Origin
+      if let group = decision.identity.accessGroup, let app = known[group] {
+        origin = app
+      } else {
+        origin = Origin(apps.app(of: decision.identity))
+        if let group = decision.identity.accessGroup { known[group] = origin }
+      }
+      if counts[origin] == nil { origins.append(origin) }
+      counts[origin, default: [:]][End(decision), default: 0] += 1
+    }
+    return (origins, counts)
+  }
+
+  /// The apps with the most items first, then by name; what has fewer than those that are shown becomes one origin, and
+  /// what is no single app's stands last.
+  private static func ordered(_ origins: [Origin], _ counts: inout [Origin: [End: Int]]) -> [Origin] {
+    let apps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { place, origin in
+      let total = counts[origin, default: [:]].values.reduce(0, +)
+      return origin.appName.map { (rank: (-total, $0, place), origin: origin) }
+    }
+    let ranked = apps.sorted { $0.rank < $1.rank }.map(\.origin)
+    // One that is left over has the room that "1 other app" would take.
+    let shown = ranked.count <= maximumAppCount + 1 ? ranked[...] : ranked.prefix(maximumAppCount)
+    let rest = ranked.dropFirst(shown.count)
+    var others: [End: Int] = [:]
+    for origin in rest {
+      others.merge(counts.removeValue(forKey: origin) ?? [:], uniquingKeysWith: +)
+    }
+    if !rest.isEmpty { counts[.otherApps(rest.count)] = others }
+    return shown + (rest.isEmpty ? [] : [.otherApps(rest.count)]) + [.system, .noApp, .sealed]
+  }
+}
+
+extension SankeyDiagram.End {
+  fileprivate init(_ decision: MigrationPlan.Decision) {
+    switch decision.outcome {
+    case .migrates: self = .moves
+    case .staysBehind: self = .stays
+    case .unreadable: self = .lost
+    }
+  }
+}
+
+extension SankeyDiagram.Origin {
+  /// The origin of an app's items.
+  init(_ app: AppName) {
+    switch app.kind {
+    case .app, .identifier: self = .app(app)
+    case .group: self = app.isAppleGroup ? .system : .app(app)
+    case .unnamed: self = .noApp
+    case .unknown: self = .sealed
+    }
+  }
+
+  /// The name to order an app by; `nil` of what is no single app.
+  var appName: String? {
+    switch self {
+    case .app(let app): app.words
+    case .system, .otherApps, .noApp, .sealed, .kind, .protection, .onTarget: nil
+    }
+  }
+
+  /// Whether its words come out of a backup, which may have any writing direction.
+  var isName: Bool { appName != nil }
+
+  /// In words for one or two short lines.
+  var lines: [String] {
+    switch self {
+    case .app(let app): app.team.map { [app.text, "team \($0)"] } ?? [app.words]
+    case .system: [AppName.appleGroupDescription]
+    case .otherApps(let count): ["\(HumanReadable.grouped(count)) other apps"]
+    case .noApp: ["of no named app"]
+    case .sealed: ["app unknown", "(encrypted)"]
+    case .kind(let kind): [kind.noun + "s"]
+    case .protection(nil): ["class unknown"]
+    case .protection(let protection?):
+      protection.phrase.split(separator: ",").map { $0.drop { $0 == " " } }.map(String.init)
+    case .onTarget: ["there already"]
+    }
+  }
+}
+
+/// The picture of a move in two views, one of which is shown: by the app or the kind of the items, and by when they may
+/// be read. Nothing but radio buttons and style rules chooses; paper has the one that is chosen.
+struct SankeyTabs {
+  let figures: [(axis: SankeyDiagram.Axis, figure: SankeyView)]
+
+  func write(to page: inout HTMLWriter) {
+    page.newLine()
+    page.element("fieldset", ["class": "views"]) { page in
+      page.element("legend", ["class": "unseen"], "Show where the items go")
+      for (index, view) in figures.enumerated() {
+        let id = "by-\(view.axis.rawValue)"
+        if index == 0 {
+          page.voidElement("input", ["type": "radio", "name": "view", "id": id, "checked": "checked"])
+        } else {
+          page.voidElement("input", ["type": "radio", "name": "view", "id": id])
+        }
+        page.element("label", ["for": id], "by \(view.axis.words)")
+      }
+      for view in figures { view.figure.write(to: &page) }
+    }
+  }
+}

@@ -1,0 +1,324 @@
+import KeyhaulKit
+
+/// The picture of the move: streams of items from what they belong to, on the left, to where they end on the right.
+/// Patterns and words say what the colors say.
+///
+/// The labels are text of the page beside the drawing, in columns as wide as the browser finds them: no count can stand
+/// outside of its column, whatever the font, and a name that is too long ends in an ellipsis.
+struct SankeyView {
+  private let flow: SankeyDiagram
+  private let source: String
+  private let target: String
+  private let isReturn: Bool
+
+  /// - Parameters:
+  ///   - source: The name of the device that the items come from.
+  ///   - target: That of the device that they go to.
+  ///   - isReturn: Whether the two are one device.
+  init(_ flow: SankeyDiagram, source: String, target: String, isReturn: Bool) {
+    self.flow = flow
+    self.source = source
+    self.target = target
+    self.isReturn = isReturn
+  }
+
+  private static let barWidth = 9.0
+
+  func write(to page: inout HTMLWriter) {
+    page.newLine()
+    page.element("figure", ["class": "flow by-\(flow.axis.rawValue)"]) { page in
+      page.element("figcaption", caption)
+      let layout = SankeyLayout(flow)
+      page.element("div", ["class": "streams"]) { page in
+        page.element("ol", ["aria-hidden": "true"]) { page in
+          for (origin, bar) in layout.origins {
+            label(flow.count(of: origin), origin.lines.map { ($0, origin.isName) }, bar, to: &page)
+          }
+        }
+        drawing(layout, to: &page)
+        page.element("ol", ["aria-hidden": "true"]) { page in
+          for (end, bar) in layout.ends {
+            let count = flow.count(of: end)
+            label(count, words(for: end, isSingle: count == 1), bar, to: &page)
+          }
+        }
+      }
+    }
+  }
+
+  private var caption: String {
+    let count = flow.streams.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
+    let what = count == 1 ? "the item goes" : "the \(HumanReadable.grouped(count)) items go"
+    return "Where \(what), by \(flow.axis.words)"
+  }
+
+  /// The picture in sentences, for people who cannot see it.
+  private var description: String {
+    let parts = flow.streams.map { stream in
+      let origin = stream.origin.lines.map { HTMLWriter.shortened($0) }.joined(separator: ", ")
+      return "\(origin): \(HumanReadable.count(stream.count, "item")) "
+        + words(for: stream.end, isSingle: stream.count == 1).map { HTMLWriter.shortened($0.text) }.joined(
+          separator: " ")
+    }
+    return parts.joined(separator: "; ") + "."
+  }
+
+  private typealias Line = (text: String, isName: Bool)
+
+  private func words(for end: SankeyDiagram.End, isSingle: Bool) -> [Line] {
+    switch end {
+    case .moves: [(isReturn ? "restored to" : isSingle ? "moves to" : "move to", false), (target, true)]
+    case .stays: [(isSingle ? "stays on" : "stay on", false), (source, true)]
+    case .lost: [("cannot", false), ("be read", false)]
+    case .gone: [("removed from", false), (target, true)]
+    }
+  }
+
+  // MARK: Labels
+
+  /// A count and lines of words, in the middle of the room that its bar has.
+  private func label(_ count: Int, _ lines: [Line], _ bar: SankeyLayout.Bar, to page: inout HTMLWriter) {
+    page.element("li") { page in
+      page.voidElement("svg", ["width": "0", "height": Self.number(bar.room)])
+      page.element("div") { page in
+        for (index, line) in lines.enumerated() {
+          page.element("p") { page in
+            if index == 0 { page.element("b", HumanReadable.grouped(count)) }
+            page.element("span") { page in
+              if line.isName { page.name(line.text) } else { page.words(line.text) }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // MARK: Drawing
+
+  private func drawing(_ layout: SankeyLayout, to page: inout HTMLWriter) {
+    let name = flow.axis.rawValue
+    let attributes: HTMLWriter.Attributes = [
+      "width": "100%", "height": Self.number(layout.height), "role": "img",
+      "aria-labelledby": "\(name)-title \(name)-description",
+    ]
+    page.element("svg", attributes) { page in
+      page.element("title", ["id": "\(name)-title"], caption)
+      page.element("desc", ["id": "\(name)-description"], description)
+      page.element("defs") { page in
+        pattern(.stays, size: 7, to: &page) { $0.voidElement("path", ["d": "M-1 8L8 -1M-2 2L2 -2M5 9L9 5"]) }
+        pattern(.lost, size: 6, to: &page) { $0.voidElement("circle", ["cx": "3", "cy": "3", "r": "1.3"]) }
+        pattern(.gone, size: 5, to: &page) { $0.voidElement("path", ["d": "M0 2.5H5"]) }
+      }
+      for (index, band) in layout.bands.enumerated() { draw(band, index, of: layout.height, to: &page) }
+      for (_, bar) in layout.origins { rectangle(bar, "bar", at: "0", to: &page) }
+      page.element("g", ["transform": "translate(-\(Self.number(Self.barWidth)) 0)"]) { page in
+        for (end, bar) in layout.ends { rectangle(bar, "bar \(end.rawValue)", at: "100%", to: &page) }
+      }
+    }
+  }
+
+  private func pattern(_ end: SankeyDiagram.End, size: Int, to page: inout HTMLWriter, _ mark: HTMLWriter.Body) {
+    let attributes: HTMLWriter.Attributes = [
+      "id": "\(flow.axis.rawValue)-\(end.rawValue)", "class": end.rawValue, "width": "\(size)", "height": "\(size)",
+      "patternUnits": "userSpaceOnUse",
+    ]
+    page.element("pattern", attributes) { page in
+      page.voidElement("rect", ["width": "\(size)", "height": "\(size)"])
+      mark(&page)
+    }
+  }
+
+  /// A band is a window onto an area as large as the drawing, in parts of its width and height: so it grows with the
+  /// column, and the pattern behind it does not.
+  private func draw(_ band: SankeyLayout.Band, _ index: Int, of height: Double, to page: inout HTMLWriter) {
+    func part(_ y: Double) -> String { Self.part(y / height) }
+    let (start, end) = (part(band.start), part(band.end))
+    let (lowerStart, lowerEnd) = (part(band.start + band.thickness), part(band.end + band.thickness))
+    let window = "\(flow.axis.rawValue)-band-\(index)"
+    page.element("clipPath", ["id": window, "clipPathUnits": "objectBoundingBox"]) { page in
+      page.voidElement(
+        "path",
+        ["d": "M0 \(start)C.5 \(start) .5 \(end) 1 \(end)V\(lowerEnd)C.5 \(lowerEnd) .5 \(lowerStart) 0 \(lowerStart)Z"]
+      )
+    }
+    let name = band.stream.end.rawValue
+    if band.stream.end == .moves {
+      page.voidElement(
+        "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))"])
+    } else {
+      page.voidElement(
+        "rect",
+        [
+          "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))",
+          "fill": "url(#\(flow.axis.rawValue)-\(name))",
+        ])
+    }
+  }
+
+  private func rectangle(_ bar: SankeyLayout.Bar, _ style: String, at x: String, to page: inout HTMLWriter) {
+    page.voidElement(
+      "rect",
+      [
+        "class": style, "x": x, "y": Self.number(bar.top), "width": Self.number(Self.barWidth),
+        "height": Self.number(bar.height), "rx": "2",
+      ])
+  }
+
+  /// With one digit behind the point: more cannot be seen.
+  private static func number(_ value: Double) -> String { decimal(value, digits: 1) }
+
+  /// A part of one, with the digits that a pixel of a tall drawing needs.
+  private static func part(_ value: Double) -> String { decimal(value, digits: 4) }
+
+  private static func decimal(_ value: Double, digits: Int) -> String {
+    let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
+    let text = String((value * scale).rounded() / scale)
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+}
+
+extension SankeyDiagram.Axis {
+  /// What the picture tells apart, as its caption says it.
+  var words: String {
+    switch self {
+    case .app: "app"
+    case .kind: "kind"
+    case .protection: "protection"
+    }
+  }
+}
+
+/// Where the parts of the picture of a flow stand, from the top, in CSS pixels.
+///
+/// Only heights are laid out here, none of which depends on a font: labels have lines of a fixed height, and how wide
+/// the columns are is the browser's to decide, which knows its letters.
+struct SankeyLayout: Sendable {
+  /// Heights of all items together, of the minimumThickness stream, of a line of a label, and between two bars.
+  static let flowHeight = 200.0
+  static let minimumThickness = 3.0
+  static let lineHeight = 16.0
+  static let gap = 10.0
+
+  struct Bar: Sendable {
+    let top: Double
+    let height: Double
+    /// What the bar or its label needs, whichever is higher.
+    let room: Double
+    var middle: Double { top + height / 2 }
+  }
+
+  /// A stream's course: its upper edge at both bars, and how thick it is.
+  struct Band: Sendable {
+    let stream: SankeyDiagram.Stream
+    let start: Double
+    let end: Double
+    let thickness: Double
+  }
+
+  let height: Double
+  let origins: [(origin: SankeyDiagram.Origin, bar: Bar)]
+  let ends: [(end: SankeyDiagram.End, bar: Bar)]
+  let bands: [Band]
+
+  init(_ flow: SankeyDiagram) {
+    let total = max(1, flow.streams.reduce(0) { $0 + $1.count })
+    func thickness(_ stream: SankeyDiagram.Stream) -> Double {
+      max(Self.minimumThickness, Self.flowHeight * Double(stream.count) / Double(total))
+    }
+    let originSizes = flow.origins.map { origin in
+      (
+        height: flow.streams.reduce(0) { $0 + ($1.origin == origin ? thickness($1) : 0) },
+        label: Self.labelHeight(of: origin.lines.count)
+      )
+    }
+    let endSizes = flow.ends.map { end in
+      (
+        height: flow.streams.reduce(0) { $0 + ($1.end == end ? thickness($1) : 0) },
+        label: Self.labelHeight(of: SankeyLayout.linesOfAnEnd)
+      )
+    }
+    let (leftHeight, rightHeight) = (Self.height(of: originSizes), Self.height(of: endSizes))
+    let height = max(leftHeight, rightHeight)
+    let originBars = Self.bars(originSizes, from: (height - leftHeight) / 2)
+    let endBars = Self.bars(endSizes, from: (height - rightHeight) / 2)
+
+    var startOf = Dictionary(uniqueKeysWithValues: zip(flow.origins, originBars.map(\.top)))
+    var endOf = Dictionary(uniqueKeysWithValues: zip(flow.ends, endBars.map(\.top)))
+    bands = flow.streams.map { stream in
+      let start = startOf[stream.origin, default: 0]
+      let end = endOf[stream.end, default: 0]
+      startOf[stream.origin] = start + thickness(stream)
+      endOf[stream.end] = end + thickness(stream)
+      return Band(stream: stream, start: start, end: end, thickness: thickness(stream))
+    }
+    self.height = height
+    origins = zip(flow.origins, originBars).map { (origin: $0, bar: $1) }
+    ends = zip(flow.ends, endBars).map { (end: $0, bar: $1) }
+  }
+
+  /// A verb and a name.
+  static let linesOfAnEnd = 2
+
+  /// The room of a label: its lines, and one for the count where the screen is narrow.
+  static func labelHeight(of lines: Int) -> Double { lineHeight * Double(lines + 1) }
+
+  private typealias Size = (height: Double, label: Double)
+
+  private static func height(of bars: [Size]) -> Double {
+    bars.reduce(0) { $0 + max($1.height, $1.label) } + gap * Double(max(0, bars.count - 1))
+  }
+
+  /// Bars below each other, each in the middle of the room that it or its label needs.
+  private static func bars(_ sizes: [Size], from top: Double) -> [Bar] {
+    var top = top
+    return sizes.map { size in
+      let room = max(size.height, size.label)
+      defer { top += room + gap }
+      return Bar(top: top + (room - size.height) / 2, height: size.height, room: room)
+    }
+  }
+}
+
+extension PageStyle {
+  /// The colors and sizes of the flow figure, which only a plan's page has.
+  ///
+  /// A label's line has the height that `SankeyLayout` calculates with. A column is as wide as its text, up to a limit;
+  /// if there is not enough room, words are cut and counts stay whole.
+  static let flow = """
+    .views{border:0;margin-top:2rem;min-width:0;position:relative}
+    .views>input{opacity:0;position:absolute}
+    .views>label{border:1px solid var(--line);border-radius:1rem;cursor:pointer;display:inline-block;font-size:.9rem;\
+    margin:0 .4rem .4rem 0;padding:.15rem .75rem}
+    .views>:checked+label{background:var(--ink);border-color:var(--ink);color:var(--paper)}
+    .views>:focus-visible+label{outline:2px solid var(--moves);outline-offset:2px}
+    .flow{display:none;margin:.6rem 0 0}
+    #by-app:checked~.by-app,#by-kind:checked~.by-kind,#by-protection:checked~.by-protection{display:block}
+    figcaption{color:var(--soft);font-size:.9rem;margin-bottom:.9rem}
+    .streams{align-items:center;column-gap:10px;display:grid;font-size:13px;\
+    grid-template-columns:fit-content(15rem) minmax(5.5rem,1fr) fit-content(15rem)}
+    .streams>svg{display:block;min-width:0}
+    .streams ol{color:var(--soft);display:flex;flex-direction:column;gap:\(Int(SankeyLayout.gap))px;list-style:none;\
+    min-width:0}
+    .streams li{align-items:center;display:flex;min-width:0}
+    .streams li svg{display:block;flex:none;width:0}
+    .streams li div{flex:1;min-width:0}
+    .streams li p{display:flex;gap:.35em;height:\(Int(SankeyLayout.lineHeight))px;line-height:\(Int(SankeyLayout.lineHeight))px;\
+    white-space:nowrap}
+    .streams ol:first-child p{justify-content:flex-end}
+    .streams b{color:var(--ink);flex:none;font-weight:650}
+    .streams span{min-width:0;overflow:hidden;text-overflow:ellipsis}
+    .band{stroke-width:0}
+    .band.moves{fill:var(--moves-tint)}
+    .bar{fill:var(--soft)}
+    .bar.moves{fill:var(--moves)}.bar.stays{fill:var(--stays)}.bar.lost{fill:var(--lost)}.bar.gone{fill:var(--gone)}
+    pattern path{fill:none;stroke-width:1.4}
+    pattern.stays rect{fill:var(--stays-tint)}pattern.stays path{stroke:var(--stays);opacity:.45}
+    pattern.lost rect{fill:var(--lost-tint)}pattern.lost circle{fill:var(--lost);opacity:.6}
+    pattern.gone rect{fill:var(--gone-tint)}pattern.gone path{stroke:var(--gone);opacity:.5}
+    @media screen and (max-width:36rem){.streams p:first-child{flex-direction:column;gap:0;\
+    height:\(Int(2 * SankeyLayout.lineHeight))px}.streams ol:first-child p:first-child{align-items:flex-end}\
+    .streams p:first-child span{max-width:100%}}
+    @media print{.views{margin-top:1.2rem}.views>input,.views>label{display:none}.streams{max-width:15cm;margin:0 auto}}
+
+    """
+}

@@ -1,0 +1,156 @@
+package import KeyhaulKit
+
+/// What a restore takes away from the target and what it brings, in the words of the question and of what is said where
+/// nobody is asked.
+package struct RestoreLossText {
+  private let plan: MigrationPlan
+  /// Its name.
+  private let device: String
+  /// Items in whose place another comes that is not the same, those that are newer first.
+  package let overwriting: [MigrationPlan.Decision]
+
+  package init(_ plan: MigrationPlan, device: String) {
+    self.plan = plan
+    self.device = device
+    overwriting = plan.overwriting
+  }
+
+  /// Those of them that are newer than what comes.
+  package var newer: [MigrationPlan.Decision] { overwriting.filter { $0.overwrites == .newer } }
+  private var removedCount: Int { plan.removed.count }
+  private var newCount: Int { plan.summary.byChange[.new, default: 0] }
+
+  /// Whether nothing is taken away.
+  package var isEmpty: Bool { removedCount == 0 && overwriting.isEmpty }
+
+  /// Whether anything is on the target afterwards that is not there now.
+  package var bringsSomething: Bool { newCount > 0 || !overwriting.isEmpty }
+
+  /// "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add 12, without 1 that cannot be
+  /// read?"
+  package var question: String {
+    let addition = newCount == 0 ? "add none" : "add \(HumanReadable.grouped(newCount))"
+    var steps: [String] = []
+    if removedCount > 0 { steps.append("remove \(HumanReadable.count(removedCount, "item")) from \(device)") }
+    if !overwriting.isEmpty {
+      let remark = newer.isEmpty ? "" : " (\(newerText))"
+      steps.append("overwrite \(overwrittenText)\(remark)")
+    }
+    let lost = plan.summary.unreadable
+    let change =
+      isEmpty
+      ? "add \(HumanReadable.count(newCount, "item")) to \(device)" : steps.joined(separator: ", ") + " and \(addition)"
+    let text =
+      change + (lost == 0 ? "?" : ", skipping \(HumanReadable.grouped(lost)) that cannot be read?")
+    return text.prefix(1).uppercased() + text.dropFirst()
+  }
+
+  /// What is said where nobody was asked: each overwritten item that is newer there, with both dates.
+  package var newerWarning: (message: String, why: String, advice: String)? {
+    guard !newer.isEmpty else { return nil }
+    let most = 3
+    let items = newer.prefix(most).map { decision in
+      let detail = decision.detail.map { ": \($0)" } ?? ""
+      return "\(decision.identity.kind.noun) \(UntrustedText.quoted(Self.name(decision)))\(detail)"
+    }
+    let more = newer.count > most ? "; \(HumanReadable.grouped(newer.count - most)) more" : ""
+    return (
+      "overwriting \(HumanReadable.count(newer.count, "item")) on \(device), although \(newerText)",
+      items.joined(separator: "; ") + more, "\(SuggestedCommands.keepingExisting) to keep the newer ones"
+    )
+  }
+
+  /// "adding 12 items, removing 2 items from new-phone and overwriting 3 there, of which 1 is newer than the backup's,"
+  package var refusal: String {
+    var steps: [String] = []
+    if newCount > 0 { steps.append("adding \(HumanReadable.count(newCount, "item"))") }
+    if removedCount > 0 { steps.append("removing \(HumanReadable.count(removedCount, "item")) from \(device)") }
+    if !overwriting.isEmpty {
+      let remark = newer.isEmpty ? "" : ", of which \(newerText),"
+      steps.append("overwriting \(overwrittenText)\(remark)")
+    }
+    return HumanReadable.list(steps)
+  }
+
+  private var overwrittenText: String {
+    removedCount > 0
+      ? "\(HumanReadable.grouped(overwriting.count)) there"
+      : "\(HumanReadable.count(overwriting.count, "item")) on \(device)"
+  }
+
+  private var newerText: String {
+    "\(HumanReadable.grouped(newer.count)) \(newer.count == 1 ? "is" : "are") newer than the backup's"
+  }
+
+  private static func name(_ decision: MigrationPlan.Decision) -> String {
+    let names = decision.identity.names
+    return names.isEmpty ? "item \(decision.index)" : names.joined(separator: " · ")
+  }
+}
+
+/// What came of a restore, in one sentence.
+package struct RestoreSummaryText {
+  private let summary: MigrationPlan.Summary
+  private let changesNothing: Bool
+  private let device: String
+  /// Items that were on the target as they are in the backup.
+  private let sameThere: Int
+  /// Items of which the target's own stayed.
+  private let keptThere: Int
+  /// Items that took the place of another one of the target, and how many of those were newer.
+  package let overwritten: Int
+  package let overwrittenNewer: Int
+
+  package init(_ plan: MigrationPlan, device: String) {
+    summary = plan.summary
+    changesNothing = plan.changesNothing
+    self.device = device
+    // A restore that replaces puts them back as they were.
+    sameThere = summary.byChange[.identical, default: 0]
+    keptThere = summary.byChange[.keepsExisting, default: 0]
+    overwritten = plan.overwriting.count
+    overwrittenNewer = plan.overwriting.count { $0.overwrites == .newer }
+  }
+
+  /// How many items of the backup are on the target that were not there already.
+  package var restored: Int { summary.migrates - sameThere - keptThere }
+
+  /// For what is said when something fails afterwards: "14 items were restored to new-phone".
+  package var clause: String {
+    let removed = summary.removed == 0 ? "" : " and \(HumanReadable.grouped(summary.removed)) were removed from it"
+    return "\(HumanReadable.count(restored, "item")) \(restored == 1 ? "was" : "were") restored to \(device)\(removed)"
+  }
+
+  /// "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
+  package var sentence: String {
+    let did = "Restored \(HumanReadable.count(restored, "item")) to \(device) in one step"
+    var (head, rest) = (changesNothing ? "Nothing was restored to \(device)" : did, [String]())
+    if changesNothing, summary.migrates > 0 {
+      let there =
+        sameThere == 1 && summary.migrates == 1
+        ? "the item is"
+        : keptThere == 0 ? "all \(HumanReadable.grouped(sameThere)) items are" : plural(sameThere, "item")
+      head = sameThere == 0 ? "Nothing to do" : "Nothing to do: \(there) already on \(device)"
+    } else if sameThere > 0, sameThere == summary.migrates, summary.removed == 0 {
+      let there = sameThere == 1 ? "the item was" : "all \(HumanReadable.grouped(sameThere)) items were"
+      head = "Nothing to restore: \(there) already on \(device)"
+    } else if sameThere > 0 {
+      rest.append("\(HumanReadable.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") already there")
+    }
+    if keptThere > 0 {
+      rest.append("\(HumanReadable.count(keptThere, "existing item")) kept")
+    }
+    if summary.staysBehind > 0 { rest.append("\(HumanReadable.grouped(summary.staysBehind)) stayed behind") }
+    if summary.unreadable > 0 { rest.append("\(HumanReadable.grouped(summary.unreadable)) could not be read") }
+    if overwrittenNewer > 0 {
+      let verb = overwrittenNewer == 1 ? "was" : "were"
+      rest.append("\(HumanReadable.grouped(overwrittenNewer)) that \(verb) newer on \(device) \(verb) overwritten")
+    }
+    if summary.removed > 0 { rest.append("\(HumanReadable.grouped(summary.removed)) removed") }
+    return rest.isEmpty ? head + "." : "\(head); \(rest.joined(separator: ", "))."
+  }
+
+  private func plural(_ count: Int, _ noun: String) -> String {
+    "\(HumanReadable.count(count, noun)) \(count == 1 ? "is" : "are")"
+  }
+}

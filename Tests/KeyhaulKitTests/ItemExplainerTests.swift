@@ -1,0 +1,89 @@
+import Backups
+import KeychainFormats
+import KeychainRules
+import Keychains
+import Testing
+import VirtualDevice
+
+@testable import KeyhaulKit
+
+@Suite("The story of one item")
+struct ItemExplainerTests {
+  private let phones: TwoPhones
+  private let path: String
+
+  init() throws {
+    phones = try TwoPhones()
+    path = try phones.desk.backUp(phones.old, password: Desk.password)
+  }
+
+  private func finder(_ account: String, index: Int? = nil) -> ItemExplainer {
+    ItemExplainer(
+      .init(ItemQuery(attributes: [.account: .string(account)]), index: index) {
+        $0[.account]?.stringValue == account
+      })
+  }
+
+  @Test("is found in the archive, with what the restore would do on the target")
+  func archived() throws {
+    let target = try phones.new.held(.reading)
+    defer { target.invalidate() }
+    let archive = try phones.desk.open(path, password: Desk.password, on: target)
+    let plan = try Restorer.plan(archive, onto: target, policy: .replace)
+    let explanations = try finder("ak").explanations(in: archive, named: "b", sourceDevice: nil, onto: (target, plan))
+    let explanation = try #require(explanations.first)
+    #expect(
+      explanations.count == 1 && explanation.location == .archive(index: 0) && explanation.identity.account == "ak")
+    #expect(explanation.onTarget?.outcome == .migrates(.new) && explanation.restoreOutcomes.count == 4)
+  }
+
+  @Test("has a place that the archive has, or is refused")
+  func places() throws {
+    let archive = try phones.desk.open(path, password: Desk.password, on: nil)
+    let count = archive.items.count
+    let last = try finder("aku", index: count - 1).explanations(in: archive, named: "b", sourceDevice: nil, onto: nil)
+    #expect(last.count <= 1)
+    for index in [-1, count] {
+      let error = try migrationError {
+        _ = try finder("ak", index: index).explanations(in: archive, named: "b", sourceDevice: nil, onto: nil)
+      }
+      #expect(error?.code == .noSuchItem && error?.category == .usage)
+      #expect(error?.reason == "b has \(count) items, counted from 0")
+    }
+  }
+
+  @Test("is asked of the device that made the archive where the archive lacks it, and of the target's own items")
+  func elsewhere() throws {
+    let sourceDevice = try phones.old.held()
+    let target = try phones.new.held()
+    defer {
+      sourceDevice.invalidate()
+      target.invalidate()
+    }
+    try sourceDevice.plant(.password("later", .whenUnlocked), .password("never", .whenPasscodeSetThisDeviceOnly))
+    try target.plant(.password("own", .whenUnlocked))
+    let archive = try phones.desk.open(path, password: Desk.password, on: target)
+    let plan = try Restorer.plan(archive, onto: target, policy: .replace)
+    func place(_ account: String) throws -> ItemExplanation.Location? {
+      try finder(account).explanations(in: archive, named: "b", sourceDevice: sourceDevice, onto: (target, plan)).first?
+        .location
+    }
+    #expect(try place("later") == .missing(from: sourceDevice.name, rule: nil))
+    #expect(try place("never") == .missing(from: sourceDevice.name, rule: .passcodeOnly))
+    #expect(try place("own") == .targetOnly(isRemoved: true))
+    #expect(try place("nobody") == nil)
+  }
+
+  @Test("is told of a device as of the backup that it would give now")
+  func device() throws {
+    let held = try phones.old.held()
+    defer { held.invalidate() }
+    let explanations = try finder("aku").explanations(on: held, onto: nil, policy: .replace)
+    let explanation = try #require(explanations.first)
+    #expect(explanations.count == 1 && explanation.identity.account == "aku")
+    #expect(
+      explanation.restoreOutcomes[RestoreScenario(hasPassword: true, onSameDevice: false)] == .staysBehind(.deviceBound)
+    )
+    #expect(try finder("nobody").explanations(on: held, onto: nil, policy: .replace).isEmpty)
+  }
+}

@@ -1,0 +1,135 @@
+import Backups
+import Foundation
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import KeyhaulKit
+@testable import Reports
+
+@Suite("The page of a plan without a target")
+struct OutlookPageTests {
+  private func identity(_ service: String, _ group: String) -> ItemDescriptor {
+    var identity = ItemDescriptor(undecryptable: .genericPassword, accessGroup: group)
+    identity.service = service
+    return identity
+  }
+
+  /// A backup without its device: two items move, one stays and is known, two stay and are encrypted.
+  private func page(phone: String? = "Santas Phone", password: Bool = true, redacted: Bool = false) -> OutlookPage {
+    OutlookPage(facts(phone: phone, password: password, redacted: redacted), program: "keyhaul 1.0")
+  }
+
+  private func facts(
+    phone: String? = "Santas Phone", password: Bool = true, redacted: Bool = false, unreadable: Int = 0
+  ) -> OutlookSummary {
+    let away = RestoreScenario(hasPassword: password, onSameDevice: false)
+    let closed: Reason = password ? .deviceBound : .backupNotEncrypted
+    func decision(_ index: Int, _ identity: ItemDescriptor, _ outcome: MigrationPlan.Outcome) -> MigrationPlan.Decision
+    {
+      .init(index: index, identity: identity, protection: .whenUnlocked, outcome: outcome, detail: nil)
+    }
+    let moves: MigrationPlan.Outcome = password ? .migrates(.new) : .staysBehind(closed)
+    var decisions = [
+      decision(0, identity("mail", "ABCDE12345.org.example.mail"), moves),
+      decision(1, identity("web", "ABCDE12345.org.example.web"), moves),
+      decision(2, identity("token", "ABCDE12345.org.example.bank"), .staysBehind(.deviceBound)),
+      decision(3, ItemDescriptor(undecryptable: .genericPassword), .staysBehind(.deviceBound)),
+      decision(4, ItemDescriptor(undecryptable: .genericPassword), .staysBehind(.deviceBound)),
+    ]
+    for index in 0..<unreadable { decisions.append(decision(5 + index, identity("x", "g"), .unreadable(.tagMismatch))) }
+    let items = decisions.map { decision in
+      var restoreOutcomes: RestoreOutcomes = [:]
+      for scenario in RestoreScenario.allCases {
+        restoreOutcomes[scenario] = MigrationComparison.restoreOutcome(of: decision, in: scenario)
+      }
+      restoreOutcomes[away] = RestoreOutcome(decision.outcome)
+      return MigrationComparison.Item(decision, restoreOutcomes)
+    }
+    let plan = MigrationPlan(
+      decisions: decisions, removed: [], policy: .replace, isSameDevice: false, imports: [], removedRowCount: 0)
+    let restoreOutlook = RestoreOutlook(
+      MigrationComparison(items, current: away), planForNewDevice: plan, isOfBackup: true, triedDeviceKey: false)
+    let source = PlanDocument.Source(
+      kind: .archive, name: "family.backup", device: nil, made: "2026-11-20T18:04:10Z", deviceName: phone,
+      encrypted: password, digest: "sha256:" + String(repeating: "4f", count: 32))
+    let apps = AppDirectory(
+      installed: ["org.example.bank": "Example Bank", "org.example.mail": "Example Mail"],
+      apps: [InstalledApp(identifier: "a.b", name: "Signal - Private Messenger", genre: 6005)])
+    return OutlookSummary(
+      restoreOutlook, of: source, made: "2026-11-21T09:12:44Z", apps: apps, productType: "iPhone15,2", hardware: nil,
+      sourceArgument: "family.backup", isRedacted: redacted)
+  }
+
+  @Test("The heading has at most 12 words, and the verdict at most 15, whatever the phone is called")
+  func headings() throws {
+    let names = [
+      nil, "Santas Phone", "a phone with a name of many words that goes on and on", String(repeating: "x", count: 300),
+      "",
+    ]
+    for name in names {
+      let html = try page(phone: name).html()
+      let heading = try #require(try PageReader(html).texts(of: "h1").first)
+      #expect(heading.split(separator: " ").count <= 12)
+      for facts in [facts(phone: name), facts(phone: name, password: false), facts(phone: name, unreadable: 3)] {
+        #expect(facts.verdict.split(separator: " ").count <= 15, "\(facts.verdict)")
+        #expect(facts.verdict.count <= 100, "\(facts.verdict)")
+      }
+    }
+    #expect(facts().verdict == "2 of 5 keychain items reach a new iPhone; 3 stay with Santas Phone.")
+    #expect(facts(phone: nil).verdict == "2 of 5 keychain items reach a new iPhone; 3 stay behind.")
+    #expect(
+      facts(unreadable: 1).verdict == "2 of 6 keychain items reach a new iPhone; 3 stay behind, 1 unreadable.")
+  }
+
+  @Test("The page has tiles, the flow by app, cards and the checklist, as the page for a target has")
+  func parts() throws {
+    let html = try page().html()
+    let read = try PageReader(html)
+    for part in ["class=\"tiles\"", "class=\"views\"", "class=\"flow by-app\"", "class=\"card stays\"", "checklist"] {
+      #expect(html.contains(part), "\(part)")
+    }
+    #expect(read.elements.count { $0 == "main" } == 1 && read.elements.count { $0 == "h1" } == 1)
+    let words = read.words
+    #expect(words.contains("Example Bank") && words.contains("Example Mail"))
+    // An encrypted item names no app; its number helps nobody.
+    #expect(words.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))
+    #expect(!words.contains("items 3 and 4"))
+  }
+
+  @Test("On paper the checklist follows the heading")
+  func paper() throws {
+    let html = try page().html()
+    #expect(html.contains("@media print{main{display:flex"))
+    #expect(html.contains("main>.checklist{order:1}"))
+  }
+
+  @Test("A redacted page has no name of an app, a device or a backup")
+  func redacted() throws {
+    let words = try PageReader(page(redacted: true).html()).words
+    for name in ["Example Bank", "Santas Phone", "family.backup", "Signal", "org.example"] {
+      #expect(!words.contains(name), "\(name)")
+    }
+  }
+}
+
+@Suite("Steps that others have published")
+struct PublishedStepTests {
+  @Test("A step has its row in docs/Rules.md, with its source", arguments: PublishedStep.allCases)
+  func documented(_ step: PublishedStep) throws {
+    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
+    let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+    let row = "| \(step.rawValue) | \(step.words) | \(step.source) |"
+    #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
+  }
+
+  @Test("explain tells how to turn the backup password on, and what a reset keeps and costs")
+  func topic() throws {
+    let topic = try #require(Explanation.vocabulary.first { $0.id == "backup-password" })
+    for step in PublishedStep.passwordSteps { #expect(topic.action.contains(step.words)) }
+    for step in [PublishedStep.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts] {
+      #expect(topic.effect.contains(step.words))
+    }
+    #expect(topic.source?.contains("108353") == true)
+  }
+}
