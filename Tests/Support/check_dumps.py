@@ -320,6 +320,36 @@ def with_moments(attributes, secret):
     return values | ({} if secret is None else {"v_Data": secret})
 
 
+def check_unreadable_secrets(checks, program):
+    """Check that what a tool wrote in place of a secret is never exported, and that the items are counted."""
+    group = {"agrp": "ABCDE12345.org.example.chat", "pdmn": "ak", "acct": "anna", "svce": "chat.example"}
+    text = dumps.keychain_dumper_text([("genp", group, b"PLACE")])
+    forged = text.replace(b"Account: anna", b"Account: anna\nKeychain Data: forged")
+    entry = json.loads(dumps.grapefruit_dump([("genp", group, b"secret")]))[0]
+    root = json.loads(dumps.irestore_dump([("genp", group, b"secret")]))
+    root["General"][0]["v_Data"] = "no base64!"
+    files = {
+        "null.txt": text.replace(b"PLACE", b"(null)"), "old.txt": text.replace(b"PLACE", b"<Not Accessible>"),
+        "byte.txt": text.replace(b"PLACE", b"\xfe"), "forged.txt": forged, "cut.txt": text[:text.index(b"Generic Field")],
+        "described.json": json.dumps([entry | {"raw": None}]).encode(),
+        "base64.json": json.dumps([entry | {"raw": "{length = 6}"}]).encode(),
+        "irestore.json": json.dumps(root).encode(),
+    }
+    for name, contents in files.items():
+        (program.folder / name).write_bytes(contents)
+        code, found = program.json("inspect", name, "--list")
+        checks.check(
+            code == 3 and found["dump"]["secrets"] == {"open": 0, "absent": 0, "shut": 1}
+            and found["items"][0]["reason"] == "malformed",
+            f"{name}: the item is counted as unreadable: {code}, {found and found['dump']['secrets']}")
+        result = program.run("export", name, "-o", f"{name}.csv", "--reveal")
+        rows = (program.folder / f"{name}.csv").read_text(encoding="utf-8") if result.returncode in (0, 3) and (
+            program.folder / f"{name}.csv").exists() else ""
+        checks.check(
+            not any(word in rows for word in ("null", "Access", "forged", "length", "no base64", "PLACE")),
+            f"{name}: the export has no password: {rows!r}")
+
+
 def check_malformed(checks, program):
     """Check that malformed files are rejected with 14, never with a signal, and within seconds."""
     files = {
@@ -328,6 +358,8 @@ def check_malformed(checks, program):
         "backup.plist": plistlib.dumps({"genp": [{"v_Data": b"x", "v_PersistentRef": b"y"}]}),
         "ufed.plist": plistlib.dumps({"keychainEntries": {}, "classKeyIdxToUnwrappedMetadataClassKey": {}}),
         "both.plist": plistlib.dumps({"keychainEntries": [], "classKeyIdxToUnwrappedMetadataClassKey": {}, "genp": []}),
+        "elcomsoft.xml": b"<?xml version='1.0'?><Keychain><Item/></Keychain>",
+        "readme.txt": b"Service: none of these\nis keychain_dumper's text\n", "lines.txt": b"Key\n---\n" * 200_001,
         "wide.json": b"[" + b"0," * 6_000_000 + b"0]", "cut.plist": dumps.table_dump(dumps.make_items(1))[:-40],
     }
     for name, contents in files.items():
@@ -353,6 +385,7 @@ def main():
         check_credential_exchange(checks, program)
         check_encrypted_entries(checks, program)
         check_digests(checks, program)
+        check_unreadable_secrets(checks, program)
         check_malformed(checks, program)
     return checks.finish()
 

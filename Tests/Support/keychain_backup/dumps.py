@@ -1,4 +1,4 @@
-"""Write keychain dumps in the formats of other tools: tables, arrays of items, objection's JSON, encrypted entries.
+"""Write keychain dumps in the formats of other tools: tables, arrays of items, JSON, text, encrypted entries.
 
 The formats follow public readers of such files. A dump depends only on its seed, and comes with the items that a reader
 has to find.
@@ -13,7 +13,8 @@ import random
 from . import apple_der, crypto
 
 FORMATS = (
-    "keychain-tables", "keychain-tables-untyped", "keychain-items", "generic-passwords", "objection", "sealed-entries")
+    "keychain-tables", "keychain-tables-untyped", "keychain-items", "generic-passwords", "objection", "sealed-entries",
+    "irestore", "grapefruit", "keychain-dumper")
 ACCESSIBLE_CONSTANTS = {"ak": "kSecAttrAccessibleWhenUnlocked", "ck": "kSecAttrAccessibleAfterFirstUnlock",
            "dk": "kSecAttrAccessibleAlways", "aku": "kSecAttrAccessibleWhenUnlockedThisDeviceOnly",
            "cku": "kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly", "dku": "kSecAttrAccessibleAlwaysThisDeviceOnly",
@@ -37,6 +38,33 @@ OBJECTION_NAMES = {
     "ptcl": "protocol",
     "path": "path",
 }
+# Source: dunhamsteve/ios, cmd/irestore/irestore.go.
+IRESTORE_NAMES = {"genp": "General", "inet": "Internet", "cert": "Certs", "keys": "Keys"}
+# Source: ChiChou/grapefruit, agent/src/fruity/modules/keychain.ts. The agent does not list keys.
+GRAPEFRUIT_CLASSES = {"genp": "generic", "inet": "internet", "cert": "cert"}
+GRAPEFRUIT_NAMES = {
+    "cdat": "creation",
+    "mdat": "modification",
+    "desc": "description",
+    "type": "type",
+    "agrp": "entitlementGroup",
+    "svce": "service",
+    "acct": "account",
+    "labl": "label",
+}
+# Source: ptoomey3/Keychain-Dumper, main.m.
+DUMPER_TITLES = {"genp": "Generic Password", "inet": "Internet Password", "cert": "Certificate", "keys": "Key"}
+DUMPER_ATTRIBUTES = {
+    "genp": {"svce", "acct", "agrp", "labl", "pdmn", "desc"},
+    "inet": {"srvr", "acct", "agrp", "labl", "pdmn"},
+    "cert": {"agrp", "labl", "pdmn", "slnr"},
+    "keys": {"agrp", "labl", "pdmn", "klbl"},
+}
+DUMPER_LEVELS = {"dk": 0, "ck": 1, "ak": 2, "dku": 3, "cku": 4, "aku": 5, "akpu": 6}
+# The characters of the bytes from 0x80, in the encoding that keychain_dumper prints. Source: perl, Encode::Byte ("nextstep").
+NEXTSTEP = (
+    "\u00a0ÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖÙÚÛÜÝÞµ×÷©¡¢£⁄¥ƒ§¤’“«‹›ﬁﬂ®–†‡·¦¶•‚„”»…‰¬¿¹ˋ´ˆ˜¯˘˙¨²˚¸³˝˛ˇ—±¼½¾àáâãäåçèéêëìÆíªîïðñŁØŒºòóôõöæùúû"
+    "ıüýłøœßþÿ")
 GENERIC_PASSWORD_ATTRIBUTES = {"cdat", "mdat", "desc", "labl", "agrp", "pdmn", "UUID", "acct"}
 CLASS_NUMBERS = {"ak": 6, "ck": 7, "dk": 8, "aku": 9, "cku": 10, "dku": 11, "akpu": 12}
 START = datetime.datetime(2024, 5, 6, 7, 8, 9)
@@ -130,6 +158,104 @@ def objection_dump(items):
     return json.dumps(entries).encode()
 
 
+def irestore_dump(items):
+    """Return the JSON that irestore writes: null for a kind without items, and bytes in base64, as Go encodes them."""
+    root = dict.fromkeys(sorted(IRESTORE_NAMES.values()))
+    for table, attributes, secret in items:
+        entry = {}
+        for code, value in (attributes | ({} if secret is None else {"v_Data": secret})).items():
+            if isinstance(value, datetime.datetime):
+                value = value.strftime("%Y-%m-%dT%H:%M:%SZ")
+            entry[code] = base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        name = IRESTORE_NAMES[table]
+        root[name] = (root[name] or []) + [dict(sorted(entry.items()))]
+    text = json.dumps(root, indent=2, ensure_ascii=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.encode()
+
+
+def described_bytes(value):
+    """Return bytes as Foundation describes them, without the middle of long data."""
+    digits = value.hex()
+    if len(value) <= 24:
+        return f"{{length = {len(value)}, bytes = 0x{digits}}}"
+    start, end = digits[:32], digits[-16:]
+    groups = " ".join(start[place:place + 8] for place in range(0, 32, 8))
+    return f"{{length = {len(value)}, bytes = 0x{groups} ... {end[:8]} {end[8:]} }}"
+
+
+def grapefruit_dump(items):
+    """Return the JSON of grapefruit's agent. Every third description is data, which the agent prints as Foundation does."""
+    entries = []
+    for table, attributes, secret in items:
+        entry = {"clazz": GRAPEFRUIT_CLASSES[table], "acl": "default", "prot": ACCESSIBLE_CONSTANTS[attributes["pdmn"]]}
+        for code, value in attributes.items():
+            if code in GRAPEFRUIT_NAMES:
+                if isinstance(value, datetime.datetime):
+                    value = value.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+                entry[GRAPEFRUIT_NAMES[code]] = described_bytes(value) if isinstance(value, bytes) else value
+        entry["account"] = attributes.get("acct", "null")
+        if secret is not None:
+            entry["data"] = described_bytes(secret)
+        entry["raw"] = None if secret is None else base64.b64encode(secret).decode()
+        entries.append(entry)
+    return json.dumps(entries).encode()
+
+
+def nextstep(text):
+    """Return text in the encoding of NeXTSTEP."""
+    return bytes(ord(character) if ord(character) < 0x80 else 0x80 + NEXTSTEP.index(character) for character in text)
+
+
+def _dumper_lines(table, attributes, secret):
+    def value(code):
+        found = attributes.get(code)
+        return "(null)" if found is None else described_bytes(found) if isinstance(found, bytes) else str(found)
+
+    pdmn = attributes["pdmn"]
+    default = " (default)" if pdmn == "ak" else ""
+    accessible = (
+        f"\x1b[31mAccessible Attribute: {ACCESSIBLE_CONSTANTS[pdmn]}, protection level {DUMPER_LEVELS[pdmn]}{default}")
+    head = [f"Entitlement Group: {value('agrp')}", f"Label: {value('labl')}", accessible]
+    # The escape sequence that ends the color comes after the line break.
+    plain = "\x1b[37m"
+    shown = "" if secret is None else secret.decode()
+    if table == "genp":
+        return [
+            f"Service: {value('svce')}", f"Account: {value('acct')}", *head, f"{plain}Description: {value('desc')}",
+            f"Comment: {value('icmt')}", f"Synchronizable: {value('sync')}", f"Generic Field: {value('gena')}",
+            f"Keychain Data: {shown}", ""]
+    if table == "inet":
+        return [
+            f"Server: {value('srvr')}", f"Account: {value('acct')}", *head, f"{plain}Keychain Data: {shown}", ""]
+    if table == "cert":
+        return [
+            "Summary: made up", *head, f"{plain}Serial Number: {value('slnr')}", "Subject Key ID: (null)",
+            "Subject Key Hash: (null)", "", "-----BEGIN CERTIFICATE-----", "bWFkZSB1cA==", "-----END CERTIFICATE-----", ""]
+    return [
+        *head, f"{plain}Application Label: {value('klbl')}", "Application Tag: (null)", "Key Class: Private",
+        "Key Size: 2048", "Effective Key Size: 2048", "Permanent Key: True", "For Signatures: True",
+        "For Key Unwrapping: True", "", "[INFO] Key data (EC, Symmetric, ...) output not implemented yet. Stay tuned.", ""]
+
+
+def keychain_dumper_text(items):
+    """Return the text that keychain_dumper prints, by table, with an identity between the passwords and the others."""
+    lines = []
+    for table in TABLES:
+        found = [item for item in items if item[0] == table]
+        if not found:
+            lines += [f"[INFO] No {DUMPER_TITLES[table]} Keychain items found.", "[HINT] You should unlock your device!"]
+        if table == "cert" and found:
+            lines += ["Identity", "--------"]
+            for title, part in (("Certificate", ("cert", *found[0][1:])), ("Key", ("keys", *found[0][1:]))):
+                lines += [title, "-" * len(title), *_dumper_lines(*part)]
+        for _, attributes, secret in found:
+            title = DUMPER_TITLES[table]
+            lines += [title, "-" * len(title), *_dumper_lines(table, attributes, secret)]
+    return nextstep("".join(line + "\n" for line in lines))
+
+
 def encrypted_archive(rng, key, plaintext):
     """Return a keyed archive of AES-256-GCM ciphertext with a nonce of 32 bytes."""
     nonce, uid = rng.randbytes(32), plistlib.UID
@@ -192,20 +318,46 @@ def encrypted_dump(items, seed=1, omitted_classes=(), has_tables=True, is_binary
     return plistlib.dumps(root, fmt=plistlib.FMT_BINARY if is_binary else plistlib.FMT_XML)
 
 
-def make_dump(dump_format, seed):
-    """Return a dump in a format, and the items that a reader finds in it."""
-    items = make_items(seed, tables=("genp",) if dump_format == "generic-passwords" else TABLES)
+def is_text(secret):
+    """Whether a secret is UTF-8."""
+    try:
+        secret.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _expected_items(dump_format, items):
+    """Return the items that a reader finds in a dump of these items."""
     kept = {
         "generic-passwords": GENERIC_PASSWORD_ATTRIBUTES,
         "objection": set(OBJECTION_NAMES) | {"pdmn"},
+        "grapefruit": set(GRAPEFRUIT_NAMES) | {"pdmn"},
     }.get(dump_format)
-    expected = [
-        (table, {code: value for code, value in attributes.items() if kept is None or code in kept}, secret)
-        for table, attributes, secret in items]
-    if dump_format == "objection":
-        # objection's names are all text, so it drops attributes whose values are bytes.
-        expected = [(table, {code: value for code, value in attributes.items() if not isinstance(value, bytes)}, secret)
-                    for table, attributes, secret in expected]
+    expected = []
+    for table, attributes, secret in items:
+        names = DUMPER_ATTRIBUTES[table] if dump_format == "keychain-dumper" else kept
+        found = {code: value for code, value in attributes.items() if names is None or code in names}
+        if dump_format == "objection":
+            # objection's names are all text, so it drops attributes whose values are bytes.
+            found = {code: value for code, value in found.items() if not isinstance(value, bytes)}
+        if dump_format == "keychain-dumper" and table in ("cert", "keys"):
+            secret = None
+        expected.append((table, found, secret))
+    return expected
+
+
+def make_dump(dump_format, seed):
+    """Return a dump in a format, and the items that a reader finds in it."""
+    tables = {"generic-passwords": TABLES[:1], "grapefruit": TABLES[:3]}.get(dump_format, TABLES)
+    items = make_items(seed, tables=tables)
+    if dump_format == "grapefruit":
+        for number, (_, attributes, _) in enumerate(items):
+            if number % 3 == 0 and "desc" in attributes:
+                attributes["desc"] = b"made up"
+    if dump_format == "keychain-dumper":
+        items = [(table, attributes, secret if secret is None or is_text(secret) else b"two\nlines")
+                 for table, attributes, secret in items]
     contents = {
         "keychain-tables": table_dump,
         "keychain-items": array_dump,
@@ -213,5 +365,8 @@ def make_dump(dump_format, seed):
         "objection": objection_dump,
         "sealed-entries": encrypted_dump,
         "keychain-tables-untyped": lambda items: table_dump(items, is_typed=False),
+        "irestore": irestore_dump,
+        "grapefruit": grapefruit_dump,
+        "keychain-dumper": keychain_dumper_text,
     }[dump_format](items)
-    return contents, report_order(expected)
+    return contents, report_order(_expected_items(dump_format, items))

@@ -5,17 +5,17 @@ extension KeychainDump {
   /// The number of bytes that `hasSignature(_:)` needs from the start of a file.
   package static let signatureByteCount = 64
 
-  /// Returns whether a file that starts with these bytes may be a dump: a property list or JSON, unlike a backup in one
-  /// file.
+  /// Returns whether a file that starts with these bytes may be a dump: a property list, JSON or the text of a tool,
+  /// unlike a backup in one file.
   package static func hasSignature(_ start: [UInt8]) -> Bool {
-    isBinary(start) || XMLPlist.isXML(start) || isJSON(start)
+    isBinary(start) || XMLPlist.isXML(start) || isJSON(start) || KeychainDumperReader.hasSignature(start)
   }
 
   /// Reads a dump in any known format. An entry that cannot be used does not prevent reading the others.
   ///
   /// - Parameter bytes: The whole file. Secrets of items are copied into memory that is overwritten when it is
   ///   released; the file's own bytes are not.
-  /// - Throws: `.unreadableDump` if the bytes are neither a property list nor JSON, `.unknownDump` if they are not a
+  /// - Throws: `.unreadableDump` if the bytes are not a property list, JSON or a tool's text, `.unknownDump` if they are not a
   ///   keychain dump, `.backupKeychain` for the encrypted keychain of a backup, `.dumpOverLimit`, and `.dumpFailed` if
   ///   the ciphers that decrypt entries do not work.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
@@ -32,12 +32,21 @@ extension KeychainDump {
     }
     if Self.isJSON(bytes) {
       self = try Self.fromJSON(bytes, limit)
+    } else if KeychainDumperReader.hasSignature(bytes) {
+      self = try KeychainDumperReader.read(bytes, limit)
     } else {
       self = try Self.fromPropertyList(bytes, limit)
     }
   }
 
   private static func isBinary(_ bytes: [UInt8]) -> Bool { bytes.starts(with: Array("bplist".utf8)) }
+
+  /// Returns whether XML contains the element of a property list near its start.
+  private static func isPropertyList(_ bytes: [UInt8]) -> Bool {
+    let name = Array("<plist".utf8)
+    let start = bytes.prefix(4096)
+    return start.indices.contains { start[$0...].starts(with: name) }
+  }
 
   private static func isJSON(_ bytes: [UInt8]) -> Bool {
     let start = bytes.prefix(signatureByteCount).dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes))
@@ -54,13 +63,22 @@ extension KeychainDump {
         error.isOverLimit ? .dumpOverLimit : .unreadableDump,
         error.place(in: bytes).map { "\(error.reason) (\($0))" } ?? error.reason)
     }
-    guard ObjectionReader.recognizes(root) else {
-      throw KeyhaulError(.unknownDump, "it is JSON, but not an array of objects with an item_class")
-    }
-    return try ObjectionReader.read(root, limit)
+    if ObjectionReader.recognizes(root) { return try ObjectionReader.read(root, limit) }
+    if GrapefruitReader.recognizes(root) { return try GrapefruitReader.read(root, limit) }
+    if IRestoreReader.recognizes(root) { return try IRestoreReader.read(root, limit) }
+    throw KeyhaulError(
+      .unknownDump,
+      "it is JSON, but not an array of objects with an item_class or a clazz, or an object with General, Internet, "
+        + "Certs and Keys")
   }
 
   private static func fromPropertyList(_ bytes: [UInt8], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
+    if XMLPlist.isXML(bytes), !isPropertyList(bytes) {
+      throw KeyhaulError(
+        .unknownDump,
+        "it is XML, but not a property list. Keyhaul reads no other XML: no description of Elcomsoft's keychain XML is "
+          + "known")
+    }
     let root: PropertyValue
     do throws(FormatError) {
       root =

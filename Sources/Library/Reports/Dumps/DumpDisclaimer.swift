@@ -123,11 +123,7 @@ package struct DumpDisclaimer {
         line(
           items.count { $0.item?.isTombstone == true }, "is a tombstone", "are tombstones"),
         line(counts.absent, "has no secret in the \(noun)", "have no secret in the \(noun)"),
-        line(
-          counts.undecryptable,
-          "cannot be decrypted completely",
-          "cannot be decrypted completely"
-        ).map { "\($0.dropLast()): \(undecryptedList)." },
+        line(counts.undecryptable, unreadable, unreadable).map { "\($0.dropLast()): \(undecryptedList)." },
         line(
           rendered, "has its secret as the tool displayed it: the original bytes may differ",
           "have their secrets as the tool displayed them: the original bytes may differ"),
@@ -138,6 +134,9 @@ package struct DumpDisclaimer {
         line(
           unusable, "has attributes with invalid values; those were left out",
           "have attributes with invalid values; those were left out"),
+        dump.format == .keychainDumper
+          ? "The text does not mark where a value ends: a value with line breaks can look like another item."
+          : nil,
         dump.recordedAttributes == nil
           ? nil
           : "The format has only some attributes of each item. It does not show the others, or whether two items "
@@ -149,13 +148,28 @@ package struct DumpDisclaimer {
       ].compactMap(\.self)
   }
 
-  /// "1 of class dku without the secret and the attributes (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
+  /// "cannot be decrypted completely"; of a dump that was never encrypted, "read".
+  private var unreadable: String { "cannot be \(dump.format.hasEncryptedItems ? "decrypted" : "read") completely" }
+
+  /// "1 of class dku without the secret and the attributes (no-class-key) and 2 of class ak without the secret
+  /// (tag-mismatch)"; of a dump that was never encrypted, the details instead of the class and the reason.
   private var undecryptedList: String {
-    HumanReadable.list(
+    func parts(_ hasAttributes: Bool) -> String {
+      hasAttributes ? "without the secret" : "without the secret and the attributes"
+    }
+    guard dump.format.hasEncryptedItems else {
+      let faults = dump.items.compactMap { item in
+        item.fault.map { "\(parts(item.item != nil)) (\($0.detail))" }
+      }
+      let counts = Dictionary(faults.map { ($0, 1) }, uniquingKeysWith: +)
+      return HumanReadable.list(
+        counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\(HumanReadable.grouped($1)) \($0)" })
+    }
+    return HumanReadable.list(
       dump.undecryptedCounts.map { count in
         let name = count.protection.map { "class \($0.rawValue)" } ?? "no known class"
-        let what = count.hasAttributes ? "without the secret" : "without the secret and the attributes"
-        return "\(HumanReadable.grouped(count.itemCount)) of \(name) \(what) (\(count.reason.rawValue))"
+        return "\(HumanReadable.grouped(count.itemCount)) of \(name) \(parts(count.hasAttributes)) "
+          + "(\(count.reason.rawValue))"
       })
   }
 
@@ -175,10 +189,11 @@ package struct DumpDisclaimer {
       : "\(HumanReadable.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
         + "because it is not known whether the device synchronizes."
     let lacking = dump.undecryptedCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
+    let verb = dump.format.hasEncryptedItems ? "decrypted" : "read"
     let taken =
       lacking == 0
       ? nil
-      : "\(HumanReadable.count(lacking, "item")) whose secret cannot be decrypted here \(lacking == 1 ? "counts" : "count") "
+      : "\(HumanReadable.count(lacking, "item")) whose secret cannot be \(verb) here \(lacking == 1 ? "counts" : "count") "
         + "as readable on the device, which has its own keys."
     return [
       "The items' source device is not known. Keyhaul assumes that the target is another device. If it is the same "

@@ -126,14 +126,20 @@ package struct KeychainDump: Sendable {
     switch format {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
     case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
-    case .tables, .untypedTables, .items, .encryptedEntries, .database: nil
+    case .grapefruit: Set(GrapefruitAttributes.codes.values).union([.protection, .accessControl])
+    // Of generic passwords the text has more, and older versions do not print the class.
+    case .keychainDumper:
+      Set([.service, .server, .account, .accessGroup, .label])
+        .union(items.contains { $0.protection != nil } ? [.protection] : [])
+    case .tables, .untypedTables, .items, .irestore, .encryptedEntries, .database: nil
     }
   }
 
   /// The nature of the dump in words that follow "it is", such as "an unencrypted dump".
   package var nature: String {
     switch format {
-    case .tables, .untypedTables, .items, .genericPasswords, .objection: "an unencrypted dump"
+    case .tables, .untypedTables, .items, .genericPasswords, .objection, .irestore, .grapefruit, .keychainDumper:
+      "an unencrypted dump"
     case .encryptedEntries: "a dump of encrypted items with their keys"
     case .database:
       switch database?.keys {
@@ -193,6 +199,12 @@ package enum DumpFormat: String, Sendable, CaseIterable, Hashable {
   case genericPasswords = "generic-passwords"
   /// A JSON array of objects with an `item_class`, which objection prints for one app.
   case objection
+  /// A JSON object with an array of items for each kind: `irestore dumpkeys`.
+  case irestore
+  /// A JSON array of objects with a `clazz`, which grapefruit shows for one app.
+  case grapefruit
+  /// Text with a line for each attribute, which keychain_dumper prints.
+  case keychainDumper = "keychain-dumper"
   /// A property list with encrypted `keychainEntries` and their keys: UFED's `backup_keychain_v2.plist`.
   case encryptedEntries = "sealed-entries"
   /// A keychain database: `keychain-2-debug.db` of a Simulator, or `keychain-2.db` of a device or a Mac.
@@ -206,6 +218,9 @@ package enum DumpFormat: String, Sendable, CaseIterable, Hashable {
     case .items: "an array of decrypted keychain items (decrypted_keychain.plist)"
     case .genericPasswords: "an array of decrypted generic passwords (keychain_decrypted.plist)"
     case .objection: "keychain items as JSON (as objection writes them)"
+    case .irestore: "keychain items of a backup as JSON (as irestore writes them)"
+    case .grapefruit: "keychain items as JSON (as grapefruit writes them)"
+    case .keychainDumper: "keychain items as text (as keychain_dumper prints them)"
     case .encryptedEntries: "encrypted keychain entries with their keys (as UFED writes them)"
     case .database: "a keychain's own database (keychain-2.db)"
     }
@@ -215,6 +230,8 @@ package enum DumpFormat: String, Sendable, CaseIterable, Hashable {
 extension DumpFormat {
   /// The word for a file of this format in reports: "dump" or "database".
   package var noun: String { self == .database ? "database" : "dump" }
+  /// Whether Keyhaul decrypts the items. In the other formats they are unencrypted.
+  package var hasEncryptedItems: Bool { self == .database || self == .encryptedEntries }
 }
 
 /// The names of item attributes in objection's output.
@@ -226,5 +243,15 @@ enum ObjectionAttributes {
     "custom_icon": .hasCustomIcon, "protected": .legacyProtected, "create_date": .creationDate,
     "modification_date": .modificationDate, "security_domain": .securityDomain, "protocol": .protocolType,
     "authentication_type": .authenticationType, "port": .port, "path": .path,
+  ]
+}
+
+/// The names of item attributes in grapefruit's output.
+enum GrapefruitAttributes {
+  static let codes: [String: AttributeCode] = [
+    "creation": .creationDate, "modification": .modificationDate, "description": .itemDescription, "comment": .comment,
+    "creator": .creator, "type": .type, "scriptCode": .scriptCode, "alias": .alias, "invisible": .isInvisible,
+    "negative": .isNegative, "customIcon": .hasCustomIcon, "entitlementGroup": .accessGroup, "generic": .generic,
+    "service": .service, "account": .account, "label": .label,
   ]
 }

@@ -43,21 +43,27 @@ struct DumpCollector {
   }
 
   /// Adds an entry with unencrypted attributes and secrets.
+  ///
+  /// - Parameter unusable: Attributes that were left out of the entry, because their values cannot be used.
   mutating func append(
     _ entry: PropertyDictionary, at position: Int, as kind: ItemKind, _ source: DumpedItem.TableSource,
-    _ style: DumpValues.Style
+    _ style: DumpValues.Style, unusable: [AttributeCode] = []
   ) {
     let reading = DumpValues.read(entry, as: kind, style)
     repeatedKeyCount += reading.repeatedKeyCount
     let content: DumpedItem.Content =
       if reading.isSecretUnusable {
-        .attributesOnly(reading.item, DumpFault(.malformed, "the secret is not stored as data"))
+        .attributesOnly(
+          reading.item,
+          DumpFault(
+            .malformed, style == .base64Text ? "the secret is not Base64 text" : "the secret is not stored as data"))
       } else {
         reading.item.secret == nil ? .attributesOnly(reading.item, nil) : .open(reading.item)
       }
     append(
       DumpedItem(
-        entry: position, kind: kind, tableSource: source, content: content, unusableAttributes: reading.unusable))
+        entry: position, kind: kind, tableSource: source, content: content,
+        unusableAttributes: (unusable + reading.unusable).sorted()))
   }
 
   /// Returns the dump with all collected entries.

@@ -119,28 +119,3 @@ enum ObjectionReader {
     return (.open(item), true)
   }
 }
-
-/// Hexadecimal text with two digits for each byte.
-enum HexadecimalDigits {
-  /// Returns the bytes of digits in either case; `nil` if the text contains anything else.
-  static func bytes(of text: String) -> [UInt8]? {
-    let digits = Array(text.utf8)
-    guard digits.count.isMultiple(of: 2) else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(digits.count / 2)
-    for place in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = value(of: digits[place]), let low = value(of: digits[place + 1]) else { return nil }
-      bytes.append(high << 4 | low)
-    }
-    return bytes
-  }
-
-  private static func value(of digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - 48
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - 87
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - 55
-    default: nil
-    }
-  }
-}

@@ -166,9 +166,20 @@ enum DumpDate {
     guard bytes.count > 19, separators.allSatisfy({ $1.contains(bytes[$0]) }) else { return nil }
     var rest = bytes[19...]
     if let space = rest.firstIndex(of: UInt8(ascii: " ")) { rest.remove(at: space) }
+    rest = withoutFractionalZeros(rest)
     let digits = bytes.prefix(19).indices.filter { separators[$0] == nil }.map { bytes[$0] }
     guard let compact = String(validating: digits + rest, as: UTF8.self), let date = try? DERDate.parse(compact)
     else { return nil }
     return KeychainDate(secondsSinceReferenceDate: date.secondsSinceReferenceDate)
+  }
+
+  /// Removes zeros at the end of a fraction. RFC 3339 allows them, GeneralizedTime in DER does not.
+  private static func withoutFractionalZeros(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    guard text.first == UInt8(ascii: ".") else { return text }
+    let digits = text.dropFirst().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    guard digits.last == UInt8(ascii: "0") else { return text }
+    let zone = text.dropFirst(1 + digits.count)
+    guard let last = digits.lastIndex(where: { $0 != UInt8(ascii: "0") }) else { return zone }
+    return ArraySlice(text[...last] + zone)
   }
 }

@@ -1,0 +1,112 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+
+/// A reader for the JSON array of keychain items that grapefruit's agent returns (`.grapefruit`).
+///
+/// `raw` is the secret in Base64. `data` is only its description, which may leave out bytes, and is never used. Other data
+/// appears as the description that Foundation prints of it.
+///
+/// Source: ChiChou/grapefruit, `agent/src/fruity/modules/keychain.ts` (`list`), `bridge/dictionary.ts` (`valueOf`).
+enum GrapefruitReader {
+  private static let itemClass = "clazz"
+  private static let exactSecret = "raw"
+  private static let description = "data"
+  private static let accessControl = "acl"
+  /// The protection class: `prot` in newer versions, `accessibleAttribute` in older ones.
+  private static let protections = ["prot", "accessibleAttribute"]
+
+  private static let kinds: [String: ItemKind] = [
+    "generic": .genericPassword, "internet": .internetPassword, "cert": .certificate, "key": .key,
+    "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
+    "kSecClassCertificate": .certificate, "kSecClassKey": .key,
+  ]
+  private static let identities: Set<String> = ["id", "kSecClassIdentity"]
+
+  /// Returns whether a value is an array that contains an object with an item class.
+  static func recognizes(_ root: JSONValue) -> Bool {
+    root.arrayValue?.contains { $0[itemClass]?.stringValue != nil } ?? false
+  }
+
+  /// Reads all entries of an array.
+  ///
+  /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
+  static func read(_ root: JSONValue, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
+    var collector = DumpCollector(.grapefruit, acceptingAtMost: limit)
+    for entry in root.arrayValue ?? [] {
+      let position = try collector.nextEntry()
+      guard let members = entry.fields else {
+        collector.skip(.notAnItem)
+        continue
+      }
+      guard let named = entry[itemClass]?.stringValue, !named.isEmpty else {
+        collector.skip(.noTable)
+        continue
+      }
+      guard let kind = kinds[named] else {
+        let isIdentity = identities.contains(named)
+        collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : named)
+        continue
+      }
+      collector.append(item(of: members, at: position, as: kind))
+    }
+    return collector.dump()
+  }
+
+  private static func item(
+    of members: [(String, JSONValue)], at position: Int, as kind: ItemKind
+  ) -> DumpedItem {
+    var entry = PropertyDictionary()
+    var unusable: [AttributeCode] = []
+    var found: [String: JSONValue] = [:]
+    for (name, value) in members {
+      found[name] = value
+      guard let code = GrapefruitAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
+        continue
+      }
+      switch value {
+      // The agent writes the account as text in any case, so an absent one is one of these words.
+      case .string("null") where code == .account, .string("undefined") where code == .account: unusable.append(code)
+      case .string(let text):
+        switch DataDescription.read(text) {
+        case .bytes(let bytes): entry[code.rawValue] = .data(bytes)
+        case .incomplete: unusable.append(code)
+        case .other: if !text.isEmpty { entry[code.rawValue] = .string(text) }
+        }
+      case .integer(let number): entry[code.rawValue] = .integer(number)
+      case .boolean(let flag): entry[code.rawValue] = .boolean(flag)
+      case .null: continue
+      case .number, .sensitive, .array, .elements, .object: unusable.append(code)
+      }
+    }
+    if let named = protections.lazy.compactMap({ found[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
+      entry[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: named)?.rawValue ?? named)
+    }
+    var reading = DumpValues.read(entry, as: kind, .typed)
+    // The constraints are described only in words.
+    let control = found[accessControl]?.stringValue ?? ""
+    if !control.isEmpty, control != "default" { reading.item[.accessControl] = .string(control) }
+    return DumpedItem(
+      entry: position, kind: kind, content: content(reading.item, found),
+      unusableAttributes: (unusable + reading.unusable).sorted())
+  }
+
+  private static func content(_ item: KeychainItem, _ found: [String: JSONValue]) -> DumpedItem.Content {
+    var item = item
+    switch found[exactSecret] {
+    case .string(let text)?:
+      guard let secret = Base64Digits.sensitiveBytes(of: text.utf8) else {
+        return .attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not Base64 text"))
+      }
+      guard !text.isEmpty else { return .attributesOnly(item, nil) }
+      item.secret = secret
+      return .open(item)
+    case .null?, nil:
+      let described = found[description]?.stringValue ?? ""
+      return .attributesOnly(
+        item, described.isEmpty ? nil : DumpFault(.malformed, "\(description) only describes the secret"))
+    case .boolean?, .integer?, .number?, .sensitive?, .array?, .elements?, .object?:
+      return .attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not text"))
+    }
+  }
+}

@@ -1,0 +1,282 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+import TestSupport
+import Testing
+
+@testable import Keychains
+
+@Suite("Dumps of irestore, grapefruit and keychain_dumper")
+struct ToolDumpTests {
+  private func dump(_ text: String) throws -> KeychainDump { try KeychainDump(parsing: Array(text.utf8)) }
+
+  // MARK: irestore
+
+  @Test("In irestore's JSON, data is Base64, text stays text, and a kind without items is null")
+  func irestore() throws {
+    let dump = try dump(
+      """
+      {"Certs": [{"agrp": "a", "issr": "MAA=", "slnr": "not base64!", "v_Data": "MAA="}], "Extra": [{"acct": "x"}],
+       "General": [
+        {"acct": "YW5uYQ==", "svce": "chat.example \\u0026 more", "agrp": "ABCDE12345.org.example.chat", "pdmn": "cku",
+         "cdat": "2026-11-20T18:04:00Z", "mdat": null, "sync": 1, "v_Data": "aHVudGVyMg=="},
+        {"acct": "otto", "agrp": "a", "v_Data": "{length = 6}"}, {"acct": "eve", "agrp": "a"}, {}, 7],
+       "Internet": null, "Keys": []}
+      """)
+    #expect(dump.format == .irestore && dump.recordedAttributes == nil)
+    #expect(dump.items.map(\.kind) == [.genericPassword, .genericPassword, .genericPassword, .certificate])
+    let (anna, otto, eve, certificate) = (dump.items[0], dump.items[1], dump.items[2], dump.items[3])
+    #expect(anna.item?[.account] == .string("YW5uYQ=="), "nothing says that it stands for bytes")
+    #expect(anna.item?[.service] == .string("chat.example & more"))
+    #expect(anna.protection == .afterFirstUnlockThisDeviceOnly && anna.item?.isSynchronizable == true)
+    #expect(anna.item?.creationDate?.secondsSinceReferenceDate == moment)
+    #expect(anna.unusableAttributes == [.modificationDate], "irestore writes null for a date that it cannot read")
+    #expect(secret(anna) == Array("hunter2".utf8) && !anna.isSecretRendered)
+    #expect(otto.fault == DumpFault(.malformed, "the secret is not Base64 text") && !otto.hasSecret)
+    #expect(eve.fault == nil && !eve.hasSecret)
+    #expect(certificate.item?[.issuer] == .data([0x30, 0]) && certificate.unusableAttributes == [.serialNumber])
+    #expect(dump.skipped == [.unknownTable: 1, .notAnItem: 2] && dump.unknownTables == ["Extra"])
+  }
+
+  @Test(
+    "A JSON object is irestore's only if it has an array or null for each kind",
+    arguments: [
+      "{\"General\": [], \"Internet\": [], \"Certs\": []}",
+      "{\"General\": {}, \"Internet\": [], \"Certs\": [], \"Keys\": []}",
+      "{}",
+    ])
+  func otherObjects(text: String) {
+    #expect(throws: KeyhaulError.self) { try dump(text) }
+  }
+
+  // MARK: grapefruit
+
+  @Test("In grapefruit's JSON, raw is the secret, descriptions of data are decoded, and data is never the secret")
+  func grapefruit() throws {
+    let dump = try dump(
+      """
+      [{"clazz": "generic", "acl": "default", "prot": "kSecAttrAccessibleWhenUnlocked", "account": "anna",
+        "service": "chat.example", "entitlementGroup": "ABCDE12345.org.example.chat", "label": "<616263>", "type": 5,
+        "generic": "{length = 32, bytes = 0x00010203 04050607 08090a0b 0c0d0e0f ... 18191a1b 1c1d1e1f }",
+        "invisible": true, "creation": "2026-11-20T18:04:00.000Z", "data": "{length = 7, bytes = 0x00}", "raw": "aHVudGVyMg=="},
+       {"clazz": "kSecClassInternetPassword", "accessibleAttribute": "kSecAttrAccessibleAlwaysThisDeviceOnly",
+        "account": "null", "service": "not of this class", "data": "{length = 6, bytes = 0x736563726574}", "raw": null},
+       {"clazz": "cert", "acl": "kSecAccessControlUserPresence", "account": "undefined", "raw": ""},
+       {"clazz": "kSecClassKey", "raw": "no base64!"}, {"clazz": "generic", "raw": 5}, {"clazz": "generic", "account": "eve"},
+       {"clazz": "id"}, {"clazz": "kSecClassIdentity"}, {"clazz": "other"}, {"account": "x"}, 7]
+      """)
+    #expect(dump.format == .grapefruit && dump.recordedAttributes?.contains(.server) == false)
+    #expect(
+      dump.items.map(\.kind) == [
+        .genericPassword, .genericPassword, .genericPassword, .internetPassword, .certificate, .key,
+      ])
+    let anna = dump.items[0]
+    #expect(secret(anna) == Array("hunter2".utf8) && anna.protection == .whenUnlocked)
+    #expect(anna.item?[.label] == .data(Array("abc".utf8)) && anna.item?[.type] == .integer(5))
+    #expect(anna.item?[.isInvisible] == .integer(1) && anna.item?[.accessControl] == nil)
+    #expect(anna.item?.creationDate?.secondsSinceReferenceDate == moment)
+    #expect(anna.unusableAttributes == [.generic], "a description that leaves out bytes")
+    #expect(dump.items[1].fault == DumpFault(.malformed, "raw is not text"))
+    #expect(dump.items[2].item?[.account] == .string("eve") && dump.items[2].fault == nil && !dump.items[2].hasSecret)
+    let mail = dump.items[3]
+    #expect(mail.fault == DumpFault(.malformed, "data only describes the secret") && !mail.hasSecret)
+    #expect(mail.protection == .alwaysThisDeviceOnly && mail.unusableAttributes == [.account])
+    let certificate = dump.items[4]
+    #expect(certificate.fault == nil && !certificate.hasSecret)
+    #expect(certificate.item?[.accessControl] == .string("kSecAccessControlUserPresence"))
+    #expect(dump.items[5].fault == DumpFault(.malformed, "raw is not Base64 text"))
+    #expect(dump.skipped == [.identity: 2, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
+  }
+
+  @Test(
+    "A text is the description of data only in the form that Foundation prints",
+    arguments: [
+      ("<>", nil), ("<616263>", [0x61, 0x62, 0x63]), ("<61626364 65>", [0x61, 0x62, 0x63, 0x64, 0x65]),
+      ("<6162 63>", nil), ("<616>", nil), ("<616263", nil), ("<b>", nil), ("{length = 0, bytes = 0x}", []),
+      ("{length = 0}", []), ("{length = 1, bytes = 0x61}", [0x61]), ("{length = -1, bytes = 0x61}", nil),
+      ("{length = 1}", nil), ("{length = 1, bytes = 0x6}", nil), ("{length = 1, bytes = 61}", nil), ("", nil),
+      ("{length = 99999999999999999999, bytes = 0x61}", nil), ("{length = }", nil),
+    ] as [(String, [UInt8]?)])
+  func descriptions(text: String, bytes: [UInt8]?) {
+    #expect(DataDescription.read(text) == (bytes.map(DataDescription.Reading.bytes) ?? .other))
+  }
+
+  @Test(
+    "A description that leaves out bytes is incomplete",
+    arguments: ["{length = 2, bytes = 0x61}", "{length = 32, bytes = 0x61626364 ... 65666768 }"])
+  func incomplete(text: String) {
+    #expect(DataDescription.read(text) == .incomplete)
+  }
+
+  // MARK: keychain_dumper
+
+  /// An item as versions of 2013 and later print it, without the lines on protection.
+  private static func printed(_ account: String, _ secret: String) -> String {
+    """
+    Generic Password
+    ----------------
+    Service: chat.example
+    Account: \(account)
+    Entitlement Group: ABCDE12345.org.example.chat
+    Label: (null)
+    Generic Field: <01ff>
+    Keychain Data: \(secret)
+
+
+    """
+  }
+
+  @Test("In keychain_dumper's text, the lines of each item are read, and what it could not show is not a secret")
+  func text() throws {
+    let dump = try dump(
+      ToolDumpTests.printed("anna", "hunter2") + ToolDumpTests.printed("otto", "two\nlines\n")
+        + ToolDumpTests.printed("", "(null)")
+        + ToolDumpTests.printed("eve", "<Not Accessible>") + ToolDumpTests.printed("empty", "")
+        + "[INFO] No Internet Password Keychain items found.\n[HINT] You should unlock your device!\n")
+    #expect(dump.format == .keychainDumper && dump.items.count == 5 && dump.skipped.isEmpty)
+    #expect(
+      dump.items.map { secret($0).map { String(decoding: $0, as: UTF8.self) } } == [
+        "hunter2", "two\nlines\n", nil, nil, nil,
+      ])
+    #expect(dump.items.map { $0.fault?.reason } == [nil, nil, .malformed, .malformed, nil])
+    #expect(dump.items[0].item?[.generic] == .data([1, 0xFF]) && dump.items[0].item?[.label] == nil)
+    #expect(dump.items[2].item?[.account] == nil && dump.items[0].isSecretRendered)
+    #expect(dump.recordedAttributes?.contains(.protection) == false)
+  }
+
+  @Test("The text of the first versions has no headings, and a converted file may have other line ends")
+  func firstVersion() throws {
+    let item = ToolDumpTests.printed("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
+      .dropFirst(2)
+    let text = item.joined(separator: "\r\n") + item.joined(separator: "\r\n")
+    let dump = try dump(text)
+    #expect(dump.items.map { secret($0) } == [Array("hunter2".utf8), Array("hunter2".utf8)])
+    #expect(dump.items.allSatisfy { $0.kind == .genericPassword && $0.item?[.account] == .string("anna") })
+  }
+
+  @Test("The protection class, certificates and keys are read, and the parts of an identity are not read twice")
+  func otherKinds() throws {
+    let certificate = """
+      Certificate
+      -----------
+      Summary: made up
+      Entitlement Group: apple
+      Label: a
+      \u{1B}[31mAccessible Attribute: kSecAttrAccessibleAfterFirstUnlock, protection level 1
+      \u{1B}[37mSerial Number: <0102>
+      Subject Key ID: (null)
+      Subject Key Hash: (null)
+
+      -----BEGIN CERTIFICATE-----
+      Label: not an attribute
+
+      """
+    let key = """
+      Key
+      ---
+      Entitlement Group: apple
+      Label: b
+      Application Label: {length = 2, bytes = 0x0304}
+      Key Class: Private
+      Permanent Key: True
+
+      """
+    let dump = try dump(
+      "Identity\n--------\n" + certificate + key + key + certificate.replacing("Label: not", with: "not"))
+    #expect(dump.items.map(\.kind) == [.certificate, .key] && dump.skipped == [.identity: 1])
+    #expect(dump.items[0].protection == .afterFirstUnlock && dump.items[0].item?[.serialNumber] == .data([1, 2]))
+    #expect(dump.items[1].item?[.applicationLabel] == .data([3, 4]))
+    #expect(dump.items.allSatisfy { !$0.hasSecret && $0.fault == nil && $0.unusableAttributes.isEmpty })
+  }
+
+  @Test(
+    "An item whose lines are not the ones that the tool prints is not read at all",
+    arguments: [
+      ToolDumpTests.printed("anna\nKeychain Data: forged", "hunter2"),
+      ToolDumpTests.printed("anna\nEntitlement Group: other", "hunter2"),
+      ToolDumpTests.printed("anna\nComment: forged", "hunter2"),
+      ToolDumpTests.printed("anna", "hunter2\nKeychain Data: forged"),
+      ToolDumpTests.printed("anna", "hunter2\nLabel: forged"),
+      ToolDumpTests.printed("anna\nAccessible Attribute: forged", "hunter2"),
+      String(ToolDumpTests.printed("anna", "hunter2").prefix { $0 != "<" }),
+      ToolDumpTests.printed("anna", "x").replacing("Service: chat.example\n", with: "noise\nService: chat.example\n"),
+    ])
+  func forged(text: String) throws {
+    let dump = try dump(text)
+    let item = try #require(dump.items.first)
+    #expect(dump.items.count == 1 && item.item == nil && item.fault?.reason == .malformed)
+  }
+
+  @Test("Text that is not UTF-8 is in the encoding of NeXTSTEP, and bytes without a character are counted")
+  func encoding() throws {
+    let text = ToolDumpTests.printed("Gr\u{1}n", "stra\u{2}e").utf8.map { byte -> UInt8 in
+      switch byte {
+      // ü and ß in Perl's Encode::Byte ("nextstep").
+      case 1: 0xF6
+      case 2: 0xFB
+      default: byte
+      }
+    }
+    let dump = try KeychainDump(parsing: text)
+    #expect(dump.items.first?.item?[.account] == .string("Grün"))
+    #expect(secret(dump.items.first) == Array("straße".utf8))
+    let lost = try KeychainDump(parsing: text.map { $0 == 0xFB || $0 == 0xF6 ? 0xFE : $0 })
+    #expect(lost.items.first?.unusableAttributes == [.account] && lost.items.first?.hasSecret == false)
+    #expect(lost.items.first?.fault?.reason == .malformed)
+    let converted = try self.dump(ToolDumpTests.printed("Grün", "straße"))
+    #expect(secret(converted.items.first) == Array("straße".utf8))
+  }
+
+  @Test("A text in which the tool found nothing is an empty dump, and another text is not a dump")
+  func nothing() throws {
+    let notices = ["Generic Password", "Internet Password"].map { "No \($0) Keychain items found.\n" }.joined()
+    #expect(try dump(notices).entryCount == 0)
+    for text in ["Service: none\nof these\n", "Key\n--\n", "Generic Password\n", "[INFO] Server started\n"] {
+      #expect(throws: KeyhaulError.self) { try dump(text) }
+    }
+  }
+
+  // MARK: All
+
+  @Test("A dump that is cut off anywhere ends in an error or in items with a fault, and has no other secret")
+  func cuts() throws {
+    let examples = [
+      ToolDumpTests.printed("anna", "hunter2") + ToolDumpTests.printed("otto", "hunter2"),
+      "[{\"clazz\": \"generic\", \"account\": \"anna\", \"raw\": \"aHVudGVyMg==\"}]",
+      "{\"General\": [{\"acct\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": null, \"Certs\": null, \"Keys\": null}",
+    ]
+    for example in examples {
+      let bytes = Array(example.utf8)
+      for count in bytes.indices {
+        guard let dump = try? KeychainDump(parsing: Array(bytes[..<count])) else { continue }
+        for item in dump.items where item.hasSecret {
+          #expect(secret(item) == Array("hunter2".utf8), "cut to \(count)")
+        }
+      }
+    }
+  }
+
+  @Test("The number of entries is limited in each format")
+  func limits() throws {
+    let examples = [
+      ToolDumpTests.printed("anna", "a") + ToolDumpTests.printed("otto", "b"), "[{\"clazz\": \"generic\"}, 0]",
+      "{\"General\": [{}, 0], \"Internet\": null, \"Certs\": null, \"Keys\": null}",
+    ]
+    for example in examples {
+      #expect(throws: Never.self) { try KeychainDump(parsing: Array(example.utf8), acceptingAtMost: 2) }
+      #expect(throws: KeyhaulError(.dumpOverLimit, "more than 1 entries")) {
+        try KeychainDump(parsing: Array(example.utf8), acceptingAtMost: 1)
+      }
+    }
+  }
+
+  @Test("XML that is not a property list is rejected with a word about Elcomsoft's")
+  func otherXML() {
+    #expect(
+      throws: KeyhaulError(
+        .unknownDump,
+        "it is XML, but not a property list. Keyhaul reads no other XML: no description of Elcomsoft's keychain XML is "
+          + "known")
+    ) { try dump("<?xml version=\"1.0\"?><Keychain><Item/></Keychain>") }
+  }
+}
