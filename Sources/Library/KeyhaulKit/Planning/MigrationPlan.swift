@@ -117,8 +117,8 @@ public struct MigrationPlan: Sendable {
 
   /// The decision about one item, and its reason.
   public struct Decision: Sendable, Hashable {
-    // The order of these properties minimizes the memory, because there is one decision for every item. This is the
-    // position in the backup.
+    // This order minimizes the memory, because there is one decision for every item.
+    /// The position in the backup.
     public let index: Int
     /// An additional fact, such as the position of damage or both dates of a conflict. Never a value of the item.
     public let detail: String?
