@@ -280,6 +280,11 @@ def backup_commands(session):
         session.validate(answer, "--resume")
         if answer["document"]:
             session.validate(answer["document"], "a document in --resume")
+    run("item find shelf --service chat.example --passwords passwords", exit_code=3)
+    run("verify shelf family.backup --passwords passwords --case 1 --examiner A -o case.json", exit_code=3)
+    session.validate(session.document("case.json"), "--case")
+    run("inspect family.backup --case 1 --examiner A -o inspected.json")
+    session.rows("plan family.backup --password-file password", "items", "index", "outcomes")
     run("export family.backup --password-file password -o names.json -n")
     run("export family.backup --password-file password -o names.json")
     run("export family.backup --password-file password -o names.csv --reveal", exit_code=64)

@@ -41,7 +41,7 @@ struct VocabularyTests {
     "ITEM", "ITEMS", "KIND", "NAME", "STATE", "FILES", "BYTES", "SIZE", "APP", "APPS", "YES", "NO", "NOT KNOWN",
     "MODEL",
     "IOS", "STATUS", "LAST BACKUP", "PASSCODE", "A NEW IPHONE", "CHECK", "PATH", "READABLE", "ACCOUNT", "BACKUP",
-    "CHANGED", "CODE", "DEVICE", "KEY", "MADE", "OUTCOME", "PASSWORD", "REASON", "RESULT", "WITHOUT",
+    "CHANGED", "CODE", "MOVE", "SERIAL", "DEVICE", "KEY", "MADE", "OUTCOME", "PASSWORD", "REASON", "RESULT", "WITHOUT",
   ]
 
   private static let topics = [

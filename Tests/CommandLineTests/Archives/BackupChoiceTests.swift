@@ -25,7 +25,7 @@ struct BackupChoiceTests {
     #expect(list.contains("\(old)") && list.contains("attic") && list.contains("new-phone"))
     // A name is there to be typed, and never cut.
     let narrow = try world.devices.run("COLUMNS=60 keyhaul inspect Backup").output
-    #expect(narrow == list)
+    #expect(narrow.contains("Backup/\(old)\n") && narrow.contains("Backup/attic\n"), "\(narrow)")
     try world.write([1], to: "Backup/attic/Status.plist")
     let entries = try world.object(world.keyhaul("inspect Backup --json").output)["backups"] as? [[String: Any]]
     #expect(entries?.map { $0["state"] as? String } == ["finished", "damaged"])

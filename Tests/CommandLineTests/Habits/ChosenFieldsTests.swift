@@ -68,7 +68,8 @@ struct ChosenFieldsTests {
   func withoutRows() throws {
     let world = try Self.world()
     for line in [
-      "inspect family.backup", "verify family.backup", "plan family.backup", "plan old-phone --to new-phone --by-app",
+      "inspect family.backup", "verify family.backup", "plan family.backup --compare",
+      "plan old-phone --to new-phone --by-app",
     ] {
       let refused = try world.keyhaul("\(line) --fields account")
       #expect(refused.status == 64 && refused.errors.contains("--fields needs a result with rows"), "\(refused)")

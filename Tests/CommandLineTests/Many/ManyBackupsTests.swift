@@ -124,6 +124,54 @@ struct ManyBackupsTests {
     #expect(lines[1].hasSuffix("," + numbers.joined(separator: ",")), "\(lines[1])")
   }
 
+  /// The fields of a line of CSV that has no quotation marks in its fields.
+  private static func fields(_ line: String) -> [String] {
+    line.matches(of: /(?:^|,)(?:"([^"]*)"|([^",]*))/).map { String($0.1 ?? $0.2 ?? "") }
+  }
+
+  @Test("The table and CSV of inspect state the device, its system, the size and the number of items")
+  func inspectColumns() throws {
+    let shelf = try Shelf()
+    let outcome = try shelf.world.keyhaul("inspect shelf --password-file .bp --format csv")
+    let lines = outcome.output.components(separatedBy: "\r\n").map(Self.fields)
+    let names = lines[0]
+    func cell(_ name: String, _ row: Int) throws -> String { lines[row][try #require(names.firstIndex(of: name))] }
+    for row in [1, 3, 4] {
+      let document = try shelf.world.object(
+        shelf.world.keyhaul("inspect \(cell("path", row)) --password-file .bp --json").output)
+      let device = try #require(document["device"] as? [String: Any])
+      for (column, member) in [
+        ("product_type", "product_type"), ("model", "model_name"), ("ios", "product_version"),
+        ("build", "build_version"), ("serial_number", "serial_number"),
+      ] {
+        #expect(try cell(column, row) == device[member] as? String, "\(column)")
+      }
+      #expect(try cell("bytes", row) == "\(document["bytes"] ?? "")")
+      #expect(try cell("result", row) == "counted" && cell("reason", row).isEmpty && cell("encrypted", row) == "true")
+      #expect(try cell("keyhaul", row) == ProgramVersion.line && !cell("made", row).isEmpty)
+      #expect(try Int(cell("items", row)).map { $0 > 0 } == true)
+    }
+    #expect(try cell("code", 2) == "14" && cell("result", 2) == "refused" && !cell("reason", 2).isEmpty)
+    let table = try shelf.world.keyhaul("inspect shelf --password-file .bp").output.split(separator: "\n")
+    let heads = ["CODE", "RESULT", "MODEL", "IOS", "SERIAL", "ITEMS", "BYTES", "DEVICE", "MADE", "PASSWORD", "SEAL"]
+    #expect(table[0].split(separator: " ") == (heads + ["BACKUP"]).map { $0[...] }, "\(table)")
+  }
+
+  @Test("plan --fields works for one backup, with and without a target")
+  func planFields() throws {
+    let shelf = try Shelf()
+    for target in ["", "--to new-phone"] {
+      let fields = target.isEmpty ? "index,service,outcomes" : "index,service,outcome"
+      let outcome = try shelf.world.keyhaul("plan shelf/one \(target) -p .bp --fields \(fields)")
+      #expect(outcome.status == 0, "\(outcome)")
+      let rows = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [[String: Any]]
+      #expect(rows?.isEmpty == false)
+      #expect(rows?.allSatisfy { $0.keys.sorted() == fields.split(separator: ",").map(String.init).sorted() } == true)
+    }
+    let unknown = try shelf.world.keyhaul("plan shelf/one -p .bp --fields outcome")
+    #expect(unknown.status == 64 && unknown.errors.contains("outcomes"), "\(unknown)")
+  }
+
   @Test("A folder is searched for packed backups with any of the six file name extensions")
   func endings() throws {
     let shelf = try Shelf()

@@ -89,6 +89,56 @@ def test_passwords_are_chosen_by_path(client: Client, sample: Sample, tmp_path: 
     assert [row["code"] for row in outcome.rows()] == [12, 0]
 
 
+def _mixed_folder(program: str, sample: Sample, place: pathlib.Path) -> tuple[list[str], pathlib.Path]:
+    """Make three backups: with the sample's password, with another one, and without one. Return them and a list."""
+    other = place / "other-password"
+    other.write_text("plum-orchard-42\n")
+    other.chmod(0o600)
+    common = ["--home", sample.home, "--no-input", "--quiet"]
+    paths = [str(place / f"{name}.tar") for name in ("family", "other", "plain")]
+    shutil.copyfile(sample.file, paths[0])
+    for path, flags in ((paths[1], ["--rounds", "1", "--password-file", str(other)]), (paths[2], ["--no-password"])):
+        subprocess.run([program, "backup", "old-phone", "-o", path, *flags, *common], check=True, capture_output=True)
+    sources = place / "passwords"
+    sources.write_text(f"*/other.tar file:{other}\n* file:{sample.password.path}\n")
+    sources.chmod(0o600)
+    return paths, sources
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_list_of_passwords_decrypts_backups_with_different_passwords_and_without_one(
+    client: Client, program: str, sample: Sample, tmp_path: pathlib.Path, batch: int
+) -> None:
+    paths, sources = _mixed_folder(program, sample, tmp_path)
+    passwords, out = keyhaul.PasswordList(str(sources)), tmp_path / "out"
+    outcome = fleet.run(paths, client, passwords=passwords, out=out, batch=batch)
+    rows = outcome.rows()
+    assert [row["code"] for row in rows] == [0, 0, 0]
+    assert [row["encrypted"] for row in rows] == [True, True, False]
+    assert [row["verdict"] for row in rows] == [keyhaul.verify(path, password=passwords).verdict for path in paths]
+    # Only the rows that no password decrypted are kept: one backup does not show every password of a list.
+    assert fleet.run(paths, client, passwords=passwords, out=out, batch=batch).kept == 1
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_backup_without_a_password_is_answered_beside_encrypted_ones(
+    client: Client, program: str, sample: Sample, tmp_path: pathlib.Path, batch: int
+) -> None:
+    paths, _ = _mixed_folder(program, sample, tmp_path)
+    out = tmp_path / "out"
+    paths = [paths[0], paths[2]]
+    rows = fleet.run(paths, client, passwords=sample.password, out=out, batch=batch).rows()
+    assert [(row["code"], row["encrypted"], row["error"]) for row in rows] == [(0, True, None), (0, False, None)]
+    assert fleet.run(paths, client, passwords=sample.password, out=out, batch=batch).kept == 2
+
+
+def test_a_list_of_passwords_does_not_work_with_a_stream(sample: Sample) -> None:
+    with open(sample.file, "rb") as file:
+        for stream in (file, "s3://bucket/family.tar"):
+            with pytest.raises(TypeError, match="not with streams"):
+                keyhaul.verify(stream, password=keyhaul.PasswordList("list"))
+
+
 def test_a_second_run_keeps_the_rows_of_unchanged_backups(client: Client, sample: Sample, folder: pathlib.Path) -> None:
     out = folder.parent / "out"
     paths = fleet.backups_in(str(folder))

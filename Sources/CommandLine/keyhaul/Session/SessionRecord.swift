@@ -22,7 +22,11 @@ final class SessionRecord {
   init() {}
 
   func add(_ bytes: some Collection<UInt8>) { result.append(contentsOf: bytes) }
-  func add(_ warning: Warning) { warnings.append(warning) }
+  /// Adds a warning, unless the same fact was reported before.
+  func add(_ warning: Warning) {
+    guard !warnings.contains(where: { $0.message == warning.message && $0.why == warning.why }) else { return }
+    warnings.append(warning)
+  }
 }
 
 /// What the backup that a verb is about says of itself, as far as it could be opened.
@@ -40,6 +44,8 @@ struct SubjectFacts: Equatable, Sendable {
   var digest: String?
   /// Whether it has a seal; `nil` if it was not opened.
   var hasSeal: Bool?
+  /// The code at the end of the seal, in hexadecimal; `nil` if there is no readable seal.
+  var sealCode: String?
 
   init() {}
 }

@@ -70,7 +70,7 @@ public struct BackupVerification: Sendable, Equatable {
     public let reason: String
   }
 
-  /// The verdict of a verification. The raw values are those of machine-readable reports.
+  /// The verdict of a verification. Machine-readable reports divide `damaged` into `incomplete`, `damaged` and `refused`.
   public enum Verdict: String, Sendable {
     /// All checks are complete without a fault, and each file matches its recorded digest.
     case whole

@@ -153,27 +153,6 @@ extension Explanation {
       effect: "It does not show who wrote it or whether it is complete.",
       action: "Use a backup if you have one."),
     Explanation(
-      id: "whole", headline: "a verdict of verify: every check was made, and no fault was found",
-      rule:
-        "Each file has the digest that the manifest or the seal records, and each item was decrypted or is known to "
-        + "need its device's hardware key.",
-      effect: "The copy is what was written.", action: "Nothing."),
-    Explanation(
-      id: "unproven", headline: "a verdict of verify: no fault was found, but a change in some files could not be seen",
-      rule: "The manifest has no digest of some files, or a check could not be made.",
-      effect: "Nothing speaks against the copy. This is usual for backups of real devices.",
-      action: "Seal the backup, so that later changes can be detected."),
-    Explanation(
-      id: "foreign",
-      headline: "a verdict of verify: no fault was found, but every item needs its device's hardware key",
-      rule: "The keys of these items are wrapped with a hardware key that was not given.",
-      effect: "None of the items could be checked. The files were.",
-      action: "If you have the device's hardware key, pass it with --device-key-file."),
-    Explanation(
-      id: "unconfirmed", headline: "a verdict of verify: nothing says whether the device finished the backup",
-      rule: "Status.plist is missing, or has no entry for it.",
-      effect: "Files that the device did not write would not be missed.", action: "Compare it with another copy."),
-    Explanation(
       id: "intact", headline: "verify found no damage, and every file is proven unchanged",
       rule: "A digest or a seal proves that a file is unchanged. verify lists the items that it could not check.",
       effect: "Otherwise verify says only that it found no damage, and what it could not check.",

@@ -9,13 +9,14 @@ from ._commands import inspect, plan, verify, version
 from ._errors import KeyhaulError, ProgramNotFound, TimedOut
 from ._program import find_program
 from ._version import __version__
-from .passwords import Password, PasswordCommand, PasswordFile, PasswordName, PasswordSource
+from .passwords import Password, PasswordCommand, PasswordFile, PasswordList, PasswordName, PasswordSource
 
 __all__ = [
     "KeyhaulError",
     "Password",
     "PasswordCommand",
     "PasswordFile",
+    "PasswordList",
     "PasswordName",
     "PasswordSource",
     "ProgramNotFound",

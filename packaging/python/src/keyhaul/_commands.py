@@ -16,7 +16,7 @@ from . import _process, _streams
 from ._errors import KeyhaulError, TimedOut, id_of_code
 from ._program import find_program
 from ._records import DecodingError, decode
-from .passwords import Password, PasswordCommand, PasswordFile, PasswordName, PasswordSource
+from .passwords import Password, PasswordCommand, PasswordFile, PasswordList, PasswordName, PasswordSource
 from .results import Answer, Futures, Inspection, MigrationPlan, Plan, Verification
 
 A = TypeVar("A", bound=Answer)
@@ -187,6 +187,9 @@ def _call(
     secret, arguments = _arguments(verb, flags, password, device_key, home)
     arguments.append("--json")
     executable = find_program(program)
+    is_path = isinstance(backup, (str, os.PathLike)) and not _streams.is_address(os.fspath(backup))
+    if isinstance(password, PasswordList) and not is_path:
+        raise TypeError("a list of passwords works with paths, not with streams")
     with _streams.open_backup(backup) as (path, stream):
         if stream is not None:
             # Otherwise the program would put a large manifest into a temporary file.
@@ -231,19 +234,38 @@ def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list
             return None, [_option("--password-file", _file(path))]
         case PasswordCommand(command):
             return None, [_option("--password-command", command)]
+        case PasswordList(path):
+            return None, [_option("--passwords", _file(path))]
         case Password():
             return password.secret(), []
     # The message omits the value, which may be the password.
     raise TypeError(
-        f"a password comes from a PasswordFile, PasswordCommand, PasswordName or Password, not {type(password)}"
+        f"a password comes from a PasswordFile, PasswordCommand, PasswordName, PasswordList or Password, not {type(password)}"
     )
 
 
 def _result(kind: type[A], completed: _process.CompletedRun) -> A:
     document = _document(completed.out)
+    if document is not None and document.get("format") == "backup-list/1":
+        return _only_result(kind, document, completed)
     if document is None or not _is_result(kind, completed.code, document):
         raise _failure(completed)
     return _decode_result(kind, document, completed.code, lambda: _failure(completed), completed.seconds)
+
+
+def _only_result(kind: type[A], document: Mapping[str, Any], completed: _process.CompletedRun) -> A:
+    """Return the result from a list, which the program prints for a single backup if it has a list of passwords."""
+    backups = document.get("backups")
+    entry = backups[0] if isinstance(backups, list) and len(backups) == 1 else None
+    if not isinstance(entry, dict):
+        raise KeyhaulError(14, id_of_code(14), "the path is not a single backup", "a folder of backups was given")
+    line = json.dumps({"format": "backup-answer/1", **entry}).encode("utf-8")
+    outcome = _result_in_line(kind, str(entry.get("path")), line, completed.seconds)
+    if outcome is None:
+        raise _failure(completed)
+    if isinstance(outcome, KeyhaulError):
+        raise outcome
+    return outcome
 
 
 def _result_in_line(kind: type[A], path: str, line: bytes, seconds: float) -> A | KeyhaulError | None:

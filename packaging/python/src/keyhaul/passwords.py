@@ -1,6 +1,6 @@
 """Password sources.
 
-`PasswordFile`, `PasswordCommand` and `PasswordName` name the source of a password. They do not contain it, so they can
+`PasswordFile`, `PasswordCommand`, `PasswordName` and `PasswordList` name the source of a password. They do not contain it, so they can
 be sent to another machine, which reads the password itself. `Password` contains a password, for a call in this process.
 It cannot be pickled, copied or printed.
 """
@@ -65,6 +65,17 @@ class PasswordName:
         raise _unknown_name(self.name, f'its entry in {path_of_list} is neither {{"file": …}} nor {{"command": …}}')
 
 
+@dataclass(frozen=True)
+class PasswordList:
+    """A list of password sources, as the program's `--passwords` reads it, on the machine that reads the backup.
+
+    Each line has a pattern and a source: `PATTERN file:PATH` or `PATTERN command:COMMAND`. A backup without a password
+    needs none of them.
+    """
+
+    path: str
+
+
 class Password:
     """A password, for a call in this process.
 
@@ -84,7 +95,9 @@ class Password:
         return "Password(…)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a password itself is not sent or stored; use PasswordFile, PasswordCommand or PasswordName")
+        raise TypeError(
+            "a password itself is not sent or stored; use PasswordFile, PasswordCommand, PasswordName or PasswordList"
+        )
 
     def __copy__(self) -> NoReturn:
         self.__reduce_ex__(2)
@@ -93,7 +106,7 @@ class Password:
         self.__reduce_ex__(2)
 
 
-Sendable: TypeAlias = PasswordFile | PasswordCommand | PasswordName
+Sendable: TypeAlias = PasswordFile | PasswordCommand | PasswordName | PasswordList
 PasswordSource: TypeAlias = Sendable | Password
 
 

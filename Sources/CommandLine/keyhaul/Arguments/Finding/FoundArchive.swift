@@ -316,6 +316,7 @@ extension SubjectFacts {
     isEncrypted = archive.isManifestUnreadable ? nil : archive.isEncrypted
     digest = archive.digest
     hasSeal = archive.seal != nil
+    sealCode = archive.seal?.list.map { String(hexadecimal: $0.code) }
     state = Self.state(of: archive)?.rawValue
   }
 

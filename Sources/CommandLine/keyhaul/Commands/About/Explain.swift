@@ -87,6 +87,7 @@ struct Explain: NumberVerb {
     ("Reasons in a report", Explanation.terms, .none),
     ("Ways to transfer items to another device", Explanation.ways, .none),
     ("Terms", Explanation.vocabulary, .none),
+    ("Results for a backup", Explanation.results, .none),
     ("Protection classes", Explanation.classes, .none),
     ("Findings in a backup", Explanation.findings + Explanation.faults, .none),
     ("Exit codes", Explanation.exitCodes, .exitCode),

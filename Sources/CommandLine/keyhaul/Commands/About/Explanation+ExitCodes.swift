@@ -4,7 +4,8 @@ import Reports
 extension Explanation {
   /// Every page.
   static let all =
-    fates + terms + ways + vocabulary + classes + findings + faults + exitCodes + keychainStatuses + backupErrors
+    fates + terms + ways + vocabulary + results + classes + findings + faults + exitCodes + keychainStatuses
+    + backupErrors
 
   /// Every exit code, in order. Unknown codes mean failure.
   static let exitCodes: [Explanation] =

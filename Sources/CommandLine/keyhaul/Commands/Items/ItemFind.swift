@@ -6,16 +6,17 @@ import Reports
 struct ItemFind: TabularVerb {
   static let screen = HelpScreen(
     sentence: "Find items on a device, in a backup, a database or a dump",
-    usage: "keyhaul item find DEVICE|BACKUP [attributes] [--reveal] [--limit N]",
+    usage: "keyhaul item find DEVICE|BACKUP|FOLDER [attributes] [--reveal] [--limit N]",
     examples: [
       "keyhaul item find old-phone --service chat.example",
       "keyhaul item find old-phone --service chat.example --account anna --reveal",
       "keyhaul item find old-phone --server '*.example.org' --sort changed --reverse --limit 5",
-      "keyhaul item find family.backup --service chat.example --account anna --reveal",
+      "keyhaul item find Backups --service chat.example --passwords list",
     ],
     flags: [
       .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--reveal",
-      "--limit", "--sort", .init("--password-file", "the backup's password, if the items are in a backup"), "--format",
+      "--limit", "--sort", .init("--password-file", "the backup's password, if the items are in a backup"),
+      "--format",
       "--output", "--json",
     ])
   static let configuration = described(as: "find")
@@ -42,6 +43,13 @@ struct ItemFind: TabularVerb {
   var output: String?
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @Option(
+    help: ArgumentHelp(
+      "In a folder of backups, a file that says where to read each backup's password. Each line is PATTERN file:PATH or "
+        + "PATTERN command:COMMAND.",
+      valueName: "file"),
+    completion: .file())
+  var passwords: String?
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var chosen: FieldOptions
@@ -54,7 +62,7 @@ struct ItemFind: TabularVerb {
     nested: "attributes",
     nestedFields: Set(ItemKind.allCases.flatMap { AttributeTable.definitions(of: $0).map(\.code.rawValue) }).sorted())
 
-  private var wanted: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
+  var wanted: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
     session.chosen = try ChosenFields(chosen, of: Self.table)
@@ -62,6 +70,7 @@ struct ItemFind: TabularVerb {
     if reverse, sort == nil {
       throw CommandFailure.usage("--reverse needs --sort", why: "no sort key was given", try: "--sort changed")
     }
+    if try isAboutFolder(session) { return try searchFolder(in: session) }
     if reveal { try refuseTerminal(in: session) }
     let unlocking = UnlockingOptions(password: password, opening: opening)
     let found = try target.find(unlocking, databaseKeys, in: session)
@@ -90,7 +99,7 @@ struct ItemFind: TabularVerb {
   private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
   /// - Returns: Beside what was found, whether a damaged item may be meant too, so that nobody can tell whether that is all.
-  private func search(
+  func search(
     for selection: ItemSelection, in found: FoundKeychain, _ unlocking: UnlockingOptions, _ session: Session
   ) throws -> ([KeychainEntry], ItemDocument, isOpen: Bool) {
     let items: ListedItems

@@ -57,6 +57,11 @@ struct ListedItems {
     let hidden = hidden.filter { !shown.contains($0.place) && selection.couldMatch($0.identity) }
     let count = hidden.count
     guard count > 0 else { return false }
+    if session.isOneOfMany {
+      session.warn(
+        "\(HumanReadable.count(count, "item")) cannot be decrypted here and may match", why: nil,
+        try: "keyhaul inspect \(ShellQuoting.quote(name)) --list shows the reasons")
+    }
     session.note(
       "\(HumanReadable.count(count, "item")) of \(UntrustedText.escaped(name)) cannot be decrypted here and may match; inspect "
         + "--list shows the reasons."

@@ -334,8 +334,15 @@ extension PlanCommand {
       "index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcome", "change",
       "reason", "detail", "warning",
     ])
-  static let rowsAdvice = "--to DEVICE, without --compare, --by-app, --audit or --expect; or several backups"
-  var rows: FieldTable? { move.to != nil && view == nil && expect == nil ? Self.table : nil }
+  /// The members of each of `items` in `migration-futures/1`.
+  static let futuresTable = FieldTable(
+    "items",
+    ["index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcomes"])
+  static let rowsAdvice = "a plan without --compare, --by-app, --audit or --expect; or several backups"
+  var rows: FieldTable? {
+    guard view == nil, expect == nil else { return nil }
+    return move.to == nil ? Self.futuresTable : Self.table
+  }
 
   static var takesDevices: Bool { true }
   var needsPassword: Bool { true }
@@ -416,14 +423,30 @@ extension PlanCommand {
     AnswerColumn("unreadable") { member("unreadable", in: $0) }, AnswerColumn("removed") { member("removed", in: $0) },
   ]
 
-  static func finding(in document: JSONValue) -> String? {
-    guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else { return nil }
-    return "\(HumanReadable.grouped(arrives)) of \(HumanReadable.grouped(total)) move"
+  static let textColumns = [
+    AnswerTextColumn(title: "MOVE", width: 14) { document in
+      guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else {
+        return nil
+      }
+      return "\(HumanReadable.grouped(arrives)) of \(HumanReadable.grouped(total))"
+    }
+  ]
+
+  static func result(in document: JSONValue, code: Int32) -> BackupResult? {
+    guard code == 0 else { return nil }
+    return document["expectations"] == nil && document["met"] == nil ? .planned : .asExpected
   }
 
   static func reason(in document: JSONValue) -> String? {
-    guard let count = summary(of: document)?["unreadable"]?.integerValue, count > 0 else { return nil }
-    return "\(HumanReadable.count(Int(clamping: count), "item")) cannot be read"
+    if let misses = document["misses"]?.arrayValue, !misses.isEmpty {
+      return "\(HumanReadable.count(misses.count, "expectation")) \(misses.count == 1 ? "is" : "are") not met"
+    }
+    let summary = summary(of: document)
+    if let count = summary?["unreadable"]?.integerValue, count > 0 {
+      return "\(HumanReadable.count(Int(clamping: count), "item")) cannot be read"
+    }
+    guard let count = summary?["stays_behind"]?.integerValue, count > 0 else { return nil }
+    return "\(HumanReadable.count(Int(clamping: count), "item")) \(count == 1 ? "does" : "do") not move"
   }
 
   /// Where a document counts: of a plan in its summary, of a plan without a target in what a new device would get.

@@ -1,4 +1,5 @@
 import KeyhaulKit
+import Reports
 
 /// What one of many backups came to: the exit code, the error and the document that a call about it alone would have given
 /// (`backup-answer/1`).
@@ -18,6 +19,10 @@ struct BackupAnswer: Equatable, Sendable {
   let error: Failure?
   let warnings: [SessionRecord.Warning]
   let document: JSONValue?
+  /// The word of the RESULT column, whose exit code is `code`.
+  let result: BackupResult
+  /// Why the code is not 0, in a sentence; `nil` if it is 0.
+  let reason: String?
 
   /// What ended the call, without its code.
   struct Failure: Equatable, Sendable {
@@ -28,12 +33,31 @@ struct BackupAnswer: Equatable, Sendable {
 
   init(
     verb: String, asked: [String], path: String, facts: SubjectFacts, isArchivedCopy: Bool, status: CommandStatus,
-    failure: CommandFailure?, warnings: [SessionRecord.Warning], document: JSONValue?
+    failure: CommandFailure?, warnings: [SessionRecord.Warning], document: JSONValue?, result: BackupResult? = nil,
+    reason: String? = nil
   ) {
     (self.verb, self.asked, self.path, self.facts) = (verb, asked, path, facts)
     (self.isArchivedCopy, self.warnings, self.document) = (isArchivedCopy, warnings, document)
     (code, id) = (status.code, status.id)
     error = failure.map { Failure(message: $0.message, why: $0.why, advice: $0.advice) }
+    let id = status.id
+    // A word stands beside its own exit code only.
+    let word = result.flatMap { $0.code == status.code ? $0 : nil } ?? BackupResult(rawValue: id) ?? .failed
+    self.result = word
+    self.reason = status == .ok ? nil : Self.reason(failure, reason, warnings) ?? Self.headline(of: word)
+  }
+
+  /// The cause that the document names is more exact than the error's.
+  private static func reason(
+    _ failure: CommandFailure?, _ reason: String?, _ warnings: [SessionRecord.Warning]
+  ) -> String? {
+    if let reason { return reason }
+    if let failure { return failure.message + (failure.why.map { ": \($0)" } ?? "") }
+    return warnings.first.map { $0.message + ($0.why.map { ": \($0)" } ?? "") }
+  }
+
+  private static func headline(of word: BackupResult) -> String? {
+    Explanation.all.first { $0.id == word.rawValue }?.headline
   }
 
   /// The last part of its path.
@@ -52,7 +76,7 @@ struct BackupAnswer: Equatable, Sendable {
     "backups",
     [
       "asked", "path", "name", "udid", "device_name", "made", "encrypted", "state", "archived_copy", "digest",
-      "has_seal", "code", "id", "error", "warnings", "document",
+      "has_seal", "code", "id", "result", "reason", "error", "warnings", "document",
     ])
 
   /// What is said of it, as an element of a list too.
@@ -64,7 +88,8 @@ struct BackupAnswer: Equatable, Sendable {
       ("encrypted", facts.isEncrypted.map { .boolean($0) } ?? .null), ("state", .text(facts.state)),
       ("archived_copy", .boolean(isArchivedCopy)), ("digest", .text(facts.digest)),
       ("has_seal", facts.hasSeal.map { .boolean($0) } ?? .null),
-      ("code", .integer(Int64(code))), ("id", .string(id)),
+      ("code", .integer(Int64(code))), ("id", .string(id)), ("result", .string(result.rawValue)),
+      ("reason", .text(reason)),
       (
         "error",
         error.map { ["message": .string($0.message), "why": .text($0.why), "try": .text($0.advice)] } ?? .null
@@ -85,10 +110,13 @@ struct BackupAnswer: Equatable, Sendable {
     guard json["format"]?.stringValue == Self.format, let verb = json["verb"]?.stringValue,
       let asked = json["asked"]?.arrayValue, let path = json["path"]?.stringValue,
       let code = json["code"]?.integerValue.flatMap(Int32.init(exactly:)), let id = json["id"]?.stringValue,
-      let warnings = json["warnings"]?.arrayValue
+      let warnings = json["warnings"]?.arrayValue,
+      let result = json["result"]?.stringValue.flatMap(BackupResult.init(rawValue:)), result.code == code
     else { return nil }
     (self.verb, self.path, self.code, self.id) = (verb, path, code, id)
     self.asked = asked.compactMap(\.stringValue)
+    self.result = result
+    reason = json["reason"]?.stringValue
     var facts = SubjectFacts()
     facts.identifier = json["udid"]?.stringValue
     facts.deviceName = json["device_name"]?.stringValue
@@ -136,6 +164,18 @@ struct AnswerColumn: Sendable {
     case nil, .null, .sensitive, .array, .elements, .object: ""
     }
   }
+}
+
+/// A column of the table for people.
+struct AnswerTextColumn: Sendable {
+  let title: String
+  /// The width in columns.
+  let width: Int
+  var isRightAligned = false
+  /// What stands before the value if the columns do not fit, and the values are on a line of their own.
+  var label = ""
+  /// The text of a cell; `nil` if the document does not state it.
+  let text: @Sendable (JSONValue) -> String?
 }
 
 /// What many answers came to.

@@ -1,4 +1,5 @@
 import KeyhaulKit
+import Reports
 
 /// How many answers are printed: what stands before the first, each of them, and what stands behind the last. Each piece is
 /// made by itself, so that nothing has to be held.
@@ -65,7 +66,7 @@ struct AnswerTableForm: AnswerForm {
 
   private static let common = [
     "path", "code", "id", "error", "why", "try", "warnings", "udid", "device_name", "made", "encrypted", "state",
-    "digest", "has_seal",
+    "digest", "has_seal", "result", "reason", "keyhaul",
   ]
 
   func head() -> String { line(Self.common + columns.map(\.name)) }
@@ -77,7 +78,8 @@ struct AnswerTableForm: AnswerForm {
       answer.error?.advice ?? "", answer.warnings.map(\.message).joined(separator: "; "), facts.identifier ?? "",
       facts.deviceName ?? "", facts.date.map { Timestamp.text(of: $0) } ?? "",
       facts.isEncrypted.map { $0 ? "true" : "false" } ?? "", facts.state ?? "", facts.digest ?? "",
-      facts.hasSeal.map { $0 ? "true" : "false" } ?? "",
+      facts.hasSeal.map { $0 ? "true" : "false" } ?? "", answer.result.rawValue, answer.reason ?? "",
+      ProgramVersion.line,
     ]
     return line(common + columns.map { $0.text(in: answer.document) })
   }
@@ -93,10 +95,8 @@ struct AnswerTableForm: AnswerForm {
 /// stands what went wrong.
 struct AnswerTextForm: AnswerForm {
   let style: TextStyle
-  /// In a few words, what the verb's document says.
-  let finding: (BackupAnswer) -> String
-  /// The reason why a result is only partly good; `nil` if its warnings say it.
-  let reason: (BackupAnswer) -> String?
+  /// The columns of the command's own facts.
+  let columns: [AnswerTextColumn]
   /// How one of them is looked at by itself.
   let call: String
   /// Flags that belong to it.
@@ -104,26 +104,47 @@ struct AnswerTextForm: AnswerForm {
   let hasSummary = true
 
   private static let widths = [4, 17, 13, 10, 8, 4]
+  /// The least columns that a path gets beside the command's own columns.
+  private static let pathWidth = 24
+
+  /// Whether the command's own columns fit into the table; otherwise they are below each row.
+  private var isWide: Bool {
+    !style.cutsText || columns.count < 2
+      || (Self.widths + columns.map(\.width)).reduce(0, { $0 + $1 + 2 }) + Self.pathWidth <= style.width
+  }
 
   func head() -> String {
-    style.painted(line(["CODE", "RESULT", "DEVICE", "MADE", "PASSWORD", "SEAL"], "BACKUP"), .bold) + "\n"
+    let own = isWide ? columns.map(\.title) : []
+    return style.painted(line(["CODE", "RESULT"] + own + ["DEVICE", "MADE", "PASSWORD", "SEAL"], "BACKUP"), .bold)
+      + "\n"
   }
 
   func row(_ answer: BackupAnswer, isFirst: Bool) -> String {
     let facts = answer.facts
-    let cells = [
-      String(answer.code), finding(answer), facts.deviceName ?? "-",
-      facts.date.map { LocalTimeFormat.localDay($0) } ?? "-",
-      facts.isEncrypted.map { $0 ? "yes" : "no" } ?? "-", facts.hasSeal.map { $0 ? "yes" : "no" } ?? "-",
-    ]
+    let own = columns.map { column in answer.document.flatMap(column.text) }
+    let cells =
+      [String(answer.code), answer.result.rawValue] + (isWide ? own.map { $0 ?? "-" } : []) + [
+        facts.deviceName ?? "-", facts.date.map { LocalTimeFormat.localDay($0) } ?? "-",
+        facts.isEncrypted.map { $0 ? "yes" : "no" } ?? "-", facts.hasSeal.map { $0 ? "yes" : "no" } ?? "-",
+      ]
     var lines = [style.painted(line(cells, answer.path), answer.code == 0 ? nil : .red)]
+    if !isWide {
+      let parts = zip(columns, own).compactMap { column, text in text.map { column.label + $0 } }
+      if !parts.isEmpty {
+        lines += WordWrap.labeled("      ", shown(parts.joined(separator: ", ")), columns: style.width)
+      }
+    }
     // One line below the table says what to do about the password.
     if let error = answer.error, answer.id != CommandStatus.needsPassword.id {
       lines.append("      error: " + shown(error.message))
       if let why = error.why { lines.append("        why: " + shown(why, keepingEscapes: true)) }
+      if let reason = answer.reason, !reason.hasPrefix(error.message), reason != error.why {
+        lines.append("      cause: " + shown(reason, keepingEscapes: true))
+      }
     }
-    if answer.error == nil, answer.code == CommandStatus.partial.code, let reason = reason(answer) {
-      lines.append("      why: " + shown(reason, keepingEscapes: true))
+    if answer.error == nil, let reason = answer.reason {
+      let isWarning = answer.warnings.contains { reason.hasPrefix($0.message) }
+      if !isWarning { lines.append("      why: " + shown(reason, keepingEscapes: true)) }
     }
     lines += answer.warnings.map { "      warning: " + shown($0.message) }
     return lines.joined(separator: "\n") + "\n"
@@ -140,9 +161,13 @@ struct AnswerTextForm: AnswerForm {
 
   /// The path is last and never cut, because the user may type it.
   private func line(_ cells: [String], _ path: String) -> String {
-    let padded = zip(cells, Self.widths).enumerated().map { index, cell in
+    let own = isWide ? columns : []
+    let widths = Self.widths.prefix(2) + own.map(\.width) + Self.widths.dropFirst(2)
+    let rightAligned = [true, false] + own.map(\.isRightAligned)
+    let padded = zip(cells, widths).enumerated().map { index, cell in
       let text = style.cut(shown(cell.0), columns: cell.1)
-      return DisplayWidth.padded(text, columns: cell.1, rightAligned: index == 0)
+      let isRight = index < rightAligned.count && rightAligned[index]
+      return DisplayWidth.padded(text, columns: cell.1, rightAligned: isRight)
     }
     return (padded + [shown(path)]).joined(separator: "  ")
   }

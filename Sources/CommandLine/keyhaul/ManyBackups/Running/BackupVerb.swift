@@ -1,4 +1,5 @@
 import KeyhaulKit
+import Reports
 
 /// A verb that answers about one backup, and in one call about many.
 protocol BackupVerb: TabularVerb, Sendable {
@@ -17,6 +18,10 @@ protocol BackupVerb: TabularVerb, Sendable {
   func alone(with path: String) -> Self
   /// Answers about the one backup that is named.
   func performAlone(in session: Session) throws -> CommandStatus
+  /// The case report that the call asks for; `nil` if it asks for none.
+  func caseRequest() throws(CommandFailure) -> CaseOptions.Request?
+  /// The same call without a file for its results, which go into a case report.
+  func forCase() -> Self
   /// Refuses what one call about many cannot have.
   func checkMany() throws(CommandFailure)
   /// Names what a call about many may have been meant to be, once nothing is wrong with it.
@@ -41,8 +46,10 @@ protocol BackupVerb: TabularVerb, Sendable {
   static var takesDevices: Bool { get }
   /// The facts of its documents that stand in a table.
   static var columns: [AnswerColumn] { get }
-  /// The same in a few words for people; `nil` if the document has none.
-  static func finding(in document: JSONValue) -> String?
+  /// The columns of its own in the table for people.
+  static var textColumns: [AnswerTextColumn] { get }
+  /// The word for a document beside an exit code; `nil` if the word of the exit code says it.
+  static func result(in document: JSONValue, code: Int32) -> BackupResult?
   /// The reason why a result is only partly good; `nil` if its warnings say it.
   static func reason(in document: JSONValue) -> String?
 }
@@ -50,6 +57,9 @@ protocol BackupVerb: TabularVerb, Sendable {
 extension BackupVerb {
   static var takesDevices: Bool { false }
   static var listsBackups: Bool { false }
+  static var textColumns: [AnswerTextColumn] { [] }
+  func caseRequest() throws(CommandFailure) -> CaseOptions.Request? { nil }
+  func forCase() -> Self { self }
   static func reason(in _: JSONValue) -> String? { nil }
   func warnOfMany(in _: Session) throws(CommandFailure) {}
   var usesPassword: Bool { true }
@@ -58,6 +68,10 @@ extension BackupVerb {
   /// Answers about the one backup that is named, or about each of many.
   func perform(in session: Session) throws -> CommandStatus {
     guard !paths.isEmpty || many.pathsFrom != nil else { return try listKnownBackups(in: session) }
+    if let request = try caseRequest() {
+      session.chosen = nil
+      return try CaseRun(self, request, in: session).perform()
+    }
     guard try isAboutMany(session) else {
       session.chosen = try ChosenFields(chosen, of: rows, otherwise: Self.rowsAdvice)
       return try performAlone(in: session)
@@ -264,7 +278,8 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
     return BackupAnswer(
       verb: word, asked: question(hasPassword: hasPassword), path: place.path, facts: facts,
       isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: warnings,
-      document: document)
+      document: document, result: document.flatMap { Verb.result(in: $0, code: status.code) },
+      reason: document.flatMap(Verb.reason))
   }
 }
 

@@ -10,7 +10,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
   private let session: Session
   let asking: BackupAsking<Verb>
   private let journal: AnswerJournal?
-  private let places: BackupPlaces
+  let places: BackupPlaces
   private let form: any AnswerForm
 
   /// Finds out all that can be wrong with the call itself, before any backup is read.
@@ -190,13 +190,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     }
     var style = session.resultStyle
     if isFile { (style.usesColor, style.cutsText) = (false, false) }
-    return AnswerTextForm(
-      style: style,
-      finding: { answer in
-        // A result that is only partly good has one word, whatever the command.
-        guard answer.error == nil, answer.code != CommandStatus.partial.code else { return answer.id }
-        return answer.document.flatMap(Verb.finding) ?? answer.id
-      }, reason: { answer in answer.document.flatMap(Verb.reason) }, call: session.verb, parts: verb.shownParts)
+    return AnswerTextForm(style: style, columns: Verb.textColumns, call: session.verb, parts: verb.shownParts)
   }
 }
 

@@ -35,7 +35,7 @@ package struct VerificationDocument {
           "damaged": .count(items.damaged),
         ]
       } ?? .null,
-      "verdict": .string(verification.verdict.rawValue), "whole": .boolean(verification.isWhole),
+      "verdict": .string(BackupResult(verification).rawValue), "whole": .boolean(verification.isWhole),
       "hostile": .boolean(verification.isHostile), "seal": .text(verification.sealState?.rawValue),
       "device_key": .text(deviceKey?.rawValue), BackupBlindSpots.field.0: BackupBlindSpots.field.1,
     ]

@@ -9,11 +9,22 @@ package enum ItemCSV {
   /// One of the two has it: the text where the bytes are text that a spreadsheet leaves alone, base64 for all others.
   private static let secretColumns = ["secret", "secret_base64"]
 
-  package static func table(of rows: [KeychainEntry], revealsSecrets: Bool) -> SensitiveBytes {
+  /// Returns the table.
+  ///
+  /// - Parameters:
+  ///   - backup: The path of the items' backup, for the first column; `nil` for a table without this column.
+  ///   - hasHead: Whether the table begins with the names of the columns.
+  package static func table(
+    of rows: [KeychainEntry], revealsSecrets: Bool, backup: String? = nil, hasHead: Bool = true
+  ) -> SensitiveBytes {
     var table = SensitiveBuffer()
-    table.append(CSV.line(columns + (revealsSecrets ? secretColumns : [])))
+    let origin = backup.map { [$0] } ?? []
+    if hasHead {
+      table.append(
+        CSV.line((backup == nil ? [] : ["backup"]) + columns + (revealsSecrets ? secretColumns : [])))
+    }
     for row in rows {
-      table.append(CSV.fields(fields(of: row)))
+      table.append(CSV.fields(origin + fields(of: row)))
       if revealsSecrets { appendSecret(of: row, to: &table) }
       table.append("\r\n")
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ..passwords import PasswordCommand, PasswordFile, PasswordName, Sendable
+from ..passwords import PasswordCommand, PasswordFile, PasswordList, PasswordName, Sendable
 from ._cluster import local_cluster
 from ._run import run
 
@@ -27,6 +27,9 @@ def main() -> int:
     password.add_argument("--password-name", help="a name in the worker's KEYHAUL_PASSWORDS file")
     password.add_argument("--password-file", help="a file on the worker")
     password.add_argument("--password-command", help="a command that the worker runs")
+    password.add_argument(
+        "--passwords", help="a file on the worker with the source of each password: PATTERN file:PATH on each line"
+    )
     parser.add_argument(
         "--plain", action="append", default=[], metavar="PATTERN", help="paths of backups without a password: */plain-*"
     )
@@ -71,6 +74,8 @@ def main() -> int:
 def _source(arguments: argparse.Namespace) -> Sendable | None:
     if arguments.password_name:
         return PasswordName(arguments.password_name)
+    if arguments.passwords:
+        return PasswordList(arguments.passwords)
     if arguments.password_file:
         return PasswordFile(arguments.password_file)
     return PasswordCommand(arguments.password_command) if arguments.password_command else None

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._commands import Command
-from ..passwords import PasswordCommand, PasswordFile, PasswordName, Sendable
+from ..passwords import PasswordCommand, PasswordFile, PasswordList, PasswordName, Sendable
 from . import _tables
 from ._paths import Paths, listed
 from ._task import Job, JobResult, Known, Settings, batches, failed_result, run_jobs, run_single_job
@@ -143,11 +143,11 @@ def _source(passwords: Passwords, path: str) -> Sendable | None:
         source = passwords(path)
     else:
         source = passwords
-    if source is None or isinstance(source, (PasswordFile, PasswordCommand, PasswordName)):
+    if source is None or isinstance(source, (PasswordFile, PasswordCommand, PasswordName, PasswordList)):
         return source
     # The message omits the value, which may be the password.
     raise TypeError(
-        f"a fleet's password comes from a PasswordFile, PasswordCommand or PasswordName, not {type(source)}"
+        f"a fleet's password comes from a PasswordFile, PasswordCommand, PasswordName or PasswordList, not {type(source)}"
     )
 
 
@@ -241,7 +241,8 @@ class _EarlierRows:
             if settled and stamps <= {row["stamp"]} and count == (row["items"] or 0):
                 self._rows[row["path"]], self._items[row["path"]] = row, own
                 # A path with escaped bytes cannot be opened.
-                if row["password_mark"] and row["code"] in DECRYPTED_CODES and "\\" not in row["path"]:
+                is_decrypted = row["encrypted"] is not False and row["code"] in DECRYPTED_CODES
+                if row["password_mark"] and is_decrypted and "\\" not in row["path"]:
                     self._proofs.setdefault(row["password_mark"], (row["path"], row["stamp"]))
 
     def known_row(self, path: str) -> Known | None:
@@ -250,7 +251,8 @@ class _EarlierRows:
         if row is None:
             return None
         key = row["password_mark"]
-        return Known(row["stamp"], row["asked"], key, self._proofs.get(key) if key else None)
+        proof = self._proofs.get(key) if key else None
+        return Known(row["stamp"], row["asked"], key, proof, is_plain=row["encrypted"] is False)
 
     def result_of(self, job: Job) -> JobResult | None:
         """Return the result that the known row of a job stands for."""

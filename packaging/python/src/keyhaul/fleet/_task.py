@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import functools
 import hashlib
@@ -22,7 +23,7 @@ from .. import _commands
 from .._commands import Command
 from .._errors import KeyhaulError
 from .._program import find_program
-from ..passwords import Sendable
+from ..passwords import PasswordList, Sendable
 from ..results import Futures, Inspection, MigrationPlan, Plan, Verification
 from . import _rows
 from ._stamps import stamp
@@ -54,13 +55,14 @@ class Known:
 
     `mark` is the same in all rows that one worker made in one run with one password source. `proof` is a backup that
     this password decrypted. Both are None if there was no password. Only `proof` is None if the password decrypted no
-    backup.
+    backup. `is_plain` states that the backup has no password.
     """
 
     stamp: str
     question: str
     mark: str | None = None
     proof: tuple[str, str] | None = None
+    is_plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -228,7 +230,7 @@ def _run_command(verb: Command, states: Sequence[_BackupState], settings: Settin
         try:
             outcome = _run_for_one(verb, state.job, settings)
         except Exception as error:  # noqa: BLE001 - `add` handles it
-            outcome = error
+            outcome = _without_needless_password(verb, error, state.job, settings)
         state.add(outcome, time.monotonic() - started)
 
 
@@ -240,9 +242,30 @@ def _run_for_many(verb: Command, states: Sequence[_BackupState], settings: Setti
     # If the call fails, the call for the next backup alone has the reason.
     with contextlib.suppress(Exception):
         for outcome in _commands.stream_results(verb, paths, **_call_arguments(verb, states[0].job, settings)):
-            states[answered].add(outcome, time.monotonic() - started)
+            states[answered].add(
+                _without_needless_password(verb, outcome, states[answered].job, settings), time.monotonic() - started
+            )
             answered, started = answered + 1, time.monotonic()
     return answered
+
+
+def _without_needless_password(
+    verb: Command, outcome: Inspection | Verification | Plan | Exception, job: Job, settings: Settings
+) -> Inspection | Verification | Plan | Exception:
+    """Return the result without the password, if the program refused the backup because it has no password.
+
+    The row's column `encrypted` says that the backup has none.
+    """
+    is_refused = isinstance(outcome, KeyhaulError) and outcome.code == 14
+    if not is_refused or job.password is None or verb == "inspect":
+        return outcome
+    plain = dataclasses.replace(job, password=None)
+    try:
+        if _run_for_one("inspect", plain, settings).encrypted is not False:  # type: ignore[union-attr]
+            return outcome
+        return _run_for_one(verb, plain, settings)
+    except Exception as error:  # noqa: BLE001 - becomes the row
+        return error
 
 
 def _run_for_one(verb: Command, job: Job, settings: Settings) -> Inspection | Verification | Plan:
@@ -290,8 +313,11 @@ def _is_current(job: Job, current_stamp: str, question: str, settings: Settings)
     known = job.known
     if known is None or (known.stamp, known.question) != (current_stamp, question):
         return False
-    if job.password is None:
+    if job.password is None or known.is_plain:
         return True
+    if isinstance(job.password, PasswordList):
+        # One backup shows only one password of the list.
+        return False
     return known.mark is not None and _is_proven(known.proof, job.password, settings)
 
 

@@ -24,10 +24,22 @@ extension Inspect {
     return verb
   }
 
+  func caseRequest() throws(CommandFailure) -> CaseOptions.Request? {
+    try caseReport.request(output: report.output, common, many)
+  }
+
+  func forCase() -> Inspect {
+    var verb = self
+    verb.report.output = nil
+    verb.caseReport = CaseOptions()
+    return verb
+  }
+
   func alone(with path: String) -> Inspect {
     var verb = self
     verb.paths = [path]
     verb.report.output = nil
+    verb.caseReport = CaseOptions()
     verb.common.askNothing()
     return verb
   }
@@ -47,15 +59,60 @@ extension Inspect {
   }
 
   static let columns = [
+    AnswerColumn("product_type", at: "device", "product_type"), AnswerColumn("model", at: "device", "model_name"),
+    AnswerColumn("ios", at: "device", "product_version"), AnswerColumn("build", at: "device", "build_version"),
+    AnswerColumn("serial_number", at: "device", "serial_number"), AnswerColumn("bytes", at: "bytes"),
     AnswerColumn("files", at: "files"),
     AnswerColumn("items") { document in itemCount(in: document).map { .integer($0) } },
     AnswerColumn("missing_files", at: "missing"),
   ]
 
-  static func finding(in document: JSONValue) -> String? {
-    if let count = itemCount(in: document) { return HumanReadable.count(Int(clamping: count), "item") }
-    guard let keychain = document["keychain"] else { return nil }
-    return keychain["present"]?.booleanValue == false ? "no keychain" : "items encrypted"
+  static let textColumns = [
+    AnswerTextColumn(title: "MODEL", width: 14) { document in
+      let device = document["device"]
+      return device?["model_name"]?.stringValue ?? device?["product_type"]?.stringValue
+    },
+    AnswerTextColumn(title: "IOS", width: 15, label: "iOS ") { document in
+      guard let device = document["device"], let version = device["product_version"]?.stringValue else { return nil }
+      return version + (device["build_version"]?.stringValue.map { " (\($0))" } ?? "")
+    },
+    AnswerTextColumn(title: "SERIAL", width: 12, label: "serial number ") { document in
+      document["device"]?["serial_number"]?.stringValue
+    },
+    AnswerTextColumn(title: "ITEMS", width: 6, isRightAligned: true, label: "items: ") { document in
+      itemCount(in: document).map { HumanReadable.grouped($0) }
+    },
+    AnswerTextColumn(title: "BYTES", width: 15, isRightAligned: true, label: "bytes: ") { document in
+      document["bytes"]?.integerValue.map { HumanReadable.grouped($0) }
+    },
+  ]
+
+  static func result(in document: JSONValue, code: Int32) -> BackupResult? {
+    guard code == 0 else { return nil }
+    guard let keychain = document["keychain"] else {
+      // Another tool's dump lists its items.
+      return document["by_table"] == nil ? nil : .counted
+    }
+    if keychain["present"]?.booleanValue == false { return .noKeychain }
+    return itemCount(in: document) == nil ? .notCounted : .counted
+  }
+
+  static func reason(in document: JSONValue) -> String? {
+    var parts: [String] = []
+    if let missing = document["missing"]?.integerValue, missing > 0 {
+      parts.append(
+        "\(HumanReadable.count(Int(clamping: missing), "listed file")) \(missing == 1 ? "is" : "are") not stored")
+    }
+    let groups = document["keychain"]?["sealed"]?.arrayValue ?? []
+    let damaged = groups.reduce(Int64(0)) { sum, group in
+      let isDamage = group["reason"]?.stringValue.flatMap(Reason.init(rawValue:))?.isDamage == true
+      return sum + (isDamage ? group["count"]?.integerValue ?? 0 : 0)
+    }
+    if damaged > 0 {
+      parts.append("\(HumanReadable.count(Int(clamping: damaged), "item")) \(damaged == 1 ? "is" : "are") damaged")
+    }
+    if parts.isEmpty, let first = document["findings"]?.arrayValue?.first?["detail"]?.stringValue { return first }
+    return parts.isEmpty ? nil : HumanReadable.list(parts)
   }
 
   private static func itemCount(in document: JSONValue) -> Int64? {
@@ -71,10 +128,22 @@ extension Verify {
 
   func listing(of folders: [String]) throws -> any BackupVerb { try Inspect.parse(folders) }
 
+  func caseRequest() throws(CommandFailure) -> CaseOptions.Request? {
+    try caseReport.request(output: report.output, common, many)
+  }
+
+  func forCase() -> Verify {
+    var verb = self
+    verb.report.output = nil
+    verb.caseReport = CaseOptions()
+    return verb
+  }
+
   func alone(with path: String) -> Verify {
     var verb = self
     verb.paths = [path]
     verb.report.output = nil
+    verb.caseReport = CaseOptions()
     verb.common.askNothing()
     return verb
   }
@@ -98,23 +167,38 @@ extension Verify {
 
   static func reason(in document: JSONValue) -> String? {
     let faults = document["faults"]?.arrayValue ?? []
-    if let first = faults.first, let detail = first["detail"]?.stringValue {
+    // A missing file is the least of several faults.
+    let isMissing = { (fault: JSONValue) in
+      fault["id"]?.stringValue == BackupVerification.Fault.Kind.payloadMissing.rawValue
+    }
+    if let worst = faults.first(where: { !isMissing($0) }) ?? faults.first, let detail = worst["detail"]?.stringValue {
       let count = Int(clamping: document["fault_count"]?.integerValue ?? 0)
-      let place = first["file"]?.stringValue.map { "\($0): " } ?? ""
+      let item = worst["index"]?.integerValue.map { "item \($0): " } ?? ""
+      let place = (worst["file"]?.stringValue.map { "\($0): " } ?? "") + item
       return place + detail + (count > 1 ? ", and \(HumanReadable.count(count - 1, "other fault"))" : "")
     }
     if document["verdict"]?.stringValue == "unconfirmed" {
       return "nothing says whether the device finished the backup"
     }
-    if document["device_key"]?.stringValue == DeviceKeyVerdict.foreign.rawValue {
-      return "the given device key decrypts none of the items that need one"
+    switch document["device_key"]?.stringValue.flatMap(DeviceKeyVerdict.init(rawValue:)) {
+    case .foreign: return "the given device key decrypts none of the items that need one"
+    case .divided: return "the given device key decrypts only some of the items that need one"
+    case .proven, .unproven, nil: break
     }
+    let unchecked = (document["checks"]?.arrayValue ?? []).first { $0["checked"]?.booleanValue == false }
+    if let detail = unchecked?["detail"]?.stringValue { return "\(unchecked?["id"]?.stringValue ?? ""): \(detail)" }
     return document["seal"]?.stringValue == "missing" ? "it has no seal" : nil
   }
 
-  static func finding(in document: JSONValue) -> String? {
-    guard let verdict = document["verdict"]?.stringValue else { return nil }
-    return document["device_key"]?.stringValue == DeviceKeyVerdict.foreign.rawValue
-      ? "other device key" : verdict
+  static func result(in document: JSONValue, code: Int32) -> BackupResult? {
+    if code == 0, document["verdict"] == nil { return document["whole"]?.booleanValue == true ? .consistent : nil }
+    guard code == 0 || code == 3 else { return nil }
+    if let word = document["verdict"]?.stringValue.flatMap(BackupResult.init(rawValue:)), word.code == code {
+      return word
+    }
+    switch document["device_key"]?.stringValue.flatMap(DeviceKeyVerdict.init(rawValue:)) {
+    case .foreign, .divided: return .otherDeviceKey
+    case .proven, .unproven, nil: return document["seal"]?.stringValue == "missing" ? .noSeal : nil
+    }
   }
 }

@@ -14,6 +14,7 @@ struct Verify: BackupVerb {
       .init("-v", "list every fault"), .init("--output", "write the result to a file"), "--format",
       .init("--paths-from", "read more paths from a file; - is standard input"),
       .init("--passwords", "a file that says where each backup's password is"),
+      .init("--case", "with --examiner and -o, write a report for a case file"),
       .init("--resume", "skip backups whose results are already in this file"), "--json",
     ])
   static let configuration = described(as: "verify")
@@ -37,6 +38,7 @@ struct Verify: BackupVerb {
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup(title: "Case report") var caseReport: CaseOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup var chosen: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions

@@ -1,0 +1,176 @@
+package import KeyhaulKit
+
+/// A case report as one HTML file, in the frame of every page.
+package struct CasePage: HTMLPage {
+  private let report: CaseReport
+  private let signature: String
+
+  /// - Parameter signature: The program's name and version, for the end of the page.
+  package init(_ report: CaseReport, program signature: String) {
+    self.report = report
+    self.signature = signature
+  }
+
+  /// The most faults and notes of one backup that the page shows. The JSON report has all of them.
+  package static let maximumFindingCount = 100
+  /// The most Unicode scalars of a sentence that may contain names from a backup.
+  private static let maximumSentenceLength = 600
+
+  package func html() throws(DataProtectionError) -> String {
+    let content =
+      "This page names devices and files. It contains no passwords and no secrets of items. Text under \"What the backup "
+      + "says\" and in findings comes from the backup, and anyone who could change the backup could have written it."
+    let frame = ReportPage(title: "Case \(HTMLWriter.shortened(report.name))", program: signature, content: content)
+    return try frame.html { page in
+      heading(&page)
+      for (index, backup) in report.backups.enumerated() { write(backup, number: index + 1, to: &page) }
+      page.newLine()
+      page.element("section") { page in
+        page.element("h2", "Whether anything was written to the backups")
+        page.element("p", report.writingSentence)
+        page.element("p", CaseReport.writingMethod)
+      }
+    }
+  }
+
+  private func heading(_ page: inout HTMLWriter) {
+    page.element("header") { page in
+      page.element("h1") { page in
+        page.words("Case ")
+        page.name(report.name)
+      }
+      page.element("p", ["class": "verdict"], report.verdict)
+      Self.table(
+        [
+          ("Examiner", report.examiner), ("Program", report.program),
+          ("Command", report.command.map { ShellQuoting.quote($0) }.joined(separator: " ")),
+          ("Started", Timestamp.text(of: report.started)), ("Ended", Timestamp.text(of: report.ended)),
+        ], to: &page)
+    }
+  }
+
+  private func write(_ backup: CaseReport.Examined, number: Int, to page: inout HTMLWriter) {
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2") { page in
+        page.words("\(number). ")
+        page.name(backup.path)
+      }
+      page.element("p") { page in
+        page.element("strong", backup.result.rawValue)
+        page.words(" (exit code \(backup.result.code)): ")
+        page.words(backup.result.explanation?.headline ?? Self.headline(of: backup.result))
+        page.words(".")
+      }
+      if let reason = backup.reason { Self.sentence("Reason: \(reason)", to: &page) }
+      page.element("h3", "What was examined")
+      Self.table(
+        [
+          ("Path", backup.path),
+          (
+            "Size",
+            "\(HumanReadable.count(backup.files.count, "file and folder", plural: "files and folders")), "
+              + HumanReadable.bytes(backup.files.byteCount)
+          ),
+          ("SHA-256 of Manifest.plist, manifest and keychain", backup.digest ?? "not computed: it could not be opened"),
+          ("Seal", Self.sealText(backup)),
+          ("Files before and after", backup.files.sentence),
+        ], to: &page)
+      for path in backup.files.changed { Self.sentence("Changed: \(path)", to: &page) }
+      if !backup.claims.isEmpty {
+        page.element("h3", "What the backup says about itself")
+        Self.table(backup.claims, to: &page)
+      }
+      writeFindings(of: backup, to: &page)
+    }
+  }
+
+  /// The seal signs off the files: its code covers the SHA-256 of each of them.
+  private static func sealText(_ backup: CaseReport.Examined) -> String {
+    guard let code = backup.sealCode else {
+      return backup.sealState == "broken" ? "broken: it cannot be read" : "none"
+    }
+    let state =
+      switch backup.sealState {
+      case "intact"?: "intact: every file was compared with it"
+      case "broken"?: "broken: the backup differs from what was sealed"
+      case nil, _?: "present, not compared with every file"
+      }
+    return "\(state); code \(code)"
+  }
+
+  private func writeFindings(of backup: CaseReport.Examined, to page: inout HTMLWriter) {
+    let document = backup.document
+    let checks = (document?["checks"]?.arrayValue ?? []).map { check in
+      (check["ok"]?.booleanValue == true ? "ok" : "FAIL", Self.text(check["id"]), Self.text(check["detail"]))
+    }
+    let unchecked = (document?["unchecked"]?.arrayValue ?? []).map { check in
+      ("not checked", Self.text(check["id"]), Self.text(check["detail"]))
+    }
+    if !(checks + unchecked).isEmpty {
+      page.element("h3", "Checks")
+      page.element("table", ["class": "plain"]) { page in
+        page.element("tbody") { page in
+          for (state, name, detail) in checks + unchecked {
+            page.element("tr") { page in
+              page.element("th", ["scope": "row"], name)
+              page.element("td", state)
+              page.element("td", HTMLWriter.shortened(detail, to: Self.maximumSentenceLength))
+            }
+          }
+        }
+      }
+    }
+    let faults = (document?["faults"]?.arrayValue ?? []) + (document?["findings"]?.arrayValue ?? [])
+    let lines =
+      faults.map { fault in
+        let place = fault["file"]?.stringValue.map { "\($0): " } ?? ""
+        return "\(Self.text(fault["id"])): \(place)\(Self.text(fault["detail"]))"
+      } + backup.warnings
+    var seen: Set<String> = []
+    let shown = lines.filter { seen.insert($0).inserted }
+    page.element("h3", "Findings")
+    guard !shown.isEmpty else {
+      page.element("p", "None.")
+      return
+    }
+    page.element("ul") { page in
+      for line in shown.prefix(Self.maximumFindingCount) {
+        page.element("li", HTMLWriter.shortened(line, to: Self.maximumSentenceLength))
+      }
+    }
+    let rest = shown.count - Self.maximumFindingCount
+    if rest > 0 { page.element("p", "\(HumanReadable.grouped(rest)) more are in the JSON report.") }
+  }
+
+  private static func text(_ value: JSONValue?) -> String { value?.stringValue ?? "" }
+
+  private static func headline(of result: BackupResult) -> String {
+    switch result {
+    case .partial: "done, except for what is damaged or missing"
+    case .damaged: "the backup does not match what was written"
+    case .refused: "not a backup, malicious, not supported or against a rule"
+    case .needsPassword: "a password is needed, and none was given"
+    case .wrongPassword: "the password is wrong"
+    case .notFound: "the backup does not exist"
+    default: "explained by the command explain \(result.rawValue)"
+    }
+  }
+
+  private static func sentence(_ text: String, to page: inout HTMLWriter) {
+    page.element("p", HTMLWriter.shortened(text, to: maximumSentenceLength))
+  }
+
+  private static func table(_ rows: [(name: String, value: String)], to page: inout HTMLWriter) {
+    page.element("table", ["class": "plain"]) { page in
+      page.element("tbody") { page in
+        for row in rows {
+          page.element("tr") { page in
+            page.element("th", ["scope": "row"], row.name)
+            page.element("td") { $0.element("bdi", HTMLWriter.shortened(row.value, to: maximumSentenceLength)) }
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package import KeyhaulKit
+
+/// A report for a case file (`case-report/1`): which backups were examined, by whom, how and when, what was found, and
+/// what shows that nothing was written to them.
+///
+/// Everything about a backup except its path, size and digests comes from the backup, so an attacker may have written it.
+package struct CaseReport: Sendable {
+  /// The names that the examiner gave.
+  package let name: String
+  package let examiner: String
+  /// The program with its version, and its commit if it is known.
+  package let program: String
+  /// The command line, without anything that may be a secret.
+  package let command: [String]
+  package let started: KeychainDate
+  package let ended: KeychainDate
+  package let backups: [Examined]
+
+  package init(
+    name: String, examiner: String, program: String, command: [String], started: KeychainDate, ended: KeychainDate,
+    backups: [Examined]
+  ) {
+    self.name = name
+    self.examiner = examiner
+    self.program = program
+    self.command = command
+    self.started = started
+    self.ended = ended
+    self.backups = backups
+  }
+
+  /// One of the examined backups.
+  package struct Examined: Sendable {
+    /// As the examiner named it, or as it was found in a folder.
+    package let path: String
+    /// The result of the command for this backup alone.
+    package let result: BackupResult
+    /// Why the exit code is not 0; `nil` if it is 0.
+    package let reason: String?
+    /// The digest of `Manifest.plist`, the manifest and the keychain; `nil` if the backup could not be opened.
+    package let digest: String?
+    /// The last line of `Keyhaul.seal`, in hexadecimal; `nil` if there is no readable seal.
+    package let sealCode: String?
+    /// What the command found out about the seal: "intact", "broken", "missing" or "unchecked".
+    package let sealState: String?
+    package let files: EvidenceComparison
+    /// What the backup says about itself.
+    package let claims: [(name: String, value: String)]
+    package let warnings: [String]
+    /// The command's document for this backup, in full.
+    package let document: JSONValue?
+
+    package init(
+      path: String, result: BackupResult, reason: String?, digest: String?, sealCode: String?, sealState: String?,
+      files: EvidenceComparison, claims: [(name: String, value: String)], warnings: [String], document: JSONValue?
+    ) {
+      self.path = path
+      self.result = result
+      self.reason = reason
+      self.digest = digest
+      self.sealCode = sealCode
+      self.sealState = sealState
+      self.files = files
+      self.claims = claims
+      self.warnings = warnings
+      self.document = document
+    }
+  }
+}
+
+/// A comparison of a backup's files as the file system describes them, before and after the examination.
+package struct EvidenceComparison: Sendable, Equatable {
+  /// The number of files, folders and other entries, and the sum of the files' sizes in bytes, before.
+  package let count: Int
+  package let byteCount: Int64
+  /// The paths whose entry differs afterwards, appeared or disappeared, at most `maximumNamedCount`.
+  package let changed: [String]
+  package let changedCount: Int
+  /// The reason why not everything was compared; `nil` if everything was.
+  package let gap: String?
+
+  /// The most paths that are named.
+  package static let maximumNamedCount = 100
+
+  package init(count: Int, byteCount: Int64, changed: [String], changedCount: Int, gap: String?) {
+    self.count = count
+    self.byteCount = byteCount
+    self.changed = changed
+    self.changedCount = changedCount
+    self.gap = gap
+  }
+
+  /// Whether everything was compared, and nothing differs.
+  package var isUnchanged: Bool { changedCount == 0 && gap == nil }
+
+  /// What the comparison shows, without more.
+  package var sentence: String {
+    let what = HumanReadable.count(count, "file and folder", plural: "files and folders")
+    if changedCount > 0 {
+      return "\(HumanReadable.count(changedCount, "entry", plural: "entries")) of \(what) changed during the "
+        + "examination. Another program may have changed \(changedCount == 1 ? "it" : "them")."
+    }
+    if let gap { return "Not everything was compared: \(gap)." }
+    return "None of \(what) changed during the examination."
+  }
+}
+
+extension CaseReport {
+  /// What was checked to find out whether the examination wrote to the backups.
+  package static let writingMethod =
+    "Keyhaul opens backups for reading only. Before and after it read each backup, it compared the names, sizes, "
+    + "permissions, inode numbers and change times of the backup's files and folders, as the file system reports them. "
+    + "It did not compare access times, which reading may change, or the bytes of files that it did not read."
+
+  /// The result for all backups.
+  package var writingSentence: String {
+    let changed = backups.count { $0.files.changedCount > 0 }
+    let open = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
+    let compared = "\(backups.count - changed - open) of \(HumanReadable.count(backups.count, "backup"))"
+    if changed == 0, open == 0 { return "No change was found in the files of any of the examined backups." }
+    return
+      "No change was found in the files of \(compared). Files changed in \(changed); \(open) could not be compared "
+      + "completely."
+  }
+
+  /// "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
+  package var verdict: String {
+    let counts = BackupResult.allCases.compactMap { word -> String? in
+      let count = backups.count { $0.result == word }
+      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(word.rawValue)"
+    }
+    return "\(HumanReadable.count(backups.count, "backup")) examined: \(HumanReadable.list(counts))."
+  }
+
+  package var json: JSONValue {
+    [
+      "format": "case-report/1", "case": .string(name), "examiner": .string(examiner), "program": .string(program),
+      "command": .array(command.map { .string($0) }), "started": .string(Timestamp.text(of: started)),
+      "ended": .string(Timestamp.text(of: ended)),
+      "writing": [
+        "method": .string(Self.writingMethod), "unchanged": .boolean(backups.allSatisfy(\.files.isUnchanged)),
+        "sentence": .string(writingSentence),
+      ],
+      "backups": .array(backups.map(Self.json)),
+    ]
+  }
+
+  private static func json(_ backup: Examined) -> JSONValue {
+    [
+      "path": .string(backup.path), "sha256": .text(backup.digest), "entries": .count(backup.files.count),
+      "bytes": .integer(backup.files.byteCount), "code": .integer(Int64(backup.result.code)),
+      "result": .string(backup.result.rawValue), "reason": .text(backup.reason),
+      "claims": .object(backup.claims.map { ($0.name, .string($0.value)) }),
+      "warnings": .array(backup.warnings.map { .string($0) }),
+      "seal": ["state": .text(backup.sealState), "code": .text(backup.sealCode)],
+      "writing": [
+        "unchanged": .boolean(backup.files.isUnchanged), "changed": .array(backup.files.changed.map { .string($0) }),
+        "changed_count": .count(backup.files.changedCount), "not_compared": .text(backup.files.gap),
+      ],
+      "document": backup.document ?? .null,
+    ]
+  }
+}

@@ -1,0 +1,170 @@
+package import KeyhaulKit
+
+/// A word of the RESULT column of `inspect`, `verify` and `plan` over many backups, and of `result` in their documents.
+///
+/// This is the only list of these words. Each word has one meaning, one exit code and one page of `explain`. The words of
+/// exit codes have their pages beside the exit codes.
+package enum BackupResult: String, CaseIterable, Sendable {
+  // verify
+  case whole
+  case unproven
+  case foreign
+  case consistent
+  case incomplete
+  case unconfirmed
+  case otherDeviceKey = "other-device-key"
+  case noSeal = "no-seal"
+  // inspect
+  case counted
+  case notCounted = "not-counted"
+  case noKeychain = "no-keychain"
+  // plan
+  case planned
+  case asExpected = "as-expected"
+  // The exit codes.
+  case ok
+  case failed
+  case differs
+  case partial
+  case noMatch = "no-match"
+  case doneBut = "done-but"
+  case notFound = "not-found"
+  case busy
+  case wrongPassword = "wrong-password"
+  case needsPassword = "needs-password"
+  case damaged
+  case refused
+  case locked
+  case stalePlan = "stale-plan"
+  case usage
+
+  /// The one exit code beside which the word stands.
+  package var code: Int32 {
+    switch self {
+    case .whole, .unproven, .foreign, .consistent, .counted, .notCounted, .noKeychain, .planned, .asExpected, .ok: 0
+    case .failed: 1
+    case .differs: 2
+    case .incomplete, .unconfirmed, .otherDeviceKey, .noSeal, .partial: 3
+    case .noMatch: 4
+    case .doneBut: 5
+    case .notFound: 10
+    case .busy: 11
+    case .wrongPassword, .needsPassword: 12
+    case .damaged: 13
+    case .refused: 14
+    case .locked: 15
+    case .stalePlan: 16
+    case .usage: 64
+    }
+  }
+}
+
+extension BackupResult {
+  /// The word for the state of a checked backup, without regard to flags: the verdict in `backup-verification/1`.
+  package init(_ verification: BackupVerification) {
+    self =
+      switch verification.verdict {
+      case .whole: .whole
+      case .unproven: .unproven
+      case .foreign: .foreign
+      case .unconfirmed: .unconfirmed
+      case .damaged: verification.isHostile ? .refused : verification.isOnlyIncomplete ? .incomplete : .damaged
+      }
+  }
+}
+
+extension BackupResult {
+  /// The page of the word; `nil` if the word is that of an exit code, which has a page of its own.
+  package var explanation: Explanation? {
+    switch self {
+    case .whole:
+      page(
+        "verify: every check was made, and no fault was found",
+        "Each file has the digest that the manifest or the seal records, and each item was decrypted or is known to "
+          + "need its device's hardware key.",
+        "The copy is what was written.", "Nothing.")
+    case .unproven:
+      page(
+        "verify: no fault was found, but a change in some files could not be seen",
+        "The manifest has no digest of some files, or a check could not be made. As a value of device_key, the word "
+          + "says that no item shows whether the given key is right.",
+        "Nothing speaks against the copy, and nothing proves it. This is usual for backups of real devices.",
+        "Seal the backup, so that later changes can be detected.")
+    case .foreign:
+      page(
+        "verify: no fault was found, but every item needs its device's hardware key",
+        "The keys of these items are wrapped with a hardware key that was not given. As a value of device_key, the "
+          + "word says that the given key decrypts none of the items.",
+        "None of the items could be checked. The files were. The word says nothing about whose backup it is.",
+        "If you have the device's hardware key, pass it with --device-key-file.")
+    case .consistent:
+      page(
+        "verify: a keychain database was checked, and nothing in it contradicts itself",
+        "The pages, indexes and log of the database are readable, and each row matches its decrypted item.",
+        "Nothing in a database shows who wrote it, or which rows were removed.", "Nothing.")
+    case .incomplete:
+      page(
+        "verify: listed files are not stored, and no other fault was found",
+        "The manifest lists files whose bytes are not in this copy. The keychain is there.",
+        "The missing files are lost in this copy. Everything else was found as far as the report says.",
+        "Use another copy for these files. An interrupted copy looks like this.")
+    case .unconfirmed:
+      page(
+        "verify: nothing says whether the device finished the backup",
+        "Status.plist is missing, or has no entry for it.",
+        "Files that the device did not write would not be missed.", "Compare it with another copy.")
+    case .otherDeviceKey:
+      page(
+        "verify: the given device key does not decrypt all items that need one",
+        "The items of this-device-only classes need the hardware key of their source device. The given key decrypts "
+          + "none of them, or only some. Everything else was checked without a fault.",
+        "The key is probably that of another device, or the backup contains items of several devices.",
+        "Check which device the key is from.")
+    case .noSeal:
+      page(
+        "verify --sealed: the backup has no seal, and no fault was found",
+        "A seal lists the SHA-256 of every file. With --sealed, a backup without one is not accepted.",
+        "A removed seal would look the same.", "Compare the backup with a sealed copy, or seal it now.")
+    case .counted:
+      page(
+        "inspect: the keychain was read, and its items were counted",
+        "Counting needs the keys of the keychain file, not those of each item. inspect checks no digests.",
+        "The number of items is known. The word does not say that they are undamaged.",
+        "Check the backup with \"\(SuggestedCommands.verify("ARCHIVE"))\".")
+    case .notCounted:
+      page(
+        "inspect: the items were not counted, because the keychain file is encrypted",
+        "In a backup with a password, the keychain file is encrypted. No password was used.",
+        "The number of items is not known.", "Pass the password, for example with --password-file.")
+    case .noKeychain:
+      page(
+        "inspect: there is no keychain in the backup",
+        "The manifest lists no keychain file, or no keychain file is stored.",
+        "The backup contains no item that could be restored. Its other files may be there.",
+        "If it should have one, use another copy.")
+    case .planned:
+      page(
+        "plan: the plan was made",
+        "The MOVE column shows how many items move, and how many there are.",
+        "Items that a rule leaves behind are not an error.", "Make a plan of this backup alone to see the reasons.")
+    case .asExpected:
+      page(
+        "plan --expect: every expectation that was checked is met",
+        "Each entry of the list names an item and its expected result.", "The plan is as expected.", "Nothing.")
+    case .ok, .failed, .differs, .partial, .noMatch, .doneBut, .notFound, .busy, .wrongPassword, .needsPassword,
+      .damaged, .refused, .locked, .stalePlan, .usage:
+      nil
+    }
+  }
+
+  private func page(_ headline: String, _ rule: String, _ effect: String, _ action: String) -> Explanation {
+    Explanation(
+      id: rawValue, headline: headline, rule: rule, effect: "\(effect) Exit code \(code).", action: action,
+      source: "Keyhaul, docs/Scripting.md")
+  }
+}
+
+extension Explanation {
+  /// The words of the RESULT column that are not those of exit codes, in the order of the enumeration.
+  package static let results = BackupResult.allCases.compactMap(\.explanation)
+}

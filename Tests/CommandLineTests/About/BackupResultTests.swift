@@ -1,0 +1,53 @@
+import Testing
+
+@testable import Reports
+@testable import keyhaul
+
+@Suite("The words of the RESULT column")
+struct BackupResultTests {
+  @Test("Every word has its own page in explain", arguments: BackupResult.allCases)
+  func pages(word: BackupResult) throws {
+    let page = try Explain.explanation(of: word.rawValue)
+    #expect(page.id == word.rawValue)
+    // The page states the word's exit code.
+    let statesCode = page.code == word.code || page.effect.hasSuffix(" Exit code \(word.code).")
+    #expect(statesCode, "\(page)")
+    #expect(Explanation.all.count { $0.id == word.rawValue } == 1)
+  }
+
+  @Test("A word that is the id of an exit code stands beside that code", arguments: CommandStatus.fixed)
+  func exitCodes(status: CommandStatus) throws {
+    let word = try #require(BackupResult(rawValue: status.id))
+    #expect(word.code == status.code && word.explanation == nil)
+  }
+
+  @Test("Only words of exit codes have no page of their own")
+  func ownPages() {
+    let ids = Set((CommandStatus.fixed + [.needsPassword]).map(\.id))
+    for word in BackupResult.allCases { #expect((word.explanation == nil) == ids.contains(word.rawValue), "\(word)") }
+    #expect(Explanation.results.count == BackupResult.allCases.count - ids.count)
+  }
+
+  @Test("A result has no word of another exit code, and a code other than 0 has a reason")
+  func agreement() {
+    func answer(_ status: CommandStatus, _ word: BackupResult?) -> BackupAnswer {
+      BackupAnswer(
+        verb: "verify", asked: [], path: "a", facts: SubjectFacts(), isArchivedCopy: false, status: status,
+        failure: nil, warnings: [], document: nil, result: word)
+    }
+    #expect(answer(.ok, .whole).result == .whole && answer(.ok, .whole).reason == nil)
+    #expect(answer(.partial, .whole).result == .partial && answer(.partial, .incomplete).result == .incomplete)
+    #expect(answer(.damaged, .incomplete).result == .damaged)
+    for status in CommandStatus.fixed where status != .ok {
+      #expect(answer(status, nil).reason?.isEmpty == false, "\(status)")
+    }
+  }
+
+  @Test("A warning with the same fact is recorded once")
+  func warnings() {
+    let record = SessionRecord()
+    for advice in ["a", "b"] { record.add(SessionRecord.Warning("it is damaged", why: "a byte", try: advice)) }
+    record.add(SessionRecord.Warning("it is damaged", why: "another byte", try: nil))
+    #expect(record.warnings.map(\.why) == ["a byte", "another byte"])
+  }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import KeyhaulKit
+import Testing
+
+@testable import Reports
+@testable import keyhaul
+
+@Suite("Case reports")
+struct CaseReportTests {
+  private static let names = "--case 'Case <7>' --examiner 'R. Doe'"
+
+  @Test("A case report states what was examined, and that none of the files changed")
+  func report() throws {
+    let shelf = try Shelf()
+    try shelf.world.succeed("seal shelf/one --password-file .bp -q")
+    try shelf.world.devices.run("find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort > before")
+    let outcome = try shelf.world.keyhaul("verify shelf --password-file .bp \(Self.names) -o case.json")
+    // The password does not fit the backup without one.
+    #expect(outcome.status == 3 && outcome.output.isEmpty, "\(outcome)")
+    #expect(outcome.errors.contains("No change was found in the files of any of the examined backups."), "\(outcome)")
+    let listed = "find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort | diff - before"
+    #expect(try shelf.world.devices.run(listed).status == 0)
+    #expect(try shelf.world.devices.run("stat -c %a case.json").output == "600\n")
+    let report = try shelf.world.object(shelf.world.devices.run("cat case.json").output)
+    #expect(report["format"] as? String == "case-report/1" && report["case"] as? String == "Case <7>")
+    #expect(report["examiner"] as? String == "R. Doe" && report["program"] as? String == ProgramVersion.line)
+    let command = try #require(report["command"] as? [String])
+    #expect(command.starts(with: ["keyhaul", "verify", "shelf", "--password-file"]), "\(command)")
+    #expect((report["writing"] as? [String: Any])?["unchanged"] as? Bool == true)
+    let backups = try #require(report["backups"] as? [[String: Any]])
+    #expect(backups.map { $0["path"] as? String } == Shelf.paths)
+    let rows = try shelf.rows(of: "verify shelf --password-file .bp")
+    #expect(backups.map { $0["sha256"] as? String } == rows.map { $0["digest"] as? String })
+    #expect(backups.map { $0["result"] as? String } == rows.map { $0["result"] as? String })
+    #expect(backups.map { $0["code"] as? Int } == [0, 14, 0, 0])
+    let sizes = try shelf.world.devices.run(
+      "for f in \(Shelf.paths.joined(separator: " ")); do "
+        + "find $f -type f -printf '%s\\n' | awk '{s+=$1} END {print s}'; done"
+    ).output.split(separator: "\n")
+    #expect(backups.map { ($0["bytes"] as? Int).map(String.init) } == sizes.map(String.init))
+    let seal = try #require(backups[2]["seal"] as? [String: Any])
+    #expect(seal["state"] as? String == "intact")
+    let line = try shelf.world.devices.run("tail -n 1 shelf/one/Keyhaul.seal").output
+    #expect(seal["code"] as? String == line.trimmingCharacters(in: .newlines))
+  }
+
+  @Test("The page of a case report names the backups, and escapes the names")
+  func page() throws {
+    let shelf = try Shelf()
+    let outcome = try shelf.world.keyhaul("inspect shelf/one \(Self.names) -o case.html")
+    #expect(outcome.status == 0, "\(outcome)")
+    let page = try shelf.world.devices.run("cat case.html").output
+    #expect(page.contains("Case &lt;7&gt;") && !page.contains("Case <7>"))
+    #expect(page.contains("not-counted") && page.contains("None of ") && page.contains("sha256:"))
+    #expect(!page.contains("<script") && page.contains("Content-Security-Policy"))
+  }
+
+  @Test("Hostile names in a backup cannot become markup or reorder the words of the page")
+  func hostileNames() throws {
+    let hostile = "</td><script>alert(1)</script>\u{202E}\u{1B}[31m&\"'"
+    let document: JSONValue = [
+      "faults": [["id": "payload-cut", "file": .string(hostile), "detail": .string(hostile)]],
+      "checks": [["id": "files", "ok": false, "detail": .string(hostile)]],
+    ]
+    let backup = CaseReport.Examined(
+      path: hostile, result: .damaged, reason: hostile, digest: hostile, sealCode: hostile, sealState: "broken",
+      files: EvidenceComparison(count: 1, byteCount: 2, changed: [hostile], changedCount: 1, gap: hostile),
+      claims: [(name: "device_name", value: hostile)], warnings: [hostile], document: document)
+    let date = KeychainDate(secondsSinceReferenceDate: 0)
+    let report = CaseReport(
+      name: hostile, examiner: hostile, program: "keyhaul", command: [hostile], started: date, ended: date,
+      backups: [backup])
+    let page = try CasePage(report, program: "keyhaul").html()
+    #expect(!page.contains("<script") && !page.contains("\u{202E}") && !page.contains("\u{1B}"))
+    #expect(page.contains("&lt;script&gt;"))
+    #expect(report.writingSentence.contains("Files changed in 1"))
+  }
+
+  @Test("A file that changes during the examination is named")
+  func change() throws {
+    let shelf = try Shelf()
+    let path = shelf.world.devices.home.appending(path: "shelf/one").path
+    let before = EvidenceRecord(of: path)
+    #expect(before.compared(with: EvidenceRecord(of: path)).isUnchanged)
+    try shelf.world.devices.run("touch shelf/one/Info.plist; echo > shelf/one/new")
+    let comparison = before.compared(with: EvidenceRecord(of: path))
+    #expect(!comparison.isUnchanged && comparison.changed == [".", "Info.plist", "new"], "\(comparison)")
+    #expect(EvidenceRecord(of: "/nowhere/at/all").compared(with: before).gap == "it does not exist")
+  }
+
+  @Test(
+    "A case report without one of its parts is refused",
+    arguments: [
+      ("--case A -o a.html", "--examiner is missing"), ("--examiner B -o a.html", "--case is missing"),
+      ("--case A --examiner B", "-o is missing"), ("--case A --examiner B -o a.pdf", "another ending"),
+      ("--case '' --examiner B -o a.json", "it is empty"),
+      ("--case A --examiner B -o a.json --format csv", "contradict"),
+      ("--case A --examiner B -o a.json --resume r", "describes one run"),
+    ])
+  func refusals(flags: String, words: String) throws {
+    let shelf = try Shelf()
+    let outcome = try shelf.world.keyhaul("verify shelf/one --quick \(flags)")
+    #expect(outcome.status == 64 && outcome.errors.contains(words), "\(outcome)")
+    #expect(try shelf.world.devices.run("ls a.* 2>/dev/null | wc -l").output.hasPrefix("0"))
+  }
+
+  @Test("The command in a report has no value that may be a password")
+  func command() {
+    let shown = CaseRun<Verify>.withoutSecrets([
+      "verify", "a", "--password-command", "echo hunter2", "--device-key-command=echo key", "-p", "file", "--jobs", "2",
+    ])
+    #expect(
+      shown == [
+        "verify", "a", "--password-command", "(not shown)", "--device-key-command=(not shown)", "-p", "file", "--jobs",
+        "2",
+      ])
+  }
+}
