@@ -256,6 +256,34 @@ struct ToolDumpTests {
     }
   }
 
+  @Test("A damaged dump ends in an error, or each of its items has attributes or a fault")
+  func damage() throws {
+    var random = SeededRandom(seed: 53)
+    let examples = [
+      Self.printed("anna", "hunter2") + "Identity\n--------\nKey\n---\nLabel: <61>\n\nKey\n---\nEntitlement Group: a\n",
+      "[{\"clazz\": \"generic\", \"label\": \"{length = 1, bytes = 0x61}\", \"raw\": \"aHVudGVyMg==\"}]",
+      "{\"General\": [{\"gena\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": [], \"Certs\": null, \"Keys\": null}",
+    ].map { Array($0.utf8) }
+    var readCount = 0
+    for round in 0..<9_000 {
+      var bytes = examples[round % examples.count]
+      for _ in 0...Int.random(in: 0..<3, using: &random) {
+        let place = Int.random(in: bytes.indices, using: &random)
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: bytes[place] = .random(in: 0...255, using: &random)
+        case 1: bytes.removeSubrange(place..<min(place + .random(in: 1...8, using: &random), bytes.count - 1))
+        default:
+          let start = Int.random(in: bytes.indices, using: &random)
+          bytes.insert(contentsOf: bytes[start..<min(start + 12, bytes.count)], at: place)
+        }
+      }
+      guard let dump = try? KeychainDump(parsing: bytes) else { continue }
+      readCount += 1
+      for item in dump.items { #expect(item.item != nil || item.fault != nil) }
+    }
+    #expect(readCount > 1000, "else the damage prevents reading, and the test shows nothing")
+  }
+
   @Test("The number of entries is limited in each format")
   func limits() throws {
     let examples = [

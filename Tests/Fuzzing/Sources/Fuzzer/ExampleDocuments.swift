@@ -66,8 +66,9 @@ enum ExampleDocuments {
       Application Label: c
 
       """
-    return [try BinaryPlist.encode(tables), try XMLPlist.encode(tables)]
-      + [objection, irestore, grapefruit, text].map { Array($0.utf8) }
+    let propertyLists = [try BinaryPlist.encode(tables), try XMLPlist.encode(tables)]
+    let texts = [objection, irestore, grapefruit, text].map { Array($0.utf8) }
+    return propertyLists + texts
   }
 
   /// A plan of the sample's items, one of which does not open.

@@ -31,7 +31,7 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
       switch self {
       case .usbmuxd:
         let destination = try MultiplexerConversation(phone.host).run(on: channel)
-        expect(destination?.ticket == nil, "no client gets a service without lockdown")
+        expect(destination?.reservation == nil, "no client gets a service without lockdown")
       case .lockdown: try lockdown(phone, channel)
       case .services: try service(bytes.first ?? 0, phone, channel)
       case .fileConduit: try FileConduit(SharedFiles()).run(on: channel)
@@ -176,7 +176,7 @@ private final class FuzzedPhone: Sendable {
   /// - Returns: Whether no file of a client's backup is left.
   func reset() -> Bool {
     try? device.claim.replaceBackupPassword(nil)
-    if let hostID = try? Self.capturedPairing()["HostID"]?.stringValue { device.tickets.withdraw(hostID: hostID) }
+    if let hostID = try? Self.capturedPairing()["HostID"]?.stringValue { device.ports.revoke(hostID: hostID) }
     let names = (try? FileManager.default.contentsOfDirectory(atPath: device.device.directory)) ?? []
     return !names.contains("staged")
   }
