@@ -16,7 +16,7 @@ public struct ComparisonPage: HTMLPage {
   ///   - comparison: What the four restores would bring.
   ///   - document: The plan that is compared with the other three, as it is saved: where from and where to.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
-  ///   - sourceDevice: What the device that made the backup has besides, where it was asked.
+  ///   - sourceDeviceItems: What the device that made the backup has besides, where it was asked.
   ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.

@@ -27,7 +27,7 @@ package struct InspectionDocument {
   ///   - tree: The domains and directories in the list of files; `nil` if the list was not opened, or the tree was not
   ///     requested.
   ///   - unlockTime: How long deriving the password's key is likely to take on this machine, and how long it took.
-  ///   - sourceDevice: What the device that made the archive has besides, where it was asked.
+  ///   - sourceDeviceItems: The other items of the source device, if it was available.
   ///   - findings: What was gone around.
   package init(
     _ archive: BackupArchive, opened: UnlockedBackup?, files: StoredPayloads, listing: FileList.Listing?,
