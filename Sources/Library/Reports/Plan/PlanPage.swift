@@ -49,7 +49,7 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  /// What people call the app of an item; empty where it is sealed, or left out.
+  /// Returns the name of an item's app; empty if the item is encrypted or left out.
   func app(of identity: ItemDescriptor) -> String {
     let app = apps.app(of: identity)
     return isRedacted ? "" : app.kind == .unknown ? "" : app.words

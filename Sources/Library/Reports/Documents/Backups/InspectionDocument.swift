@@ -47,7 +47,7 @@ package struct InspectionDocument {
     self.showsTree = showsTree
   }
 
-  /// What is not known without the password is `null`.
+  /// The document. Members that require the password are `null` without it.
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [
       ("format", "backup-inspection/1"),
@@ -80,7 +80,7 @@ package struct InspectionDocument {
     return .object(fields)
   }
 
-  /// What no device writes.
+  /// The findings that no device writes.
   private var findings: [JSONValue] {
     let others = found.map(\.json)
     guard let unbound = archive.unboundKeychain else { return others }
@@ -93,7 +93,7 @@ package struct InspectionDocument {
     ]
   }
 
-  /// What `Status.plist` says of the backup's end.
+  /// The state of the backup according to `Status.plist`.
   private var statusJSON: JSONValue {
     guard let status = archive.status else { return .null }
     return [
@@ -102,7 +102,7 @@ package struct InspectionDocument {
     ]
   }
 
-  /// What `Info.plist` says of the computer that made the backup.
+  /// The computer that made the backup, according to `Info.plist`.
   private var computerJSON: JSONValue {
     guard let info = archive.computerProperties else { return .null }
     return [
