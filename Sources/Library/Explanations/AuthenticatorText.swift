@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// What reports say of authenticator apps whose codes are not in a backup, or are encrypted in it.
+/// The texts about authenticator apps whose codes are not in a backup, or are encrypted in it.
 package enum AuthenticatorText {
   /// Returns why codes are missing, and what to do, as two sentences: "Raivo OTP is installed; its codes are …".
   package static func sentence(_ app: AuthenticatorApp, _ obstacle: AuthenticatorAccounts.Obstacle) -> String {

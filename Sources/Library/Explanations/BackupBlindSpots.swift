@@ -1,14 +1,14 @@
 public import KeyhaulKit
 
-/// What a backup cannot show: items of its device that were left out when it was made.
+/// The items that a backup cannot show, because they were excluded when it was made.
 ///
-/// A report of a backup counts what is in the backup; that nothing of it stays behind says nothing of these. Every such
-/// report, in text, JSON or as a page, has `sentence` once.
+/// A report of a backup counts only the items in the backup, so "nothing stays behind" does not include these. Every
+/// such report, in text, JSON or as a page, contains `sentence` once.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `s3dl_export_row`); docs/Rules.md, "What a backup leaves
-/// out". Tombstones are left out as well, and are no items.
+/// out". Tombstones are excluded as well, but are not items.
 public enum BackupBlindSpots {
-  /// Why an item is in no backup, in the order of `Reason`.
+  /// The reasons why an item is in no backup, in the order of `Reason`.
   public static let reasons: [Reason] = Reason.allCases.filter { $0.blindSpotDescription != nil }
 
   /// "passcode-only items, keys held by a token, … and items of App Clips"
@@ -24,8 +24,8 @@ public enum BackupBlindSpots {
   public static let sentence =
     "A backup cannot show items that never entered it, and no report on a backup counts them: \(words)."
 
-  /// What such items may be for, and what to do while the device still opens them: what follows the sentence where a
-  /// report is about a device that is wiped or replaced.
+  /// The possible uses of such items, and what to do while the device can still use them. This follows the sentence in
+  /// reports about a device that is wiped or replaced.
   public static let guidance =
     "Such items may be keys of payment and banking apps, passkeys that only the device's own chip can use, or an "
     + "authenticator's codes behind Face ID. Before you wipe the device, open each app that matters to you, and "
@@ -33,7 +33,7 @@ public enum BackupBlindSpots {
 }
 
 extension Reason {
-  /// What the items are called that no backup holds for this reason; `nil` if a backup may hold them.
+  /// The description of items that no backup contains for this reason; `nil` if a backup may contain them.
   fileprivate var blindSpotDescription: String? {
     switch self {
     case .passcodeOnly: "passcode-only items"
@@ -48,7 +48,7 @@ extension Reason {
 }
 
 extension PlanDocument.BackupLimitation {
-  /// What no backup shows, as the documents of a backup say it.
+  /// The limits of every backup, for the documents of a backup.
   package static let unseenItems = PlanDocument.BackupLimitation(
     sentence: BackupBlindSpots.sentence, guidance: BackupBlindSpots.guidance, reasons: BackupBlindSpots.reasons)
 }

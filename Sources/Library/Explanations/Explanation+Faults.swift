@@ -1,7 +1,8 @@
 import KeyhaulKit
 
 extension Explanation {
-  /// What `verify` finds, in the order of the enumeration; words that have a page elsewhere are not told twice.
+  /// The explanations of `verify`'s faults, in the order of the enumeration, without words that are explained
+  /// elsewhere.
   package static let faults: [Explanation] = BackupVerification.Fault.Kind.allCases.compactMap(page)
 
   private static func page(_ kind: BackupVerification.Fault.Kind) -> Explanation? {

@@ -1,7 +1,8 @@
 package import KeyhaulKit
 
 extension Explanation {
-  /// What reading a backup goes around, in the order of the enumeration; two of the words have a page as words of a move.
+  /// The explanations of a backup's anomalies, in the order of the enumeration, without two words that are explained as
+  /// words of a move.
   package static let findings: [Explanation] = BackupFinding.Kind.allCases.compactMap(page)
 
   private static func page(_ kind: BackupFinding.Kind) -> Explanation? {

@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
 extension Reason {
-  /// What the reason means. The sources of the rules are named there.
+  /// The explanation of the reason. It names the sources of the rules.
   public var explanation: Explanation {
     switch self {
     case .deviceBound:

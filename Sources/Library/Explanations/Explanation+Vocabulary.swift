@@ -154,8 +154,38 @@ extension Explanation {
       action: "Use a backup if you have one."),
     Explanation(
       id: "intact", headline: "verify found no damage, and every file is proven unchanged",
-      rule: "A digest or a seal proves that a file is unchanged. verify lists the items that it could not check.",
+      rule: "A digest or a seal proves that a file is unchanged. verify lists the items that it could not check. As a "
+        + "value of seal, the word says that every file matches the seal.",
       effect: "Otherwise verify says only that it found no damage, and what it could not check.",
       action: "Seal a backup so that later changes can be detected."),
+    Explanation(
+      id: "proven", headline: "a value of device_key: the given device key is right",
+      rule: "The key decrypts items of every protection class that needs a device's hardware key.",
+      effect: "The key is that of the source device of these items.", action: "Nothing."),
+    Explanation(
+      id: "divided", headline: "a value of device_key: the given device key decrypts only some of the items",
+      rule: "The key decrypts items of some protection classes that need a hardware key, and no item of others.",
+      effect: "The other items may be damaged, or come from another device. verify exits with 3.",
+      action: "Compare the backup with another copy."),
+    Explanation(
+      id: "broken", headline: "a value of seal: the backup differs from what was sealed",
+      rule: "A file does not match the seal, is missing or was added, or the seal itself was changed.",
+      effect: "verify lists the files and exits with 13, or with 3 if files are only missing.",
+      action: "Use another copy of the backup."),
+    Explanation(
+      id: "missing", headline: "a value of seal: the backup has no seal",
+      rule: "A seal is optional. Someone who changes a backup can remove its seal.",
+      effect: "Only digests in the manifest show changes in files. With --sealed, verify exits with 3.",
+      action: "Seal the backup, so that later changes can be detected."),
+    Explanation(
+      id: "unchecked", headline: "a value of seal: the backup has a seal that was not compared with every file",
+      rule: "In a backup with a password, the seal needs the password. The files of a stream cannot be compared.",
+      effect: "It is not known whether the backup is still what was sealed.",
+      action: "Verify the backup with its password, from a folder or file."),
+    Explanation(
+      id: "finished", headline: "a value of state: the backup says that the device finished it",
+      rule: "The device writes this into Status.plist when the backup is complete.",
+      effect: "The word is the backup's own statement. It does not say that the files are still there.",
+      action: "Check the backup with \"\(SuggestedCommands.verify("ARCHIVE"))\"."),
   ]
 }

@@ -11,17 +11,17 @@ public struct Explanation: Sendable, Hashable {
   public let code: Int32?
   /// Apple's number, where it is an error of Apple's: an `OSStatus`, or a number of `MBErrorDomain`.
   public let number: Int32?
-  /// What it comes to, in a few words.
+  /// The meaning in a few words.
   public let headline: String
   /// The rule of the platform or of the program.
   public let rule: String
-  /// What it means for the person.
+  /// The effect for the user.
   public let effect: String
-  /// What to do about it.
+  /// The recommended action.
   public let action: String
   /// On which other ways the item may come to another device; of a reason that keeps it.
   public let otherWays: String?
-  /// Where the rule is published; `nil` for what is the program's own.
+  /// The publication of the rule; `nil` if the rule is Keyhaul's own.
   public let source: String?
 
   package init(
@@ -42,7 +42,7 @@ public struct Explanation: Sendable, Hashable {
 }
 
 extension GlossaryTerm {
-  /// What the word means.
+  /// The explanation of the word.
   public var explanation: Explanation {
     switch self {
     case .reason(let reason): reason.explanation
@@ -100,7 +100,7 @@ extension MigrationPlan.Change {
   fileprivate static let conflictSource =
     "Apple securityd, SecDbItem.c (SecDbItemInsertOrReplace), SecItemDb.c (SecServerImportItem)"
 
-  /// What the change means, which of two items wins, and why.
+  /// The explanation of the change: its meaning, which of two items wins, and the reason.
   public var explanation: Explanation {
     switch self {
     case .new:
@@ -139,7 +139,7 @@ extension MigrationPlan.Change {
 }
 
 extension ProtectionClass {
-  /// What the class means: when its items can be read, and how far they go.
+  /// The explanation of the class: when its items can be read, and which devices they can be restored to.
   public var explanation: Explanation {
     Explanation(
       id: rawValue, headline: "\(phrase): the protection class \(constant)",
@@ -172,7 +172,7 @@ extension Explanation {
 }
 
 extension ItemFate {
-  /// What becomes of an item, in the words of plans and of the expectations that a plan is checked against.
+  /// The explanation of the outcome, for plans and expectations.
   public var explanation: Explanation {
     switch self {
     case .migrates:
@@ -219,7 +219,7 @@ extension ArrivalWarning {
     "Apple DTS, Developer Forums thread 786223 (only the Secure Enclave can unwrap such a key); a developer's trial, thread "
     + "119315 (on another device the key loads and does not work)"
 
-  /// What the warning means.
+  /// The explanation of the warning.
   public var explanation: Explanation {
     switch self {
     case .migratesButUnusable:
@@ -245,7 +245,7 @@ extension ArrivalWarning {
     }
   }
 
-  /// What a count of such items is followed by: "1 of no use there".
+  /// The text after a count of such items: "1 of no use there".
   package var countedWords: String {
     switch self {
     case .migratesButUnusable: "unusable there"

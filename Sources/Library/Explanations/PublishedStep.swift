@@ -42,7 +42,7 @@ package enum PublishedStep: String, CaseIterable {
     }
   }
 
-  /// Where the step is published.
+  /// The publication of the step.
   package var source: String {
     switch self {
     case .mac, .windows, .earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts:
@@ -54,7 +54,7 @@ package enum PublishedStep: String, CaseIterable {
     }
   }
 
-  /// How to turn on the backup password, by computer.
+  /// The steps for turning on the backup password, by computer.
   package static let passwordSteps: [PublishedStep] = [.mac, .windows, .linux]
 
   /// The same in short, with where to read on.

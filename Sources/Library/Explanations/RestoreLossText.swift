@@ -1,7 +1,6 @@
 package import KeyhaulKit
 
-/// What a restore takes away from the target and what it brings, in the words of the question and of what is said where
-/// nobody is asked.
+/// The texts about a restore's losses and gains, for the question to the user and for the message if nobody is asked.
 package struct RestoreLossText {
   private let plan: MigrationPlan
   /// Its name.
@@ -45,7 +44,7 @@ package struct RestoreLossText {
     return text.prefix(1).uppercased() + text.dropFirst()
   }
 
-  /// What is said where nobody was asked: each overwritten item that is newer there, with both dates.
+  /// The warning if nobody was asked: each overwritten item that is newer on the target, with both dates.
   package var newerWarning: (message: String, why: String, advice: String)? {
     guard !newer.isEmpty else { return nil }
     let most = 3
@@ -88,7 +87,7 @@ package struct RestoreLossText {
   }
 }
 
-/// What came of a restore, in one sentence.
+/// The result of a restore in one sentence.
 package struct RestoreSummaryText {
   private let summary: MigrationPlan.Summary
   private let changesNothing: Bool
@@ -112,7 +111,7 @@ package struct RestoreSummaryText {
     overwrittenNewer = plan.overwriting.count { $0.overwrites == .newer }
   }
 
-  /// How many items of the backup are on the target that were not there already.
+  /// The number of the backup's items that were added to the target.
   package var restored: Int { summary.migrates - sameThere - keptThere }
 
   /// For what is said when something fails afterwards: "14 items were restored to new-phone".

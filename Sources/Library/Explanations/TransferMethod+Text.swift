@@ -52,7 +52,7 @@ extension TransferAssessment.Verdict {
 }
 
 extension TransferRationale {
-  /// Why, for people.
+  /// The reason in words.
   package var words: String {
     switch self {
     case .restored: "a restore moves it"
@@ -127,7 +127,7 @@ extension SourceDeviceItems {
 }
 
 extension ItemExplanation {
-  /// What to do about it; `nil` if nothing is to be done.
+  /// The recommended action; `nil` if none is necessary.
   package var action: String? {
     if case .targetOnly(let isRemoved) = location {
       return isRemoved ? GlossaryTerm.removed.explanation.action : nil

@@ -5,7 +5,7 @@ import Keychains
 import VirtualDevice
 
 extension KeyhaulError.Domain {
-  /// A backup, a plan or a restore that could not be made. What happens to a single item is a `Reason` instead.
+  /// Errors of backups, plans and restores. The outcome for a single item is a `Reason` instead.
   public static let migration = Self("migration")
 }
 
@@ -22,27 +22,27 @@ extension KeyhaulError.Code {
     advice: .unlock(device: "the device"))
   /// The backup or the target has changed since the plan was made.
   public static let stalePlan = migration("stalePlan", .stalePlan, "the plan no longer matches", advice: "plan again")
-  /// The plan was not made for `.restoring`, and does not hold what it would write.
+  /// The plan was not made for `.restoring`, so it contains no imports.
   public static let planToLookAt = migration(
     "planToLookAt", .usage, "this plan was made for display only", advice: "a plan that is made for .restoring")
-  /// A file is not a saved plan, or has what no plan has.
+  /// The file is not a saved plan, or has unknown members.
   public static let malformedPlan = migration(
     "malformedPlan", .refused, "the file is not a saved plan", advice: "plan again")
-  /// A saved plan has a format that is not read.
+  /// The saved plan has an unsupported format.
   public static let otherPlanFormat = migration(
     "otherPlanFormat", .refused, "the plan has a different format", advice: "plan again")
-  /// A file is not a list of expectations, has unsupported content, or requires more work than the limit allows.
+  /// The file is not a list of expectations, has unsupported content, or requires more work than the limit allows.
   public static let malformedExpectations = migration(
     "malformedExpectations", .usage, "the file is not a list of expectations", advice: "another file")
   /// The device's system does not write this kind of backup.
   public static let unsupportedSystem = migration(
     "unsupportedSystem", .refused, "it does not write this kind of backup", advice: "another device")
-  /// No item has the place that was asked about.
+  /// No item has the requested position.
   public static let noSuchItem = migration("noSuchItem", .usage, "there is no such item", advice: .listItems)
 }
 
 extension KeyhaulError {
-  /// Whether it was told to stop, and took back what it had done.
+  /// Whether the operation was cancelled and rolled back.
   public var isCancelled: Bool { code == .cancelled }
 
   init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: Remedy) {
@@ -58,8 +58,8 @@ extension KeyhaulError {
   }
 
   /// - Parameters:
-  ///   - lockedItems: Of this protection class, the one that most locked items have.
-  ///   - others: Locked items of other classes.
+  ///   - lockedItems: The number of locked items of this class, the most frequent one.
+  ///   - others: The number of locked items of other classes.
   static func deviceLocked(
     lockedItems: Int, protection: ProtectionClass, others: Int, device: String
   ) -> KeyhaulError {
@@ -77,8 +77,8 @@ extension KeyhaulError {
   }
 
   /// - Parameters:
-  ///   - name: What was asked about: an archive or a device.
-  ///   - count: How many items it has.
+  ///   - name: The name of the backup or the device.
+  ///   - count: The number of its items.
   static func noSuchItem(_ index: Int, in name: String, count: Int) -> KeyhaulError {
     KeyhaulError(
       .noSuchItem, .usage, "there is no item \(HumanReadable.grouped(index))",

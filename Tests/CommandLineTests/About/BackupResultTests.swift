@@ -1,3 +1,4 @@
+import KeyhaulKit
 import Testing
 
 @testable import Reports
@@ -13,6 +14,16 @@ struct BackupResultTests {
     let statesCode = page.code == word.code || page.effect.hasSuffix(" Exit code \(word.code).")
     #expect(statesCode, "\(page)")
     #expect(Explanation.all.count { $0.id == word.rawValue } == 1)
+  }
+
+  @Test("The words of the columns device_key, seal and state have pages too")
+  func columnValues() throws {
+    let keys: [DeviceKeyVerdict] = [.proven, .divided, .foreign, .unproven]
+    let seals: [BackupVerification.SealState] = [.intact, .broken, .missing, .unchecked]
+    let states: [BackupDirectory.Entry.State] = [.finished, .unfinished, .damaged]
+    for word in keys.map(\.rawValue) + seals.map(\.rawValue) + states.map(\.rawValue) {
+      #expect(try Explain.explanation(of: word).id == word)
+    }
   }
 
   @Test("A word that is the id of an exit code stands beside that code", arguments: CommandStatus.fixed)

@@ -26,6 +26,7 @@ struct CaseReportTests {
     #expect(report["examiner"] as? String == "R. Doe" && report["program"] as? String == ProgramVersion.line)
     let command = try #require(report["command"] as? [String])
     #expect(command.starts(with: ["keyhaul", "verify", "shelf", "--password-file"]), "\(command)")
+    #expect(report["folder"] as? String == shelf.world.home.resolvingSymlinksInPath().path)
     #expect((report["writing"] as? [String: Any])?["unchanged"] as? Bool == true)
     let backups = try #require(report["backups"] as? [[String: Any]])
     #expect(backups.map { $0["path"] as? String } == Shelf.paths)
@@ -68,7 +69,8 @@ struct CaseReportTests {
       claims: [(name: "device_name", value: hostile)], warnings: [hostile], document: document)
     let date = KeychainDate(secondsSinceReferenceDate: 0)
     let report = CaseReport(
-      name: hostile, examiner: hostile, program: "keyhaul", command: [hostile], started: date, ended: date,
+      name: hostile, examiner: hostile, program: "keyhaul", folder: hostile, command: [hostile], started: date,
+      ended: date,
       backups: [backup])
     let page = try CasePage(report, program: "keyhaul").html()
     #expect(!page.contains("<script") && !page.contains("\u{202E}") && !page.contains("\u{1B}"))
@@ -96,10 +98,11 @@ struct CaseReportTests {
       ("--case '' --examiner B -o a.json", "it is empty"),
       ("--case A --examiner B -o a.json --format csv", "contradict"),
       ("--case A --examiner B -o a.json --resume r", "describes one run"),
+      ("--case A --examiner B -o a.json", "- is a stream"),
     ])
   func refusals(flags: String, words: String) throws {
     let shelf = try Shelf()
-    let outcome = try shelf.world.keyhaul("verify shelf/one --quick \(flags)")
+    let outcome = try shelf.world.keyhaul("verify \(words.contains("stream") ? "-" : "shelf/one") --quick \(flags)")
     #expect(outcome.status == 64 && outcome.errors.contains(words), "\(outcome)")
     #expect(try shelf.world.devices.run("ls a.* 2>/dev/null | wc -l").output.hasPrefix("0"))
   }

@@ -292,15 +292,15 @@ extension BackupArchive {
     return source.hasFile("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)", in: handle.descriptor)
   }
 
-  /// What a report says of such a folder.
+  /// The text of reports about a folder whose files have their own names.
   package static let filesByDomain =
     "the files are there under their own names, such as \(KeychainPayload.domain)/\(KeychainPayload.relativePath); "
     + "Keyhaul reads backups in the layout of Finder, in which a file's name is a hash"
 
-  /// Whether Keyhaul made the backup from a virtual device, as far as the backup itself shows: it has a seal, and its
-  /// `Info.plist` names no version of iTunes, as that of Finder, iTunes, Apple Devices and idevicebackup2 does.
+  /// Whether Keyhaul made the backup from a virtual device. The backup must have a seal, and its `Info.plist` must name
+  /// no version of iTunes, unlike that of Finder, iTunes, Apple Devices and idevicebackup2.
   ///
-  /// Source: libimobiledevice, `idevicebackup2.c`, which writes one where there is no iTunes.
+  /// Source: libimobiledevice, `idevicebackup2.c`, which writes a version even without iTunes.
   package var isMadeByKeyhaul: Bool {
     guard seal != nil, let computerProperties else { return false }
     return computerProperties.iTunesVersion == nil

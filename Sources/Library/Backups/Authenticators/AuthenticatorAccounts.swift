@@ -32,7 +32,7 @@ package struct AuthenticatorAccounts: Sendable {
     case appPassword
     /// The codes are encrypted with a key that is not published.
     case unpublishedKey
-    /// How the app stores its codes is not published.
+    /// The app's storage format is not published.
     case unpublishedStorage
     /// The codes are encrypted with a key in the keychain, and that item cannot be decrypted here.
     case keychainKey(count: Int)
@@ -69,9 +69,9 @@ package struct AuthenticatorAccounts: Sendable {
   ///
   /// - Parameters:
   ///   - archive: The backup.
-  ///   - items: Its keychain items, some of which are keys of apps.
+  ///   - items: The backup's keychain items, including keys of apps.
   ///   - installed: The identifiers of the apps that the backup lists.
-  /// - Throws: What prevents a look at the manifest. A file that cannot be read is an obstacle, and no error.
+  /// - Throws: An error if the manifest cannot be read. A file that cannot be read is recorded as an obstacle instead.
   package init(
     in archive: BackupArchive, _ items: BackupItemReader, installed: some Sequence<String>
   ) throws(KeyhaulError) {

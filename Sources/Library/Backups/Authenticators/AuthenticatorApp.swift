@@ -50,7 +50,7 @@ package enum AuthenticatorApp: String, Sendable, CaseIterable {
     let path: String
   }
 
-  /// The files that the app keeps its codes in, as far as their names are fixed.
+  /// The files that contain the app's codes, if their names are fixed.
   var files: [FileName] {
     switch self {
     case .enteAuth:

@@ -46,7 +46,7 @@ enum ProtonAuthenticatorStore {
     return rows
   }
 
-  /// Returns the keys that rows need, by their names, as far as the keychain's items can be decrypted.
+  /// Returns the keys that the rows need, by their names. Keys in items that cannot be decrypted are missing.
   static func keys(
     for rows: [Row], among items: BackupItemReader
   ) throws(KeyhaulError) -> [String: SensitiveBytes] {

@@ -71,9 +71,9 @@ package struct BackupManifest: Sendable {
 
   /// Reads a `Manifest.plist`, binary or XML.
   ///
-  /// - Throws: `.damaged`, `.unsupported` for a version above 10 and for a backup of iPhone OS 3, `.overLimit`. A
-  ///   missing version and a keybag that is missing or cannot be read are no errors: everything else of the backup
-  ///   opens without them.
+  /// - Throws: `.damaged`; `.unsupported` for a version above 10 and for a backup of iPhone OS 3; `.overLimit`. A
+  ///   missing version and a missing or unreadable keybag are not errors, because the rest of the backup can be read
+  ///   without them.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let part = MetadataFile.manifest.path
     var root = try rootDictionary(of: bytes, in: part)

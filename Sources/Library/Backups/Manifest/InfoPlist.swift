@@ -50,7 +50,7 @@ package struct InfoPlist: Sendable {
     byteCount = bytes.count
   }
 
-  /// What the App Store says of an app.
+  /// An app's metadata from the App Store.
   package struct StoreApp: Sendable, Hashable {
     /// The app's name; `nil` if there is none. Untrusted.
     package let name: String?

@@ -15,20 +15,21 @@ extension BackupRewriter {
     }
   }
 
-  /// Encrypts a backup that has no password, or decrypts one that has. All of it is rewritten, beside the old one,
-  /// which goes only when the new one stands; class keys and the keychain's items stay what they are.
+  /// Encrypts a backup without a password, or decrypts a backup with one. The whole backup is rewritten next to the old
+  /// one, which is removed only when the new one is complete. Class keys and keychain items stay the same.
   ///
-  /// The list of files is kept in memory meanwhile; payloads pass through in portions.
+  /// The manifest is kept in memory during the work. Payloads are copied in portions.
   /// - Parameters:
-  ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
-  ///   - path: Where it stands: a directory, or one file. No link.
-  ///   - keybag: The one that it gets, with the class keys that it had.
-  ///   - keys: Those class keys, unlocked.
-  ///   - target: Where the changed backup is written.
-  ///   - random: Gives the keys of the files.
-  ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
-  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its directory holds other things,
-  ///   which would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
+  ///   - archive: The backup that was opened at `path`. If it has changed since, nothing is written.
+  ///   - path: The path of a directory or one file, not of a link.
+  ///   - keybag: The new keybag, with the backup's class keys.
+  ///   - keys: The unlocked class keys.
+  ///   - target: The destination of the changed backup.
+  ///   - random: The source of the files' keys.
+  ///   - progress: Called with the number of bytes copied; if it returns `false`, the work ends with `.interrupted`.
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` if its directory contains other files,
+  ///   which would be lost; `.damaged` if a file cannot be decrypted completely; otherwise the errors of
+  ///   `BackupWriter`.
   package func reencrypt(
     _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys,
     to target: Target = .inPlace, random: some RandomSource = SystemRandomSource(),
@@ -65,7 +66,7 @@ final class BackupReencryptor<Random: RandomSource> {
   private(set) var fileCount = 0
   /// Payloads that are not listed. They are not copied, because their meaning is unknown.
   private(set) var unlisted: [String] = []
-  /// What is not part of the backup and is not copied.
+  /// Files that are not part of the backup and are not copied.
   private(set) var unrelatedFiles: [String] = []
   private let archive: BackupArchive
   private let keybag: Keybag

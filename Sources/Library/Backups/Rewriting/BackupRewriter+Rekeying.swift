@@ -52,17 +52,17 @@ extension BackupRewriter {
     }
   }
 
-  /// Writes a copy of a backup with another keybag that holds the same class keys. The backup itself stays as it is.
+  /// Writes a copy of a backup with another keybag that contains the same class keys. The backup itself stays the same.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`.
   ///   - path: The path of a directory or one file.
-  ///   - destination: The place and the format of the copy.
-  ///   - replace: Whether a backup, or a file, that stands at the destination may go.
+  ///   - destination: The path and the format of the copy.
+  ///   - replace: Whether a backup or a file at the destination may be replaced.
   ///   - keybag: The copy's keybag.
-  ///   - keys: The class keys, unlocked: a sealed backup needs them.
+  ///   - keys: The unlocked class keys, which a sealed backup requires.
   ///   - progress: Called with the number of bytes copied; if it returns `false`, the work ends with `.interrupted`.
-  /// - Throws: As `replaceKeybag`, and as `BackupWriter`.
+  /// - Throws: The errors of `replaceKeybag` and `BackupWriter`.
   package func copy(
     _ archive: BackupArchive, at path: String, to destination: BackupDestination, replace: Bool, with keybag: Keybag,
     keys: ClassKeys? = nil, progress: @escaping Progress = { _, _ in true }

@@ -73,7 +73,7 @@ package struct BackupRewriter: Sendable {
     }
   }
 
-  /// Where a changed backup is written.
+  /// The destination of a changed backup.
   package enum Target: Sendable {
     /// In the place of the backup itself.
     case inPlace

@@ -11,7 +11,7 @@ final class KeychainReplacement {
   private let plain: [UInt8]
   /// The two files as they are stored, by path.
   private var parts: [String: [UInt8]] = [:]
-  /// What is not part of the backup and was not copied.
+  /// Files that are not part of the backup and were not copied.
   private(set) var unrelatedFiles: [String] = []
 
   /// Creates both files.
@@ -124,24 +124,24 @@ final class KeychainReplacement {
 }
 
 extension BackupRewriter {
-  /// Gives a backup another keychain file. Its list of files, which has that file's key, size and digest, is rewritten;
-  /// every other file of the backup stays what it is, to the byte, its manifest too.
+  /// Replaces the keychain file of a backup. The manifest, which contains that file's key, size and digest, is
+  /// rewritten. All other files of the backup stay identical.
   ///
-  /// A directory is put together beside the old one, whose other files get a second name there where the file system
-  /// can do that, and are copied where it cannot; then the two change places. One file is copied. At any moment the old
-  /// or the new backup stands.
+  /// A directory is rebuilt next to the old one, with hard links to its files if the file system supports them, and
+  /// copies otherwise. Then the two are exchanged. A packed backup is copied. At any time, either the old or the new
+  /// backup exists.
   ///
   /// - Parameters:
-  ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
-  ///   - path: Where it stands: a directory, or one file. No link.
-  ///   - file: The new keychain file in clear, sealed for the backup's keybag.
-  ///   - keys: The class keys of that keybag, unlocked.
-  ///   - target: Where the changed backup is written.
-  ///   - random: Gives the key of the file.
-  ///   - progress: Told how many bytes are done; where it answers `false` the work ends with `.interrupted`.
+  ///   - archive: The backup that was opened at `path`. If it has changed since, nothing is written.
+  ///   - path: The path of a directory or one file, not of a link.
+  ///   - file: The new keychain file, unencrypted, with items that are encrypted for the backup's keybag.
+  ///   - keys: The unlocked class keys of that keybag.
+  ///   - target: The destination of the changed backup.
+  ///   - random: The source of the file's key.
+  ///   - progress: Called with the number of bytes copied; if it returns `false`, the work ends with `.interrupted`.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0, `.decryptedCopy`
-  ///   for a decrypted copy; `.noKeychain`; `.occupied` where its directory holds other things, which would be lost;
-  ///   else as `BackupWriter` does.
+  ///   for a decrypted copy; `.noKeychain`; `.occupied` if its directory contains other files, which would be lost;
+  ///   otherwise the errors of `BackupWriter`.
   package func replaceKeychain(
     of archive: BackupArchive, at path: String, with file: [UInt8], keys: ClassKeys, to target: Target = .inPlace,
     random: some RandomSource = SystemRandomSource(), progress: @escaping Progress = { _, _ in true }

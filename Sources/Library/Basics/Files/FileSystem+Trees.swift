@@ -72,6 +72,11 @@ extension FileSystem {
     }
   }
 
+  /// Returns the path of the working directory.
+  package func workingDirectoryPath() throws(Errno) -> String {
+    try perform(.status) { _ in try SystemCalls.workingDirectoryPath() }
+  }
+
   /// Returns the number of bytes that can still be written to a directory's file system.
   package func freeByteCount(in directory: borrowing OwnedFileDescriptor) throws(Errno) -> Int64 {
     let raw = directory.raw

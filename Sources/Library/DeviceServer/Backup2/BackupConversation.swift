@@ -87,7 +87,7 @@ package struct BackupConversation {
 
   /// Answers requests until the client disconnects.
   ///
-  /// - Throws: What ends the conversation. What a request changes is then as it was.
+  /// - Throws: The error that ends the conversation. An incomplete request changes nothing.
   package func run() throws(WireError) {
     do throws(BackupServiceError) {
       try link.exchangeVersions()
@@ -154,9 +154,9 @@ package struct BackupConversation {
     let password = try request.password()
     let path = try client.fetch(request.source, into: folder, hasPassword: password != nil, withKeychain: true)
     let backup = try content.open(path, password: password)
-    // The last byte is here. What follows is one transaction.
+    // All bytes have been received. The restore is one transaction.
     try content.restore(backup)
-    // Without a password an encrypted backup was not opened.
+    // Without a password, an encrypted backup could not be opened.
     if backup.archive.isEncrypted { try content.replaceBackupPassword(password) }
   }
 

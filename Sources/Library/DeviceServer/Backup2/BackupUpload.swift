@@ -1,14 +1,14 @@
 import Basics
 import KeyhaulKit
 
-/// A backup onto the client's computer, step by step as a device makes it.
+/// Sends a backup to the client's computer in the same steps as a real device.
 ///
-/// Until the files are moved into their places, the previous backup stays as it was, and Status.plist tells every reader
-/// how far the new one came.
+/// Until the files are moved to their places, the previous backup stays unchanged, and Status.plist contains the
+/// progress of the new one.
 struct BackupUpload {
   private static let snapshot = "Snapshot"
   private static let batchCount = 128
-  /// A device wants more than this beside the backup itself.
+  /// The free space that a device requires in addition to the backup itself.
   private static let reservedByteCount: Int64 = 128 << 20
   private let device: ServedDevice
   private let link: DeviceLink
@@ -70,8 +70,8 @@ struct BackupUpload {
     device.note("backup finished, \(HumanReadable.bytes(byteCount))")
   }
 
-  /// The files of the backup: its payloads, its two manifests, and the bytes of its status. What the computer itself writes
-  /// (Info.plist) and what no device writes (the seal) stay here.
+  /// Returns the files of the backup: its payloads, its two manifests, and the bytes of its status. Info.plist, which
+  /// the computer writes, and the seal, which no device writes, are not sent.
   private func parts(
     of folder: StagingFolder, _ name: String
   ) throws(BackupServiceError) -> ([Part], [Part], () throws(KeyhaulError) -> [UInt8]) {
@@ -115,7 +115,7 @@ struct BackupUpload {
 }
 
 extension Array {
-  /// The elements in groups of at most so many.
+  /// Returns the elements in groups of limited size.
   fileprivate func batches(of count: Int) -> [[Element]] {
     stride(from: 0, to: self.count, by: count).map { Array(self[$0..<Swift.min($0 + count, self.count)]) }
   }

@@ -1,7 +1,7 @@
 import Basics
 import KeyhaulKit
 
-/// A backup in the client's folder: how it is fetched, and the requests that only read it.
+/// A backup in the client's folder: fetches it, and answers requests that only read it.
 struct ClientBackup {
   /// The most bytes of a property list of a backup.
   static let propertyListByteCount = 64 << 20
@@ -20,7 +20,7 @@ struct ClientBackup {
   ///
   /// - Parameters:
   ///   - source: The checked name of the client's folder.
-  ///   - folder: Where the parts are put.
+  ///   - folder: The folder for the parts.
   ///   - hasPassword: Whether a password was given. Without one an encrypted backup is refused at once.
   ///   - withKeychain: Whether the keychain file is fetched too.
   /// - Returns: The path of the fetched backup.
@@ -86,7 +86,7 @@ struct ClientBackup {
     }
   }
 
-  // MARK: What is in it
+  // MARK: Contents
 
   private func information(about backup: DeviceContent.Opened) throws(BackupServiceError) -> String {
     var rows: [String: (count: Int, byteCount: Int64)] = [:]
@@ -140,11 +140,12 @@ struct ClientBackup {
     return text
   }
 
-  // MARK: Files out of it
+  // MARK: Extracting files
 
-  /// The parts of a path that a client may be asked to write below its folder.
+  /// Returns the parts of a path that the client may write below its folder.
   ///
-  /// - Returns: `nil` if the path could lead out of the folder, or if the identifier is not that of the path.
+  /// - Returns: The parts; `nil` if the path could lead out of the folder, or if the identifier is not that of the
+  ///   path.
   static func safePath(of file: ListedFile) -> [String]? {
     guard let domain = file.domain, !domain.isEmpty, let path = file.relativePath, file.undecodedDomain == nil,
       file.undecodedPath == nil, (try? file.hasMatchingIdentifier()) == true
@@ -195,7 +196,7 @@ struct ClientBackup {
     try sendContents(found, of: backup, request.source, to: name, folder)
   }
 
-  /// Puts the plain bytes of a stored file at a path in the client's folder.
+  /// Writes the decrypted content of a stored file to a path in the client's folder.
   private func sendContents(
     _ file: ListedFile, of backup: DeviceContent.Opened, _ source: String, to path: String, _ folder: StagingFolder
   ) throws(BackupServiceError) {

@@ -1,8 +1,8 @@
 import Basics
 import KeyhaulKit
 
-/// The device's content, as a backup client's requests read and change it. All of it goes through the functions behind `keyhaul
-/// backup` and `keyhaul restore`.
+/// The device's content, for requests that read or change it. All requests use the functions behind `keyhaul backup`
+/// and `keyhaul restore`.
 struct DeviceContent {
   let device: ServedDevice
 
@@ -53,7 +53,8 @@ struct DeviceContent {
     return prepared.contents.date
   }
 
-  /// Remembers that a client has finished a backup. A failure is only logged: the client's backup is complete.
+  /// Stores the date of a backup that a client has finished. A failure is only logged, because the client's backup is
+  /// complete.
   func recordBackup(at date: KeychainDate) {
     do throws(KeyhaulError) {
       try device.device.withSession(.writing, verb: "device serve", wait: ServedDevice.wait) {
@@ -77,7 +78,7 @@ struct DeviceContent {
   /// - Throws: `.wrongPassword`, `.noBackup`.
   func open(_ path: String, password: borrowing Secret?) throws(BackupServiceError) -> Opened {
     let archive = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
-    // A password for a backup without one is what a client sends on: it opens nothing, and nothing needs it.
+    // Clients may send a password for a backup without one. It is ignored.
     let isNeeded = archive.isEncrypted
     do throws(KeyhaulError) {
       if isNeeded { return Opened(archive: archive, key: try archive.unlock(password: password)) }
@@ -89,7 +90,7 @@ struct DeviceContent {
 
   // MARK: Restoring
 
-  /// Restores a backup, whole or not at all.
+  /// Restores a backup completely or not at all.
   func restore(_ backup: Opened) throws(BackupServiceError) {
     let session = try translatingErrors { () throws(KeyhaulError) in
       try device.device.openSession(.writing, verb: "device serve", wait: ServedDevice.wait)
@@ -126,7 +127,7 @@ struct DeviceContent {
     }
   }
 
-  // MARK: The list of files
+  // MARK: The manifest
 
   /// Calls the closure for each file that a backup lists.
   func forEachFile(
@@ -144,7 +145,7 @@ struct DeviceContent {
     if let failure { throw failure }
   }
 
-  /// Writes the plain bytes of a file of an encrypted backup into the staging folder.
+  /// Writes the decrypted content of a file of an encrypted backup into the staging folder.
   func decrypt(
     _ file: ListedFile, of backup: Opened, into folder: StagingFolder, _ name: String
   ) throws(BackupServiceError) {

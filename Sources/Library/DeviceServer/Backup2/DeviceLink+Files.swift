@@ -1,9 +1,10 @@
 import Basics
 import KeychainFormats
 
-/// The bytes of files between DeviceLink's messages.
+/// Transfers files between messages.
 ///
-/// All lengths have 32 bits in network order. A block is the length of what follows, a code of one byte, and bytes.
+/// All lengths have 32 bits in network byte order. A block consists of the length of the rest, a code of one byte, and
+/// bytes.
 extension DeviceLink {
   /// The first byte of a block.
   package enum BlockCode: UInt8, Sendable {
@@ -26,10 +27,10 @@ extension DeviceLink {
     /// The path in the client's folder.
     let path: String
     let byteCount: Int64
-    /// Lends the bytes in portions.
+    /// Passes the bytes in portions to a closure.
     let forEachPortion: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Void
 
-    /// A file whose bytes are in memory.
+    /// Creates a file from bytes in memory.
     package init(_ bytes: [UInt8], shownAs name: String, to path: String) {
       escapedName = name
       self.path = path
@@ -43,7 +44,7 @@ extension DeviceLink {
       }
     }
 
-    /// A file of this machine.
+    /// Creates a file from a file of this machine.
     init(_ file: StagedFile, shownAs name: String, to path: String) {
       escapedName = name
       self.path = path
@@ -57,7 +58,7 @@ extension DeviceLink {
     let total = files.reduce(Int64(0)) { $0 + $1.byteCount }
     try send("DLMessageUploadFiles", [.dictionary([:]), .real(progress), .integer(total)])
     for file in files {
-      // The start of a file leaves in one write with its names: small packets would wait for each other.
+      // A file's first bytes are sent together with its names, because small packets would wait for each other.
       var pending = Self.lengthAndBytes(Array(file.escapedName.utf8)) + Self.lengthAndBytes(Array(file.path.utf8))
       try file.forEachPortion { (portion) throws(BackupServiceError) in
         pending += Self.block(.data, portion)
@@ -75,12 +76,12 @@ extension DeviceLink {
     }
   }
 
-  /// The bytes of a block.
+  /// Returns the bytes of a block.
   package static func block(_ code: BlockCode, _ bytes: [UInt8] = []) -> [UInt8] {
     bigEndianBytes(UInt32(truncatingIfNeeded: bytes.count + 1)) + [code.rawValue] + bytes
   }
 
-  /// Bytes behind their length.
+  /// Returns bytes with their length in front.
   package static func lengthAndBytes(_ bytes: [UInt8]) -> [UInt8] {
     bigEndianBytes(UInt32(truncatingIfNeeded: bytes.count)) + bytes
   }

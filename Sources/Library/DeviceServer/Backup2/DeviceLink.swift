@@ -30,7 +30,7 @@ package struct HostStatus: Sendable, Hashable {
 ///
 /// Source: libimobiledevice, `device_link_service.c` and `idevicebackup2.c`.
 package struct DeviceLink: Sendable {
-  /// A message: its name and what follows it.
+  /// A message: its name and its arguments.
   package struct Message: Sendable, Hashable {
     package let name: String
     package let elements: [PropertyValue]
@@ -42,14 +42,14 @@ package struct DeviceLink: Sendable {
     }
   }
 
-  /// Stands for a text that is missing.
+  /// The placeholder for a missing text.
   package static let nothing = "___EmptyParameterString___"
   /// The version that every client accepts; some refuse 400.
   package static let version: (major: Int64, minor: Int64) = (300, 0)
   /// The versions of the backup protocol, the newest last.
   package static let protocolVersions = [2.0, 2.1]
 
-  /// A client answers each message within this time. It may copy many files for one.
+  /// The longest wait for a client's answer. The client may copy many files for one message.
   private static let answerLimit = Duration.seconds(300)
 
   package let channel: any ByteChannel
@@ -75,7 +75,7 @@ package struct DeviceLink: Sendable {
     try write(try Self.frame(name, elements))
   }
 
-  /// The bytes of a message.
+  /// Returns the bytes of a message.
   package static func frame(_ name: String, _ elements: [PropertyValue]) throws(BackupServiceError) -> [UInt8] {
     do throws(WireError) {
       return try PropertyListFrame.bytes(of: .array([.string(name)] + elements), as: .binary)
@@ -110,7 +110,7 @@ package struct DeviceLink: Sendable {
 
   // MARK: Responses
 
-  /// The dictionary of a response to a request.
+  /// Returns the dictionary of a response to a request.
   package static func response(_ failure: BackupFailure?, _ others: PropertyDictionary = [:]) -> PropertyValue {
     var response: PropertyDictionary = [
       "MessageName": .string("Response"), "ErrorCode": .integer(failure?.code.rawValue ?? 0),
@@ -125,7 +125,7 @@ package struct DeviceLink: Sendable {
     try send("DLMessageProcessMessage", [Self.response(failure, others)])
   }
 
-  // MARK: What the device asks of the client
+  // MARK: Messages to the client
 
   /// Waits for the client's answer to a message.
   func status() throws(BackupServiceError) -> HostStatus {
@@ -170,7 +170,7 @@ package struct DeviceLink: Sendable {
     _ = try ask("DLMessageCopyItem", [.string(source), .string(destination), .dictionary([:]), .real(0)])
   }
 
-  /// The bytes that are free where the client keeps its backups.
+  /// Returns the number of free bytes in the client's folder.
   package func freeByteCount() throws(BackupServiceError) -> Int64 {
     let status = try ask("DLMessageGetFreeDiskSpace", [])
     return switch status.value {

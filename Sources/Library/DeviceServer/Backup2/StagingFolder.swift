@@ -2,8 +2,7 @@ import Basics
 import SystemPackage
 import VirtualDevice
 
-/// A private folder of the device in which a client's backup is put together or taken apart. It goes with its last
-/// reference.
+/// A private folder of the device for assembling or reading a client's backup. It is deleted with its last reference.
 final class StagingFolder {
   private let claim: ServingClaim
   /// The folder's path.
@@ -30,16 +29,16 @@ final class StagingFolder {
     }
   }
 
-  /// Makes a directory, and those above it.
+  /// Creates a directory with its parent directories.
   func makeDirectory(_ name: String) throws(BackupServiceError) {
     try translatingErrno { () throws(Errno) in try system.makeDirectories("\(path)/\(name)") }
   }
 
-  /// Makes a file from what a client sends.
+  /// Creates a file from bytes that a client sends.
   ///
   /// - Parameters:
-  ///   - name: The path in the folder, whose directory is there.
-  ///   - fill: Gives the bytes to the closure that it is called with, and returns whether there is such a file.
+  ///   - name: The path in the folder. Its directory must exist.
+  ///   - fill: Passes the bytes to a closure, and returns whether the client has the file.
   /// - Returns: The result of `fill`. If it is `false`, there is no file.
   func makeFile(
     _ name: String,
@@ -60,7 +59,7 @@ final class StagingFolder {
     try translatingErrno { () throws(Errno) in try system.remove("\(path)/\(name)") }
   }
 
-  /// The files in a directory of the folder, sorted by name; their directories apart.
+  /// Returns the files in a directory of the folder, sorted by name, and its subdirectories.
   func files(in name: String) throws(BackupServiceError) -> (files: [StagedFile], directories: [String]) {
     let directory = "\(path)/\(name)"
     let names = try translatingErrno { () throws(Errno) in
@@ -91,7 +90,7 @@ struct StagedFile {
 
   /// Reads the file in portions.
   ///
-  /// - Throws: `.failed` if it cannot be read, and what `body` throws.
+  /// - Throws: `.failed` if the file cannot be read, and the errors of `body`.
   func forEachPortion(
     _ portionByteCount: Int, _ body: ([UInt8]) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) {
@@ -121,7 +120,7 @@ struct StagedFile {
     }
   }
 
-  /// The file's bytes, of a small file.
+  /// Returns the bytes of a small file.
   func bytes() throws(BackupServiceError) -> [UInt8] {
     var bytes: [UInt8] = []
     try forEachPortion(1 << 20) { bytes += $0 }

@@ -1,10 +1,10 @@
 import Basics
 package import KeychainFormats
 
-/// A property list behind its length, 32 bits in network order: the frame of lockdown, of the small services and of
-/// DeviceLink.
+/// A property list with its length in front, 32 bits in network byte order: the frame of lockdown, of the small
+/// services and of DeviceLink.
 package struct PropertyListFrame: Sendable {
-  /// The form in which a value is written.
+  /// The encoding of a value.
   package enum Encoding: Sendable { case xml, binary }
 
   /// The most bytes that a frame of lockdown or of a small service may have.
@@ -58,7 +58,7 @@ package struct PropertyListFrame: Sendable {
 }
 
 extension PropertyValue {
-  /// The number as a signed one. Clients write −13 as 2⁶⁴ − 13, in two of three encodings.
+  /// The number as a signed one. Clients write −13 as 2⁶⁴ − 13 in two of three encodings.
   var signedValue: Int64? {
     switch self {
     case .integer(let number): number

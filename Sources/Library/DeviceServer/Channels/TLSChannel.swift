@@ -4,7 +4,7 @@ package import KeychainCrypto
 /// TLS over another channel, with this side as the server.
 package final class TLSChannel: ByteChannel {
   private let base: any ByteChannel
-  /// Held also while bytes are written to the base, so that they leave in the order in which they were encrypted.
+  /// Also locked while bytes are written to the base channel, so that they are sent in the order of their encryption.
   private let connection: Locked<TLSConnection>
 
   private static let portionByteCount = 1 << 16
@@ -83,7 +83,7 @@ package final class TLSChannel: ByteChannel {
     }
   }
 
-  /// Sends TLS's own end, and closes the base. It is not an error if the client has already gone.
+  /// Sends TLS's closing message, and closes the base channel. A client that has already disconnected is not an error.
   package func close() {
     connection.withLock { connection in
       connection.close()

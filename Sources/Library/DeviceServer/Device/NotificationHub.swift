@@ -1,6 +1,6 @@
 import Basics
 
-/// The notifications of one device: who observes which name.
+/// The notifications of one device and their observers.
 package final class NotificationHub: Sendable {
   /// A connection to the notification proxy.
   package final class Observer: Sendable {

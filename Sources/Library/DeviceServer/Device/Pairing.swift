@@ -38,7 +38,7 @@ package struct Pairing: Sendable, Hashable {
 
   private static let maximumCertificateByteCount = 16 << 10
 
-  /// Whether a text may name a pairing: letters, digits and hyphens, at most 64.
+  /// Returns whether a text is a valid name of a pairing: letters, digits and hyphens, at most 64.
   private static func isIdentifier(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && text.utf8.allSatisfy {
@@ -70,9 +70,9 @@ package struct Pairing: Sendable, Hashable {
 
 /// DER in its text form (RFC 7468).
 package enum PEM {
-  /// The DER of the first certificate in a text.
+  /// Returns the DER of the first certificate in a text.
   ///
-  /// - Returns: `nil` if there is none.
+  /// - Returns: The DER; `nil` if there is no certificate.
   package static func certificate(in text: [UInt8]) -> [UInt8]? {
     let (begin, end) = (Array("-----BEGIN CERTIFICATE-----".utf8), Array("-----END CERTIFICATE-----".utf8))
     guard let start = text.firstRange(of: begin), let stop = text[start.upperBound...].firstRange(of: end) else {
@@ -82,7 +82,7 @@ package enum PEM {
     return der
   }
 
-  /// The text of a public RSA key in PKCS#1.
+  /// Returns the text of a public RSA key in PKCS#1.
   package static func rsaPublicKey(_ der: [UInt8]) -> [UInt8] {
     var text = "-----BEGIN RSA PUBLIC KEY-----\n"
     var digits = Base64Digits.text(of: der)[...]

@@ -1,12 +1,13 @@
 import Basics
 
-/// The decision which computers may pair with a served device.
+/// The policy for computers that request to pair with a served device.
 package enum TrustPolicy: Sendable {
   /// Every computer that asks.
   case always
   /// The first computer that asks while the server runs.
   case once
-  /// A person is asked each time. The closure shows the question and returns at once; `PairingAuthorizer.answer` takes the answer.
+  /// The user decides each time. The closure shows the question and returns immediately; the answer is passed to
+  /// `PairingAuthorizer.answer`.
   case ask(@Sendable (_ question: PairingAuthorizer) -> Void)
 }
 
@@ -27,12 +28,12 @@ package final class PairingAuthorizer: Sendable {
   private let policy: TrustPolicy
   private let state = Locked(State.idle)
 
-  /// For how long a person's consent waits for the client to ask again.
+  /// The time for which the user's consent is valid until the client asks again.
   private static let patience = Duration.seconds(120)
 
   package init(device: String, _ policy: TrustPolicy) { (self.device, self.policy) = (device, policy) }
 
-  /// Decides about a request. A granted or refused answer counts once; the next request is decided again.
+  /// Decides about a request. An answer counts once; the next request is decided again.
   package func decide() -> Decision {
     switch policy {
     case .always: return .granted
@@ -62,7 +63,7 @@ package final class PairingAuthorizer: Sendable {
     }
   }
 
-  /// Takes a person's answer, for the next request.
+  /// Stores the user's answer for the next request.
   package func answer(isTrusted: Bool) {
     let end = ContinuousClock.now.advanced(by: Self.patience)
     state.withLock { $0 = isTrusted ? .granted(until: end) : .refused }

@@ -56,7 +56,7 @@ struct PairingFile: Sendable {
     return root
   }
 
-  /// Adds a pairing in the place of an earlier one with its name. If there are too many, the oldest goes.
+  /// Adds a pairing, or replaces one with the same name. If there are too many, the oldest is removed.
   mutating func add(_ pairing: Pairing) {
     pairings.removeAll { $0.hostID == pairing.hostID }
     pairings.append(pairing)

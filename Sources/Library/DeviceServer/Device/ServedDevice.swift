@@ -1,7 +1,7 @@
 import Basics
 package import KeyhaulKit
 
-/// A virtual device as clients see it: its identity, its pairings, and what its connections share.
+/// A virtual device for clients: its identity, its pairings, and the state that its connections share.
 package final class ServedDevice: Sendable {
   /// The number under which usbmuxd lists the device.
   package let number: Int
@@ -25,7 +25,7 @@ package final class ServedDevice: Sendable {
   /// - Parameters:
   ///   - device: The device.
   ///   - number: The number under which usbmuxd lists it, above 0.
-  ///   - trust: Who may pair.
+  ///   - trust: The policy for pairing.
   ///   - rounds: The number of PBKDF2 iterations of encrypted backups.
   ///   - log: Takes lines of the log, without the device's name.
   /// - Throws: Category `busy` if another process serves it; what its files report.

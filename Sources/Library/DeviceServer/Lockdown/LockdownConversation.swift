@@ -31,7 +31,7 @@ package struct LockdownConversation {
 
   /// Answers requests until the client ends the conversation.
   ///
-  /// - Throws: As the channel does; `.malformed` for bytes that are not lockdown's protocol, `.untrusted` if the client
+  /// - Throws: The errors of the channel; `.malformed` for bytes that are not lockdown's protocol, `.untrusted` if the client
   ///   does not prove its pairing.
   package mutating func run(on base: any ByteChannel) throws(WireError) {
     var channel = base

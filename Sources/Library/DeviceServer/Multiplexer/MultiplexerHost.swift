@@ -117,8 +117,8 @@ package struct MultiplexerConversation: Sendable {
   /// - Parameters:
   ///   - channel: The connection.
   ///   - log: Receives the name of each request.
-  /// - Returns: Where the connection leads; `nil` if the client closed it.
-  /// - Throws: As the channel does; `.malformed` for bytes that are not usbmuxd's protocol.
+  /// - Returns: The destination of the connection; `nil` if the client closed it.
+  /// - Throws: The errors of the channel; `.malformed` for bytes that are not usbmuxd's protocol.
   package func run(
     on channel: any ByteChannel, logging log: (String) -> Void = { _ in }
   ) throws(WireError) -> Destination? {

@@ -33,7 +33,7 @@ package final class DeviceServer: Sendable {
   ///
   /// - Parameters:
   ///   - devices: The devices to serve, with different numbers.
-  ///   - address: Where to listen.
+  ///   - address: The address to listen on.
   ///   - startThread: Starts threads; tests pass functions that refuse.
   ///   - log: Takes lines of the log.
   package init(

@@ -108,7 +108,7 @@ package final class FileConduit {
   /// - Parameters:
   ///   - channel: The connection.
   ///   - log: Receives the name of each request.
-  /// - Throws: As the channel does; `.malformed` for bytes that are not AFC.
+  /// - Throws: The errors of the channel; `.malformed` for bytes that are not AFC.
   package func run(on channel: any ByteChannel, logging log: (String) -> Void = { _ in }) throws(WireError) {
     defer { files.unlock(for: self) }
     while let packet = try FileConduitPacket.read(from: channel) {

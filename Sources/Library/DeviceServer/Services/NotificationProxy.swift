@@ -18,7 +18,7 @@ package struct NotificationProxy {
 
   /// Serves a connection until the client ends it.
   ///
-  /// - Throws: As the channel does; `.malformed` for bytes that are not property lists.
+  /// - Throws: The errors of the channel; `.malformed` for bytes that are not property lists.
   package func run(on channel: any ByteChannel) throws(WireError) {
     let observer = NotificationHub.Observer { [weak channel] name in
       guard let bytes = try? PropertyListFrame.bytes(of: .dictionary(Self.relay(name)), as: .xml) else { return }

@@ -59,7 +59,7 @@ package enum PropertyListServices {
   ///   - channel: The connection.
   ///   - log: Receives the name of each request.
   ///   - answer: Returns the answers to a request, and whether the client is done.
-  /// - Throws: As the channel does; `.malformed` for bytes that are not property lists.
+  /// - Throws: The errors of the channel; `.malformed` for bytes that are not property lists.
   package static func run(
     on channel: any ByteChannel, logging log: (String) -> Void = { _ in },
     _ answer: (PropertyDictionary) throws(WireError) -> (answers: [PropertyDictionary], isDone: Bool)

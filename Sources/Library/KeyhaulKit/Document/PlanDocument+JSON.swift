@@ -2,11 +2,11 @@ package import Basics
 import KeychainFormats
 import KeychainRules
 
-// The one encoder of a plan's document, and beside it the reader of what it wrote. What the reader leaves over is refused
-// by writing the document again (`JSONCursor.requireNothing`), so that no second list of members is kept.
+// The only encoder of a plan's document, and the reader of its output. To find members that it did not read, the reader
+// encodes the document again (`JSONCursor.requireNothing`), so there is no second list of members.
 
 extension PlanDocument {
-  /// The document as it is printed and saved, but for its checksum.
+  /// The document as it is printed and saved, without its checksum.
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [
       ("format", .string(format)), ("made", .string(made)), ("source", source.json), ("target", target.json),

@@ -3,55 +3,56 @@ package import Basics
 import KeychainFormats
 package import KeychainRules
 
-/// A plan as a document: what `plan --json` prints and what a saved plan holds (format `migration-plan/1`). `PlanFile`
-/// is the document with its checksum.
+/// A plan as a document: the output of `plan --json` and the content of a saved plan (format `migration-plan/1`).
+/// `PlanFile` is the document with its checksum.
 ///
-/// The planner never sees the identities in here; they are added for people, and for finding out later whether the
-/// archive and the device are still the ones the plan was made for.
+/// The planner never sees the identities in this document. They are for readers, and show later whether the backup and
+/// the device are still those of the plan.
 public struct PlanDocument: Sendable, Equatable {
-  /// The format's name, as the document and its schema spell it.
+  /// The name of the format.
   package static let formatName = "migration-plan/1"
 
   /// The format of this document.
   package var format = Self.formatName
-  /// RFC 3339, UTC.
+  /// The time of the plan, in RFC 3339 and UTC.
   package var made: String
-  /// The archive or the device that would be restored from.
+  /// The backup or the device to restore from.
   package var source: Source
-  /// The device that would be restored to, as it was when the plan was made.
+  /// The device to restore to, as it was when the plan was made.
   package var target: Target
-  /// What happens to the target's own items.
+  /// The treatment of the target's own items.
   package var policy: ExistingItemPolicy
-  /// The decisions, counted.
+  /// The numbers of decisions.
   public var summary: Summary
-  /// One decision for each item of the archive, in its order.
+  /// The decision for each item of the backup, in its order.
   public var items: [Item]
-  /// Items of the target that are gone afterwards.
+  /// The items of the target that the restore removes.
   package var removed: [Identity]
-  /// Of an archive: what no count in here includes. Plans that were saved before there was this field have none.
+  /// For a backup: the items that no count in this document includes. `nil` in plans of versions without this member.
   package var limitation: BackupLimitation?
-  /// Of an archive whose device was available: what that has besides.
+  /// For a backup whose source device was available: the device's other items.
   package var notInBackup: NotInBackup?
-  /// Of a dump: in which form its items were, and what nobody can tell of them.
+  /// For a dump: its format, and what is unknown about its items.
   package var dump: Dump?
-  /// How many of the removed items may be the only good copies of what the archive has lost: of each kind no more than
-  /// cannot be read in it, or all where items may be missing that nothing names.
+  /// The number of removed items that may be the only good copies of items that the backup has lost. For each kind,
+  /// this is at most the number of items that cannot be read in the backup; if unnamed items may be missing, it
+  /// includes all.
   package var removedOnlyCopies = 0
-  /// Of an archive: what of it is not as a device leaves it, and was gone around.
+  /// For a backup: anomalies that did not prevent the plan.
   package var findings: [Finding] = []
-  /// The names are taken out; such a document is not a plan to carry out.
+  /// Whether the names were removed. A redacted document cannot be restored from.
   package var redacted: Bool?
 
-  /// What a backup cannot show, as the archive's document says it.
+  /// The limits of every backup, as in its document.
   package struct BackupLimitation: Sendable, Equatable {
-    /// The sentence that the text and the page have once.
+    /// The sentence that also appears once in text and on pages.
     package var sentence: String
-    /// What such items may be for, and what to do; plans that were saved before there was this field have none.
+    /// The possible uses of such items, and what to do. `nil` in plans of versions without this member.
     package var guidance: String?
-    /// The reasons for which an item is in no backup, by their identifiers.
+    /// The identifiers of the reasons why an item is in no backup.
     package var reasons: [String]
 
-    /// Creates what is said of every backup.
+    /// Creates the limits of every backup.
     package init(sentence: String, guidance: String?, reasons: [Reason]) {
       self.sentence = sentence
       self.guidance = guidance
@@ -59,34 +60,34 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
-  /// The archive, or the device of which a backup is only thought.
+  /// The backup, or the device for a simulated backup.
   public struct Source: Sendable, Equatable {
-    /// A backup, or a device or a dump that was asked what a backup would hold.
+    /// The kind of a plan's source.
     package enum Kind: String, Sendable {
-      /// A backup that was opened.
+      /// A backup.
       case archive
-      /// A device, by the forecast of a backup.
+      /// A device, with a simulated backup.
       case device
-      /// Another tool's dump, by the forecast of a backup of the device that it is of.
+      /// A dump of another tool, with a simulated backup of its device.
       case dump
     }
 
-    /// Which of them it is.
+    /// The kind of the source.
     package var kind: Kind
-    /// As the person named it.
+    /// The name that the user typed.
     public var name: String
-    /// UDID of the device that made it, as the archive claims.
+    /// The UDID of the source device, according to the backup.
     public var device: String?
-    /// When the backup was made, in RFC 3339 and UTC; `nil` if it doesn't say.
+    /// The date of the backup, in RFC 3339 and UTC; `nil` if the backup has none.
     package var made: String?
-    /// The name that its owner gave the device; `nil` if the archive doesn't say.
+    /// The name that the owner gave the device; `nil` if the backup has none.
     package var deviceName: String?
     /// Whether the backup has a password.
     public var encrypted: Bool
     /// `sha256:` and 64 hexadecimal digits.
     package var digest: String
 
-    /// Creates a source as it stands in the document.
+    /// Creates a source.
     package init(
       kind: Kind, name: String, device: String?, made: String?, deviceName: String?, encrypted: Bool, digest: String
     ) {
@@ -100,34 +101,34 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
-  /// The device that would be restored to.
+  /// The device to restore to.
   package struct Target: Sendable, Equatable {
     /// The name of the virtual device.
     package var name: String
-    /// Whether its hardware is that of the archive's device, proven class by class; `nil` if nothing proves it or
-    /// not all.
+    /// Whether the target has the source device's hardware, as proven for each class; `nil` if this is not proven for
+    /// all classes.
     package var sameDevice: Bool?
-    /// Whether both name the same identifier, which decides nothing.
+    /// Whether both have the same identifier. Decisions do not depend on this.
     package var claimsSameDevice: Bool
-    /// The lock state, as `device show` says it.
+    /// The lock state, as in `device show`.
     package var state: String
     /// Whether a passcode is set.
     package var passcodeSet: Bool
-    /// How many rows its keychain has.
+    /// The number of rows in its keychain.
     package var items: Int
-    /// The revision, which a restore compares to tell whether the plan is stale.
+    /// The revision, which a restore compares to detect a stale plan.
     package var revision: String
-    /// Whether there is no such device: one is only thought of, and the document is not a plan to carry out.
+    /// Whether the device does not exist. Such a plan cannot be carried out.
     package var isHypothetical: Bool
 
-    /// To show to others: without a name that somebody gave it.
+    /// The target without the name that a user gave it.
     package var redacted: Target {
       var target = self
       if !isHypothetical { target.name = "target" }
       return target
     }
 
-    /// Creates a target as it stands in the document.
+    /// Creates a target.
     package init(
       name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
       revision: String, isHypothetical: Bool = false
@@ -143,21 +144,21 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
-  /// How many items have which fate.
+  /// The number of items with each outcome.
   public struct Summary: Sendable, Equatable {
-    /// Items of the archive.
+    /// Items of the backup.
     package var total: Int
-    /// Items that arrive, or are there already as they are or newer.
+    /// Items that arrive, or that the target already has unchanged or newer.
     public var migrates: Int
-    /// Items that a rule or a key leaves out.
+    /// Items that a rule or a key excludes.
     public var staysBehind: Int
-    /// Items that are damaged in this copy.
+    /// Items that are damaged in this backup.
     package var unreadable: Int
-    /// Items of the target that are gone afterwards.
+    /// Items of the target that the restore removes.
     package var removed: Int
-    /// What stays behind or is unreadable, by the identifier of its reason.
+    /// Items that stay behind or are unreadable, by the identifier of the reason.
     package var byReason: [String: Int]
-    /// What arrives and is warned of, by the word of the warning.
+    /// Items that arrive with a warning, by the word of the warning.
     package var byWarning: [String: Int]
 
     /// Creates the counts of a plan.
@@ -172,26 +173,26 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
-  /// One decision.
+  /// A decision.
   public struct Item: Sendable, Equatable {
-    /// The item's position in the archive, from 0.
+    /// The item's position in the backup, from 0.
     public var index: Int
     /// The item's names.
     package var identity: Identity
-    /// The code of the protection class; `nil` if the blob doesn't say.
+    /// The code of the protection class; `nil` if it is unknown.
     public var protection: String?
     /// `migrates`, `stays-behind` or `unreadable`.
     package var outcome: ItemFate
-    /// What it does on the target, where it arrives.
+    /// The item's effect on the target; `nil` if the item does not arrive.
     package var change: String?
-    /// Why it does not arrive, where it doesn't.
+    /// The reason why the item does not arrive; `nil` if it arrives.
     public var reason: String?
-    /// A fact worth showing with it; never a value of the item.
+    /// An additional fact; never a value of the item.
     package var detail: String?
-    /// What is known against its use there, where it arrives.
+    /// A reason why the item may be unusable on the target; `nil` if there is none or the item does not arrive.
     package var warning: String?
 
-    /// Creates a decision as the document has it.
+    /// Creates a decision of the document.
     package init(_ decision: MigrationPlan.Decision) {
       index = decision.index
       identity = Identity(decision.identity)
@@ -203,8 +204,8 @@ public struct PlanDocument: Sendable, Equatable {
       reason = decision.outcome.reason?.rawValue
     }
 
-    /// Whether both say the same of an item. What stays behind sealed may have a name in one of them alone: it is known
-    /// where the key of the device that made the archive is available.
+    /// Returns whether both decisions about an item are the same. An encrypted item may have a name in only one of
+    /// them, because names are known only if the source device's key is available.
     func decides(as other: Item) -> Bool {
       guard outcome != .migrates, identity.isSealed || other.identity.isSealed else { return self == other }
       var named = other
@@ -217,13 +218,13 @@ public struct PlanDocument: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - made: The time of the plan, in RFC 3339 and UTC.
-  ///   - source: The archive or the device that the plan was made of.
+  ///   - source: The backup or the device that the plan was made from.
   ///   - target: The device that it was made for.
   ///   - plan: The decisions.
-  ///   - limitation: Of a plan of an archive; a device shows all that it has.
-  ///   - notInBackup: What the device that made the archive has besides, where it was available.
-  ///   - dump: Of a plan of a dump, what is said of it.
-  ///   - findings: What of the archive was gone around.
+  ///   - limitation: The limits of a backup; `nil` if the source is a device, which shows all its items.
+  ///   - notInBackup: The other items of the source device, if it was available.
+  ///   - dump: The remarks about a dump; `nil` if the source is not a dump.
+  ///   - findings: Anomalies of the backup that did not prevent the plan.
   package init(
     made: String, source: Source, target: Target, plan: MigrationPlan, limitation: BackupLimitation?,
     notInBackup: NotInBackup? = nil, dump: Dump? = nil, findings: [BackupFinding] = []
@@ -242,8 +243,8 @@ public struct PlanDocument: Sendable, Equatable {
     self.dump = dump
   }
 
-  /// A copy to show to others: without the names of the devices and the archive. The items' own names are taken out of
-  /// the plan before (`MigrationPlan.redacted`).
+  /// Returns a copy without the names of the devices and the backup. The items' names are removed from the plan before
+  /// (`MigrationPlan.redacted`).
   package func redactingNames() -> PlanDocument {
     var document = self
     document.redacted = true
@@ -257,7 +258,7 @@ public struct PlanDocument: Sendable, Equatable {
 }
 
 extension PlanDocument {
-  /// What differs between a saved plan and one made now, as one sentence; `nil` if they are the same plan.
+  /// Returns the difference between a saved plan and a current one as one sentence; `nil` if they are the same.
   ///
   /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
   package func difference(from now: PlanDocument) -> String? {
@@ -280,7 +281,7 @@ extension PlanDocument {
     state == "before-first-unlock" ? "not yet unlocked" : state
   }
 
-  /// What is decided otherwise of the items, or of those that would be removed.
+  /// Returns a difference between the decisions about items, or between the items to remove; `nil` if there is none.
   private func decisionDifference(from now: PlanDocument) -> String? {
     if items.count != now.items.count { return "it lists \(items.count) items, but the backup has \(now.items.count)" }
     if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {
@@ -297,16 +298,16 @@ extension PlanDocument {
 }
 
 extension PlanDocument {
-  /// What is said of a plan whose items come from another tool's dump.
+  /// The remarks about a plan whose items come from another tool's dump.
   package struct Dump: Sendable, Equatable {
-    /// The form that was recognized (`DumpFormat`).
+    /// The format of the dump (`DumpFormat`).
     package var form: String
-    /// That its items were in clear.
+    /// A sentence that says that the items were unencrypted.
     package var sentence: String
-    /// What is not known of the items, or was assumed, one sentence each.
+    /// Unknown and assumed properties of the items, one sentence each.
     package var unknown: [String]
 
-    /// Creates what is said of a dump.
+    /// Creates the remarks about a dump.
     package init(form: String, sentence: String, unknown: [String]) {
       self.form = form
       self.sentence = sentence
@@ -329,20 +330,20 @@ extension PlanDocument.Dump {
 }
 
 extension PlanDocument {
-  /// A part of the archive that is not as a device leaves it.
+  /// An anomaly of the backup.
   package struct Finding: Sendable, Equatable {
-    /// What it is, for a program to switch on (`BackupFinding.Kind`).
+    /// The identifier, for programs (`BackupFinding.Kind`).
     package var id: String
-    /// The file that it is in.
+    /// The file that contains it.
     package var place: String
-    /// The fact found.
+    /// The fact.
     package var detail: String
-    /// Whether something of the archive cannot be had for it.
+    /// Whether a part of the backup is lost.
     package var isLoss: Bool
-    /// Whether a restore takes an archive with it.
+    /// Whether the backup can be restored nevertheless.
     package var isRestorable: Bool
 
-    /// Creates what the document says of a finding.
+    /// Creates the finding of the document.
     package init(_ finding: BackupFinding) {
       id = finding.kind.rawValue
       place = finding.place
@@ -354,7 +355,7 @@ extension PlanDocument {
 }
 
 extension PlanDocument.Finding {
-  /// The same to show to others: what was found may be told with a name out of the archive.
+  /// The finding without the details, which may contain a name from the backup.
   package var redacted: PlanDocument.Finding {
     var shown = self
     shown.detail = id
@@ -378,20 +379,20 @@ extension PlanDocument.Finding {
 }
 
 extension PlanDocument {
-  /// The names of an item, each absent where it is sealed or has none.
+  /// The names of an item. A name is absent if the item is encrypted or does not have it.
   package struct Identity: Sendable, Equatable {
-    /// The kind, as reports name it: `generic-password`, `internet-password`, `certificate` or `key`.
+    /// The kind, as in reports: `generic-password`, `internet-password`, `certificate` or `key`.
     package var kind: String
-    /// The plan's own, of which no name is copied. What kind it says, and whether it is sealed, count for nothing here.
+    /// The plan's own names, to avoid copies. Their kind and whether they are encrypted are ignored here.
     private var names: ItemDescriptor
 
-    /// Creates the names as the document has them.
+    /// Creates the names of the document.
     package init(_ identity: ItemDescriptor) {
       kind = identity.kind.reportName
       names = identity
     }
 
-    /// None yet of an item of a kind.
+    /// Creates an identity without names.
     init(kind: String) {
       self.kind = kind
       names = ItemDescriptor(undecryptable: .genericPassword)
@@ -425,7 +426,7 @@ extension PlanDocument {
 
     var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
 
-    /// Whether both have the same kind and the same names.
+    /// Returns whether both have the same kind and the same names.
     package static func == (left: Self, right: Self) -> Bool {
       left.kind == right.kind && left.label == right.label && left.account == right.account
         && left.service == right.service && left.server == right.server && left.accessGroup == right.accessGroup
@@ -434,44 +435,44 @@ extension PlanDocument {
 }
 
 extension PlanDocument {
-  /// What the device that made the archive has and the archive has not, where the device was available.
+  /// The items of the source device that are not in the backup, if the device was available.
   package struct NotInBackup: Sendable, Equatable {
     /// An item of the device.
     package struct Item: Sendable, Equatable {
       /// The item's names.
       package var identity: Identity
-      /// The code of the protection class; `nil` if nothing says it.
+      /// The code of the protection class; `nil` if it is unknown.
       package var protection: String?
-      /// Why no backup holds it; `nil` if one made now would.
+      /// The reason why no backup contains it; `nil` if a new backup would.
       package var reason: String?
     }
 
     /// The name of the device.
     package var device: String
-    /// Its revision when it was asked.
+    /// The revision of the device at that time.
     package var revision: String
-    /// Whether the archive's items prove that it made the archive.
+    /// Whether the backup's items prove that the device made it.
     package var isProven: Bool
-    /// How many items it has.
+    /// The number of items on the device.
     package var total: Int
-    /// How many of them the archive has.
+    /// The number of items that the backup contains.
     package var held: Int
-    /// How many of these differ.
+    /// The number of those that differ.
     package var changed: Int
-    /// How many may be among the archive's items that do not open.
+    /// The number of items that may be among the backup's encrypted items.
     package var doubtful: Int
-    /// How many items of the archive it has no more.
+    /// The number of items of the backup that the device no longer has.
     package var gone: Int
-    /// How many of its items no backup holds, by a rule.
+    /// The number of items that a rule excludes from every backup.
     package var never: Int
-    /// How many of its rows are damaged.
+    /// The number of damaged rows.
     package var unreadable: Int
-    /// How many of its items came after the archive was made.
+    /// The number of items that were added after the backup.
     package var since: Int
-    /// The items that the archive has not.
+    /// The items that are not in the backup.
     package var items: [Item]
 
-    /// Creates what the document says of the device's items.
+    /// Creates the member of the document.
     package init(_ sourceDeviceItems: SourceDeviceItems) {
       device = sourceDeviceItems.device
       revision = sourceDeviceItems.revision

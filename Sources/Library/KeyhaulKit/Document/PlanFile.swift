@@ -2,26 +2,26 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A plan as a file: the document, and a checksum over every byte of the file but its own digits.
+/// A plan as a file: the document and a checksum of every byte except the checksum's own digits.
 ///
-/// No seal: whoever edits a plan can compute the checksum again, and has then written another plan, which is checked like
-/// any.
+/// The checksum is not a seal. Anyone who edits a plan can compute it again; the result is another plan, and is checked
+/// like any plan.
 package struct PlanFile: Sendable {
-  /// The plan that the file holds.
+  /// The plan in the file.
   package let document: PlanDocument
-  /// Whether the file has a checksum, as its last member.
+  /// Whether the file has a checksum as its last member.
   let hasChecksum: Bool
-  /// Whether it is the one of the file's bytes.
+  /// Whether the checksum matches the file's bytes.
   let isAsSaved: Bool
 
   private static let digitCount = 64
-  /// What stands around the checksum's digits at the end of every file.
+  /// The text around the checksum's digits at the end of every file.
   private static let opening = Array(",\n  \"checksum\": \"sha256:".utf8)
   private static let ending = Array("\"\n}\n".utf8)
 
-  /// The bytes of a plan that is saved; equal plans are equal bytes.
+  /// Returns the bytes of a saved plan. Equal plans have equal bytes.
   ///
-  /// - Throws: What the cryptographic library reports.
+  /// - Throws: An error of the cryptographic library.
   package static func bytes(of document: PlanDocument) throws(KeyhaulError) -> [UInt8] {
     var bytes: [UInt8] = []
     try forEachPortion(of: document, translating: \.self) { (portion) throws(KeyhaulError) in
@@ -30,9 +30,9 @@ package struct PlanFile: Sendable {
     return bytes
   }
 
-  /// Lends the same bytes some kilobytes at a time: no more of the document than that is held at once.
+  /// Passes the same bytes in portions of a few kilobytes, to limit the memory.
   ///
-  /// - Parameter translating: What is thrown for what the cryptographic library reports.
+  /// - Parameter translating: Returns the error to throw for an error of the cryptographic library.
   package static func forEachPortion<Failure: Error>(
     of document: PlanDocument, translating: (KeyhaulError) -> Failure,
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
@@ -41,7 +41,7 @@ package struct PlanFile: Sendable {
       try converting({ translating(KeyhaulError($0)) }, work)
     }
     let digest = try hashing { () throws(DataProtectionError) in try DigestStream(.sha256) }
-    // One portion behind: the last one ends with the bracket that the checksum goes in front of.
+    // The last portion is held back, because the checksum is inserted before its closing bracket.
     var last: [UInt8] = []
     try document.json.forEachPortion { (portion) throws(Failure) in
       try hashing { () throws(DataProtectionError) in try digest.update(last) }
@@ -60,10 +60,10 @@ package struct PlanFile: Sendable {
 
   /// Reads a saved plan.
   ///
-  /// - Throws: `.malformedPlan` where it is none, or has what no plan has; `.stalePlan` where that is so because it was
-  ///   edited; `.otherPlanFormat`.
+  /// - Throws: `.malformedPlan` if the file is not a plan or has unknown members; `.stalePlan` if that is because the
+  ///   file was edited; `.otherPlanFormat`.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
-    // Whatever saved the file again may have put a byte order mark before what the checksum is over.
+    // An editor may have added a byte order mark, which the checksum does not cover.
     let bytes = Array(bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes)))
     guard let value = try? JSONValue(parsing: bytes), let format = value["format"]?.stringValue else {
       throw .malformedPlan("it is not a document of the format \(PlanDocument.formatName)")
@@ -94,7 +94,7 @@ package struct PlanFile: Sendable {
     self.isAsSaved = isAsSaved
   }
 
-  /// Why the plan cannot be carried out whatever there is now, as one sentence; `nil` if it may be.
+  /// The reason why the plan can never be carried out, as one sentence; `nil` if there is none.
   package var obstacle: String? {
     if document.redacted == true { return "its names were left out, so it can be shown but not carried out" }
     guard hasChecksum else { return "it has no checksum" }
@@ -106,7 +106,7 @@ package struct PlanFile: Sendable {
     }
   }
 
-  /// Earlier versions computed the checksum over the values alone; which it was is not known.
+  /// Earlier versions computed the checksum from the values only, so the cause is unknown.
   static let edited = "it was edited after it was saved, or an earlier version of Keyhaul saved it"
 
   private static func storedDigits(in bytes: [UInt8]) -> Range<Int>? {

@@ -1,38 +1,38 @@
 import Backups
 import Basics
 
-/// What a list of expectations comes to, in one restore or in all four.
+/// The result of comparing a list of expectations with one restore or with all four.
 package struct ExpectationCheck: Sendable {
-  /// One expectation, held against one restore.
+  /// An expectation, compared with one restore.
   package struct Case: Sendable {
-    /// Its place in the list, from 0.
+    /// The position in the list, from 0.
     package let index: Int
     /// The expectation.
     package let expectation: PlanExpectation
     /// The restore.
     package let scenario: ExpectedScenario
-    /// How many items are known to be meant.
+    /// The number of items that certainly match.
     package let matchedCount: Int
-    /// What is not as expected.
+    /// The unexpected outcomes.
     package let misses: [PlanExpectation.Miss]
 
-    /// Whether everything is as expected.
+    /// Whether the expectation is met.
     package var isMet: Bool { misses.isEmpty }
   }
 
-  /// The list, in its order.
+  /// The expectations in the order of the list.
   package let expectations: [PlanExpectation]
-  /// The restores that it was held against: that of a plan, or all four.
+  /// The restores that were compared: that of a plan, or all four.
   package let scenarios: [ExpectedScenario]
-  /// Each expectation in each restore that it holds for: restore by restore, in the order of the list.
+  /// Each expectation with each restore that it applies to, by restore and then in the order of the list.
   package let cases: [Case]
 
-  /// Holds a list against a plan. What is for another setting than the plan's is not checked.
+  /// Compares a list with a plan. Expectations for other scenarios are not checked.
   ///
   /// - Parameters:
   ///   - expectations: The list.
-  ///   - plan: What a restore would do.
-  ///   - scenario: What is known of that restore.
+  ///   - plan: The plan of a restore.
+  ///   - scenario: The known properties of that restore.
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   package init(
     _ expectations: [PlanExpectation], _ plan: MigrationPlan, in scenario: ExpectedScenario
@@ -40,7 +40,7 @@ package struct ExpectationCheck: Sendable {
     try self.init(expectations, in: [scenario]) { _ in plan.decisions.map { ExpectedItem($0) } }
   }
 
-  /// Holds a list against the four restores. Every expectation is checked in each that it holds for.
+  /// Compares a list with the four restores. Each expectation is checked in every restore that it applies to.
   ///
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   package init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(KeyhaulError) {
@@ -78,27 +78,27 @@ package struct ExpectationCheck: Sendable {
     self.cases = cases
   }
 
-  /// The cases of one restore.
+  /// Returns the cases of one restore.
   package func cases(in scenario: ExpectedScenario) -> [Case] { cases.filter { $0.scenario == scenario } }
 
-  /// The expectations that hold for none of the restores, by their places in the list.
+  /// The positions of the expectations that apply to none of the restores.
   package var unchecked: [Int] {
     let checked = Set(cases.map(\.index))
     return expectations.indices.filter { !checked.contains($0) }
   }
 
-  /// How many expectations were held against a restore.
+  /// The number of expectations that were checked.
   package var checkedCount: Int { Set(cases.map(\.index)).count }
 
-  /// How many of those are met in every restore that they hold for.
+  /// The number of expectations that are met in every restore that they apply to.
   package var metCount: Int { checkedCount - Set(cases.filter { !$0.isMet }.map(\.index)).count }
 
-  /// Whether nothing that was checked is missed; nothing checked is nothing met.
+  /// Whether every checked expectation is met. `false` if none was checked.
   package var isMet: Bool { !cases.isEmpty && cases.allSatisfy(\.isMet) }
 }
 
 extension ExpectedScenario {
-  /// One of the four.
+  /// Creates the scenario of one of the four restores.
   package init(_ scenario: RestoreScenario) {
     self.init(hasPassword: scenario.hasPassword, onSameDevice: scenario.onSameDevice)
   }

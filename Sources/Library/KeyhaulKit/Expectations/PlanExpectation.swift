@@ -3,20 +3,20 @@ import Basics
 package import KeychainFormats
 package import KeychainRules
 
-/// What someone expects for the items that a matcher means, in every restore or in some of the four.
+/// An expectation about the items that match, in all four restores or some of them.
 package struct PlanExpectation: Sendable, Hashable {
-  /// The fates that can be expected.
+  /// The outcomes that can be expected.
   package static let fates: [ItemFate] = [.migrates, .staysBehind, .absent]
 
-  /// Which items are meant; all of them have to meet the expectation.
+  /// The items. All of them must meet the expectation.
   package var matcher: ItemMatcher
-  /// One of `fates`.
+  /// The expected outcome, from `fates`.
   package let fate: ItemFate
-  /// Why it stays behind, where that matters too.
+  /// The reason why the item must stay behind; `nil` means any.
   package var reason: Reason?
-  /// Holds for a backup with a password alone, or for one without; `nil` for both.
+  /// `true` for a backup with a password only, `false` for one without only, `nil` means both.
   package var hasPassword: Bool?
-  /// Holds for the device that made the backup alone, or for another; `nil` for both.
+  /// `true` for the source device only, `false` for another device only, `nil` means both.
   package var onSameDevice: Bool?
 
   /// Creates an expectation.
@@ -36,24 +36,24 @@ package struct PlanExpectation: Sendable, Hashable {
   /// An encrypted item has no names. An expectation about all items that a star matches, or about the absence of items,
   /// may therefore stay undecided. This is the case if it may mean an encrypted item with another outcome.
   package struct Miss: Sendable, Hashable {
-    /// The expectation that is not met.
+    /// The expectation.
     package let expectation: PlanExpectation
-    /// What becomes of an item that is meant; `nil` if none is known to be.
+    /// An item with another outcome; `nil` if no item certainly matches.
     package let item: ExpectedItem?
-    /// How many sealed items may be meant, whose names are not known.
+    /// The number of encrypted items that may match, because their names are unknown.
     package let sealedCount: Int
-    /// Whether any item is known to be meant.
+    /// Whether any item certainly matches.
     package let isAnyItemMeant: Bool
   }
 
-  /// Returns whether it holds for a restore; what it says of a fact that is not known of the restore, it does not hold.
+  /// Returns whether the expectation applies to a restore. It does not if it requires a property that is unknown.
   package func holds(for scenario: ExpectedScenario) -> Bool {
     if let hasPassword, hasPassword != scenario.hasPassword { return false }
     if let onSameDevice, onSameDevice != scenario.onSameDevice { return false }
     return true
   }
 
-  /// Whether an item with this outcome meets the expectation.
+  /// Returns whether an item with this outcome meets the expectation.
   func isMet(by restoreOutcome: RestoreOutcome) -> Bool {
     switch (fate, restoreOutcome) {
     case (.migrates, .arrives): true
@@ -63,36 +63,36 @@ package struct PlanExpectation: Sendable, Hashable {
   }
 }
 
-/// What is known of a restore that expectations are held against.
+/// The known properties of a restore that expectations are compared with.
 package struct ExpectedScenario: Sendable, Hashable {
   /// Whether the backup has a password.
   package let hasPassword: Bool
-  /// Whether the target is the device that made the backup; `nil` if the keys prove neither.
+  /// Whether the target is the source device; `nil` if the keys do not prove either.
   package let onSameDevice: Bool?
 
-  /// Creates what is known of a restore.
+  /// Creates the properties of a restore.
   package init(hasPassword: Bool, onSameDevice: Bool?) {
     self.hasPassword = hasPassword
     self.onSameDevice = onSameDevice
   }
 }
 
-/// An item as an expectation meets it: its names, and what becomes of it.
+/// An item for expectations: its names and its outcome.
 package struct ExpectedItem: Sendable, Hashable {
-  /// Its position in the archive or in the device's plan.
+  /// The position in the backup or in the device's plan.
   package let index: Int
-  /// The names that it is known by; sealed where it does not open.
+  /// The item's names, which are unknown if it cannot be decrypted.
   package let identity: ItemDescriptor
-  /// The class that protects it; `nil` if the blob doesn't say.
+  /// The protection class; `nil` if it is unknown.
   package let protection: ProtectionClass?
-  /// What becomes of it.
+  /// The outcome.
   package let restoreOutcome: RestoreOutcome
   /// The item's change to the target; `nil` if the item does not arrive, or there is no target.
   package let change: MigrationPlan.Change?
-  /// A fact worth showing with it; never a value of the item.
+  /// An additional fact; never a value of the item.
   package let detail: String?
 
-  /// The item as a plan decides it.
+  /// Creates an item from a plan's decision.
   package init(_ decision: MigrationPlan.Decision) {
     index = decision.index
     identity = decision.identity
@@ -102,7 +102,7 @@ package struct ExpectedItem: Sendable, Hashable {
     detail = decision.detail
   }
 
-  /// The item as it fares in one of the four restores.
+  /// Creates an item from its outcome in one of the four restores.
   package init(_ item: MigrationComparison.Item, in scenario: RestoreScenario) {
     index = item.index
     identity = item.identity

@@ -16,18 +16,18 @@ import KeychainRules
 /// `*` stands for any text. Without `password` and `same_device` an expectation holds for all four restores. A member
 /// that is not known is an error, so that a mistyped one does not widen an expectation.
 package struct PlanExpectations: Sendable {
-  /// The format's name, as a list and its schema spell it.
+  /// The name of the format.
   package static let formatName = "plan-expectations/1"
 
-  /// The most values that a list may have, all members counted.
+  /// The maximum number of values in a list, including all members.
   package static let maximumValueCount = 1_000_000
 
-  /// The expectations in the list's order.
+  /// The expectations in the order of the list.
   package let expectations: [PlanExpectation]
 
-  /// Reads a list: strict JSON, no member that is not known, none that stands twice, no value of another type.
+  /// Reads a list. Requires strict JSON without unknown or repeated members or values of another type.
   ///
-  /// - Throws: `.malformedExpectations` with the place, and the word that was probably meant.
+  /// - Throws: `.malformedExpectations` with the position, and the word that was probably meant.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let value: JSONValue
     do throws(JSONParseError) {
@@ -80,12 +80,12 @@ extension PlanExpectation {
   }
 }
 
-/// The members of the list, or of an expectation in it, and where they stand.
+/// The members of the list or of an expectation, and their position.
 private struct ExpectationMembers {
   private let fields: [(String, JSONValue)]
-  /// The steps to the object from the list.
+  /// The path from the list to the object.
   private let path: [JSONPathComponent]
-  /// The list as it was read.
+  /// The bytes of the list.
   private let bytes: [UInt8]
 
   init(_ value: JSONValue, _ path: [JSONPathComponent], in bytes: [UInt8]) throws(KeyhaulError) {
@@ -93,12 +93,12 @@ private struct ExpectationMembers {
     guard value.fields != nil else { throw fault("it should be an object, not \(value.typeName)") }
   }
 
-  /// - Parameter member: The name of the member that is wrong; `nil` for the object itself.
+  /// - Parameter member: The name of the wrong member; `nil` means the object itself.
   func fault(_ reason: String, at member: String? = nil, near word: String? = nil) -> KeyhaulError {
     .malformedExpectations("\(place(of: member)): \(reason)", near: word)
   }
 
-  /// "expectation 2, line 7"; "the list, line 1" of a member of its own.
+  /// Returns a position: "expectation 2, line 7", or "the list, line 1" for a member of the list.
   private func place(of member: String?) -> String {
     let owner = if case .element(let index) = path.last { "expectation \(index + 1)" } else { "the list" }
     let line = JSONValue.line(of: path + (member.map { [.member($0)] } ?? []), in: bytes)
@@ -161,9 +161,9 @@ private struct ExpectationMembers {
 
   func flag(_ name: String) throws(KeyhaulError) -> Bool? { try member(name)?.boolean() }
 
-  /// A word that stands for one of several values.
+  /// Returns the value that a word stands for.
   ///
-  /// - Parameter hint: What is known, where a list of it would be too long.
+  /// - Parameter hint: A hint for the error, if the list of words would be too long.
   func word<Value>(
     _ name: String, _ finding: String, _ hint: String? = nil, among values: [Value], by spelling: (Value) -> String
   ) throws(KeyhaulError) -> Value? {
@@ -176,7 +176,7 @@ private struct ExpectationMembers {
 }
 
 extension KeyhaulError {
-  /// - Parameter word: What was probably meant in the place of a word that is not known.
+  /// - Parameter word: The word that was probably meant.
   fileprivate static func malformedExpectations(_ reason: String, near word: String? = nil) -> KeyhaulError {
     let example =
       #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#

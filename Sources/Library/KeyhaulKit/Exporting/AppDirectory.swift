@@ -3,9 +3,9 @@ import Basics
 import KeychainFormats
 package import VirtualDevice
 
-/// Which app an item belongs to, as far as its access group and a list of apps say.
+/// The app that an item belongs to, according to its access group and a list of apps.
 package struct AppName: Sendable, Hashable {
-  /// How much is known of the app.
+  /// The kind of knowledge about the app.
   package enum Kind: Sendable, Hashable {
     /// An app, by the name or the identifier that a list of apps gives it.
     case app
@@ -13,20 +13,20 @@ package struct AppName: Sendable, Hashable {
     case identifier
     /// An access group that is not an app's, such as the system's.
     case group
-    /// The item opens and names no access group, as those of iOS 4, of which nothing but the secret is stored.
+    /// The decrypted item names no access group. Items of iOS 4 are like this: only their secret is stored.
     case unnamed
-    /// The item is sealed, and its access group with it.
+    /// The item is encrypted, including its access group.
     case unknown
   }
 
-  /// How much is known of the app.
+  /// The kind of knowledge about the app.
   package let kind: Kind
   /// Untrusted, because it comes from a backup. Empty if the app is unnamed or unknown.
   package let text: String
   /// The team whose prefix the access group has; `nil` unless the kind is `identifier`.
   package var team: String?
 
-  /// Whether anything says whose the item is.
+  /// Whether the item's owner is known.
   package var isKnown: Bool {
     switch kind {
     case .app, .identifier, .group: true
@@ -42,10 +42,10 @@ package struct AppName: Sendable, Hashable {
     kind == .group && (text == "apple" || text == "lockdown-identities" || text.hasPrefix("com.apple."))
   }
 
-  /// What reports call all of these together.
+  /// The common name of these groups in reports.
   package static let appleGroupDescription = "iOS, Apple\u{2019}s apps"
 
-  /// As reports say it.
+  /// The name in reports.
   package var words: String {
     switch kind {
     case .app: text
@@ -57,20 +57,20 @@ package struct AppName: Sendable, Hashable {
   }
 }
 
-/// The apps of a device or a backup, to name items by.
+/// The apps of a device or a backup, for naming the owners of items.
 ///
-/// An app is named only if its access group proves it: the group is the app's own identifier after a team's prefix, or a
-/// group that the app's entry lists. Otherwise the group is shown with its team.
+/// An app is named only if its access group proves it: the group is the app's own identifier after a team's prefix, or
+/// a group that the app's entry lists. Otherwise the group is shown with its team.
 ///
-/// Source: Apple, "Sharing access to keychain items among a collection of apps" (the application identifier is an access
-/// group of its app).
+/// Source: Apple, "Sharing access to keychain items among a collection of apps" (the application identifier is an
+/// access group of its app).
 public struct AppDirectory: Sendable {
   private var namesByGroup: [String: [String]] = [:]
   private var namesByIdentifier: [String: String] = [:]
   /// The installed apps that are not Apple's, by name.
   package private(set) var installed: [InstalledApp] = []
 
-  /// The apps of a virtual device, which say their groups themselves.
+  /// Creates a directory of a virtual device's apps, which list their groups.
   package init(_ apps: [DeviceApp]) {
     for app in apps { for group in app.accessGroups { namesByGroup[group, default: []].append(app.name) } }
     installed = InstalledApp.sorted(
@@ -80,7 +80,7 @@ public struct AppDirectory: Sendable {
       })
   }
 
-  /// The apps that a backup lists.
+  /// Creates a directory of the apps that a backup lists.
   ///
   /// - Parameters:
   ///   - names: The names of the apps by their identifiers; the identifier if no name is known.
@@ -96,12 +96,12 @@ public struct AppDirectory: Sendable {
     }
   }
 
-  /// The identifiers of a virtual device's apps, as far as their access groups name one.
+  /// Returns the identifiers of a virtual device's apps that are in their access groups.
   package static func identifiers(of apps: [DeviceApp]) -> [String] {
     Set(apps.flatMap(\.accessGroups).compactMap(identifier)).sorted()
   }
 
-  /// Returns the app that an item belongs to, as far as its access group says.
+  /// Returns the app that an item belongs to, according to its access group.
   package func app(of identity: ItemDescriptor) -> AppName {
     guard let group = identity.accessGroup, !group.isEmpty else {
       return AppName(kind: identity.isSealed ? .unknown : .unnamed, text: "")
@@ -112,7 +112,8 @@ public struct AppDirectory: Sendable {
     return AppName(kind: .identifier, text: identifier, team: String(group.prefix(10)))
   }
 
-  /// What stands behind the team's prefix of ten characters: `ABCDE12345.org.example.chat` is `org.example.chat`.
+  /// Returns the part after the team's prefix of ten characters: for `ABCDE12345.org.example.chat`, it is
+  /// `org.example.chat`.
   ///
   /// Source: Apple, "Sharing access to keychain items among a collection of apps".
   static func identifier(in group: String) -> String? {
@@ -170,7 +171,7 @@ package enum InstalledApps {
     Array(archive.manifest.others["Applications"]?.dictionaryValue?.entries ?? [])
   }
 
-  /// Whether an entry of `Manifest.plist` is an app's, and not that of an extension or of a group.
+  /// Returns whether an entry of `Manifest.plist` is that of an app, not of an extension or a group.
   private static func isApp(_ entry: PropertyDictionary.Entry) -> Bool {
     guard let content = entry.value.dictionaryValue?["ContainerContentClass"]?.stringValue else { return true }
     return content == "Data/Application"

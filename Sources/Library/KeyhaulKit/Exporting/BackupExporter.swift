@@ -6,24 +6,24 @@ import KeychainRules
 import Keychains
 package import VirtualDevice
 
-/// Takes a device's keychain out for a backup, as the export rules allow.
+/// Exports a device's keychain for a backup, according to the export rules.
 package enum BackupExporter {
-  /// The first version whose backups this project writes.
+  /// The first version whose backups Keyhaul writes.
   ///
   /// Source: libimobiledevice's and Apple's change of the backup format in iOS 10.2.
   static let firstWritableVersion = "10.2"
 
-  /// Reads every row, seals what may leave for a new keybag, and says what stays.
+  /// Reads every row, encrypts the exportable items for a new keybag, and reports the others.
   ///
   /// - Parameters:
-  ///   - session: A hold on the device, which has to be unlocked.
-  ///   - password: `nil` for a backup without one, which only this device can restore its keychain from.
-  ///   - rounds: Of the slow derivation; every real device asks for 10,000,000.
-  ///   - listsExported: Whether the report names the items that are in the backup, which takes memory for each.
-  ///   - progress: Told how far the derivation is; where it answers `false` it ends.
-  /// - Throws: Category `locked` where a row is locked: no half keychain is ever exported. `refused` for a device whose
-  ///   system writes another kind of backup. `failed` where a large keychain finds no room in the directory that `TMPDIR`
-  ///   names.
+  ///   - session: A session of the unlocked device.
+  ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
+  ///   - rounds: The iterations of the slow derivation. Real devices use 10,000,000.
+  ///   - listsExported: Whether the report names the items in the backup, which takes memory for each.
+  ///   - progress: Called with the progress of the derivation; if it returns `false`, the derivation ends.
+  /// - Throws: Category `locked` if a row is locked, because a keychain is exported completely or not at all; `refused`
+  ///   for a device whose system writes another kind of backup; `failed` if the directory in `TMPDIR` has no space for
+  ///   a large keychain.
   package static func prepare(
     _ session: DeviceSession, password: borrowing Secret?, rounds: Int = BackupKeybag.standardRounds,
     listsExported: Bool = true, progress: PasswordDerivation.Progress = { _, _ in true }
@@ -60,9 +60,9 @@ package enum BackupExporter {
     return PreparedBackup(contents: contents, report: export.report, keys: keys)
   }
 
-  /// Takes every row of the device as far as the rules let it go.
+  /// Exports every row that the rules allow.
   ///
-  /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
+  /// - Throws: Category `locked` if a row is locked, because the keys may have been removed since the check.
   static func export(
     _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
     sharingMemoryWith known: [BackupItem] = [], random: any RandomSource
@@ -86,9 +86,9 @@ package enum BackupExporter {
     try converting(KeyhaulError.making, body)
   }
 
-  /// Whether the device can be backed up now, before anyone is asked for a password.
+  /// Checks whether the device can be backed up now, before the user is asked for a password.
   ///
-  /// - Throws: As `prepare` does.
+  /// - Throws: The errors of `prepare`.
   package static func check(_ session: DeviceSession) throws(KeyhaulError) {
     let version = session.record.productVersion
     guard version.canWriteBackups else {
@@ -100,28 +100,28 @@ package enum BackupExporter {
     try LockedRows.requireNone(on: session)
   }
 
-  /// Goes through the rows one by one.
+  /// An export, row by row.
   struct Export {
-    /// What is kept of an item that the rules let go.
+    /// The form in which exported items are kept.
     enum Form {
-      /// As a backup holds it, its names in the report where they are to be listed.
+      /// Encrypted, as in a backup. The report lists their names if necessary.
       case sealed(in: SealedItemSpool, isListed: Bool)
-      /// As whoever has every key reads it in the backup.
+      /// Decrypted, as a reader with all keys sees them.
       case opened
-      /// The same without a list of what is exported, for whoever has the items.
+      /// Decrypted, without a list of the exported items.
       case openedAlone
     }
 
     let random: any RandomSource
     let deviceSyncs: Bool
     let form: Form
-    /// The items opened, by their position, where they are kept so.
+    /// The decrypted items by position, if they are kept.
     var items: [BackupItem] = []
-    /// What is held already, and not held again.
+    /// Items in memory that are not stored again.
     var known = SharedContents([])
-    /// That the cryptography itself failed, which is no item's fault.
+    /// The failure of the cryptography, which is not the fault of an item.
     var fault: KeyhaulError?
-    /// Why sealed items could not be kept. None is sealed after it.
+    /// The reason why encrypted items could not be stored. No further item is encrypted.
     var spoolFailure: KeyhaulError?
     var report = ExportReport()
 
@@ -150,9 +150,9 @@ package enum BackupExporter {
       }
     }
 
-    /// Seals an item, unless a rule leaves it out.
+    /// Encrypts an item, unless a rule excludes it.
     ///
-    /// - Parameter reference: The sixteen bytes that a backup has beside it; none for another number of them.
+    /// - Parameter reference: The item's reference of 16 bytes in a backup. References of other lengths are ignored.
     mutating func take(
       _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: ClassKeys
     ) {
@@ -193,7 +193,7 @@ extension BackupExporter.Export {
     }
   }
 
-  /// What comes out of an item's blob. Where that is certainly the item itself, nothing is written and read for it.
+  /// Adds the item as it would be read from its blob. An item that certainly round-trips is not encoded.
   private mutating func opening(
     of item: KeychainItem, sealing keys: ClassKeys
   ) throws(ItemCryptoError) -> (KeyClass, BackupItem.Opening) {
@@ -216,7 +216,7 @@ extension Reason {
   init(_ fault: RowFault) {
     switch fault {
     case .undecodable: self = .malformed
-    // Only rows of the passcode class get this far; the others end the export.
+    // Only rows of the passcode class get here; other locked rows end the export.
     case .locked: self = .passcodeOnly
     case .keyUnavailable: self = .noClassKey
     }
@@ -241,17 +241,16 @@ extension BackupDevice {
   }
 }
 
-/// Items that were read before, in whose memory the same ones are held when they are read again: those of a backup, where
-/// the device that made it is asked for its own.
+/// Items that were read before, such as those of a backup. Equal items of the device share their memory.
 struct SharedContents {
   private let items: [BackupItem]
-  /// Both are in one order, but for what has come or gone since.
+  /// Both lists have the same order, except for added and removed items.
   private var next = 0
   private static let maximumGap = 64
 
   init(_ items: [BackupItem]) { self.items = items }
 
-  /// - Returns: The item as it is held already, where it is among those that come next; otherwise itself.
+  /// Returns the equal item that is already in memory if it is among the next ones; otherwise the item itself.
   mutating func shared(_ item: KeychainItem) -> KeychainItem {
     for place in next..<min(next + Self.maximumGap, items.count) {
       guard let known = items[place].item, known.hasSamePackedContent(as: item) else { continue }

@@ -4,17 +4,17 @@ package import KeychainCrypto
 package import KeychainFormats
 import KeychainRules
 
-/// A keychain sealed for a new keybag, ready to be written.
+/// An encrypted keychain with its keybag, ready to be written.
 package struct PreparedBackup: Sendable {
-  /// What is about to be written: the device, the keybag and the sealed keychain.
+  /// The content of the backup: the device, the keybag and the encrypted keychain.
   package let contents: BackupContents
-  /// What the backup takes along and what it leaves.
+  /// The exported and the excluded items.
   package let report: ExportReport
   let keys: ClassKeys
 
-  /// Writes it, whole or not at all.
+  /// Writes the backup completely or not at all.
   ///
-  /// - Throws: What the writer reports: something stands there, no space, no permission.
+  /// - Throws: An error of the writer: the destination exists, no space, no permission.
   package func write(
     to destination: BackupDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
   ) throws(KeyhaulError) -> WrittenBackup {
@@ -33,19 +33,19 @@ package struct PreparedBackup: Sendable {
   }
 }
 
-/// What a backup takes along and what it leaves on the device.
+/// The exported items, and those that stay on the device.
 package struct ExportReport: Sendable {
-  /// One item of the device.
+  /// An item of the device.
   package struct Item: Sendable, Hashable {
-    /// The names that it is known by; sealed where its row does not open.
+    /// The item's names, which are unknown if the row cannot be decrypted.
     package let identity: ItemDescriptor
-    /// The class that protects it; `nil` if the column has no known one.
+    /// The protection class; `nil` if the column contains no known class.
     package let protection: ProtectionClass?
-    /// Number of its row in the table of its kind.
+    /// The number of the row in its table.
     package let rowID: Int64
-    /// Whether it is marked to synchronize; `nil` if its row does not open.
+    /// Whether the item synchronizes; `nil` if the row cannot be decrypted.
     package let isSynchronizable: Bool?
-    /// Whether its value has the form of a key of the Secure Enclave; `nil` if its row does not open.
+    /// Whether the value has the form of a Secure Enclave key; `nil` if the row cannot be decrypted.
     package let containsSecureEnclaveKey: Bool?
 
     /// Returns the decision to leave the item on the device.
@@ -56,7 +56,7 @@ package struct ExportReport: Sendable {
         isSynchronizable: isSynchronizable, containsSecureEnclaveKey: containsSecureEnclaveKey)
     }
 
-    /// The same with its names taken from an item that is held as long as this is.
+    /// Returns the item with names that share the memory of another item.
     func sharing(_ item: KeychainItem) -> Item {
       Item(
         identity: .sharing(item), protection: protection, rowID: rowID,
@@ -64,18 +64,18 @@ package struct ExportReport: Sendable {
     }
   }
 
-  /// The items that are in the backup, by their positions in it; none where they were not to be listed.
+  /// The items in the backup by position; empty if they were not listed.
   package internal(set) var exported: [Item] = []
-  /// How many items are in the backup.
+  /// The number of items in the backup.
   package internal(set) var exportedCount = 0
   /// The decisions about the rows that stay on the device, including tombstones. Their positions are the numbers of the
   /// rows.
   package internal(set) var leftOut: [MigrationPlan.Decision] = []
 
-  /// Items that stay on the device; a deleted item's mark is none to miss.
+  /// The items that stay on the device, without tombstones.
   package var missing: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason != .deleted } }
-  /// Marks of deleted items that stay on the device, counted apart everywhere.
+  /// The tombstones that stay on the device, which are counted separately.
   package var tombstones: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason == .deleted } }
-  /// Items of the device, tombstones that stay at home apart.
+  /// The number of items on the device, without tombstones that stay there.
   package var total: Int { exportedCount + missing.count }
 }

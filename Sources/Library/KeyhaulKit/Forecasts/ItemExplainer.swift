@@ -5,29 +5,28 @@ package import KeychainRules
 package import Keychains
 package import VirtualDevice
 
-/// Finds the items that a question means, in an archive and on the devices that are available, and puts together what is
-/// known of each.
+/// Finds selected items in a backup and on the available devices, and collects all that is known about each.
 package struct ItemExplainer {
-  /// Which items are meant.
+  /// The selection of items.
   package struct Selection {
     let query: ItemQuery
     let index: Int?
     private let matches: (KeychainItem) -> Bool
 
-    /// Creates what is asked about.
+    /// Creates a selection.
     ///
     /// - Parameters:
-    ///   - query: For the rows of a device.
-    ///   - index: The item at this place in the backup; `nil` for any.
-    ///   - matches: Whether an item that no database holds is meant; one of which only the names are known is asked about
-    ///     as an item of these.
+    ///   - query: The query for rows of a device.
+    ///   - index: The position of the item in the backup; `nil` means all.
+    ///   - matches: Returns whether an item outside of a database matches. For an item with only known names, the
+    ///     argument has only these names.
     package init(_ query: ItemQuery, index: Int?, matches: @escaping (KeychainItem) -> Bool) {
       self.query = query
       self.index = index
       self.matches = matches
     }
 
-    /// Refuses a place that a backup with so many items does not have.
+    /// Checks that a backup with this number of items has the selected position.
     func check(count: Int, of name: String) throws(KeyhaulError) {
       guard let index, !(0..<count).contains(index) else { return }
       throw .noSuchItem(index, in: name, count: count)
@@ -41,19 +40,21 @@ package struct ItemExplainer {
 
   let selection: Selection
 
-  /// Creates a finder of the stories of these items.
+  /// Creates an explainer of the selected items.
   package init(_ selection: Selection) { self.selection = selection }
 
-  // MARK: An archive
+  // MARK: A backup
 
-  /// The items of an archive that are meant; where there is none, those of its maker and of the target.
+  /// Explains the selected items of a backup. If there are none, explains those of the source device and of the target.
   ///
   /// - Parameters:
-  ///   - archive: The archive, opened with every key at hand.
-  ///   - name: What messages call the archive.
-  ///   - sourceDevice: The device that says it made the archive, where it is available: asked for items that are not in it.
-  ///   - target: The device that the items should go to, and the plan of a restore onto it.
-  /// - Throws: `.noSuchItem` for a place that it does not have; what keeps a device from being read, with its name.
+  ///   - archive: The backup, decrypted with all available keys.
+  ///   - name: The name of the backup in messages.
+  ///   - sourceDevice: The source device according to the backup; `nil` if it is not available. It is searched for
+  ///     items that are not in the backup.
+  ///   - target: The target device, and the plan of a restore to it.
+  /// - Throws: `.noSuchItem` for a position that does not exist; an error with the name of a device that cannot be
+  ///   read.
   package func explanations(
     in archive: UnlockedBackup, named name: String, sourceDevice: DeviceSession?,
     onto target: (device: DeviceSession, plan: MigrationPlan)?
@@ -87,7 +88,7 @@ package struct ItemExplainer {
     return explanations
   }
 
-  /// Items of the device that made the archive which are not in it.
+  /// Explains items of the source device that are not in the backup.
   private func missing(from sourceDevice: DeviceSession) throws(KeyhaulError) -> [ItemExplanation] {
     let rows = try rows(on: sourceDevice, tombstones: .included)
     guard !rows.isEmpty else { return [] }
@@ -107,7 +108,7 @@ package struct ItemExplainer {
     }
   }
 
-  /// The target's own items, of which the archive holds nothing.
+  /// Explains items that are only on the target.
   private func explanationsOnTargetOnly(_ target: DeviceSession, _ plan: MigrationPlan) throws(KeyhaulError)
     -> [ItemExplanation]
   {
@@ -122,13 +123,13 @@ package struct ItemExplainer {
 
   // MARK: A device
 
-  /// The items of a device that are meant, as a backup made of it now would hold them.
+  /// Explains the selected items of a device, with a simulated backup of it.
   ///
   /// - Parameters:
-  ///   - source: The device, held for reading.
-  ///   - target: The device that they should go to.
-  ///   - policy: What becomes of items that are there already.
-  /// - Throws: As for an archive.
+  ///   - source: The device, opened for reading.
+  ///   - target: The target device.
+  ///   - policy: The treatment of the target's own items.
+  /// - Throws: The errors of the method for backups.
   package func explanations(
     on source: DeviceSession, onto target: DeviceSession?, policy: ExistingItemPolicy
   ) throws(KeyhaulError) -> [ItemExplanation] {
@@ -205,7 +206,7 @@ package struct ItemExplainer {
 }
 
 extension ExportReport.Item {
-  /// The row that holds it.
+  /// The item's row.
   fileprivate var row: RowReference { RowReference(kind: identity.kind, rowID: rowID) }
 }
 
@@ -215,7 +216,7 @@ extension MigrationPlan.Decision {
 }
 
 extension KeychainRow {
-  /// What a person knows it by. Hostile.
+  /// The item's names. Untrusted.
   fileprivate var identity: ItemDescriptor {
     item.map(ItemDescriptor.init) ?? ItemDescriptor(undecryptable: summary.kind, accessGroup: summary.accessGroup)
   }
@@ -223,53 +224,52 @@ extension KeychainRow {
   fileprivate var protection: ProtectionClass? { item.map(\.protection) ?? summary.protection }
 }
 
-/// Everything there is to say of one item: who may read it when, what the four restores do with it, what happened to it
-/// in this archive, and what it does on one target.
+/// All that is known about one item: when it can be read, its outcome in the four restores and in this backup, and its
+/// effect on one target.
 package struct ItemExplanation: Sendable {
-  /// Where the item was found.
+  /// The place where an item was found.
   package enum Location: Sendable, Hashable {
-    /// In the archive, at this position.
+    /// In the backup, at this position.
     case archive(index: Int)
-    /// On the device that is asked about, or in the dump or the database of one, at this position in a plan of it: what a
-    /// backup made now would do with it.
+    /// On the device, or in a dump or database of it, at this position in a simulated backup.
     case device(index: Int)
-    /// There as well, as the mark of a deleted item: no backup takes it along, and no plan numbers it.
+    /// On the device, as the tombstone of a deleted item. No backup contains it, and no plan numbers it.
     case deleted
-    /// On a device and not in the archive, although the device made it; the rule that left it out, or `nil` if none
-    /// did: it was not there yet.
+    /// On the source device but not in the backup. The rule excluded the item; without a rule, it was added later.
     case missing(from: String, rule: Reason?)
-    /// On the target alone, which has not made the archive: its own item.
+    /// On the target only, which is not the source device.
     case targetOnly(isRemoved: Bool)
   }
 
-  /// Where the item was found.
+  /// The place where the item was found.
   package let location: Location
-  /// The names that it is known by.
+  /// The item's names.
   package let identity: ItemDescriptor
-  /// The class that protects it; `nil` if nothing says it.
+  /// The protection class; `nil` if it is unknown.
   package let protection: ProtectionClass?
-  /// One for each of the four restores; empty where nothing is known of them.
+  /// The outcome in each of the four restores; empty if they are unknown.
   package let restoreOutcomes: RestoreOutcomes
-  /// What becomes of it in this archive or backup: whether it opens, and if not, why.
+  /// The decision about the item in this backup: whether it can be decrypted, and the reason if it cannot.
   package let decision: MigrationPlan.Decision?
-  /// What it does on the target that was asked about.
+  /// The decision about the item on the target.
   package let onTarget: MigrationPlan.Decision?
-  /// Whether it is marked to synchronize; `nil` if that is sealed.
+  /// Whether the item synchronizes; `nil` if it is encrypted.
   package let isSynchronizable: Bool?
   /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or could not be opened.
   package let containsSecureEnclaveKey: Bool?
 
-  /// Creates a story of one item.
+  /// Creates an explanation.
   ///
   /// - Parameters:
-  ///   - place: Where the item was found.
-  ///   - identity: The names that it is known by.
-  ///   - protection: The class that protects it.
-  ///   - restoreOutcomes: What becomes of it in each of the four restores.
-  ///   - decision: What becomes of it in this archive or backup.
-  ///   - onTarget: What it does on the target.
-  ///   - item: The item in clear, as far as it opens, with or without its value.
-  ///   - containsSecureEnclaveKey: Whether its value has the form of a key of the Secure Enclave, where that is known apart.
+  ///   - location: The place where the item was found.
+  ///   - identity: The item's names.
+  ///   - protection: The protection class.
+  ///   - restoreOutcomes: The outcome in each of the four restores.
+  ///   - decision: The decision about the item in this backup.
+  ///   - onTarget: The decision about the item on the target.
+  ///   - item: The decrypted item, with or without its value; `nil` if it cannot be decrypted.
+  ///   - containsSecureEnclaveKey: Whether the value has the form of a Secure Enclave key, if this is known without the
+  ///     value.
   package init(
     location: Location, identity: ItemDescriptor, protection: ProtectionClass?, restoreOutcomes: RestoreOutcomes,
     decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
@@ -287,14 +287,14 @@ package struct ItemExplanation: Sendable {
       ?? decision?.containsSecureEnclaveKey
   }
 
-  /// On which ways it comes to another device; `nil` of a target's own item, which has no way to go.
+  /// The assessments of the ways to another device; `nil` if the item is only on the target.
   package var ways: TransferAssessments? {
     guard !restoreOutcomes.isEmpty else { return nil }
     return TransferAssessments(
       restoreOutcomes: restoreOutcomes, protection: protection, isSynchronizable: isSynchronizable)
   }
 
-  /// The reason that matters most: why it does not arrive on the target, in this archive, or anywhere.
+  /// The most important reason why the item does not arrive: on the target, in this backup, or anywhere.
   package var reason: Reason? {
     if case .missing(_, let rule) = location { return rule }
     if let onTarget { return onTarget.outcome.reason }
@@ -304,7 +304,7 @@ package struct ItemExplanation: Sendable {
 }
 
 extension ProtectionClass {
-  /// Whether an item of this class can be read in a state of its device.
+  /// Returns whether an item of this class can be read in a state of its device.
   ///
   /// Source: Apple Platform Security, "Keychain data protection".
   package func isReadable(in state: DeviceState) -> Bool {
@@ -316,7 +316,7 @@ extension ProtectionClass {
     }
   }
 
-  /// When an item of this class can be read, in a sentence.
+  /// A sentence that says when an item of this class can be read.
   package var readability: String {
     switch self {
     case .whenUnlocked, .whenUnlockedThisDeviceOnly: "while the device is unlocked"
@@ -330,16 +330,17 @@ extension ProtectionClass {
 }
 
 extension ItemExplainer {
-  /// The items of a dump or a database that are meant, as a backup made of its device would hold them.
+  /// Explains the selected items of a dump or a database, with a simulated backup of its device.
   ///
-  /// The device is not known: who made the dump has no part in a story, and a target counts as another device.
+  /// The device is unknown, so every target counts as another device.
   ///
   /// - Parameters:
-  ///   - dump: The items; a place is one in it, counted from 0.
-  ///   - name: What messages call it.
-  ///   - target: The device that they should go to.
-  ///   - policy: What becomes of items that are there already.
-  /// - Throws: `.noSuchItem` for a place that it does not have; what keeps the target from being read, with its name.
+  ///   - dump: The items. Positions are those in the dump, from 0.
+  ///   - name: The name of the dump in messages.
+  ///   - target: The target device.
+  ///   - policy: The treatment of the target's own items.
+  /// - Throws: `.noSuchItem` for a position that does not exist; an error with the name of a target that cannot be
+  ///   read.
   package func explanations(
     of dump: KeychainDump, named name: String, onto target: DeviceSession?, policy: ExistingItemPolicy
   ) throws(KeyhaulError) -> [ItemExplanation] {

@@ -3,30 +3,30 @@ import Basics
 import KeychainFormats
 package import KeychainRules
 
-/// What a developer wants to know of the items that apps store: which may leave the device, which never do, and which
-/// have a protection class that Apple has given up.
+/// An overview for developers of the items that apps store: those that can leave the device, those that never do, and
+/// those with a deprecated protection class.
 package struct KeychainAudit: Sendable {
-  /// The items in the order of the archive or of the device's plan.
+  /// The items in the order of the backup or of the device's plan.
   package let items: [MigrationComparison.Item]
 
-  /// Creates an audit of what four restores would bring.
+  /// Creates an audit from the outcomes of the four restores.
   package init(_ comparison: MigrationComparison) {
     items = comparison.items
   }
 
-  /// Items that a locked device shows before its first unlock.
+  /// Items that a locked device can read before its first unlock.
   package var deprecated: [MigrationComparison.Item] { items.filter(\.isDeprecated) }
-  /// Items that arrive on another device where the backup has a password.
+  /// Items that arrive on another device if the backup has a password.
   package var leaving: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == true } }
-  /// Items that arrive on no other device.
+  /// Items that never arrive on another device.
   package var staying: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == false } }
-  /// Where they would go another copy has to show.
+  /// Items that cannot be read, so that only another copy can show where they arrive.
   package var unreadable: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == nil } }
 }
 
-/// What a plan does with the items of one app.
+/// The decisions of a plan about the items of one app.
 package struct AppSummary: Sendable {
-  /// The app, as far as it is known.
+  /// The app, if it is known.
   package let app: AppName
   /// The decisions about its items that arrive.
   package internal(set) var migrates: [MigrationPlan.Decision] = []
@@ -35,8 +35,8 @@ package struct AppSummary: Sendable {
   /// The decisions about its items that are damaged.
   package internal(set) var unreadable: [MigrationPlan.Decision] = []
 
-  /// What a person has to make up for in the app, by signing in again or by moving what the item guards. What a backup
-  /// with a password would bring is not among it: that is the better way.
+  /// The decisions about items that the user has to replace, by signing in again or by moving what the item protects.
+  /// Items that a backup with a password would move are not included, because that is the better way.
   package var losses: [MigrationPlan.Decision] {
     (staysBehind + unreadable).filter { decision in
       guard let reason = decision.outcome.reason else { return false }
@@ -45,18 +45,18 @@ package struct AppSummary: Sendable {
   }
 }
 
-/// The apps in which a person has something to make up for after the move.
+/// The apps that lose items in the move.
 package struct AppsNeedingSignIn: Sendable {
-  /// Those with the most losses first.
+  /// The apps, those with the most losses first.
   package let apps: [AppSummary]
-  /// Lost items that are sealed, and with them whose they are.
+  /// The number of lost items without a known owner because they are encrypted.
   package let sealedCount: Int
-  /// Lost items that open and do not say whose they are.
+  /// The number of lost items that are decrypted but name no owner.
   package let unnamedCount: Int
 
-  /// Collects what the apps lose.
+  /// Collects the losses of the apps.
   ///
-  /// - Parameter shares: As `MigrationPlan.byApp` orders them.
+  /// - Parameter shares: The result of `MigrationPlan.byApp`.
   package init(_ shares: [AppSummary]) {
     let losing = shares.filter { !$0.losses.isEmpty }
     apps = losing.filter(\.app.isKnown)
@@ -67,7 +67,7 @@ package struct AppsNeedingSignIn: Sendable {
 }
 
 extension MigrationPlan {
-  /// The plan's decisions by app: those with the most losses first, then by name; what belongs to no known app last.
+  /// Returns the plan's decisions by app: apps with the most losses first, then by name, then items of no known app.
   package func byApp(_ directory: AppDirectory) -> [AppSummary] {
     var shares: [AppName: AppSummary] = [:]
     var apps: [String: AppName] = [:]
@@ -75,7 +75,7 @@ extension MigrationPlan {
       let group = decision.identity.accessGroup
       let app = group.flatMap { apps[$0] } ?? directory.app(of: decision.identity)
       if let group, app.isKnown { apps[group] = app }
-      // In place: a share that is taken out and put back is copied with all that it holds.
+      // Changes the summary in place, because taking it out and putting it back would copy its contents.
       switch decision.outcome {
       case .migrates: shares[app, default: AppSummary(app: app)].migrates.append(decision)
       case .staysBehind: shares[app, default: AppSummary(app: app)].staysBehind.append(decision)
@@ -100,7 +100,7 @@ extension MigrationPlan {
 extension MigrationComparison.Item {
   private static let leaving = RestoreScenario(hasPassword: true, onSameDevice: false)
 
-  /// Whether it arrives on another device if the backup has a password; `nil` if it cannot be read here.
+  /// Whether the item arrives on another device if the backup has a password; `nil` if it cannot be read.
   package var movesToOtherDevice: Bool? {
     switch self[Self.leaving] {
     case .arrives: true
@@ -109,10 +109,10 @@ extension MigrationComparison.Item {
     }
   }
 
-  /// The reason why it does not arrive on another device; `nil` if it does.
+  /// The reason why the item does not arrive on another device; `nil` if it does.
   package var reasonToStay: Reason? { self[Self.leaving].reason }
 
-  /// Whether it can be read on a locked device before the first unlock. These classes are deprecated since iOS 12.
+  /// Whether a locked device can read the item before the first unlock. These classes are deprecated since iOS 12.
   ///
   /// Source: Apple, `kSecAttrAccessibleAlways`, `kSecAttrAccessibleAlwaysThisDeviceOnly`.
   package var isDeprecated: Bool {

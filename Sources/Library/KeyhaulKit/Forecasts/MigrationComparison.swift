@@ -5,27 +5,26 @@ public import KeychainFormats
 public import KeychainRules
 package import VirtualDevice
 
-/// What the four ways of restoring would bring of someone's own items: the table {password, none} × {same device, other
-/// device}, filled in.
+/// The outcomes of the four restores for a keychain: with or without a password, to the same device or to another.
 ///
-/// Counts what arrives; what is on a target already has no part in it.
+/// Items that are already on a target are ignored.
 public struct MigrationComparison: Sendable {
-  /// One item, with what becomes of it in all four restores.
+  /// An item with its outcome in all four restores.
   public struct Item: Sendable, Hashable {
-    /// Its position in the archive or in the device's plan.
+    /// The position in the backup or in the device's plan.
     public let index: Int
-    /// The names that it is known by; sealed where it does not open.
+    /// The item's names, which are unknown if it cannot be decrypted.
     package let identity: ItemDescriptor
-    /// The class that protects it; `nil` if the blob doesn't say.
+    /// The protection class; `nil` if it is unknown.
     public let protection: ProtectionClass?
-    /// One for each setting.
+    /// The outcome in each scenario.
     package let allOutcomes: RestoreOutcomes
-    /// Whether it is marked to synchronize; `nil` if that is sealed.
+    /// Whether the item synchronizes; `nil` if it is encrypted.
     package let isSynchronizable: Bool?
-    /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
+    /// Whether the value has the form of a Secure Enclave key; `nil` if it is encrypted.
     package let containsSecureEnclaveKey: Bool?
 
-    /// Creates an item of which all is known.
+    /// Creates an item.
     package init(
       index: Int, identity: ItemDescriptor, protection: ProtectionClass?, allOutcomes: RestoreOutcomes,
       isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil
@@ -45,52 +44,53 @@ public struct MigrationComparison: Sendable {
         isSynchronizable: decision.isSynchronizable, containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
     }
 
-    /// On which ways it comes to another device.
+    /// The assessments of the ways to another device.
     package var ways: TransferAssessments {
       TransferAssessments(restoreOutcomes: allOutcomes, protection: protection, isSynchronizable: isSynchronizable)
     }
 
-    /// What becomes of the item in one of the four.
+    /// The outcome in one of the four restores.
     public subscript(scenario: RestoreScenario) -> RestoreOutcome { allOutcomes[scenario] ?? .unreadable(.malformed) }
 
-    /// What is known against its use where one of the four brings it; `nil` if it does not arrive.
+    /// Returns the reason why the item may be unusable after one of the four restores; `nil` if there is none or the
+    /// item does not arrive.
     package func warning(in scenario: RestoreScenario) -> ArrivalWarning? {
       guard self[scenario] == .arrives, containsSecureEnclaveKey == true else { return nil }
       return ArrivalWarning(ofEnclaveKeyOnSameDevice: scenario.onSameDevice)
     }
 
-    /// Whether it arrives on another device in one of the two ways there are.
+    /// Whether the item arrives on another device, with or without a password.
     package var canLeaveItsDevice: Bool {
       RestoreScenario.allCases.contains { !$0.onSameDevice && self[$0] == .arrives }
     }
   }
 
-  /// What becomes of all items in one of the four restores.
+  /// The outcomes of all items in one of the four restores.
   public struct Counts: Sendable, Hashable {
     /// Items that arrive.
     package var arrives = 0
-    /// Items that a rule or a key leaves out.
+    /// Items that a rule or a key excludes.
     public var staysBehind = 0
-    /// Items that are damaged in this copy.
+    /// Items that are damaged in this backup.
     package var unreadable = 0
-    /// What does not arrive, by its reason.
+    /// Items that do not arrive, by reason.
     package var byReason: [Reason: Int] = [:]
-    /// What arrives and may be of no use there, by the warning.
+    /// Items that arrive but may be unusable, by warning.
     package var byWarning: [ArrivalWarning: Int] = [:]
   }
 
-  /// The items in the order of the archive or of the device's plan.
+  /// The items in the order of the backup or of the device's plan.
   public let items: [Item]
-  /// Which of the four the restore at hand is.
+  /// The scenario of the current restore.
   package let current: RestoreScenario
 
-  /// Creates a comparison of what is known already.
+  /// Creates a comparison from known outcomes.
   package init(_ items: [Item], current: RestoreScenario) {
     self.items = items
     self.current = current
   }
 
-  /// The items counted for one of the four restores.
+  /// The counts of one of the four restores.
   public subscript(scenario: RestoreScenario) -> Counts {
     items.reduce(into: Counts()) { counts, item in
       let restoreOutcome = item[scenario]
@@ -104,20 +104,20 @@ public struct MigrationComparison: Sendable {
     }
   }
 
-  /// The items counted for one of the ways to another device.
+  /// The number of items with each verdict for one way to another device.
   public subscript(way: TransferMethod) -> [TransferAssessment.Verdict: Int] {
     items.reduce(into: [:]) { counts, item in counts[item.ways[way].verdict, default: 0] += 1 }
   }
 
-  /// What an archive gives, and what another backup of the same items would.
+  /// Compares the outcomes of a backup with those of other backups of the same items.
   ///
-  /// The keys that are available decide what opens; of what they do not open, and of the settings that this archive is
-  /// not, the class decides. An item that is damaged here counts as damaged throughout: whether another copy has it is
-  /// not known.
+  /// The available keys decide which items can be decrypted. For items that they do not decrypt, and for the other
+  /// scenarios, the protection class decides. An item that is damaged in this backup counts as damaged in all
+  /// scenarios, because other copies are unknown.
   ///
   /// - Parameters:
-  ///   - archive: The backup, opened with every key at hand.
-  ///   - plan: Of all items of the archive, for the device that they should go to.
+  ///   - archive: The backup, decrypted with all available keys.
+  ///   - plan: The plan of all its items for the target.
   package init(of archive: UnlockedBackup, _ plan: MigrationPlan) {
     items = plan.decisions.map { decision in
       var restoreOutcomes: RestoreOutcomes = [:]
@@ -129,7 +129,7 @@ public struct MigrationComparison: Sendable {
     current = RestoreScenario(hasPassword: archive.hasPassword, onSameDevice: plan.isSameDevice == true)
   }
 
-  /// By class, where a key or the hardware decides.
+  /// Returns the outcome by class, if a key or the hardware decides.
   static func restoreOutcome(of decision: MigrationPlan.Decision, in scenario: RestoreScenario) -> RestoreOutcome {
     switch decision.outcome {
     case .unreadable(let reason): .unreadable(reason)
@@ -139,14 +139,14 @@ public struct MigrationComparison: Sendable {
     }
   }
 
-  /// What backups of a device made now would give: each of the four is tried, with real keys and in memory.
+  /// Compares the outcomes of backups of a device. Each of the four restores is simulated in memory with real keys.
   ///
   /// - Parameters:
-  ///   - source: The device whose items are asked about, unlocked.
-  ///   - target: The device that the items should go to; where it is the source itself, another one is made up for the
-  ///     two settings that need it.
-  ///   - hasPassword: Of the backup that is planned.
-  /// - Throws: As a backup does, category `locked` foremost.
+  ///   - source: The device, unlocked.
+  ///   - target: The target device. If it is the source itself, a simulated device replaces it in the two scenarios
+  ///     with another device.
+  ///   - hasPassword: Whether the planned backup has a password.
+  /// - Throws: The errors of a backup, mainly of category `locked`.
   package init(
     of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
   ) throws(KeyhaulError) {
@@ -154,7 +154,7 @@ public struct MigrationComparison: Sendable {
     try self.init(of: source, onto: target, knowing: simulatedBackup)
   }
 
-  /// The same where one of the two backups that are compared was thought of already: the device is read once less.
+  /// Compares the outcomes like the initializer above, with a backup that was already simulated.
   package init(
     of source: DeviceSession, onto target: DeviceSession, knowing simulatedBackup: SimulatedBackup
   ) throws(KeyhaulError) {
@@ -170,11 +170,11 @@ public struct MigrationComparison: Sendable {
           targetSyncs: (onSameDevice ? source : target).record.isSyncing)
         let scenario = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: onSameDevice)
         if restoreOutcomes.isEmpty { restoreOutcomes = Array(repeating: [:], count: plan.decisions.count) }
-        // All four are about the same items, in the same order.
+        // All four plans have the same items in the same order.
         for (place, decision) in plan.decisions.enumerated() {
           restoreOutcomes[place][scenario] = RestoreOutcome(decision.outcome)
         }
-        // One of the four has the items' names and classes for all.
+        // One of the four provides the names and classes of the items.
         if decisions.isEmpty || !simulatedBackup.hasPassword { decisions = plan.decisions }
       }
     }
@@ -188,32 +188,32 @@ public struct MigrationComparison: Sendable {
     try device.deviceKey()
   }
 
-  /// A hardware key that is nobody's.
+  /// Returns a hardware key that no device has.
   static func keyOfUnknownDevice() throws(KeyhaulError) -> DeviceKey {
     try translatingErrors { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
   }
 }
 
 extension MigrationComparison {
-  /// What to do with the comparison, in numbers. The sentence is `sentence`.
+  /// The numbers for the advice at the end of a report. `sentence` returns the text.
   package struct Advice: Sendable, Hashable {
-    /// Items that are compared: those of the backup, or those of the device.
+    /// The compared items: those of the backup, or those of the device.
     package let total: Int
-    /// Items that arrive in the restore at hand.
+    /// Items that arrive in the current restore.
     package let arrivesNow: Int
-    /// Items that a password would bring besides, to the same target; none where the backup at hand has one.
+    /// Items that would also arrive on the same target with a password; 0 if the current backup has one.
     package let gainedByPassword: Int
-    /// Items that arrive because the backup at hand has a password, and would not without; none where it has none.
+    /// Items that arrive only because the current backup has a password; 0 if it has none.
     package let broughtByPassword: Int
-    /// Items that arrive on the device that made the backup and on no other.
+    /// Items that arrive only on the source device.
     package let sameDeviceOnly: Int
-    /// Items that no backup brings to the target at hand.
+    /// Items that no backup moves to the current target.
     package let neverToTarget: Int
-    /// Items that are damaged in this copy.
+    /// Items that are damaged in this backup.
     package let damaged: Int
   }
 
-  /// What the four restores say together, counted for the sentence that a report ends with.
+  /// The advice from the outcomes of all four restores.
   package var advice: Advice {
     let withPassword = RestoreScenario(hasPassword: true, onSameDevice: current.onSameDevice)
     let without = RestoreScenario(hasPassword: false, onSameDevice: current.onSameDevice)
@@ -231,10 +231,10 @@ extension MigrationComparison {
 }
 
 extension MigrationComparison.Advice {
-  /// "with a password, 13 more items would move; 3 stay behind in any case"
+  /// Returns a sentence such as "with a password, 13 more items would move; 3 stay behind in any case".
   ///
-  /// Says of how many items it speaks wherever it says that all of them arrive: a backup does not hold all that its
-  /// device has.
+  /// If all items arrive, the sentence says how many items that is, because a backup does not contain all items of its
+  /// device.
   package func sentence(for scenario: RestoreScenario) -> String {
     var parts: [String] = []
     switch (scenario.hasPassword, scenario.onSameDevice) {
@@ -260,6 +260,6 @@ extension MigrationComparison.Advice {
     return parts.joined(separator: "; ")
   }
 
-  /// "14 of 18 items"
+  /// The arrivals, such as "14 of 18 items".
   private var arrivals: String { "\(HumanReadable.grouped(arrivesNow)) of \(HumanReadable.count(total, "item"))" }
 }

@@ -5,24 +5,24 @@ public import KeychainFormats
 public import KeychainRules
 package import VirtualDevice
 
-/// What becomes of a keychain when its device is wiped or replaced: restored to a new device, and to the same one after it
-/// was erased. Both are only thought of: unlocked, with a passcode, and with an empty keychain.
+/// The outlook for a keychain when its device is erased or replaced: restored to a new device, and to the same device
+/// after it was erased. Both targets are simulated: unlocked, with a passcode, and with an empty keychain.
 public struct RestoreOutlook: Sendable {
-  /// What becomes of the items in all four restores; what is known only by class stands in `expected`.
+  /// The outcomes of the items in all four restores. Outcomes that are known only by class are in `expected`.
   public let comparison: MigrationComparison
-  /// The plan of a restore to the new device, for reports that are about one target.
+  /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
-  /// Whether the items are those of a backup; otherwise those of a device, all of them.
+  /// Whether the items are those of a backup; otherwise, they are all items of a device.
   public let isOfBackup: Bool
-  /// Items, by their positions, of which it is expected that they come back to the same device, because their class says
-  /// so: the key that would show it is not available.
+  /// The positions of items that should return to the same device according to their class. The key that would prove
+  /// this is not available.
   public let expected: Set<Int>
-  /// Whether the hardware key of the device that made the backup was tried, and is not known to be another device's.
+  /// Whether the source device's hardware key was tried, and is not known to be another device's key.
   public let triedDeviceKey: Bool
-  /// The items of that device, where it is available.
+  /// The items of the source device, if it is available.
   public let sourceDeviceItems: SourceDeviceItems?
 
-  /// Creates two futures of what is known already.
+  /// Creates an outlook from known outcomes.
   package init(
     _ comparison: MigrationComparison, planForNewDevice: MigrationPlan, isOfBackup: Bool, expected: Set<Int> = [],
     triedDeviceKey: Bool, sourceDeviceItems: SourceDeviceItems? = nil
@@ -35,21 +35,21 @@ public struct RestoreOutlook: Sendable {
     self.sourceDeviceItems = sourceDeviceItems
   }
 
-  /// Whether the backup has a password: the one at hand, or the one that a device's items are thought to go into.
+  /// Whether the backup has a password: the current backup, or the simulated one of a device.
   public var hasPassword: Bool { comparison.current.hasPassword }
 
-  /// The two futures of a backup.
+  /// Creates the outlook for a backup.
   ///
-  /// On a new device arrives what opens without any hardware key. On the same device arrives what opens with its key; where
-  /// the key is not available, what needs it is expected by its class.
+  /// On a new device, the items arrive that can be decrypted without a hardware key. On the same device, the items
+  /// arrive that can be decrypted with its key; if the key is not available, their class decides.
   ///
   /// - Parameters:
-  ///   - archive: The backup, opened with no hardware key.
-  ///   - returning: The same backup, opened with the hardware key of the device that is said to have made it; `nil` if
-  ///     none is available. One that opens nothing is another device's, and decides nothing.
-  ///   - sourceDevice: The items of that device.
-  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
-  ///   keychain no hardware binds.
+  ///   - archive: The backup, decrypted without a hardware key.
+  ///   - returning: The same backup, decrypted with the hardware key of the alleged source device; `nil` if the key is
+  ///     not available. If the key decrypts nothing, it belongs to another device and is ignored.
+  ///   - sourceDeviceItems: The items of that device.
+  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
+  ///   whose class keys are not bound to hardware.
   package init(
     of archive: UnlockedBackup, returning: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
@@ -79,12 +79,12 @@ public struct RestoreOutlook: Sendable {
       triedDeviceKey: onSame != nil, sourceDeviceItems: sourceDeviceItems)
   }
 
-  /// The two futures of a device, by a backup made of it now: each is tried, with real keys and in memory.
+  /// Creates the outlook for a device with a simulated backup. Both restores are simulated in memory with real keys.
   ///
   /// - Parameters:
-  ///   - device: A hold on the device, which has to be unlocked.
-  ///   - hasPassword: Of the backup that is thought of; the other one is compared with it.
-  /// - Throws: As a backup does, category `locked` foremost.
+  ///   - device: A session of the unlocked device.
+  ///   - hasPassword: Whether the simulated backup has a password. The other kind is compared with it.
+  /// - Throws: The errors of a backup, mainly of category `locked`.
   package init(of device: DeviceSession, hasPassword: Bool) throws(KeyhaulError) {
     let simulatedBackup = try SimulatedBackup(of: device, hasPassword: hasPassword)
     let otherKey = try MigrationComparison.keyOfUnknownDevice()
@@ -97,14 +97,14 @@ public struct RestoreOutlook: Sendable {
 }
 
 extension MigrationPlan.Outcome {
-  /// Whether the hardware of the device that made the backup is all that it lacks.
+  /// Whether the item lacks only the source device's hardware key.
   fileprivate var needsDeviceKey: Bool { reason == .deviceBound || reason == .backupNotEncrypted }
 }
 
 extension Restorer {
-  /// Decides what restoring a backup would do to a device that holds nothing.
+  /// Plans the restore of a backup to an empty device.
   ///
-  /// - Parameter other: The same backup, opened with a key that gives names of what stays sealed here.
+  /// - Parameter other: The same backup, decrypted with a key that provides the names of items that are encrypted here.
   fileprivate static func plan(
     _ archive: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
@@ -119,36 +119,35 @@ extension Restorer {
 }
 
 extension RestoreOutlook {
-  /// What becomes of all items in one restore. Every item is in one of the counts.
+  /// The outcomes of all items in one restore. Each item is in exactly one count.
   public struct Counts: Sendable, Hashable {
-    /// Items that arrive; every key that this takes was tried.
+    /// Items that arrive, as proven by all keys.
     public var arrives = 0
-    /// Items that arrive as far as their class says.
+    /// Items that should arrive according to their class.
     public var expected = 0
-    /// Items of the backup that a rule or a key leaves out; of a device, those that its backup would hold.
+    /// Items of the backup, or of a device's simulated backup, that a rule or a key excludes.
     public var staysBehind = 0
     /// Items that are damaged, in the backup or on the device.
     public var unreadable = 0
-    /// Items that come back and may be of no use there, by the warning.
+    /// Items that return but may be unusable, by warning.
     public var byWarning: [ArrivalWarning: Int] = [:]
     /// The number of items that a rule excludes from every backup; `nil` if it is unknown because the device is not
     /// available.
     public var never: Int?
-    /// Items that were added to the device after the backup was made; `nil` if they are unknown.
+    /// The number of items that were added to the device after the backup; `nil` if it is unknown.
     public var since: Int?
 
-    /// Items that come back.
+    /// Items that return.
     public var returningCount: Int { arrives + expected }
-    /// Items that are known not to come back.
+    /// Items that certainly do not return.
     public var lost: Int { staysBehind + unreadable + (never ?? 0) + (since ?? 0) }
-    /// All items that are known of.
+    /// All known items.
     public var total: Int { returningCount + lost }
   }
 
-  /// The items counted for one of the restores.
+  /// Returns the counts of one restore.
   ///
-  /// - Parameter scenario: Of a backup, the one that has a password if the backup has one; what a backup does not have is
-  ///   counted by class.
+  /// - Parameter scenario: The restore. If a backup does not have its kind of password, the items are counted by class.
   public func counts(_ scenario: RestoreScenario) -> Counts {
     var counts = Counts()
     if !isOfBackup { (counts.never, counts.since) = (0, 0) }
@@ -163,7 +162,7 @@ extension RestoreOutlook {
       if let warning = item.warning(in: scenario) { counts.byWarning[warning, default: 0] += 1 }
     }
     if let sourceDeviceItems {
-      // A device that has lost items of the backup, as one that was erased, shows no longer what it kept.
+      // A device that has lost items of the backup, such as an erased one, no longer shows which items it kept.
       counts.never =
         sourceDeviceItems.never.isEmpty && sourceDeviceItems.removedCount > 0 ? nil : sourceDeviceItems.never.count
       counts.since = sourceDeviceItems.since.count
@@ -172,44 +171,44 @@ extension RestoreOutlook {
     return counts
   }
 
-  /// The items counted for one of the two futures, with the backup at hand.
+  /// Returns the counts of one of the two restores of the current backup.
   public func counts(onSameDevice: Bool) -> Counts {
     counts(RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice))
   }
 
-  /// What becomes of an item in the two futures together.
+  /// The outcomes of an item in both restores.
   public enum ItemOutlook: Sendable, Hashable, CaseIterable {
-    /// It is on both afterwards.
+    /// On both devices.
     case both
-    /// It comes back to the same device alone.
+    /// Only on the same device.
     case sameDevice
-    /// It is on neither.
+    /// On neither device.
     case neither
   }
 
-  /// An item that is known of, in the backup or only on the device.
+  /// A known item, in the backup or only on the device.
   public struct Item: Sendable, Hashable {
-    /// Its position in the backup; `nil` of one that is only on the device that made it.
+    /// The position in the backup; `nil` if the item is only on the source device.
     public let index: Int?
-    /// The names that it is known by.
+    /// The item's names.
     package let identity: ItemDescriptor
-    /// The class that protects it; `nil` if nothing says it.
+    /// The protection class; `nil` if it is unknown.
     public let protection: ProtectionClass?
-    /// Where it comes back to.
+    /// The devices on which it arrives.
     package let outlook: ItemOutlook
-    /// Whether it is by its class alone that it is expected back.
+    /// Whether the item should return according to its class only.
     package let isExpected: Bool
-    /// Why it does not reach a new device, or the damage for which it does not come back either; `nil` if it arrives,
-    /// and of an item that came after the backup was made.
+    /// The reason why the item does not reach a new device, or the damage that also prevents its return; `nil` if it
+    /// arrives or was added after the backup.
     public let reason: Reason?
-    /// What is known against its use on a new device; `nil` if it does not get there.
+    /// The reason why the item may be unusable on a new device; `nil` if there is none or the item does not arrive.
     package let warning: ArrivalWarning?
-    /// The same on the device that made it.
+    /// The reason why the item may be unusable on the same device; `nil` if there is none or the item does not arrive.
     package let warningOnReturn: ArrivalWarning?
   }
 
-  /// All items that are known of: those of the backup or of the device in their order, then those that are only on the
-  /// device that made the backup.
+  /// All known items: those of the backup or of the device in their order, then those that are only on the source
+  /// device.
   public var items: [Item] {
     let (back, away) = (
       RestoreScenario(hasPassword: hasPassword, onSameDevice: true),
@@ -231,7 +230,7 @@ extension RestoreOutlook {
       }
   }
 
-  /// The same to show to others: items are called by their positions.
+  /// The outlook with items that are named by their positions.
   package var redacted: RestoreOutlook {
     let items = comparison.items.map { item in
       MigrationComparison.Item(
@@ -247,19 +246,19 @@ extension RestoreOutlook {
 }
 
 extension MigrationComparison.Item {
-  /// Whether a backup holds the item at all: on the device that made it everything comes back that is in it and sound.
+  /// Whether a backup contains the item at all. On the source device, every undamaged item of a backup returns.
   fileprivate var isInBackup: Bool { RestoreScenario.allCases.contains { self[$0] == .arrives } }
 }
 
 extension Restorer {
-  /// Decides what restoring a backup of a device made now would do to a device that holds nothing: a new one, or the
-  /// same one after it was erased. The positions are as for a target that there is; nothing can be carried out by it.
+  /// Plans the restore of a simulated backup to an empty device: a new one, or the same one after it was erased.
+  /// Positions are as for an existing target. The plan cannot be carried out.
   ///
   /// - Parameters:
-  ///   - simulatedBackup: What the backup would hold.
-  ///   - deviceKey: The hardware key of that device.
-  ///   - targetSyncs: Whether it synchronizes its keychain.
-  /// - Throws: What opening the forecast's items reports.
+  ///   - simulatedBackup: The simulated backup.
+  ///   - deviceKey: The hardware key of the empty device.
+  ///   - targetSyncs: Whether the empty device synchronizes its keychain.
+  /// - Throws: An error if the items cannot be decrypted because the cryptography fails.
   package static func plan(
     _ simulatedBackup: SimulatedBackup, ontoEmpty deviceKey: DeviceKey, targetSyncs: Bool = false
   ) throws(KeyhaulError) -> MigrationPlan {

@@ -6,65 +6,64 @@ import KeychainRules
 package import Keychains
 public import VirtualDevice
 
-/// What a backup of a device made now would hold, without one being written: what a plan has for an archive where there
-/// is only a device yet.
+/// A simulated backup of a device, in memory. Plans use it like a backup.
 ///
-/// Nothing is guessed. The rows go through the export rules, and what they let pass is written as a backup holds it and
-/// read again, unless it certainly comes out as it is; the ciphers between change no byte, and are left out. What opens on
-/// another device is found out with a backup keybag that exists in memory alone: one item of each protection class is
-/// sealed for it and opened there. The key of its class is all that an item needs, and all that can be wanting.
+/// The rows pass the export rules, and exported items are encoded and decoded as in a backup, unless they certainly
+/// round-trip. Encryption is left out, because it changes no byte. To find out which items another device can decrypt,
+/// one item of each protection class is encrypted for a backup keybag in memory and decrypted with the device's key.
+/// Only the class key decides whether an item can be decrypted.
 public final class SimulatedBackup: Sendable {
-  /// Whether the backup is thought of with a password.
+  /// Whether the simulated backup has a password.
   package let hasPassword: Bool
   private let contents: Contents
   private let keybag: Keybag
-  /// A made-up item of each class that the backup would hold, sealed for the keybag.
+  /// An artificial item of each class in the backup, encrypted for the keybag.
   private let probes: KeychainBackupFile
-  /// Of a password that nobody knows and that is gone with this value.
+  /// The key of a random password that exists only as long as this value.
   private let passcodeKey: Secret
 
-  /// What the device, or a dump of it, gives: the same with a password and without one.
+  /// The contents from the device or from a dump of it, which do not depend on the password.
   private struct Contents {
     let source: String
-    /// Whether items keep the positions that their source gives them (`ExportReport.Item.rowID`); otherwise they have those
-    /// of the backup, and what it leaves out counts on from its last one.
+    /// Whether items keep the positions of their source (`ExportReport.Item.rowID`). Otherwise, they have their
+    /// positions in the backup, followed by the excluded items.
     let keepsPositions: Bool
     let report: ExportReport
-    /// What the backup would hold, as whoever has every key reads it there.
+    /// The items in the backup, as a reader with all keys sees them.
     let items: [BackupItem]
     /// These items as a restore to any device would store them; `nil` if only one plan uses them.
     let importCache: ImportCache?
   }
 
-  /// What stays on the device, and why; deleted items' marks apart.
+  /// The items that stay on the device with their reasons, without tombstones.
   package let leftOut: [MigrationPlan.Decision]
-  /// The marks of deleted items that stay on the device. They are no items, and no plan counts them.
+  /// The tombstones that stay on the device. No plan counts them.
   package let tombstones: [MigrationPlan.Decision]
-  /// What the backup would hold, by position.
+  /// The items in the backup, by position.
   package var exported: [ExportReport.Item] { contents.report.exported }
   /// The name of the device.
   package var source: String { contents.source }
   private var keepsPositions: Bool { contents.keepsPositions }
 
-  /// Reads the device, and what may leave it as a backup would hold it.
+  /// Reads a device and simulates a backup of it.
   ///
   /// - Parameters:
-  ///   - session: A hold on the device, which has to be unlocked.
-  ///   - hasPassword: Whether the backup would be made with a password; which one does not matter.
-  /// - Throws: As a backup does: category `locked` where a row is locked, `refused` for a system that writes another
+  ///   - session: A session of the unlocked device.
+  ///   - hasPassword: Whether the backup has a password. The password itself has no effect.
+  /// - Throws: The errors of a backup: category `locked` if a row is locked, `refused` for a system that writes another
   ///   kind of backup.
   public convenience init(of session: DeviceSession, hasPassword: Bool) throws(KeyhaulError) {
     try self.init(of: session, hasPassword: hasPassword, isPlannedOnce: false)
   }
 
-  /// - Parameter isPlannedOnce: Whether one plan alone is made of it, so that nothing is kept for others.
+  /// - Parameter isPlannedOnce: Whether only one plan uses the backup, so that nothing is cached.
   package convenience init(of session: DeviceSession, hasPassword: Bool, isPlannedOnce: Bool) throws(KeyhaulError) {
     try self.init(of: session, hasPassword: hasPassword, .opened, sharingMemoryWith: [], isPlannedOnce: isPlannedOnce)
   }
 
-  /// The same without a list of what is exported, for whoever looks at the items alone.
+  /// Simulates a backup without a list of the exported items.
   ///
-  /// - Parameter known: Items that are held meanwhile: the device's own ones that are the same take no memory again.
+  /// - Parameter known: Items in memory. Equal items of the device share their memory.
   convenience init(itemsOf session: DeviceSession, sharingMemoryWith known: [BackupItem]) throws(KeyhaulError) {
     try self.init(of: session, hasPassword: true, .openedAlone, sharingMemoryWith: known)
   }
@@ -82,7 +81,7 @@ public final class SimulatedBackup: Sendable {
     }
   }
 
-  /// Takes what an export gives, which keeps its items opened.
+  /// Creates a simulated backup from an export with decrypted items.
   convenience init(
     of source: String, hasPassword: Bool, deviceKey: DeviceKey, keepsPositions: Bool = false,
     isPlannedOnce: Bool = false,
@@ -97,9 +96,9 @@ public final class SimulatedBackup: Sendable {
     }
   }
 
-  /// The same backup thought of with a password, or without one: nothing is read again.
+  /// Returns a copy with or without a password. Nothing is read again.
   ///
-  /// - Parameter deviceKey: Of the device that it would be made of.
+  /// - Parameter deviceKey: The hardware key of the source device.
   func copy(
     withPassword hasPassword: Bool, deviceKey: DeviceKey
   ) throws(KeyhaulError) -> SimulatedBackup {
@@ -140,7 +139,7 @@ public final class SimulatedBackup: Sendable {
       password: password, deviceKey: deviceKey, rounds: SimulatedBackup.rounds, random: random)
   }
 
-  /// Nothing but a class key can keep one of them shut.
+  /// Returns one item for each class. Only a missing class key can prevent their decryption.
   private static func probes(
     of items: [BackupItem], sealing keys: ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
   ) throws(KeyhaulError) -> KeychainBackupFile {
@@ -160,10 +159,10 @@ public final class SimulatedBackup: Sendable {
     return KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
   }
 
-  /// Nobody attacks a keybag that is gone in a moment.
+  /// The keybag exists only for a moment, so attacks on its password are irrelevant.
   private static let rounds = 1
 
-  /// What of it opens on a device.
+  /// Returns the items that a device can decrypt.
   ///
   /// - Parameter deviceKey: The device's hardware key.
   package func items(openedWith deviceKey: DeviceKey) throws(KeyhaulError) -> [BackupItem] {
@@ -188,11 +187,11 @@ public final class SimulatedBackup: Sendable {
     return items
   }
 
-  /// Decides what restoring the backup would do to a device.
+  /// Plans the restore of the backup to a device.
   ///
   /// - Parameters:
-  ///   - rows: All that the device has.
-  ///   - deviceKey: Its hardware key.
+  ///   - rows: All rows of the device.
+  ///   - deviceKey: The hardware key of the device.
   func plan(
     onto rows: [TargetRow], openedWith deviceKey: DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
     for use: BackupPurpose
@@ -207,13 +206,14 @@ public final class SimulatedBackup: Sendable {
     return completing(plan(contents.importCache ?? ImportCache()))
   }
 
-  /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.
+  /// Returns whether the value of an item in the backup has the form of a Secure Enclave key; `nil` if there is no such
+  /// item.
   func containsSecureEnclaveKey(at position: Int) -> Bool? {
     exported.indices.contains(position) ? exported[position].containsSecureEnclaveKey : nil
   }
 
-  /// The decisions of a plan for the items that the backup would hold, their names added, and after them one for each
-  /// item that stays on the device by a rule of the backup: those count on from the backup's last position.
+  /// Returns a plan with names, and with a decision for each item that a rule excludes from the backup. Their positions
+  /// follow the backup's last one.
   func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
     let staying = leftOut.enumerated().map { offset, left in
@@ -237,16 +237,16 @@ public final class SimulatedBackup: Sendable {
 }
 
 extension Restorer {
-  /// Decides what restoring a backup of a device made now would do to another one. Changes neither.
+  /// Plans the restore of a simulated backup to another device. Neither device is changed.
   ///
-  /// The positions are those in the backup; the items that no backup would hold come after them.
+  /// Positions are those in the backup, followed by the items that no backup contains.
   ///
   /// - Parameters:
-  ///   - simulatedBackup: What a backup of the device made now would hold.
-  ///   - target: A hold on the device that it should go to.
-  ///   - policy: What happens to the target's own items before anything is imported.
-  ///   - use: `.restoring` for a plan that is carried out; any other makes one to be looked at.
-  /// - Throws: What the target's keychain reports.
+  ///   - simulatedBackup: The simulated backup of the source device.
+  ///   - target: A session of the target device.
+  ///   - policy: The treatment of the target's own items before the import.
+  ///   - use: `.restoring` for a plan that can be carried out; otherwise it is only for reports.
+  /// - Throws: The errors of the target's keychain.
   public static func plan(
     _ simulatedBackup: SimulatedBackup, onto target: DeviceSession, policy: ExistingItemPolicy,
     for use: BackupPurpose = .restoring
@@ -259,15 +259,15 @@ extension Restorer {
 }
 
 extension SimulatedBackup {
-  /// What a backup of the device that a dump is of would hold, as far as the dump tells its items.
+  /// Simulates a backup of the device of a dump, from the dump's items.
   ///
-  /// The device is not known: a hardware key that is nobody's stands in its place, and that it does not synchronize is
-  /// assumed. What a backup leaves out is found by the same rules; a mark that the dump does not have is taken for absent.
+  /// The device is unknown. A random hardware key replaces the device's key, and the device is assumed not to
+  /// synchronize. The same rules decide which items are excluded; a flag that is missing in the dump counts as not set.
   /// - Parameters:
   ///   - dump: The items.
-  ///   - name: What reports call it.
-  ///   - hasPassword: Whether the backup would be made with a password.
-  /// - Throws: What the cryptographic library reports.
+  ///   - name: The name in reports.
+  ///   - hasPassword: Whether the backup has a password.
+  /// - Throws: An error of the cryptographic library.
   package convenience init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(KeyhaulError) {
     let someKey = try MigrationComparison.keyOfUnknownDevice()
     try self.init(of: name, hasPassword: hasPassword, deviceKey: someKey, keepsPositions: true) { (keys, random) in
@@ -303,12 +303,12 @@ extension BackupExporter.Export {
 }
 
 extension Restorer {
-  /// Decides what restoring a backup of the device that a dump is of would do to a device. Changes nothing.
+  /// Plans the restore of a simulated backup of a dump's device. Nothing is changed.
   ///
-  /// The positions are those of the dump. Whether the target is the device that the dump is of is not known; the plan
-  /// takes it for another one, and does not say that it is.
+  /// Positions are those in the dump. Whether the target is the device of the dump is unknown; the plan treats it as
+  /// another one, without stating this.
   ///
-  /// - Throws: What the target's keychain reports.
+  /// - Throws: The errors of the target's keychain.
   package static func plan(
     _ dump: KeychainDump, named name: String, hasPassword: Bool, onto target: DeviceSession, policy: ExistingItemPolicy
   ) throws(KeyhaulError) -> MigrationPlan {

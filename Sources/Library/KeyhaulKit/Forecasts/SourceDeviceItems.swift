@@ -5,20 +5,18 @@ public import KeychainFormats
 public import KeychainRules
 package import VirtualDevice
 
-/// The items of the device that made a backup, as they are today, held against the backup: how many of them are in it, and
-/// which are not.
+/// The current items of the device that made a backup, compared with the backup.
 ///
-/// A backup does not show what was left out when it was made. Where its device is available, this does, as far as the device
-/// still has it.
+/// A backup does not show which items were excluded when it was made. If its device is available, this shows the items
+/// that the device still has.
 public struct SourceDeviceItems: Sendable {
   /// An item of the device that is not in the backup.
   public struct Item: Sendable, Hashable {
-    /// The names that it is known by.
+    /// The item's names.
     package let identity: ItemDescriptor
-    /// The class that protects it; `nil` if nothing says it.
+    /// The protection class; `nil` if it is unknown.
     public let protection: ProtectionClass?
-    /// The rule, or the damage of its row, that keeps it out of every backup; `nil` if a backup made now would hold
-    /// it.
+    /// The rule or the damage that excludes the item from every backup; `nil` if a new backup would contain it.
     public let reason: Reason?
 
     /// Creates an item that is not in the backup.
@@ -31,23 +29,23 @@ public struct SourceDeviceItems: Sendable {
 
   /// The name of the device.
   public let device: String
-  /// The revision that the device has now, such as `r17`. Which one the backup was made at is not recorded.
+  /// The current revision of the device, such as `r17`. The revision of the backup is unknown.
   package let revision: String
-  /// Whether the backup's items prove that the device made it; where none of them needs the hardware, the device's
-  /// identifier alone says it.
+  /// Whether the backup's items prove that the device made it. If no item needs the hardware key, only the device's
+  /// identifier shows this.
   package let isProven: Bool
   /// The items of the device that are not in the backup.
   public let absent: [Item]
-  /// Items of the device that are in the backup, those whose content differs or is sealed in the backup included.
+  /// The number of items in the backup, including those that differ or are encrypted there.
   package let includedCount: Int
-  /// Of those in the backup, the ones that the device has changed since.
+  /// The number of items in the backup that the device has changed since.
   package let changedCount: Int
-  /// Items of the device that may be among those of the backup that do not open: nothing tells.
+  /// The number of items that may be among the backup's encrypted items.
   package let possiblyIncludedCount: Int
-  /// Items of the backup that are on the device no more.
+  /// The number of items in the backup that the device no longer has.
   package let removedCount: Int
 
-  /// Creates what is known of the device's items.
+  /// Creates the result of a comparison.
   package init(
     device: String, revision: String, isProven: Bool, absent: [Item], includedCount: Int, changedCount: Int = 0,
     possiblyIncludedCount: Int = 0, removedCount: Int = 0
@@ -65,9 +63,9 @@ public struct SourceDeviceItems: Sendable {
   /// Compares the device with the backup.
   ///
   /// - Parameters:
-  ///   - archive: The backup, opened with the hardware key of this device.
-  ///   - device: A hold on the device, which has to be unlocked.
-  /// - Throws: As a backup of the device does, category `locked` foremost.
+  ///   - archive: The backup, decrypted with the hardware key of this device.
+  ///   - device: A session of the unlocked device.
+  /// - Throws: The errors of a backup of the device, mainly of category `locked`.
   package init(of archive: UnlockedBackup, on device: DeviceSession) throws(KeyhaulError) {
     let simulatedBackup = try SimulatedBackup(itemsOf: device, sharingMemoryWith: archive.items)
     let deviceKey = try device.deviceKey()
@@ -84,8 +82,8 @@ public struct SourceDeviceItems: Sendable {
       removedCount: difference.removed.count)
   }
 
-  /// Items of the backup as a restore leaves them on the device, where that is how it has them: synchronized, though the
-  /// backup does not say so.
+  /// Returns items of the backup as a restore stores them, if the device has them in that form: synchronized, although
+  /// the backup does not say so.
   private static func asRestored(_ items: [KeychainEntry], comparedWith today: [KeychainEntry]) -> [KeychainEntry] {
     func key(_ item: KeychainItem) -> PrimaryKey? { try? PrimaryKey(of: item) }
     let isInferred = items.map { compared in
@@ -105,18 +103,19 @@ public struct SourceDeviceItems: Sendable {
     }
   }
 
-  /// Items of the device, tombstones apart.
+  /// The number of items of the device, without tombstones.
   package var total: Int { includedCount + possiblyIncludedCount + absent.count }
-  /// Items that no backup of the device holds, by a rule.
+  /// Items that a rule excludes from every backup.
   package var never: [Item] { absent.filter { $0.reason?.isDamage == false } }
-  /// Items whose rows on the device cannot be read, so that no backup holds them.
+  /// Items with rows that cannot be read, so that no backup contains them.
   package var unreadable: [Item] { absent.filter { $0.reason?.isDamage == true } }
-  /// Items that a backup made now would hold and this one does not.
+  /// Items that a new backup would contain, unlike this one.
   package var since: [Item] { absent.filter { $0.reason == nil } }
-  /// Whether the device shows that it has changed since the backup; what was left out then and is gone now shows nowhere.
+  /// Whether the device has visibly changed since the backup. Items that were excluded then and deleted since are
+  /// unknown.
   package var hasChanged: Bool { changedCount > 0 || removedCount > 0 || !since.isEmpty }
 
-  /// The same to show to others: each item is called `own-0001` by its position among those that are not in the backup.
+  /// The result with items that are named by position, such as `own-0001`.
   package var redacted: SourceDeviceItems {
     SourceDeviceItems(
       device: "the old device", revision: revision, isProven: isProven,
@@ -131,17 +130,17 @@ public struct SourceDeviceItems: Sendable {
 }
 
 extension BackupArchive {
-  /// Opens the virtual device whose identifier is that of the backup's source device; the caller ends the session.
+  /// Opens the virtual device with the identifier of the backup's source device. The caller invalidates the session.
   ///
-  /// Anyone can write that identifier into a backup, so only the items prove that the device made it (`DeviceKeyEvidence`).
-  /// A device that another process uses is passed over.
+  /// Anyone can write that identifier into a backup, so only the items prove that the device made it
+  /// (`DeviceKeyEvidence`). Devices in use by another process are skipped.
   ///
   /// - Parameters:
-  ///   - home: The devices that are available.
-  ///   - target: A device that is open already and is not opened again.
+  ///   - home: The available devices.
+  ///   - target: A device that is already open and is not opened again.
   ///   - verb: The name of the command, for other processes that find the device in use.
-  ///   - passedOver: Called with each device that has the identifier and whose key cannot be read, and with the reason.
-  /// - Returns: The session; `nil` if there is no such device, or if it cannot be read.
+  ///   - passedOver: Called with each device that has the identifier but whose key cannot be read, and with the reason.
+  /// - Returns: The session; `nil` if there is no such device or it cannot be read.
   /// - Throws: The error of a device if the system has no descriptor or memory left.
   package func sourceDevice(
     in home: DeviceSet, excluding target: DeviceSession?, verb: String,
@@ -151,7 +150,7 @@ extension BackupArchive {
       let devices = try Self.readable({ () throws(KeyhaulError) in try home.devices() })
     else { return nil }
     for device in devices {
-      // Only the one whose record fits is held at all.
+      // Only a device with the right identifier is locked.
       let record = try Self.readable { () throws(KeyhaulError) in try device.storedRecord() }
       guard record?.udid.lowercased() == identifier else { continue }
       do throws(KeyhaulError) {

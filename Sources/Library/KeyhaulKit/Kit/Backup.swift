@@ -5,26 +5,26 @@ import KeychainFormats
 import KeychainRules
 public import VirtualDevice
 
-/// A backup, opened with its password: its items, and what they would do on another device.
+/// A decrypted backup: its items, and what they would do on another device.
 ///
-/// The password's key is derived once, when the backup is opened, and is wiped when the last copy of this value is gone.
-/// Until then the backup is locked for reading, so that no other process that uses Keyhaul changes it. Only
-/// `create(from:password:at:iterations:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write anything.
+/// The password's key is derived once, when the backup is opened, and wiped with the last copy of this value. Until
+/// then, the backup is locked for reading, so that no other process that uses Keyhaul changes it. Only
+/// `create(from:password:at:iterations:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write
+/// anything.
 public struct Backup: Sendable {
-  /// The backup with every item tried that the password, and the hardware key where one was given, can open.
+  /// The backup with all items that the password and the hardware key can decrypt.
   public let opened: UnlockedBackup
   private let path: String
   private let key: BackupKey
   private let deviceKey: DeviceKey?
 
-  /// Reads a backup and opens it.
+  /// Opens and decrypts a backup.
   ///
   /// - Parameters:
-  ///   - path: A backup's directory, or one file made of it.
-  ///   - password: Of the backup; `nil` for one without.
-  ///   - sourceDevice: The device that made it, where it is available: with its hardware key the items of this device only open as
-  ///     well.
-  ///   - limit: The most PBKDF2 rounds to accept, checked before any work; real backups ask for 10,000,000.
+  ///   - path: The path of a backup's directory, or of a packed backup.
+  ///   - password: The backup's password; `nil` if it has none.
+  ///   - sourceDevice: The source device, if it is available. Its hardware key also decrypts this-device-only items.
+  ///   - limit: The maximum number of PBKDF2 iterations, checked before any work. Real backups use 10,000,000.
   /// - Throws: Category `notFound`, `wrongPassword`, `damaged`, or `refused` over a limit; `busy` if another process is
   ///   changing the backup.
   public init(
@@ -45,11 +45,11 @@ public struct Backup: Sendable {
     self.path = path
   }
 
-  /// Everything that the backup shows without its password.
+  /// All information that needs no password.
   public var archive: BackupArchive { opened.archive }
-  /// The items in the order of the backup. One that does not open says why by `reason(of:)`.
+  /// The items in the order of the backup. For an item that cannot be decrypted, `reason(of:)` returns the reason.
   public var items: [BackupItem] { opened.items }
-  /// Why an item does not open with the available keys; `nil` if it opens.
+  /// Returns the reason why an item cannot be decrypted with the available keys; `nil` if it can.
   public func reason(of item: BackupItem) -> Reason? { opened.reason(of: item) }
 
   private static func hardwareKey(of device: VirtualDevice?) throws(KeyhaulError) -> DeviceKey? {
@@ -67,20 +67,21 @@ public struct Backup: Sendable {
 }
 
 extension Backup {
-  /// Forecasts restores of the backup to a new device and to the same device after it was erased, without a target.
+  /// Predicts restores of the backup to a new device and to the same device after it was erased, without a target.
   ///
-  /// - Throws: Category `damaged` for a backup that was never finished, `refused` for one that anyone can have written.
+  /// - Throws: Category `damaged` for a backup that was never finished, `refused` for one that anyone could have
+  ///   written.
   public func outlook() throws(KeyhaulError) -> RestoreOutlook {
     guard deviceKey != nil else { return try RestoreOutlook(of: opened, returning: nil) }
     return try RestoreOutlook(of: try Self.open(archive, key, with: nil), returning: opened)
   }
 
-  /// Decides what restoring the backup onto a device would do. Changes nothing.
+  /// Plans the restore of the backup to a device. Nothing is changed.
   ///
   /// - Parameters:
-  ///   - device: The target; it may be locked, and may be the device that made the backup.
-  ///   - policy: What happens to the target's own items before anything is imported; iOS replaces.
-  /// - Throws: Category `damaged` for a backup that was never finished, and what the device reports.
+  ///   - device: The target. It may be locked, and may be the source device.
+  ///   - policy: The treatment of the target's own items before the import. iOS replaces them.
+  /// - Throws: Category `damaged` for a backup that was never finished, and the errors of the device.
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
   ) throws(KeyhaulError) -> Plan {
@@ -101,15 +102,15 @@ extension Backup {
 }
 
 extension Backup {
-  /// Backs a device up, as it is now, and opens what was written.
+  /// Backs up a device and opens the backup.
   ///
   /// - Parameters:
   ///   - device: The device, unlocked.
-  ///   - password: `nil` for a backup without one, whose keychain only this device can restore.
-  ///   - path: Where it goes. With a slash at its end, or where a directory stands, it is a directory; else one file,
-  ///     whose name tells the format. A backup that stands there is not replaced.
-  ///   - iterations: Of the password's derivation; every real device asks for 10,000,000, a test needs 1.
-  /// - Throws: Category `locked`; `usage` where something stands there. No partial backup is left.
+  ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
+  ///   - path: The path of the backup. A final slash or an existing directory means a directory; otherwise the backup
+  ///     is packed into one file, in the format of the file's name. An existing backup is not replaced.
+  ///   - iterations: The iterations of the password's derivation. Real devices use 10,000,000; 1 is enough for a test.
+  /// - Throws: Category `locked`; `usage` if the path exists. No partial backup is left.
   public static func create(
     from device: VirtualDevice, password: borrowing Secret? = nil, at path: String,
     iterations: Int = BackupKeybag.standardRounds
@@ -166,7 +167,7 @@ extension Backup {
     return try BackupRewriter().seal(archive, at: path, keys: keys)
   }
 
-  /// Refuses a link: the new file would replace the link, not the backup.
+  /// Checks that the path is not a link, because the new file would replace the link and not the backup.
   private func requireOwnPath() throws(KeyhaulError) {
     guard (try? FileSystem.real.status(of: path, followsLink: false))?.kind == .link else { return }
     throw KeyhaulError(.unsupported, "\(UntrustedText.escaped(path)) is a symbolic link")

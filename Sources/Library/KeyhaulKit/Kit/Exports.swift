@@ -1,4 +1,4 @@
-// One import for tools, the program and the reports: everything below the façade comes with it.
+// One import for tools, the program and the reports: all targets below this one are re-exported.
 @_exported public import Backups
 @_exported public import Basics
 @_exported public import KeychainCrypto

@@ -11,9 +11,10 @@ extension MigrationPlan.Decision: CustomStringConvertible {
   }
 }
 
-/// What restoring a backup onto a device would do, item by item, and the way to do exactly that.
+/// A plan for restoring a backup to a device, and the method that carries it out.
 public struct Plan: Sendable {
-  /// The decisions: which items arrive, which stay behind and why, and what of the target is removed.
+  /// The decisions: the items that arrive, the items that stay behind with their reasons, and the items that are
+  /// removed.
   public let migration: MigrationPlan
   /// The target.
   public let device: VirtualDevice
@@ -25,9 +26,9 @@ public struct Plan: Sendable {
     self.revision = revision
   }
 
-  /// What becomes of the items with this name: `plan["session token"] == .migrates`.
+  /// Returns the outcome for the items with a name: `plan["session token"] == .migrates`.
   ///
-  /// An item is meant where its label, account, service or server is the name, to the letter.
+  /// The name must equal the item's label, account, service or server.
   public subscript(name: String) -> ItemFate { migration[name] }
 
   /// The decisions about the items that arrive.
@@ -37,10 +38,10 @@ public struct Plan: Sendable {
   /// The decisions about the items that are damaged in the backup.
   public var unreadable: [MigrationPlan.Decision] { migration.decisions.filter { $0.outcome.fate == .unreadable } }
 
-  /// Restores: exactly what the plan says, in one transaction, or nothing.
+  /// Carries out exactly the plan, in one transaction, or nothing.
   ///
-  /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where it has changed since the plan
-  ///   was made. An error whose `stage` is before the commit leaves the device as it was.
+  /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if it has changed since the plan was
+  ///   made. An error whose `stage` is before the commit leaves the device unchanged.
   public func restore() throws(KeyhaulError) {
     let refusal = try device.withSession(.writing, verb: "restore") {
       (session) throws(KeyhaulError) in failure(on: session)
@@ -48,7 +49,7 @@ public struct Plan: Sendable {
     if let refusal { throw refusal }
   }
 
-  /// What kept the plan from being carried out, and nothing where it was.
+  /// Carries out the plan, and returns the error if that failed.
   private func failure(on session: DeviceSession) -> KeyhaulError? {
     guard session.record.revision == revision else {
       return .stalePlan("\(session.name) has changed since (revision \(revision), now \(session.record.revision))")

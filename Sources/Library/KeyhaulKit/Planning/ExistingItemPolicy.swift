@@ -1,7 +1,7 @@
-/// What a restore does with the items that are on the target already.
+/// The treatment of the target's own items by a restore.
 public enum ExistingItemPolicy: String, Sendable, CaseIterable, Codable {
-  /// What iOS does: everything that is not synchronized is removed first.
+  /// Removes everything that is not synchronized before the import, as iOS does.
   case replace
-  /// Everything stays; of two items with the same key the newer one wins.
+  /// Keeps everything. If two items have the same key, the newer one wins.
   case merge
 }

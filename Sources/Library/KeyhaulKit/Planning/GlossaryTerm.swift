@@ -1,35 +1,35 @@
 public import KeychainRules
 
-/// A word that reports of a move use and that has a page of its own: why an item does not arrive, what an arriving item
-/// does, what happens to the target's own items, and why an archive is refused.
+/// A word in reports of a move with a page of its own: reasons, changes, warnings, and the fate of the target's own
+/// items.
 ///
 /// Source of the rules: Apple `SecItemDb.c` (`SecServerImportItem`, `SecServerImportKeychainInPlist`), `SecDbItem.c`
 /// (`SecDbItemInsertOrReplace`).
 public enum GlossaryTerm: Sendable, Hashable, CaseIterable {
-  /// Why an item does not arrive.
+  /// A reason why an item does not arrive.
   case reason(Reason)
-  /// What an arriving item does on the target.
+  /// The effect of an arriving item on the target.
   case change(MigrationPlan.Change)
-  /// What is known against the use of an arriving item.
+  /// A reason why an arriving item may be unusable.
   case warning(ArrivalWarning)
   /// An arriving item starts to sync.
   case inferredSynchronizable
-  /// An item of the target is gone after a restore that replaces.
+  /// A restore that replaces removes an item of the target.
   case removed
-  /// An item of the target is there after a restore that replaces.
+  /// A restore that replaces keeps an item of the target.
   case preserved
-  /// The archive's keychain was sealed for another keybag.
+  /// The backup's keychain was encrypted for another keybag.
   case keybagMismatch
-  /// A file of the archive is not what was sealed.
+  /// A file of the backup does not match the seal.
   case sealBroken
 
-  /// Every word there is, in the order in which `explain` lists them.
+  /// All words, in the order in which `explain` lists them.
   public static let allCases: [GlossaryTerm] =
     Reason.allCases.map(GlossaryTerm.reason) + MigrationPlan.Change.allCases.map(GlossaryTerm.change)
     + ArrivalWarning.allCases.map(GlossaryTerm.warning)
     + [.inferredSynchronizable, .removed, .preserved, .keybagMismatch, .sealBroken]
 
-  /// The word itself, as reports, JSON and `explain` use it.
+  /// The word, as in reports, JSON and `explain`.
   package var id: String {
     switch self {
     case .reason(let reason): reason.rawValue

@@ -3,9 +3,10 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// Prepares each item once for all plans of one backup: as a restore would store it, and as reports show it.
+/// A cache of prepared items for all plans of one backup: each item as a restore would store it, and its summary for
+/// reports.
 final class ImportCache: Sendable {
-  /// By reference: the table has a place for each item from the start.
+  /// A class, because the table has an element for each item from the start.
   private final class CachedImport: Sendable {
     let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
     let known: ItemSummary
@@ -19,15 +20,15 @@ final class ImportCache: Sendable {
   private let all: Locked<[CachedImport?]>
   private let isEnabled: Bool
 
-  /// - Parameter count: How many items are kept for the next plan, by their position; none for a single plan.
+  /// - Parameter count: The number of items to cache, by position; 0 for a single plan.
   init(count: Int = 0) {
     all = Locked(Array(repeating: nil, count: count))
     isEnabled = count > 0
   }
 
-  /// An item as a restore would store it.
+  /// Returns an item as a restore would store it.
   ///
-  /// - Throws: What keeps it from being stored.
+  /// - Throws: An error if the item cannot be stored.
   func incoming(_ archived: BackupItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
     isEnabled ? try cached(archived, item).incoming.get() : try Self.prepared(archived, item)
   }
@@ -38,7 +39,7 @@ final class ImportCache: Sendable {
     try IncomingItem.Keyed(item, persistentReference: archived.persistentReference)
   }
 
-  /// What reports show of it.
+  /// Returns the summary of an item for reports.
   func known(_ archived: BackupItem, _ item: KeychainItem) -> ItemSummary {
     isEnabled ? cached(archived, item).known : .sharing(item)
   }

@@ -2,7 +2,7 @@ import KeychainFormats
 import Keychains
 import VirtualDevice
 
-/// Rows whose class key is not in memory, counted for the sentence that says so.
+/// The rows whose class key is not in memory, counted for the error message.
 struct LockedRows {
   private var counts: [ProtectionClass: Int] = [:]
 
@@ -13,7 +13,7 @@ struct LockedRows {
     counts[protection, default: 0] += 1
   }
 
-  /// - Throws: Category `locked` where there is a locked row, or the keys that new items need are not in memory.
+  /// - Throws: Category `locked` if a row is locked, or if the keys for new items are not in memory.
   func check(_ session: DeviceSession) throws(KeyhaulError) {
     let total = counts.values.reduce(0, +)
     guard total > 0 || session.state != .unlocked else { return }
@@ -23,9 +23,9 @@ struct LockedRows {
       device: session.name)
   }
 
-  /// Returns whether every row can be read, except for rows of the passcode class.
+  /// Checks that every row can be read, except for rows of the passcode class.
   ///
-  /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
+  /// - Throws: Category `locked` with the number of locked rows. On an unlocked device, no row is read.
   static func requireNone(on session: DeviceSession) throws(KeyhaulError) {
     guard session.state != .unlocked else { return }
     let store = try session.keychain

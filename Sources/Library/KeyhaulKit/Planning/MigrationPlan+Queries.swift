@@ -4,17 +4,17 @@ package import KeychainFormats
 public import KeychainRules
 
 extension MigrationPlan {
-  /// The fate of the items with this name: `plan["session token"] == .migrates`.
+  /// The outcome for the items with a name: `plan["session token"] == .migrates`.
   ///
-  /// An item is meant where its label, account, service or server is the name, to the letter. Several may be; what they
-  /// have in common is the answer, and `.ambiguous` where they have nothing. To be exact, ask with a matcher. An item
-  /// that stays behind sealed has no names: plan from the device, or ask where the maker's key is available.
+  /// The name must equal the item's label, account, service or server. If several items match, the result is their
+  /// common outcome, or `.ambiguous` if they differ; a matcher is more precise. Encrypted items that stay behind have
+  /// no names, unless the plan was made from the device or with the source device's key.
   public subscript(name: String) -> ItemFate { fate(of: decisions(named: name)) }
 
-  /// The fate of the items that a matcher means.
+  /// The outcome for the items that a matcher selects.
   public subscript(matcher: ItemMatcher) -> ItemFate { fate(of: decisions(for: matcher)) }
 
-  /// The decisions about the items whose label, account, service or server is the name.
+  /// Returns the decisions about the items whose label, account, service or server has this name.
   public func decisions(named name: String) -> [Decision] {
     decisions.filter { decision in
       let identity = decision.identity
@@ -22,10 +22,11 @@ extension MigrationPlan {
     }
   }
 
-  /// The decisions about the items that a matcher means, in the archive's order.
+  /// Returns the decisions about the items that a matcher selects, in the backup's order.
   package func decisions(for matcher: ItemMatcher) -> [Decision] { decisions.filter { matcher.matches($0.identity) } }
 
-  /// Why the one item with this name does not arrive; `nil` if it does, or where several or none have the name.
+  /// Returns the reason why the only item with a name does not arrive; `nil` if it arrives, or unless exactly one item
+  /// has the name.
   public func reason(for name: String) -> Reason? {
     let found = decisions(named: name)
     return found.count == 1 ? found[0].outcome.reason : nil
@@ -38,17 +39,17 @@ extension MigrationPlan {
 }
 
 extension MigrationPlan {
-  /// The most items among the removed ones that may be the only good copy of an item which cannot be read in the archive:
-  /// of each kind no more than are removed, and no more than cannot be read. Which they are nobody can tell, for the name of
-  /// what does not open is sealed too.
+  /// The maximum number of removed items that may be the only good copies of items that cannot be read in the backup.
+  /// For each kind, this is at most the number of removed items and of unreadable items. The items themselves are
+  /// unknown, because the names of unreadable items are encrypted.
   package var removedOnlyCopies: Int {
     let unreadable = decisions.filter { if case .unreadable = $0.outcome { true } else { false } }
     return removedOnlyCopies(of: unreadable.map(\.identity.kind))
   }
 
-  /// The same for a plan of some of an archive's items.
+  /// Returns the same number for a plan of some of a backup's items.
   ///
-  /// - Parameter kinds: Those of all items that cannot be read in the archive, each as often as there are some.
+  /// - Parameter kinds: The kinds of all unreadable items in the backup, each as often as it occurs.
   package func removedOnlyCopies(of kinds: [ItemKind]) -> Int {
     let lost = Dictionary(grouping: kinds) { $0 }
     return Dictionary(grouping: removed, by: \.kind).reduce(0) { $0 + min($1.value.count, lost[$1.key]?.count ?? 0) }
@@ -56,7 +57,7 @@ extension MigrationPlan {
 }
 
 extension MigrationPlan.Outcome {
-  /// What the outcome is without its reason.
+  /// The outcome without its reason.
   public var fate: ItemFate {
     switch self {
     case .migrates: .migrates
@@ -65,7 +66,7 @@ extension MigrationPlan.Outcome {
     }
   }
 
-  /// Why the item does not arrive; `nil` if it does.
+  /// The reason why the item does not arrive; `nil` if it arrives.
   public var reason: Reason? {
     switch self {
     case .migrates: nil
@@ -73,7 +74,7 @@ extension MigrationPlan.Outcome {
     }
   }
 
-  /// What the item does on the target; `nil` if it does not arrive.
+  /// The item's effect on the target; `nil` if it does not arrive.
   public var change: MigrationPlan.Change? {
     switch self {
     case .migrates(let change): change
@@ -83,17 +84,17 @@ extension MigrationPlan.Outcome {
 }
 
 extension MigrationPlan {
-  /// The plan with other decisions to show; what a restore does is not touched by it.
+  /// Returns the plan with other decisions to show. Its restore does the same.
   func showing(_ decisions: [Decision], removed: [ItemDescriptor]? = nil) -> MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed ?? self.removed, isSameDevice: isSameDevice)
   }
 
-  /// The plan where the hardware key that was tried stands for one that nobody knows: it proves nothing of the target.
+  /// The plan without proof about the target, because the hardware key that was tried is not a real one.
   var withoutDeviceProof: MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed, isSameDevice: nil)
   }
 
-  /// Adds to sealed items what is known of them, by their positions.
+  /// Adds known names to encrypted items, by position.
   package func naming(_ known: [Int: ItemSummary]) -> MigrationPlan {
     guard !known.isEmpty else { return self }
     return showing(
@@ -103,8 +104,8 @@ extension MigrationPlan {
       })
   }
 
-  /// The plan to show to others: each item is called `item-0007` by its position, each of the target's `target-0001`.
-  /// Kinds, classes, outcomes, reasons and counts stay.
+  /// The plan with items that are named by position: `item-0007` in the backup, `target-0001` on the target. Kinds,
+  /// classes, outcomes, reasons and counts stay.
   package var redacted: MigrationPlan {
     showing(
       decisions.map { decision in
@@ -115,7 +116,7 @@ extension MigrationPlan {
 }
 
 extension ItemDescriptor {
-  /// A name to show to others: a word and a number of four digits.
+  /// Creates a name from a word and a number of four digits.
   init(redacted identity: ItemDescriptor, _ word: String, _ number: Int) {
     let digits = String(number)
     self.init(identity.kind, called: word + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)

@@ -3,36 +3,36 @@ import Basics
 public import KeychainFormats
 public import KeychainRules
 
-/// What restoring one archive onto one device would do, decided without changing either.
+/// The decisions of restoring a backup to a device, made without changing either.
 ///
-/// Computed from what the keys open and from the target's rows, never from a name or an identifier; the same value is
-/// what a report prints, what JSON holds and what `Restorer` carries out.
+/// The plan depends on the keys and on the target's rows, never on a name or an identifier. Reports print this value,
+/// JSON contains it, and `Restorer` carries it out.
 public struct MigrationPlan: Sendable {
-  /// One decision for each item in the archive, in the archive's order.
+  /// The decision for each item of the backup, in its order.
   public let decisions: [Decision]
-  /// Items of the target that are gone afterwards.
+  /// The items of the target that the restore removes.
   package let removed: [ItemDescriptor]
-  /// What happens to the target's own items before anything is imported.
+  /// The treatment of the target's own items before the import.
   package let policy: ExistingItemPolicy
-  /// Whether the target is the device that made the archive: `true` if its hardware key opens an item of every class
-  /// that needs it, `false` if it opens no such item; `nil` if no item needs the key, or if the key opens items of some
-  /// of these classes and not of others.
+  /// Whether the target is the source device: `true` if its hardware key decrypts an item of every class that needs it,
+  /// `false` if it decrypts no such item; `nil` if no item needs the key, or if the key decrypts items of some of these
+  /// classes and not of others.
   package let isSameDevice: Bool?
-  /// What `Restorer` does in its order; every step says what must come of it.
+  /// The steps of `Restorer` in order, each with its expected result.
   package let imports: [PlannedImport]
-  /// Whether they are there: a plan that is only looked at holds none, and cannot be carried out.
+  /// Whether the plan has these steps. Without them, it is only for reports.
   package let keepsImports: Bool
-  /// How many rows the policy removes before the first import, those that come back included.
+  /// The number of rows that the policy removes before the first import, including those that are added again.
   package let removedRowCount: Int
 
-  /// The archive's items that the plan is about; none where it holds no imports.
+  /// The items of the plan; empty without imports.
   let items: [BackupItem]
 
-  /// One import into the target's database, and what the planner says will come of it.
+  /// An import into the target's database, with its expected result.
   package struct PlannedImport: Sendable {
-    /// Which item it is. There is one for every item, so that none is held by it that the archive has.
+    /// The item of an import. There is one for every item, so it contains no copy of the backup's item.
     package enum Origin: Sendable {
-      /// One of the plan's items, by its place among them.
+      /// An item of the plan, by its position.
       case archive(place: UInt32)
       /// A system-bound item of the target that `replace` has removed.
       indirect case preserved(IncomingItem)
@@ -40,7 +40,7 @@ public struct MigrationPlan: Sendable {
 
     package let origin: Origin
     package let outcome: ImportResolution.Effect
-    /// `false` where the row that is there stays as it is, to the last byte.
+    /// Whether the import changes the database. `false` if the existing row stays identical.
     package let writes: Bool
 
     package init(origin: Origin, outcome: ImportResolution.Effect, writes: Bool = true) {
@@ -50,10 +50,10 @@ public struct MigrationPlan: Sendable {
     }
   }
 
-  /// Whether the target's keychain is afterwards what it is now, to the last byte: a merge that brings nothing new.
+  /// Whether the target's keychain stays identical, as in a merge without new items.
   package let changesNothing: Bool
 
-  /// A plan that imports nothing, as tests make one to show.
+  /// Creates a plan without imports, for tests.
   package init(
     decisions: [Decision], removed: [ItemDescriptor], policy: ExistingItemPolicy, isSameDevice: Bool?,
     imports: [PlannedImport], removedRowCount: Int
@@ -63,7 +63,7 @@ public struct MigrationPlan: Sendable {
       writes: imports.contains { $0.writes }, removedRowCount: removedRowCount)
   }
 
-  /// The same plan with other imports of the same items, as tests make one that does not come true.
+  /// Creates a plan with other imports of the same items, for tests of a restore that differs from its plan.
   package init(
     _ plan: MigrationPlan, policy: ExistingItemPolicy? = nil, imports: [PlannedImport]? = nil,
     removedRowCount: Int? = nil
@@ -76,9 +76,9 @@ public struct MigrationPlan: Sendable {
   }
 
   /// - Parameters:
-  ///   - items: Those that the imports bring.
-  ///   - imports: `nil` for a plan that is only looked at.
-  ///   - writes: Whether one of them writes.
+  ///   - items: The imported items.
+  ///   - imports: The imports; `nil` if the plan is only for reports.
+  ///   - writes: Whether an import changes the database.
   init(
     decisions: [Decision], removed: [ItemDescriptor], policy: ExistingItemPolicy, isSameDevice: Bool?,
     items: [BackupItem], imports: [PlannedImport]?, writes: Bool, removedRowCount: Int
@@ -94,7 +94,7 @@ public struct MigrationPlan: Sendable {
     changesNothing = policy == .merge && removedRowCount == 0 && !writes
   }
 
-  /// The same plan with something else to show.
+  /// Creates a copy of a plan with other decisions to show.
   init(_ plan: MigrationPlan, decisions: [Decision], removed: [ItemDescriptor], isSameDevice: Bool?) {
     self.decisions = decisions
     self.removed = removed
@@ -103,8 +103,8 @@ public struct MigrationPlan: Sendable {
     (removedRowCount, changesNothing) = (plan.removedRowCount, plan.changesNothing)
   }
 
-  /// Whether it takes items away from the target and brings none: of what the archive holds nothing arrives, and what is
-  /// there is removed all the same. An archive without items brings none either, and that is no such plan.
+  /// Whether the restore only removes items from the target, because no item of the backup arrives. `false` for a
+  /// backup without items.
   package var onlyRemoves: Bool {
     guard !removed.isEmpty, !decisions.isEmpty else { return false }
     return decisions.allSatisfy { decision in
@@ -115,26 +115,26 @@ public struct MigrationPlan: Sendable {
     }
   }
 
-  /// What will happen to one item, and why.
+  /// The decision about one item, and its reason.
   public struct Decision: Sendable, Hashable {
-    // In this order they take the least memory: there is one for every item.
-    /// Position in the archive.
+    // This order minimizes the memory, because there is one decision for every item.
+    /// The position in the backup.
     public let index: Int
-    /// A fact worth showing with it: where the damage is, both dates of a conflict. Never a value of the item.
+    /// An additional fact, such as the position of damage or both dates of a conflict. Never a value of the item.
     public let detail: String?
-    /// The names that the item is known by; sealed where it does not open.
+    /// The item's names, which are unknown if it cannot be decrypted.
     public let identity: ItemDescriptor
-    /// The class that protects it; `nil` if the blob doesn't say.
+    /// The protection class; `nil` if it is unknown.
     public let protection: ProtectionClass?
-    /// What happens to it, and why.
+    /// The outcome and its reason.
     public let outcome: Outcome
-    /// What the item of the target was whose place this one takes.
+    /// The relation to the target's item that this item replaces; `nil` if it replaces none.
     public let overwrites: OverwrittenItem?
-    /// Of an item that arrives: what is known against its use there.
+    /// The reason why an arriving item may be unusable; `nil` if there is none.
     public let warning: ArrivalWarning?
-    /// Whether it is marked to synchronize; `nil` if that is sealed.
+    /// Whether the item synchronizes; `nil` if it is encrypted.
     public let isSynchronizable: Bool?
-    /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
+    /// Whether the value has the form of a Secure Enclave key; `nil` if it is encrypted.
     public let containsSecureEnclaveKey: Bool?
 
     /// Creates a decision.
@@ -162,7 +162,7 @@ public struct MigrationPlan: Sendable {
         containsSecureEnclaveKey: containsSecureEnclaveKey)
     }
 
-    /// The same decision with what is known of the item besides; its names are taken from there.
+    /// Returns the decision with known names and other properties of an encrypted item.
     func naming(_ known: ItemSummary) -> Decision {
       Decision(
         index: index, identity: known.identity, protection: protection, outcome: outcome, detail: detail,
@@ -171,68 +171,68 @@ public struct MigrationPlan: Sendable {
     }
   }
 
-  /// An item of the target that another one of the archive takes the place of, the two not being the same.
+  /// An item of the target that a different item of the backup replaces.
   public enum OverwrittenItem: Sendable, Hashable {
-    /// Changed later than the archive's.
+    /// Modified later than the backup's item.
     case newer
-    /// Not changed later than the archive's.
+    /// Not modified later than the backup's item.
     case olderOrEqual
-    /// One of the two has no date, so that nothing says which is newer.
+    /// At least one of the two has no date, so it is unknown which is newer.
     case undated
-    /// It does not open: what it was, nobody can tell.
+    /// Cannot be decrypted, so its content is unknown.
     case damaged
   }
 
-  /// The decisions that take something away from the target which is not the same as what comes: first those about items
-  /// that are newer there, then those of which nobody can tell.
+  /// The decisions that replace a different item of the target: first those about newer items, then those about items
+  /// of unknown age.
   package var overwriting: [Decision] {
     let order: [OverwrittenItem] = [.newer, .undated, .damaged, .olderOrEqual]
     return order.flatMap { kind in decisions.filter { $0.overwrites == kind } }
   }
 
-  /// Every case says why, so that a report never has to guess.
+  /// The outcome for one item. Every case has a reason, so that reports never have to guess.
   public enum Outcome: Sendable, Hashable {
-    /// The item is on the target afterwards, as `Change` says.
+    /// The item is on the target afterwards, with this change.
     case migrates(Change)
-    /// The item is sound, and a rule or a key leaves it out.
+    /// The item is undamaged, but a rule or a key excludes it.
     case staysBehind(Reason)
-    /// The item is damaged in this copy.
+    /// The item is damaged in this backup.
     case unreadable(Reason)
   }
 
-  /// What an arriving item does to the target.
+  /// The effect of an arriving item on the target.
   public enum Change: String, Sendable, CaseIterable, Codable {
-    /// Nothing with its primary key was there.
+    /// The target had no item with the same primary key.
     case new
-    /// Takes the place of an item with the same primary key.
+    /// Replaces an item with the same primary key.
     case replaces
-    /// An item with the same primary key is there and wins.
+    /// An item with the same primary key exists and wins.
     case keepsExisting = "keeps-existing"
-    /// The very same item is there.
+    /// An identical item exists.
     case identical
   }
 
-  /// The decisions, counted.
+  /// The numbers of decisions.
   public struct Summary: Sendable, Hashable {
-    /// Items of the archive.
+    /// Items of the backup.
     public var total = 0
     /// Items that are on the target afterwards.
     public var migrates = 0
-    /// Items that a rule or a key leaves out.
+    /// Items that a rule or a key excludes.
     public var staysBehind = 0
-    /// Items that are damaged in this copy.
+    /// Items that are damaged in this backup.
     public var unreadable = 0
-    /// Items of the target that are gone afterwards.
+    /// Items of the target that the restore removes.
     public var removed = 0
-    /// What stays behind or is unreadable, by its reason.
+    /// Items that stay behind or are unreadable, by reason.
     public var byReason: [Reason: Int] = [:]
-    /// What arrives, by what it does on the target.
+    /// Items that arrive, by their effect on the target.
     public var byChange: [Change: Int] = [:]
-    /// What arrives and is warned of.
+    /// Items that arrive with a warning.
     public var byWarning: [ArrivalWarning: Int] = [:]
   }
 
-  /// The decisions, counted again at each call.
+  /// The numbers of decisions, counted at each access.
   public var summary: Summary {
     var summary = Summary(total: decisions.count, removed: removed.count)
     for decision in decisions {
@@ -250,10 +250,10 @@ public struct MigrationPlan: Sendable {
 }
 
 extension MigrationPlan {
-  /// The item that an import brings, as it is stored where nothing is in its way. One of the archive's is settled again each
-  /// time, and opened where the archive holds none.
+  /// Returns the item of an import as it is stored without a conflict. An item of the backup is prepared again each
+  /// time, and decrypted if it is not in memory.
   ///
-  /// - Throws: Where the archive's private copy is not given again by the system.
+  /// - Throws: An error if the backup's private copy cannot be read again.
   package func incoming(_ planned: PlannedImport) throws(KeyhaulError) -> IncomingItem {
     switch planned.origin {
     case .preserved(let incoming): return incoming
@@ -274,7 +274,7 @@ extension MigrationPlan {
     }
   }
 
-  /// The kind of the item that an import brings.
+  /// Returns the kind of an import's item.
   func kind(of planned: PlannedImport) -> ItemKind {
     switch planned.origin {
     case .preserved(let incoming): incoming.item.kind
@@ -282,7 +282,7 @@ extension MigrationPlan {
     }
   }
 
-  /// What is said of an import that would not do what the plan says.
+  /// Returns the text about an import whose result would differ from the plan.
   package func difference(at planned: PlannedImport) -> String {
     switch planned.origin {
     case .archive(let place): "item \(items[Int(place)].index) would not be restored as planned"

@@ -4,17 +4,17 @@ import KeychainCrypto
 import KeychainFormats
 package import KeychainRules
 
-/// Decides what a restore would do. Pure: no file, no database, no clock, and no identity of either device.
+/// Plans restores. A pure function of its arguments: no file, no database, no clock, and no identity of either device.
 package enum MigrationPlanner {
-  /// Decides about every item, in the archive's order.
+  /// Decides about every item, in the backup's order.
   ///
   /// - Parameters:
-  ///   - allItems: The archive's items in its order, after every key at hand was tried on them.
-  ///   - indexes: Only these items, by their position; `nil` for all. Which class keys the target's hardware opens is
-  ///     proven by all items all the same.
+  ///   - allItems: The backup's items in order, decrypted with all available keys.
+  ///   - indexes: The positions of the items to plan for; `nil` means all. All items are evidence for the target's
+  ///     hardware key.
   ///   - rows: Every row of the target's keychain.
-  ///   - policy: What happens to the target's own items before anything is imported.
-  ///   - context: What the planner knows besides of the target and of the backup.
+  ///   - policy: The treatment of the target's own items before the import.
+  ///   - context: Other facts about the target and the backup.
   package static func plan(
     _ allItems: [BackupItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     context: RestoreContext = RestoreContext()
@@ -23,7 +23,7 @@ package enum MigrationPlanner {
       allItems, only: indexes, onto: rows, policy: policy, context: context, cache: ImportCache())
   }
 
-  /// The same where what becomes of the items before they meet a target may be known from another plan.
+  /// Decides about every item like the method above, with items that another plan may have prepared.
   static func plan(
     _ allItems: [BackupItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     context: RestoreContext, cache: ImportCache, keepsImports: Bool = true
@@ -41,12 +41,12 @@ package enum MigrationPlanner {
       removedRowCount: builder.removedRowCount)
   }
 
-  /// What comes of it where each item meets the target that the ones before it have left; of that nothing is kept.
+  /// Builds a plan by importing the items into a model of the target, one after the other.
   private struct PlanBuilder {
-    /// One for each item, in their order.
+    /// The decision for each item, in order.
     private(set) var decisions: [MigrationPlan.Decision] = []
     private(set) var imports: [MigrationPlan.PlannedImport] = []
-    /// Whether one of them writes.
+    /// Whether an import changes the database.
     private(set) var writes = false
     private let keepsImports: Bool
     private(set) var removed: [ItemDescriptor] = []
@@ -87,7 +87,7 @@ package enum MigrationPlanner {
       }
       for step in target.reimportingPreserved(includingTombstones: context.targetSyncs, alongside: items) {
         add(step.planned)
-        // Where the system has deleted the item, nothing of it is there afterwards.
+        // If the system has deleted the item, it is not on the target afterwards.
         let verdict =
           step.isDeletion
           ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
@@ -122,7 +122,7 @@ package enum MigrationPlanner {
       isSynchronizable: known.isSynchronizable, containsSecureEnclaveKey: known.containsSecureEnclaveKey)
   }
 
-  /// The decision about an item that another one has taken the place of since: it does not arrive.
+  /// Returns the decision about an item that a later one replaces, so that it does not arrive.
   private static func superseded(
     _ decision: MigrationPlan.Decision, by verdict: Verdict
   ) -> MigrationPlan.Decision {
@@ -141,7 +141,7 @@ package enum MigrationPlanner {
     case ineligible(Verdict)
   }
 
-  /// What is said of an item that a restore takes for a synchronized one.
+  /// Returns the remark about an item that a restore treats as synchronized.
   private static func inference(_ change: MigrationPlan.Change) -> String {
     let fact =
       switch change {
@@ -151,7 +151,7 @@ package enum MigrationPlanner {
     return "\(GlossaryTerm.inferredSynchronizable.id): \(fact)"
   }
 
-  /// Whether an item gets as far as the target's database.
+  /// Returns whether an item reaches the target's database.
   private static func eligibility(
     of archived: BackupItem, _ hardware: DeviceKeyEvidence, _ context: RestoreContext,
     _ cache: ImportCache

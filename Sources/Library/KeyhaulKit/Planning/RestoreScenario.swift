@@ -2,34 +2,34 @@ import Backups
 package import KeychainFormats
 public import KeychainRules
 
-/// One of the four ways to bring a keychain back: from a backup with or without a password, to the device that made it or
-/// to another.
+/// A kind of restore, one of four: from a backup with or without a password, to the source device or to another
+/// device.
 public struct RestoreScenario: Sendable, Hashable, CaseIterable {
   /// Whether the backup has a password.
   package let hasPassword: Bool
-  /// Whether the target is the device that made the backup.
+  /// Whether the target is the source device.
   package let onSameDevice: Bool
 
-  /// Creates one of the four.
+  /// Creates one of the four scenarios.
   package init(hasPassword: Bool, onSameDevice: Bool) {
     self.hasPassword = hasPassword
     self.onSameDevice = onSameDevice
   }
 
-  /// The four, those with a password first.
+  /// The four scenarios, those with a password first.
   public static let allCases = [
     RestoreScenario(hasPassword: true, onSameDevice: true), RestoreScenario(hasPassword: true, onSameDevice: false),
     RestoreScenario(hasPassword: false, onSameDevice: true), RestoreScenario(hasPassword: false, onSameDevice: false),
   ]
 }
 
-/// What becomes of one item in one of the four restores, whatever is on the target.
+/// The outcome for one item in one of the four restores, regardless of the target's own items.
 public enum RestoreOutcome: Sendable, Hashable {
-  /// It is on the target afterwards.
+  /// The item is on the target afterwards.
   case arrives
-  /// It is sound, and a rule or a key leaves it out.
+  /// The item is undamaged, but a rule or a key excludes it.
   case staysBehind(Reason)
-  /// It is damaged in this copy.
+  /// The item is damaged in this backup.
   case unreadable(Reason)
 
   init(_ outcome: MigrationPlan.Outcome) {
@@ -40,7 +40,7 @@ public enum RestoreOutcome: Sendable, Hashable {
     }
   }
 
-  /// Why it does not arrive; `nil` if it does.
+  /// The reason why the item does not arrive; `nil` if it arrives.
   public var reason: Reason? {
     switch self {
     case .arrives: nil
@@ -50,7 +50,7 @@ public enum RestoreOutcome: Sendable, Hashable {
 }
 
 extension ProtectionClass {
-  /// What becomes of a sound item of this class that is in the backup: the wraps of the class keys as a table.
+  /// Returns the outcome for an undamaged item of this class in a backup, according to how class keys are wrapped.
   ///
   /// Source: Apple Platform Security, "Keybags for Data Protection" (backup keybag).
   package func restoreOutcome(in scenario: RestoreScenario) -> RestoreOutcome {
@@ -62,12 +62,12 @@ extension ProtectionClass {
 }
 
 extension TransferAssessments {
-  /// The ways of an item of which the four restores are known.
+  /// Creates the assessments of an item from its outcomes in the four restores.
   ///
   /// - Parameters:
-  ///   - restoreOutcomes: What becomes of it in the four restores; one that is not there is damage.
-  ///   - protection: Its class; `nil` if nothing says it.
-  ///   - isSynchronizable: Whether it is marked to synchronize; `nil` if that is sealed.
+  ///   - restoreOutcomes: The outcomes in the four restores. A missing one means damage.
+  ///   - protection: The protection class; `nil` if it is unknown.
+  ///   - isSynchronizable: Whether the item synchronizes; `nil` if it is encrypted.
   init(restoreOutcomes: RestoreOutcomes, protection: ProtectionClass?, isSynchronizable: Bool?) {
     func reason(_ hasPassword: Bool) -> Reason? {
       (restoreOutcomes[RestoreScenario(hasPassword: hasPassword, onSameDevice: false)] ?? .unreadable(.malformed))
@@ -79,7 +79,7 @@ extension TransferAssessments {
   }
 }
 
-/// What becomes of one item in each of the four restores, as far as that is known.
+/// The known outcomes for one item in the four restores.
 package struct RestoreOutcomes: Sendable, Hashable, ExpressibleByDictionaryLiteral {
   private var withPassword: Pair = Pair()
   private var withoutPassword: Pair = Pair()
@@ -91,20 +91,20 @@ package struct RestoreOutcomes: Sendable, Hashable, ExpressibleByDictionaryLiter
     var count: Int { (onSameDevice == nil ? 0 : 1) + (onOtherDevice == nil ? 0 : 1) }
   }
 
-  /// Creates prospects of which nothing is known.
+  /// Creates an empty value.
   package init() {}
 
-  /// Creates prospects of a literal; where a restore occurs twice the last wins.
+  /// Creates a value from a literal. If a restore occurs twice, the last one counts.
   package init(dictionaryLiteral elements: (RestoreScenario, RestoreOutcome)...) {
     for (scenario, restoreOutcome) in elements { self[scenario] = restoreOutcome }
   }
 
-  /// The same in all four.
+  /// Creates a value with the same outcome in all four restores.
   init(all restoreOutcome: RestoreOutcome) {
     for scenario in RestoreScenario.allCases { self[scenario] = restoreOutcome }
   }
 
-  /// In one of the four; `nil` if that is not known.
+  /// The outcome in one of the four restores; `nil` if it is unknown.
   package subscript(scenario: RestoreScenario) -> RestoreOutcome? {
     get {
       let pair = scenario.hasPassword ? withPassword : withoutPassword
@@ -120,8 +120,8 @@ package struct RestoreOutcomes: Sendable, Hashable, ExpressibleByDictionaryLiter
     }
   }
 
-  /// Of how many of the four it is known.
+  /// The number of known outcomes.
   package var count: Int { withPassword.count + withoutPassword.count }
-  /// Whether it is known of none.
+  /// Whether no outcome is known.
   package var isEmpty: Bool { count == 0 }
 }

@@ -11,7 +11,7 @@ package enum RestoreTarget {
   /// The keychain of a Simulator.
   case simulator(SimulatorTarget)
 
-  /// The device; `nil` for a Simulator.
+  /// The device; `nil` if the target is a Simulator.
   package var device: DeviceSession? {
     switch self {
     case .device(let session): session
@@ -27,7 +27,7 @@ package enum RestoreTarget {
     }
   }
 
-  /// The identifier of the target's hardware; `nil` for a Simulator, which has no hardware of its own.
+  /// The identifier of the target's hardware; `nil` if the target is a Simulator, which has no hardware of its own.
   package var identifier: String? {
     device?.record.udid
   }

@@ -6,19 +6,19 @@ import KeychainRules
 import Keychains
 public import VirtualDevice
 
-/// Makes plans for a device and carries them out.
+/// Plans restores to a device and carries them out.
 public enum Restorer {
-  /// Decides what restoring an archive onto a device would do. Changes nothing; the device may be locked.
+  /// Plans the restore of a backup to a device. Nothing is changed, and the device may be locked.
   ///
   /// - Parameters:
-  ///   - archive: The backup, opened with the target's hardware key.
-  ///   - session: A hold on the target.
-  ///   - policy: What happens to the target's own items before anything is imported.
-  ///   - indexes: Only these items of the archive, by their position; `nil` for all.
-  ///   - use: `.restoring` for a plan that is carried out. Any other makes one to be looked at, `.planning` also of what can be
-  ///     opened of a backup that no restore takes.
-  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
-  ///   keychain no hardware binds, and what the device's keychain reports.
+  ///   - archive: The backup, decrypted with the target's hardware key.
+  ///   - session: A session of the target.
+  ///   - policy: The treatment of the target's own items before the import.
+  ///   - indexes: The positions of the items to restore; `nil` means all.
+  ///   - use: `.restoring` for a plan that can be carried out; otherwise it is only for reports. `.planning` also
+  ///     allows backups that cannot be restored.
+  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
+  ///   whose class keys are not bound to hardware, and the errors of the device's keychain.
   public static func plan(
     _ archive: UnlockedBackup, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
@@ -26,8 +26,8 @@ public enum Restorer {
     try plan(archive, onto: .device(session), policy: policy, only: indexes, for: use)
   }
 
-  /// Plans the restore of an archive to a device or a Simulator, like the method above. For a Simulator, the archive is
-  /// opened without a target's hardware key.
+  /// Plans the restore of a backup to a device or a Simulator, like the method above. For a Simulator, the backup is
+  /// decrypted without a target's hardware key.
   package static func plan(
     _ archive: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
@@ -41,17 +41,16 @@ public enum Restorer {
     ).naming(archive.encryptedItemSummaries)
   }
 
-  /// Carries out a plan in one transaction: exactly what it says, or nothing. One that changes nothing is only held
-  /// against the keychain: revision and files stay as they are.
+  /// Carries out exactly a plan, in one transaction, or nothing. A plan without changes is only compared with the
+  /// keychain: revision and files stay the same.
   ///
   /// - Parameters:
-  ///   - plan: One that was made for `.restoring` and for this device.
-  ///   - session: The unlocked device, whose clock is asked between items whether to go on.
-  ///   - progress: Told now and then of a large one how many imports are done, and of how many.
-  /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where the keychain would not come
-  ///   out as the plan says; `planToLookAt` for one that was not made for `.restoring`; what the keychain ends with where
-  ///   the device's clock says that nobody waits any more (`KeyhaulError.isCancelled`). Whatever is thrown, the keychain
-  ///   is as before.
+  ///   - plan: A plan that was made for `.restoring` and for this device.
+  ///   - session: A session of the unlocked device. Between items, its clock decides whether to continue.
+  ///   - progress: Called from time to time with the number of imports that are done, and of all imports.
+  /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if the result would differ from the
+  ///   plan; `planToLookAt` for a plan that was not made for `.restoring`; the error of the keychain if the restore was
+  ///   cancelled (`KeyhaulError.isCancelled`). After any error, the keychain is unchanged.
   public static func restore(
     _ plan: MigrationPlan, onto session: DeviceSession, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(KeyhaulError) {
@@ -105,7 +104,7 @@ public enum Restorer {
     }
   }
 
-  /// A restore of fewer imports is over before anybody looks.
+  /// A restore of fewer imports is too short for progress reports.
   private static let progressStep = 256
 
   private static func checkUnchanged(_ plan: MigrationPlan, on session: DeviceSession) throws(KeyhaulError) {

@@ -5,35 +5,34 @@ package import KeychainFormats
 package import KeychainRules
 package import Keychains
 
-/// The target's keychain as the planner thinks it forward, import by import.
+/// A model of the target's keychain, which the planner updates with each import.
 ///
-/// Each import is resolved by the very rule that the store applies; what is kept here is only who holds a primary key.
+/// Conflicts are resolved with the same function as in the store. The model only keeps the owner of each primary key.
 struct TargetModel {
-  /// What one import does to the target.
+  /// The effect of one import on the target.
   struct Step {
     let planned: MigrationPlan.PlannedImport
-    /// Against what the target held before the restore.
+    /// The change, relative to the target before the restore.
     let change: MigrationPlan.Change
     let detail: String?
-    /// What is lost on the target by it.
+    /// The item of the target that is lost.
     let overwrites: MigrationPlan.OverwrittenItem?
-    /// Whether the item is the mark of a deleted one.
+    /// Whether the item is a tombstone.
     let isDeletion: Bool
-    /// Places of earlier items of the archive that are not there any more.
+    /// The positions of earlier items of the backup that this import replaces.
     let superseded: [Int]
   }
 
-  /// What holds a primary key. By reference: a table of them has room for twice as many.
+  /// The owner of a primary key. A class, because a table reserves memory for twice its elements.
   private final class KeyOwner: Sendable {
-    /// As far as it is known in clear: what a new date does to the digest needs it.
+    /// The decrypted item, if it is known. A new date changes its digest.
     let item: KeychainItem?
     private let origin: Origin
 
     private enum Origin {
-      /// As it was found. What an import has stored is looked at only where another one meets it, since that takes its
-      /// digest.
+      /// A row of the target. Its digest is only computed if another item has the same key.
       indirect case found(ExistingRow)
-      /// What the items of the archive at these places came to; none where it is an item of the target that came back.
+      /// The items of the backup at these positions; empty for a preserved item of the target.
       case imported([Int])
     }
 
@@ -49,28 +48,28 @@ struct TargetModel {
 
     private var found: ExistingRow? { if case .found(let row) = origin { row } else { nil } }
 
-    /// Of the items of the archive that the row is; none for a row of the target alone.
+    /// The positions of the backup's items that this owner represents; empty for a row of the target.
     var places: [Int] { if case .imported(let places) = origin { places } else { [] } }
 
-    /// What an item with the same key meets.
+    /// The state that an item with the same key conflicts with.
     var existing: ExistingRow? { found ?? item.flatMap { try? ExistingRow(storing: $0) } }
   }
 
-  /// A row of the target, as it was before anything happened.
+  /// A row of the target before the restore.
   private struct OriginalRow {
     let row: TargetRow
-    /// Of the archive's item that met nothing where the row had been removed, as `arrived` has the others.
+    /// The position of the backup's item that was imported without a conflict after the row had been removed.
     var place: UInt32?
   }
 
   private let rows: [TargetRow]
   private var originalRows: [PrimaryKey: OriginalRow]
 
-  /// Keys of the rows that the policy removes before anything is imported.
+  /// The keys of the rows that the policy removes before the import.
   private let removedKeys: Set<PrimaryKey>
   private var keyOwners: [PrimaryKey: KeyOwner] = [:]
-  /// The places of the archive's items that met nothing, where the target had no row of their key. One that another item
-  /// meets has a slot then, which counts.
+  /// The positions of the backup's items that were imported without a conflict, where the target had no row with their
+  /// key. After a conflict, the key has an owner, which counts instead.
   private var importedPositions: [ItemFingerprint: UInt32] = [:]
 
   /// - Parameter incomingCount: The maximum number of items to import; each can have a primary key of its own.
@@ -94,8 +93,8 @@ struct TargetModel {
 
   var removedRowCount: Int { removedKeys.count }
 
-  /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose, and a
-  /// locked row of the system comes back once it can be read.
+  /// The items that are gone after the restore: removed rows whose key has no owner. Tombstones are not items, and a
+  /// locked row of the system returns once it can be read.
   var removedIdentities: [ItemDescriptor] {
     rows.filter { row in
       removedKeys.contains(row.primaryKey) && keyOwners[row.primaryKey] == nil
@@ -104,16 +103,16 @@ struct TargetModel {
     }.map(\.identity)
   }
 
-  /// - Parameter backupItems: The archive's items.
-  /// - Throws: `.notAvailable` where a digest cannot be computed.
+  /// - Parameter backupItems: The backup's items.
+  /// - Throws: `.notAvailable` if a digest cannot be computed.
   mutating func importing(
     _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin,
     of backupItems: [BackupItem]
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
     let known = originalRows[key]
-    // If no row of the target had the key, it is looked for among the items that arrived: by its digest, which takes less
-    // memory than the key.
+    // If the target had no row with the key, the key is looked up among the imported items by its digest, which takes
+    // less memory than the key.
     let digest = known == nil ? try Self.fingerprint(of: key) : nil
     var owner = keyOwners[key]
     if owner == nil, let place = known?.place ?? digest.flatMap({ importedPositions[$0] }) {
@@ -160,7 +159,8 @@ struct TargetModel {
     try IncomingItem.Keyed(archived.requireItem(), persistentReference: archived.persistentReference).incoming
   }
 
-  /// Puts the system-bound rows back that the policy has removed; tombstones only where they mean something.
+  /// Imports the system-bound rows again that the policy has removed. Tombstones are included only if they have an
+  /// effect.
   mutating func reimportingPreserved(
     includingTombstones: Bool, alongside backupItems: [BackupItem]
   ) -> [Step] {
@@ -172,18 +172,18 @@ struct TargetModel {
       do throws(KeychainRuleError) {
         steps.append(try importing(incoming, from: origin, of: backupItems))
       } catch {
-        // An item of the archive that it meets does not open any more. No restore goes on from what is foreseen then: left
-        // out, the row would be lost in one that can open it again.
+        // A conflicting item of the backup can no longer be decrypted. The step blocks a restore of this plan: without
+        // the step, a restore that can decrypt the item would lose the row.
         steps.append(Step(blocking: origin, error))
       }
     }
     return steps
   }
 
-  /// What the target held under an arriving item's key before anything happened.
+  /// The target's row with an imported item's key, before the restore.
   private struct ConflictingRow {
     let row: TargetRow
-    /// Whether it is the arriving item, to the last byte that counts.
+    /// Whether the row equals the imported item.
     let isSame: Bool
 
     init(_ row: TargetRow, of incoming: IncomingItem) throws(KeychainRuleError) {
@@ -208,7 +208,7 @@ struct TargetModel {
     }
   }
 
-  /// - Returns: `nil` if no item was there.
+  /// - Returns: `nil` if the row had no item.
   private static func overwritten(_ conflictingRow: ConflictingRow, by incoming: IncomingItem) -> MigrationPlan
     .OverwrittenItem?
   {
@@ -221,7 +221,7 @@ struct TargetModel {
     }
   }
 
-  /// Both dates of a conflict, or which other item of the archive it is with.
+  /// Returns both dates of a conflict, or the position of the other item of the backup.
   private static func detail(
     _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ metIndex: Int?, _ conflictingRow: ConflictingRow?
   ) -> String? {
@@ -236,7 +236,7 @@ struct TargetModel {
     return conflictingRow.flatMap { conflictDescription(outcome, incoming, $0) }
   }
 
-  /// Which of the backup's item and the one that was there wins, and why.
+  /// Returns the winner of a conflict between the backup's item and the target's item, and the reason.
   private static func conflictDescription(
     _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ conflictingRow: ConflictingRow
   ) -> String? {
@@ -257,7 +257,7 @@ struct TargetModel {
     }
   }
 
-  /// Days where they differ; two equal days would tell nothing.
+  /// Returns days if they differ; equal days would say nothing, so times are used instead.
   private static func dates(theirs: KeychainDate, ours: KeychainDate) -> String {
     if theirs == ours { return "both dated \(Timestamp.text(of: ours))" }
     let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
@@ -268,7 +268,7 @@ struct TargetModel {
 }
 
 extension TargetModel.Step {
-  /// An import of which nothing can be foreseen.
+  /// Creates the step of an import with an unknown result.
   fileprivate init(blocking origin: MigrationPlan.PlannedImport.Origin, _ error: KeychainRuleError) {
     self.init(
       planned: MigrationPlan.PlannedImport(origin: origin, outcome: .blocked(.undecodable(reason: error.reason))),
@@ -277,28 +277,28 @@ extension TargetModel.Step {
 }
 
 extension MigrationPlan.PlannedImport.Origin {
-  /// Of items of the archive.
+  /// The positions of the backup's items.
   fileprivate var places: [Int] { if case .archive(let place) = self { [Int(place)] } else { [] } }
 }
 
-/// One row of the target's keychain as the planner sees it.
+/// A row of the target's keychain for the planner.
 package struct TargetRow: Sendable {
-  /// What an item of the archive collides with it by.
+  /// The primary key, which determines conflicts.
   package let primaryKey: PrimaryKey
-  /// The names that the row's item is known by; sealed where it does not open.
+  /// The item's names, which are unknown if the row cannot be decrypted.
   package let identity: ItemDescriptor
-  /// What the decision about a conflict needs of the row.
+  /// The properties that decide a conflict.
   package let existing: ExistingRow
-  /// The opened item; `nil` if the row is locked or damaged.
+  /// The decrypted item; `nil` if the row is locked or damaged.
   package let item: KeychainItem?
-  /// `replace` removes the row before it imports anything.
+  /// Whether `replace` removes the row before the import.
   package let isRemovedByReplace: Bool
-  /// Put back after `replace` has removed it.
+  /// Whether the row is added again after `replace` has removed it.
   package let isSystemBound: Bool
-  /// A deleted item's mark, damaged or not: no item to lose or to replace.
+  /// Whether the row is a tombstone, damaged or not.
   package let isTombstone: Bool
 
-  /// Creates a row, as tests do that plan without a database.
+  /// Creates a row, for tests without a database.
   package init(
     primaryKey: PrimaryKey, identity: ItemDescriptor, existing: ExistingRow, item: KeychainItem?,
     isRemovedByReplace: Bool, isSystemBound: Bool, isTombstone: Bool = false
@@ -312,13 +312,13 @@ package struct TargetRow: Sendable {
     self.isTombstone = isTombstone
   }
 
-  /// Creates what the planner sees of a row.
+  /// Creates a row for the planner.
   ///
   /// - Parameters:
-  ///   - row: A row as the store gives it. A locked one is judged by its columns, which are not authenticated; a plan
-  ///     may be made of it, a restore asks for the device to be unlocked.
+  ///   - row: A row of the store. For a locked row, the planner uses the columns, which are not authenticated. That is
+  ///     enough for a plan; a restore requires an unlocked device.
   ///   - isSharedIPad: Whether the device is a Shared iPad, which has more system-bound items.
-  /// - Throws: `.notAvailable` where a digest cannot be computed.
+  /// - Throws: `.notAvailable` if a digest cannot be computed.
   package init(_ row: KeychainRow, isSharedIPad: Bool = false) throws(KeyhaulError) {
     let summary = row.summary
     let existing: ExistingRow

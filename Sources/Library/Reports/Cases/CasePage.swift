@@ -43,6 +43,7 @@ package struct CasePage: HTMLPage {
       Self.table(
         [
           ("Examiner", report.examiner), ("Program", report.program),
+          ("Folder", report.folder),
           ("Command", report.command.map { ShellQuoting.quote($0) }.joined(separator: " ")),
           ("Started", Timestamp.text(of: report.started)), ("Ended", Timestamp.text(of: report.ended)),
         ], to: &page)
@@ -79,11 +80,16 @@ package struct CasePage: HTMLPage {
       for path in backup.files.changed { Self.sentence("Changed: \(path)", to: &page) }
       if !backup.claims.isEmpty {
         page.element("h3", "What the backup says about itself")
-        Self.table(backup.claims, to: &page)
+        Self.table(backup.claims.map { (Self.titles[$0.name] ?? $0.name, $0.value) }, to: &page)
       }
       writeFindings(of: backup, to: &page)
     }
   }
+
+  private static let titles = [
+    "device_name": "Name of the device", "udid": "UDID", "made": "Made", "encrypted": "Has a password",
+    "state": "State", "product_type": "Model", "ios": "iOS", "build": "Build", "serial_number": "Serial number",
+  ]
 
   /// The seal signs off the files: its code covers the SHA-256 of each of them.
   private static func sealText(_ backup: CaseReport.Examined) -> String {

@@ -10,6 +10,8 @@ package struct CaseReport: Sendable {
   package let examiner: String
   /// The program with its version, and its commit if it is known.
   package let program: String
+  /// The working directory, which relative paths start from.
+  package let folder: String
   /// The command line, without anything that may be a secret.
   package let command: [String]
   package let started: KeychainDate
@@ -17,12 +19,13 @@ package struct CaseReport: Sendable {
   package let backups: [Examined]
 
   package init(
-    name: String, examiner: String, program: String, command: [String], started: KeychainDate, ended: KeychainDate,
-    backups: [Examined]
+    name: String, examiner: String, program: String, folder: String, command: [String], started: KeychainDate,
+    ended: KeychainDate, backups: [Examined]
   ) {
     self.name = name
     self.examiner = examiner
     self.program = program
+    self.folder = folder
     self.command = command
     self.started = started
     self.ended = ended
@@ -135,7 +138,8 @@ extension CaseReport {
   package var json: JSONValue {
     [
       "format": "case-report/1", "case": .string(name), "examiner": .string(examiner), "program": .string(program),
-      "command": .array(command.map { .string($0) }), "started": .string(Timestamp.text(of: started)),
+      "folder": .string(folder), "command": .array(command.map { .string($0) }),
+      "started": .string(Timestamp.text(of: started)),
       "ended": .string(Timestamp.text(of: ended)),
       "writing": [
         "method": .string(Self.writingMethod), "unchanged": .boolean(backups.allSatisfy(\.files.isUnchanged)),

@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
-/// Four restores compared, as a page for people: with and without a password, to the same device and to another; and what
-/// to do before the phone is wiped, to print and to tick off.
+/// A page that compares four restores: with and without a password, to the same device and to another. It includes a
+/// checklist to print, for the steps before the phone is wiped.
 public struct ComparisonPage: HTMLPage {
   let comparison: MigrationComparison
   let document: PlanDocument
@@ -16,7 +16,7 @@ public struct ComparisonPage: HTMLPage {
   ///   - comparison: What the four restores would bring.
   ///   - document: The plan that is compared with the other three, as it is saved: where from and where to.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
-  ///   - sourceDevice: What the device that made the backup has besides, where it was asked.
+  ///   - sourceDeviceItems: What the device that made the backup has besides, where it was asked.
   ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
@@ -122,7 +122,7 @@ public struct ComparisonPage: HTMLPage {
 }
 
 extension PageStyle {
-  /// What only the page of four restores has: their table.
+  /// The style of the table that only this page has.
   static let comparison = """
     .four{margin-top:1.6rem}
     .four th:first-child{width:32%}
@@ -217,13 +217,13 @@ extension PageTable.Row {
 }
 
 extension MigrationComparison.Item {
-  /// What is known against its use on another device, where a backup brings it there.
+  /// The reason why an item may be unusable on another device; `nil` if there is none or no backup moves it there.
   fileprivate var warningAway: ArrivalWarning? {
     RestoreScenario.allCases.lazy.filter { !$0.onSameDevice }.compactMap { self.warning(in: $0) }.first
   }
 }
 
-/// How many items come to another device on which way.
+/// A table of the number of items for each way to another device.
 struct WaysTable {
   private let comparison: MigrationComparison
 

@@ -1,6 +1,6 @@
 public import KeyhaulKit
 
-/// What two keychains differ in, as a page for people. It names the attributes that changed, never their values.
+/// A page about the difference between two keychains. It names the attributes that changed, never their values.
 public struct DifferencePage: HTMLPage {
   let first: Side
   let second: Side
@@ -226,7 +226,7 @@ public struct DifferencePage: HTMLPage {
 extension DifferencePage {
   /// One of the two keychains.
   public struct Side: Sendable {
-    /// What the keychain is of.
+    /// The kind of a keychain's source.
     public enum Kind: Sendable {
       /// A backup.
       case archive
@@ -287,7 +287,7 @@ extension DifferencePage {
     return ([head] + words.dropFirst()).joined(separator: ", ") + "; " + rest + doubt + "."
   }
 
-  /// Where no item is known to be new, changed or gone.
+  /// The verdict if no item is known to be new, changed or gone.
   private var verdictWithoutNames: String {
     let same = difference.sameCount
     if minimumUnnamedCount > 0 {
@@ -313,7 +313,7 @@ extension DifferencePage {
   /// Items of one side that may be among the other's sealed ones.
   var possiblyIncludedCount: Int { difference.possiblyInSecond.count + difference.possiblyInFirst.count }
 
-  /// How many of those differ at the least: there are fewer sealed items than may be them.
+  /// The minimum number of those items that differ, because there are fewer encrypted items that they could be.
   private var minimumUnnamedCount: Int {
     max(0, difference.possiblyInSecond.count - difference.sealed.onlyInSecond)
       + max(0, difference.possiblyInFirst.count - difference.sealed.onlyInFirst)
@@ -321,7 +321,7 @@ extension DifferencePage {
 }
 
 extension StepList {
-  /// What to do after a comparison: each step asks for something that the page does not say already.
+  /// Creates the steps after a comparison. Each step adds something that the page does not say already.
   init(_ page: DifferencePage) {
     let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
     self.init(

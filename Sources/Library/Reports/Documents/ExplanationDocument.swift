@@ -1,14 +1,14 @@
 package import KeyhaulKit
 
 extension Explanation {
-  /// What becomes of an item.
+  /// The explanations of the outcomes for an item.
   package static let fates = [ItemFate.migrates, .staysBehind, .absent, .unreadable].map(\.explanation)
-  /// What is not the fate of one item: the ways to another device.
+  /// The explanation of the ways to another device.
   package static let ways = [TransferMethod.explanation]
-  /// Why an item stays behind, cannot be read, or changes on the target: every word that a report can show.
+  /// The explanations of all reasons, changes and other words that reports show.
   package static let terms = GlossaryTerm.allCases.map(\.explanation)
 
-  /// What a document says of the page (formats `explanation/1` and `explanations/1`).
+  /// The fields of an explanation (formats `explanation/1` and `explanations/1`).
   package var fields: [(String, JSONValue)] {
     var fields: [(String, JSONValue)] = [("id", .string(id))]
     if let code { fields.append(("code", .integer(Int64(code)))) }

@@ -1,14 +1,14 @@
 package import KeyhaulKit
 
-/// What checking a keychain's own database found (`database-verification/1`): its pages and log, whether each row opens,
-/// and whether what stands beside the sealed items fits them.
+/// The result of verifying a keychain database (`database-verification/1`): its pages and log, whether each row can be
+/// decrypted, and whether the columns match the encrypted items.
 package struct DatabaseVerification {
   private let name: String
   private let database: KeychainDatabase
   private let rows: [KeychainDatabase.DecryptedRow]
   private let checks: [Check]
 
-  /// What is checked, in its order. The raw value is the identifier in machine-readable output.
+  /// The checks in their order. The raw value is the identifier in machine-readable output.
   package enum CheckID: String, CaseIterable, Sendable {
     case pages
     case indexes
@@ -19,7 +19,7 @@ package struct DatabaseVerification {
     case columns
   }
 
-  /// How one check came out.
+  /// The result of a check.
   private enum Outcome {
     case right
     case wrong
@@ -31,7 +31,7 @@ package struct DatabaseVerification {
     let id: CheckID
     let outcome: Outcome
     let detail: String
-    /// Which rows, and what is wrong with each.
+    /// The faulty rows, each with its fault.
     var faults: [(row: KeychainDatabase.Row, detail: String)] = []
   }
 
@@ -217,7 +217,7 @@ package struct DatabaseVerification {
       }
   }
 
-  /// What is wrong, in a word each: for the error of a result that is not text.
+  /// The failed checks in one word each, for the error of a result that is not text.
   package var loss: String {
     HumanReadable.list(checks.filter { $0.outcome == .wrong }.map(\.id.rawValue))
   }

@@ -1,7 +1,7 @@
 package import KeyhaulKit
 
-/// What every report says of a keychain that came out of another tool's dump: that nothing protected it, which form was
-/// recognized, and what was passed over.
+/// The statement of every report about another tool's dump: that its items were not protected, the format that was
+/// recognized, and the entries that were skipped.
 package struct DumpDisclaimer {
   private let name: String
   private let dump: KeychainDump
@@ -40,7 +40,7 @@ package struct DumpDisclaimer {
       + "Nothing shows who wrote it or whether it is complete."
   }
 
-  /// What protects a database's items, and what does not.
+  /// Returns a sentence about the protection of a database's items.
   private func databaseSentence(_ facts: DatabaseDetails) -> String {
     let trust =
       switch facts.keys {
@@ -51,7 +51,7 @@ package struct DumpDisclaimer {
     return "\(name) is \(dump.nature): \(trust)."
   }
 
-  /// What is told of a database besides its items, one sentence each.
+  /// Remarks about a database apart from its items, one sentence each.
   private var databaseRemarks: [String] {
     guard let facts = dump.database else { return [] }
     let versions = facts.versionCounts.sorted { $0.key < $1.key }.map { version, count in
@@ -104,7 +104,7 @@ package struct DumpDisclaimer {
     dump.unknownTables.map { UntrustedText.quoted($0) }.joined(separator: ", ")
   }
 
-  /// What else is not as a keychain has it, one sentence each.
+  /// Remarks about other differences from a keychain, one sentence each.
   package var remarks: [String] {
     let (items, counts) = (dump.items, counts)
     let inferred = items.count { $0.tableSource == .inferred }
@@ -180,7 +180,7 @@ package struct DumpDisclaimer {
     return (open, dump.items.count - open - undecryptable, undecryptable)
   }
 
-  /// What nobody can tell of a move of these items, or what was assumed, one sentence each.
+  /// Unknown and assumed properties of a move of these items, one sentence each.
   package var unknown: [String] {
     let tombstones = dump.items.count { $0.item?.isTombstone == true }
     let marks =

@@ -1,7 +1,7 @@
 package import KeyhaulKit
 
-/// What a backup says of itself beside its items: of its device, of when and by what it was made, and of its keybag. All
-/// names in it are hostile.
+/// The details of a backup apart from its items: its device, its date and origin, and its keybag. All names are
+/// untrusted.
 package struct BackupDetails {
   private let archive: BackupArchive
 
@@ -73,7 +73,7 @@ package struct BackupDetails {
     return abs(own.secondsSince1970 - date.secondsSince1970) > 60
   }
 
-  /// What wrote it, by its own word.
+  /// The name of the program that wrote the backup, according to the backup.
   private var program: String {
     let info = archive.computerProperties
     switch (info?.macOSVersion, info?.iTunesVersion) {

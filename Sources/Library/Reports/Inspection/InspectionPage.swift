@@ -1,12 +1,12 @@
 public import KeyhaulKit
 
-/// What is in an archive, as a page for people: with its password or without.
+/// A page about the contents of a backup, with or without its password.
 public struct InspectionPage: HTMLPage {
-  /// What is known of the archive. What its password closes is `nil`.
+  /// The facts about a backup. Those that require the password are `nil` without it.
   public struct Facts: Sendable {
     /// As messages call it.
     public var name: String
-    /// What the person types for it; `nil` if it came from a stream.
+    /// The command-line argument; `nil` if the backup came from a stream.
     public var argument: String?
     /// The device that the archive names; hostile.
     public var device: BackupDevice
@@ -22,25 +22,25 @@ public struct InspectionPage: HTMLPage {
     public var hasKeychain: Bool
     /// The keybag, whose rounds and classes the page shows.
     public var keybag: Keybag
-    /// How long deriving the password's key takes on the machine that makes the page.
+    /// The time that the derivation of the password's key takes on this machine.
     public var unlockTime: Duration?
-    /// How many payloads are stored, and how long they are together, in bytes.
+    /// The number of stored payloads and their total size in bytes.
     public var storedFiles: (count: Int, byteCount: Int64)
     /// The files by domain and directory; `nil` if the list is encrypted and no password was given.
     public var files: Files?
     /// The items of the keychain; `nil` if no password was given, or the backup has no keychain.
     public var items: [KeychainEntry]?
-    /// Which app an item belongs to.
+    /// The apps that the items belong to.
     public var apps = AppDirectory([])
-    /// What the device that made the archive has besides, where it was asked.
+    /// The other items of the source device, if it was available.
     public var sourceDeviceItems: SourceDeviceItems?
-    /// What of it is not as a device leaves it, and was gone around.
+    /// The anomalies of the backup that did not prevent the inspection.
     package var findings: [BackupFinding] = []
     /// The items that do not open, by kind, class and reason.
     package var sealed: [UndecryptedItems.Group] = []
-    /// How long deriving the password's key took on the machine that makes the page; `nil` if it was not derived.
+    /// The time that the derivation of the password's key took on this machine; `nil` if it was not derived.
     package var measuredUnlock: Duration?
-    /// Why nothing of its keychain can be read, though there is one.
+    /// The reason why an existing keychain cannot be read at all.
     package var hiddenKeychain: BackupFinding?
     /// The device, and how the archive was made, each in a line of words; hostile.
     package var about: [String] = []
@@ -63,7 +63,7 @@ public struct InspectionPage: HTMLPage {
     }
   }
 
-  /// What the list of files says.
+  /// The contents of the manifest.
   public struct Files: Sendable {
     let listing: FileList.Listing
     let branches: [DomainTree.Node]
@@ -182,10 +182,10 @@ public struct InspectionPage: HTMLPage {
 }
 
 extension InspectionPage.Facts {
-  /// Where an item can go.
+  /// The devices that an item can be restored to.
   enum Portability { case anyDevice, sameDevice, nowhere, damaged }
 
-  /// What of its keychain's keys no device leaves so.
+  /// The class keys that no device leaves unbound.
   var unbound: UnboundClassKeys? { UnboundClassKeys(of: keybag, backupHasPassword: isEncrypted) }
 
   /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
@@ -195,7 +195,7 @@ extension InspectionPage.Facts {
     return portability(of: item.protection)
   }
 
-  /// Where an item of this class can go.
+  /// Returns the devices that an item of this class can be restored to.
   func portability(of protection: ProtectionClass?) -> Portability {
     if let unbound {
       // No restore takes anything of such a backup.
@@ -302,7 +302,7 @@ extension BackupLayout {
 }
 
 extension Keybag.ClassKey {
-  /// What the key is for: "items: when unlocked", "files".
+  /// The purpose of the key: "items: when unlocked", "files".
   package var purpose: String {
     guard let keyClass else { return "?" }
     if let protection = ProtectionClass(keyClass: keyClass) {
@@ -311,7 +311,7 @@ extension Keybag.ClassKey {
     return keyClass.protectsFiles ? "files\(keyClass.generationWords)" : "–"
   }
 
-  /// What the key is wrapped with: "password and device".
+  /// The keys that the key is wrapped with: "password and device".
   package var wrapping: String {
     guard let wrap else { return "?" }
     let names = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil]

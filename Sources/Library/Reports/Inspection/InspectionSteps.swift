@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension StepList {
-  /// What to do with an archive, by what was found in it.
+  /// Creates the steps for a backup, according to its findings.
   init(_ page: InspectionPage) {
     let facts = page.facts
     let archive = ShellQuoting.argument(facts.argument, placeholder: "ARCHIVE")
@@ -64,7 +64,8 @@ extension StepList {
 }
 
 extension InspectionPage {
-  /// How to make a new backup with a password: a command for a virtual device, the published steps for a real one.
+  /// The steps to make a new backup with a password: a command for a virtual device, the published steps for a real
+  /// one.
   fileprivate var newBackup: [String] {
     guard facts.sourceDeviceItems != nil else { return [SuggestedCommands.explaining("backup-password")] }
     return [SuggestedCommands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")]

@@ -6,9 +6,9 @@ public import KeyhaulKit
 public struct ExportFormat: Sendable {
   /// As `--format` has it: "genp-plist".
   public let name: String
-  /// How the names of such files end: ".genp.plist".
+  /// The end of the names of such files: ".genp.plist".
   public let ending: String
-  /// What is added to the name in a list of formats: "passwords".
+  /// The remark after the name in a list of formats: "passwords".
   public var hint: String?
   /// The kinds of items that it contains; none for the document, which contains every item.
   public let kinds: [ItemKind]

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// What stands around the entries.
+/// The text around the entries.
 enum GenericPasswordPlist {
   static let start = """
     <?xml version="1.0" encoding="UTF-8"?>

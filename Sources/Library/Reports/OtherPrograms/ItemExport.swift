@@ -4,7 +4,7 @@ public import KeyhaulKit
 public struct ItemExport: Sendable {
   /// The whole text; wiped with its last holder.
   public let contents: SensitiveBytes
-  /// What it holds, and what it does not.
+  /// The counts of exported and omitted items.
   public let counts: ItemExportCounts
   /// The items that belong into it and have no form there.
   public let leftOut: [ItemExportCounts.LeftOut]
@@ -40,13 +40,13 @@ extension Backup {
   }
 }
 
-/// What an export holds, and what it does not.
+/// The counts of exported and omitted items.
 public struct ItemExportCounts: Sendable, Hashable {
-  /// How many items it holds.
+  /// The number of exported items.
   public internal(set) var count = 0
-  /// How many of them are secrets in plain text.
+  /// The number of secrets in plain text.
   public internal(set) var secretCount = 0
-  /// How many items belong into it and have no form there.
+  /// The number of items of the format's kinds that it cannot represent.
   public private(set) var leftOutCount = 0
   /// The first of them.
   public private(set) var firstLeftOut: LeftOut?
@@ -58,7 +58,7 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var formulaSecretCount = 0
   /// Rows that say neither what a password is for nor whose it is, because nothing is stored but the secret.
   public internal(set) var namelessCount = 0
-  /// How many one-time passwords are not in it again, because an item or a file before has the same one.
+  /// The number of one-time passwords that are omitted because the export already contains the same one.
   public internal(set) var repeatedCount = 0
   /// The reason why the export cannot be made; `nil` if it can. If there is one, discard what was written.
   public internal(set) var failure: ItemExportFailure?
@@ -67,7 +67,7 @@ public struct ItemExportCounts: Sendable, Hashable {
   public struct LeftOut: Sendable, Hashable {
     /// The names that it is known by.
     public let identity: ItemDescriptor
-    /// Why, as the end of a sentence: "its secret is not text".
+    /// The reason, as the end of a sentence: "its secret is not text".
     public let reason: String
   }
 

@@ -2,15 +2,15 @@ public import KeyhaulKit
 
 /// Makes an export of items while they go by: none is held, and what was made of them leaves in portions.
 public struct ItemExportWriter: ~Copyable {
-  /// How much waits to be taken, in bytes.
+  /// The number of bytes that are collected before they are passed on.
   private static let portionByteCount = 32_768
 
   private let format: ExportFormat
   /// The time of the export.
   let made: KeychainDate
-  /// What has been made so far.
+  /// The counts of the items so far.
   public internal(set) var counts = ItemExportCounts()
-  /// What waits to be taken.
+  /// The text that has not been passed on.
   var text = SensitiveBuffer()
   /// The state of `credentialExchange`.
   var exchange: CredentialExchange?

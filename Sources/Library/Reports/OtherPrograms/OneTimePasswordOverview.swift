@@ -8,7 +8,7 @@ package struct OneTimePasswordOverview: Sendable {
     /// The app's name, its identifier, or the access group. From the backup, so it may contain anything.
     package let name: String
     package var count = 0
-    /// How many of them a restore brings to a new phone.
+    /// The number of them that a restore moves to a new phone.
     package var movingCount = 0
   }
 
@@ -19,7 +19,7 @@ package struct OneTimePasswordOverview: Sendable {
 
   /// The number of one-time passwords, each counted once.
   package var count: Int { apps.reduce(0) { $0 + $1.count } }
-  /// How many of them a restore brings to a new phone.
+  /// The number of one-time passwords that a restore moves to a new phone.
   package var movingCount: Int { apps.reduce(0) { $0 + $1.movingCount } }
   /// Whether there is nothing to report.
   package var isEmpty: Bool { apps.isEmpty && missing.isEmpty }

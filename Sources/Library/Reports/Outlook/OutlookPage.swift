@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
-/// What is lost on a new device and on the same one, erased, as a page for people, with what to do before the device is
-/// wiped, to print and to tick off.
+/// A page about the losses on a new device and on the same one after it was erased, with a checklist to print for the
+/// steps before the device is wiped.
 public struct OutlookPage: HTMLPage {
   let facts: OutlookSummary
   let program: String

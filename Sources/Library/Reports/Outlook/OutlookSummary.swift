@@ -1,6 +1,6 @@
 public import KeyhaulKit
 
-/// What becomes of a keychain on a new device and on its own one, erased, with what reports of it say besides.
+/// The outlook for a keychain on a new device and on the same one after it was erased, with the texts of its reports.
 public struct OutlookSummary: Sendable {
   /// As it shall be shown.
   let restoreOutlook: RestoreOutlook
@@ -8,20 +8,20 @@ public struct OutlookSummary: Sendable {
   /// When the report was made, in RFC 3339 and UTC.
   let made: String
   let apps: AppDirectory
-  /// What people call the kind of device: "iPhone".
+  /// The common name of the kind of device: "iPhone".
   let model: String
-  /// Whose hardware key was tried; `nil` if none was.
+  /// The name of the device whose hardware key was tried; `nil` if none was tried.
   let hardware: String?
   let isRedacted: Bool
-  /// How the backup is protected, where neither "encrypted" nor "no password" is true of it.
+  /// The protection of the backup, if neither "encrypted" nor "no password" is correct.
   package var protection: String?
-  /// What of the backup is not as a device leaves it.
+  /// The anomalies of the backup.
   package var findings: [PlanDocument.Finding] = []
   /// Whether opening the backup found damage, which may be other than unreadable items.
   package var isDamaged = false
   /// The one-time passwords of the backup; `nil` for a device.
   package var codes: OneTimePasswordOverview?
-  /// What the commands call source and backups.
+  /// The names of the source and the backups in commands.
   let words: CommandPlaceholders
 
   /// Creates what reports of two futures say.

@@ -29,7 +29,7 @@ struct PageTable {
   /// What the filters call the styles; no filters without it. A page has room for those of one table.
   var filters: [(style: Style, name: String)] = []
   var isOpen = false
-  /// What there is to say of all of them.
+  /// A remark about all rows.
   var note: String?
 
   /// Rows that a browser lays out together, when they come into sight: of ten thousand it lays out few.
@@ -144,18 +144,18 @@ extension ItemKind {
 
 /// A table of restores: a row for each backup that they come from, a column for each device that they go to.
 struct RestoreTable {
-  /// What one restore brings.
+  /// The outcome of one restore.
   struct Cell {
     /// Whether it is the one that the page is about.
     var isCurrent = false
     let count: Int
-    /// What follows the count: "of 18 items".
+    /// The text after the count: "of 18 items".
     let unit: String
-    /// What is said below it, in small print.
+    /// The text below it in small print.
     let details: [String]
   }
 
-  /// What stands above each column but the first, which names the backups.
+  /// The titles of all columns except the first, which names the backups.
   let columns: [HTMLWriter.Body]
   let rows: [(backup: String, cells: [Cell])]
 

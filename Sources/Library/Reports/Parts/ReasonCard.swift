@@ -1,6 +1,7 @@
 import KeyhaulKit
 
-/// Why some items do not arrive, do not open or are of no use, and what to do about it.
+/// A card with a reason why items do not arrive, cannot be decrypted or may be unusable, and with the recommended
+/// action.
 struct ReasonCard {
   struct Item {
     /// Its place in the backup; `nil` of one that is in none.
@@ -16,7 +17,7 @@ struct ReasonCard {
   let explanation: Explanation
   let style: Tiles.Style
   let items: [Item]
-  /// Where the items are lost, where a page has cards of more than one place.
+  /// The place where the items are lost, if the page has cards of several places.
   var place: String?
 
   init(reason: Reason, style: Tiles.Style, items: [Item], place: String? = nil) {
@@ -101,11 +102,11 @@ struct NameList {
   }
 }
 
-/// How a page names an item: a name, who it belongs to, and what kind of thing it is.
+/// The label of an item on a page: its name, its owner, and its kind.
 struct ItemLabel: Sendable {
-  /// What the item is for: a service, a server, a label.
+  /// The purpose of the item: a service, a server or a label.
   let name: String
-  /// Whose it is, where that says more.
+  /// The owner, if it adds information.
   let account: String?
   let isSealed: Bool
 
@@ -129,9 +130,10 @@ struct ItemLabel: Sendable {
   }
 }
 
-/// What the commands on a page call the source of a move, its target and the backup that is to be made.
+/// The names of the source, the target and the new backup in a page's commands.
 ///
-/// Names that were taken out of a document are not in its commands either: they say `ARCHIVE`, `DEVICE` and `TARGET`.
+/// Names that were removed from a document are not in its commands either, which contain `ARCHIVE`, `DEVICE` and
+/// `TARGET` instead.
 struct CommandPlaceholders: Sendable {
   /// The archive or the device that the page is about.
   let source: String

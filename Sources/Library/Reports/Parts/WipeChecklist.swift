@@ -1,7 +1,7 @@
 import KeyhaulKit
 
-/// What to do before a phone is wiped, from what is known of its keychain: the backup, the apps to sign in to again or to
-/// move while the phone still works, and the other ways to the new phone.
+/// The checklist before a phone is wiped: the backup, the apps that require signing in again or a transfer while the
+/// phone still works, and the other ways to the new phone.
 struct WipeChecklist {
   /// An item that the best backup there can be does not bring to where it should go.
   struct Loss {
@@ -20,7 +20,7 @@ struct WipeChecklist {
 
   /// The phone that will be wiped, as far as anybody knows.
   let phone: String
-  /// Where its items go: another phone, or itself after it was wiped; "the new phone" where that is not decided.
+  /// The target of the items: another phone, or the same one after it was wiped; "the new phone" if that is undecided.
   let target: String
   /// Whether they come back to the phone itself; `nil` if both are thought of.
   let isReturn: Bool?
@@ -33,7 +33,7 @@ struct WipeChecklist {
   let apps: AppDirectory
   /// Whether each app has its own entry; otherwise apps with the same advice share one.
   var showsAll = true
-  /// What to do about one-time passwords.
+  /// The entries about one-time passwords.
   var codes: [Checklist.Entry] = []
 
   /// The most apps that are listed, and the most names of an entry, unless all are asked for.
@@ -56,7 +56,7 @@ struct WipeChecklist {
       ])
   }
 
-  /// What the device has that no backup holds, numbered after the items of its backup.
+  /// Returns the losses of items that are in no backup, numbered after the backup's items.
   static func losses(of sourceDeviceItems: SourceDeviceItems?, after count: Int) -> [Loss] {
     (sourceDeviceItems?.absent ?? []).enumerated().compactMap { offset, item in
       item.reason.map { Loss(index: count + offset, identity: item.identity, reason: $0) }
@@ -160,7 +160,7 @@ struct WipeChecklist {
       "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
       + "phone?")
 
-  /// What an app loses.
+  /// The losses of an app.
   private struct Share {
     /// Empty for items that name no app.
     let name: String
@@ -202,7 +202,7 @@ struct WipeChecklist {
 
   private static let signIn = "Sign in or set it up again."
 
-  /// What is in no backup, and nothing but its own phone opens.
+  /// Returns whether items with this reason are in no backup and can be used only on their own phone.
   private static func isGuarded(_ reason: Reason) -> Bool {
     switch reason {
     case .passcodeOnly, .needsAuthentication, .hardwareKey, .appClip: true

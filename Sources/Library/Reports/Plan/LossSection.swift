@@ -1,7 +1,7 @@
 import KeyhaulKit
 
-/// What does not arrive, why, and what to do about it: one card for each reason, damage after rules; then what the
-/// restore removes.
+/// The section about losses: a card for each reason why items do not arrive, first rules, then damage; then the items
+/// that the restore removes.
 struct LossSection {
   private let page: PlanPage
 
@@ -35,7 +35,7 @@ struct LossSection {
     }
   }
 
-  /// What arrives and may be of no use there.
+  /// Writes the items that arrive but may be unusable.
   private func warned(_ markup: inout HTMLWriter) {
     let warnings = ArrivalWarning.allCases.filter { page.counts.byWarning[$0] != nil }
     guard !warnings.isEmpty else { return }

@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension StepList {
-  /// What to do after a plan: of a backup, carry it out; of a device, make the backup first.
+  /// Creates the steps after a plan: for a backup, carry it out; for a device, make the backup first.
   init(_ page: PlanPage) {
     let steps = PlanSteps(page: page)
     self.init(
@@ -84,7 +84,7 @@ private struct PlanSteps {
       commands: [SuggestedCommands.verify("COPY")])
   }
 
-  /// Where nothing arrives there is nothing to merge either.
+  /// The step about merging; none if nothing arrives.
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
     // A device can be planned again as it is; a backup in which nothing opens cannot be merged.

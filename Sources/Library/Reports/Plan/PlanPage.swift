@@ -18,7 +18,7 @@ public struct PlanPage: HTMLPage {
   ///   - plan: As it shall be shown: with other names in it where the page is for strangers (`MigrationPlan.redacted`).
   ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
-  ///   - sourceDevice: What the device that made the backup has besides, where it was asked.
+  ///   - sourceDeviceItems: What the device that made the backup has besides, where it was asked.
   ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
@@ -49,7 +49,7 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  /// What people call the app of an item; empty where it is sealed, or left out.
+  /// Returns the name of an item's app; empty if the item is encrypted or left out.
   func app(of identity: ItemDescriptor) -> String {
     let app = apps.app(of: identity)
     return isRedacted ? "" : app.kind == .unknown ? "" : app.words

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// What two keychains differ in, for people and as `keychain-diff/1`. Names attributes, never their values.
+/// The difference between two keychains, as text and as `keychain-diff/1`. Names attributes, never their values.
 package struct DifferenceReport: Report {
   package let first: ComparisonSide
   package let second: ComparisonSide
@@ -99,7 +99,7 @@ package struct DifferenceReport: Report {
   /// A backup is one of the two.
   private var comparesWithBackup: Bool { first.kind == .archive || second.kind == .archive }
 
-  /// Where there is no keychain, everything that the other side has is new or missing.
+  /// The sentences about a side without a keychain, so that all items of the other side are new or missing.
   private var emptySentences: [String] {
     [first, second].filter { !$0.hasKeychain }.map { "\($0.name) has no keychain." }
   }
@@ -113,7 +113,7 @@ package struct DifferenceReport: Report {
       "\(HumanReadable.count(count, "item")) on both sides \(was) compared without \(its), which one side does not show."
   }
 
-  /// Which items may be among the other side's sealed ones.
+  /// The sentences about items that may be among the other side's encrypted ones.
   private var doubtSentences: [String] {
     [
       Self.doubt(of: difference.possiblyInSecond, in: first, and: second, word: "missing"),

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// What can be said of an archive, with or without its password (`backup-inspection/1`).
+/// The contents of a backup, with or without its password (`backup-inspection/1`).
 package struct Inspection: Report {
   /// A part that is shown in full.
   package enum Part: String, CaseIterable, Sendable {
@@ -13,7 +13,7 @@ package struct Inspection: Report {
   package let part: Part?
   /// With its keychain's items tried; `nil` without the password.
   package let opened: UnlockedBackup?
-  /// What the device that made it has besides, where it is available.
+  /// The other items of the source device, if it is available.
   package let sourceDeviceItems: SourceDeviceItems?
   package let files: StoredPayloads
   /// The list of files counted, with what it names and is not stored; `nil` if the list stays closed.
@@ -24,14 +24,14 @@ package struct Inspection: Report {
   package let tree: DomainTree?
   /// Every file by its name, with `--tree` and `-v`.
   let everyFile: FileListing?
-  /// How long deriving the password's key is likely to take on this machine; `nil` if the keybag does not say what to
-  /// derive.
+  /// The estimated time for deriving the password's key on this machine; `nil` if the keybag does not contain the
+  /// parameters.
   package let unlockTime: Duration?
-  /// How long it took, where it was derived.
+  /// The time that the derivation took, if the key was derived.
   package let measuredUnlock: Duration?
   /// Whether a password was given that unwraps class keys, also where nothing else opens.
   package let hasFittingPassword: Bool
-  /// What was gone around to show it.
+  /// The anomalies that did not prevent the inspection.
   package let findings: [BackupFinding]
 
   /// - Parameters:
@@ -112,7 +112,7 @@ package struct Inspection: Report {
     ).json
   }
 
-  /// What of its keychain's keys no device leaves so.
+  /// The class keys that no device leaves unbound.
   package var unbound: UnboundClassKeys? { archive.unboundKeychain }
   package var isUnlocked: Bool { opened != nil }
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
@@ -127,7 +127,7 @@ package struct Inspection: Report {
 
   package var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
-  /// Why an item does not open here.
+  /// Returns the reason why an item cannot be decrypted.
   package func reason(of item: BackupItem) -> Reason? { opened?.reason(of: item) }
 }
 
@@ -210,7 +210,8 @@ extension Inspection {
   /// Whether nothing of it opens anywhere.
   package var isKeybagUnusable: Bool { findings.contains(where: \.preventsReadingKeybag) }
 
-  /// What leads where most items go nowhere else: "Most of its items, 14 of 18, are of this device only: …".
+  /// The sentence if most items can be restored only to their device: "Most of its items, 14 of 18, are of this device
+  /// only: …".
   package var boundText: String? {
     guard let contents, contents.total > 0, unbound == nil else { return nil }
     let sourceName = archive.device.name ?? "the source device"

@@ -69,7 +69,7 @@ struct ItemExplanationText {
     }
   }
 
-  /// What is known against the use of an item that opens: on the target, or else on another device and on its own.
+  /// The warnings about a decrypted item: on the target, or on another device and on its own.
   private var warnings: [(place: String, ArrivalWarning)] {
     if let onTarget = explanation.onTarget { return onTarget.warning.map { [("", $0)] } ?? [] }
     guard explanation.containsSecureEnclaveKey == true else { return [] }
@@ -84,7 +84,7 @@ struct ItemExplanationText {
     }
   }
 
-  /// What happened here, and what it does there.
+  /// The outcome in this backup, and the effect on the target.
   private var facts: [(String, String)] {
     let here =
       switch explanation.location {
@@ -98,7 +98,7 @@ struct ItemExplanationText {
     return here + [("Target", "\(target): \(Self.text(decision))")]
   }
 
-  /// How an item of an archive ended that was tried with the available keys.
+  /// The result of decrypting an item of a backup with the available keys.
   private var endInArchive: String {
     guard let decision = explanation.decision, let reason = decision.outcome.reason else {
       return "it can be decrypted with the available keys"

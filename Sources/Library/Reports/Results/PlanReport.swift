@@ -5,7 +5,7 @@ package struct PlanReport {
   package let plan: MigrationPlan
   package let source: ReportSource
   package let target: Target
-  /// How many of the items that the target loses are nowhere else, as far as that is known.
+  /// The number of removed items that are known to exist nowhere else.
   package let removedOnlyCopies: Int
   /// The call that unlocks the target.
   package var unlocking: String

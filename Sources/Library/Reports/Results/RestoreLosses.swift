@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// What a person sees before a restore is agreed to.
+/// The losses of a restore, which are shown before the user confirms it.
 package struct RestoreLosses {
   package let report: PlanReport
   package var words: RestoreLossText { RestoreLossText(report.plan, device: report.target.name) }

@@ -1,6 +1,7 @@
 package import KeyhaulKit
 
-/// What checking a backup found out, as `backup-verification/1` and as text: a row for each check, its faults, and whether this copy can be relied on.
+/// The result of verifying a backup, as `backup-verification/1` and as text: a row for each check, its faults, and
+/// whether this copy is reliable.
 package struct VerificationReport {
   package let verification: BackupVerification
   /// The archive as the user named it.
@@ -239,7 +240,7 @@ package struct VerificationReport {
     return HumanReadable.list(parts)
   }
 
-  /// What of a damaged keychain is safe all the same.
+  /// A sentence about the intact parts of a damaged keychain.
   private var intactPartsSentence: String {
     guard let items = verification.items, items.readable > 0, !verification.isKeychainLost,
       !verification.isKeychainRefused,

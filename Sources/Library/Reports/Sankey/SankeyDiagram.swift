@@ -2,14 +2,14 @@ import KeyhaulKit
 
 /// The plan as streams of items: from where they belong to where they end.
 struct SankeyDiagram: Sendable {
-  /// What the left side of the picture tells apart.
+  /// The grouping of the diagram's left side.
   enum Axis: String, Sendable {
     case app
     case kind
     case protection
   }
 
-  /// Where items come from: a part of the source, or what the target holds already.
+  /// The origin of items: a part of the source, or the target's own items.
   enum Origin: Sendable, Hashable {
     case app(AppName)
     /// Items that name a group of Apple's, which are iOS's own and those of its apps.
@@ -25,7 +25,7 @@ struct SankeyDiagram: Sendable {
     case onTarget
   }
 
-  /// Where items end.
+  /// The destination of items.
   enum End: String, Sendable, CaseIterable {
     case moves
     case stays

@@ -178,7 +178,7 @@ struct SankeyView {
 }
 
 extension SankeyDiagram.Axis {
-  /// What the picture tells apart, as its caption says it.
+  /// The grouping, as in the caption.
   var words: String {
     switch self {
     case .app: "app"
@@ -188,10 +188,10 @@ extension SankeyDiagram.Axis {
   }
 }
 
-/// Where the parts of the picture of a flow stand, from the top, in CSS pixels.
+/// The vertical positions of the diagram's parts, in CSS pixels from the top.
 ///
-/// Only heights are laid out here, none of which depends on a font: labels have lines of a fixed height, and how wide
-/// the columns are is the browser's to decide, which knows its letters.
+/// Only heights are calculated. They do not depend on a font, because labels have lines of a fixed height. The browser
+/// determines the widths of the columns.
 struct SankeyLayout: Sendable {
   /// Heights of all items together, of the minimumThickness stream, of a line of a label, and between two bars.
   static let flowHeight = 200.0
@@ -202,7 +202,7 @@ struct SankeyLayout: Sendable {
   struct Bar: Sendable {
     let top: Double
     let height: Double
-    /// What the bar or its label needs, whichever is higher.
+    /// The height of the bar or of its label, whichever is larger.
     let room: Double
     var middle: Double { top + height / 2 }
   }

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// How an item is named in a line of text: its kind in a word, and what a person knows it by.
+/// The text that names an item in a line: its kind and its names.
 package enum ItemText {
   package static func kind(_ kind: ItemKind) -> String {
     switch kind {
@@ -18,7 +18,7 @@ package enum ItemText {
     return identity.accessGroup.map { "(\(state), \($0))" } ?? "(\(state))"
   }
 
-  /// What stands above a column of protection classes.
+  /// Returns the title of a column of protection classes.
   package static func protectionTitle(isShort: Bool) -> String { isShort ? "CLASS" : "PROTECTION" }
 
   /// The protection class in words, in fewer of them in a narrow table; a dash where it is not known.

@@ -51,7 +51,7 @@ package struct PlanText {
     plan.decisions.filter { $0.outcome.reason == reason }
   }
 
-  /// What the symbols mean, as far as they occur; none where there is nothing to show.
+  /// Returns the meanings of the symbols that occur; none if there are no items.
   package func legend(style: TextStyle) -> [String] {
     let summary = plan.summary
     let meanings = [
@@ -76,7 +76,7 @@ package struct PlanText {
     if case .staysBehind = decision.outcome { decision.identity.isSealed } else { false }
   }
 
-  /// What an item is called of which only its place is known.
+  /// Returns the name of an item if only its position is known.
   package static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(encrypted, item \(decision.index))" }
 
   /// "12 will move (10 new, 1 replaced, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
@@ -130,14 +130,14 @@ package struct PlanText {
       accessGroup: identity.accessGroup)
   }
 
-  /// What is known of an item of the target that cannot be opened: in which access group it is.
+  /// Returns the known facts about an item of the target that cannot be decrypted: its access group.
   private func removedName(_ identity: ItemDescriptor) -> String {
     guard identity.isSealed else { return ItemText.name(identity) }
     let fact = isTargetLocked ? "locked" : "cannot be decrypted"
     return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
   }
 
-  /// What happens to the items that the target gets: "move", or "be restored" to the source device.
+  /// The verb for the items that the target gets: "move", or "be restored" to the source device.
   private var movement: String { plan.isSameDevice == true ? "be restored" : "move" }
 
   private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
@@ -147,7 +147,7 @@ package struct PlanText {
       advice: nil)
   }
 
-  /// What arrives and may be of no use there, once more and with what to do.
+  /// Returns the items that arrive but may be unusable, with the recommended action.
   private func warnedLines(_ warning: ArrivalWarning, _ style: TextStyle) -> [String] {
     let decisions = plan.decisions.filter { $0.warning == warning }
     guard !decisions.isEmpty else { return [] }

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// What is to be moved, as reports speak of it: an archive, or a device as a backup made of it now would hold it.
+/// The source of a move in reports: a backup, or a device with a simulated backup.
 package struct ReportSource {
   /// As the person named it.
   package let name: String
@@ -11,11 +11,11 @@ package struct ReportSource {
   package let apps: AppDirectory
   /// The device of the home directory whose key gave the names of what another one cannot open.
   package var namesFrom: String?
-  /// What that device has besides what is in the backup, where it was asked.
+  /// The other items of the source device, if it was available.
   package var sourceDeviceItems: SourceDeviceItems?
   /// Of a dump: what is said of it.
   package private(set) var statement: DumpDisclaimer?
-  /// What of the archive is not as a device leaves it, and was gone around.
+  /// The anomalies of the backup that did not prevent the plan.
   package var findings: [BackupFinding] = []
 
   /// Whether names were taken out of it.
@@ -26,12 +26,12 @@ package struct ReportSource {
   /// Of an archive: whether items may be missing in it that nothing names.
   package var mayLackItems = false
 
-  /// How many of the items that a plan removes may be the only good copies of what the archive has lost.
+  /// Returns the number of removed items that may be the only good copies of items that the backup has lost.
   package func onlyCopies(removedBy plan: MigrationPlan) -> Int {
     mayLackItems ? plan.removed.count : plan.removedOnlyCopies(of: lostKinds)
   }
 
-  /// How an archive is protected, as far as that is true of what it stores.
+  /// The protection of the backup, according to its contents.
   package var protection: String { ownProtection ?? (isEncrypted ? "encrypted" : "no password") }
 
   /// The same where neither of these is true.
@@ -43,7 +43,7 @@ package struct ReportSource {
     return isFalselyEncrypted ? "unencrypted files, although Manifest.plist says that the backup is encrypted" : nil
   }
 
-  /// What of an archive keeps every restore from taking it, as a clause; `nil` if nothing does.
+  /// The anomaly that prevents every restore of a backup, as a clause; `nil` if there is none.
   package var obstacle: String? { shownFindings.obstacle }
 
   /// Its findings as documents have them, without names where the source is shown to others.
@@ -122,7 +122,8 @@ package struct ReportSource {
 
   package var redacted: ReportSource { ReportSource(redacting: self) }
 
-  /// What a report of a backup says of what is not in it; empty of a device, whose plan names every item.
+  /// Returns the lines about items that are not in a backup; empty if the source is a device, because its plan names
+  /// every item.
   package func blindSpotLines(style: TextStyle, showsAll: Bool = false) -> [String] {
     if let statement { return statement.moveLines(style: style) }
     return (sourceDeviceItems?.lines(style: style, showsAll: showsAll) ?? [])

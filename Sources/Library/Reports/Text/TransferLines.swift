@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// How many items come to another device on which way, and which.
+/// Lines with the number of items for each way to another device, and their names.
 struct TransferLines {
   let comparison: MigrationComparison
 

@@ -153,8 +153,7 @@ extension ItemFind {
     if let error = answer.error {
       session.warn("\(answer.path): \(error.message)", why: error.why, try: error.advice)
     }
-    for warning in answer.warnings {
-      session.warn("\(answer.path): \(warning.message)", why: warning.why, try: warning.advice)
-    }
+    // Many backups may have the same warning, so each has one line.
+    for warning in answer.warnings { session.warn("\(answer.path): \(warning.message)", why: warning.why) }
   }
 }

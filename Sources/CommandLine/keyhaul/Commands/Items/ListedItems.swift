@@ -60,7 +60,7 @@ struct ListedItems {
     if session.isOneOfMany {
       session.warn(
         "\(HumanReadable.count(count, "item")) cannot be decrypted here and may match", why: nil,
-        try: "keyhaul inspect \(ShellQuoting.quote(name)) --list shows the reasons")
+        try: "keyhaul inspect \(ShellQuoting.quote(name)) --list")
     }
     session.note(
       "\(HumanReadable.count(count, "item")) of \(UntrustedText.escaped(name)) cannot be decrypted here and may match; inspect "

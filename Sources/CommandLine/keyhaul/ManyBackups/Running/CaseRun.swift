@@ -10,6 +10,11 @@ struct CaseRun<Verb: BackupVerb> {
   private let session: Session
 
   init(_ verb: Verb, _ request: CaseOptions.Request, in session: Session) throws {
+    guard !verb.paths.contains("-") else {
+      throw CommandFailure.usage(
+        "a case report needs backups in files", why: "- is a stream, whose files cannot be compared before and after",
+        try: "the path of the backup")
+    }
     let inputs = verb.paths + verb.unlocking.files + verb.many.files
     try session.prepareOutput(request.output, inputs: inputs)
     // The results go into the report.
@@ -37,6 +42,7 @@ struct CaseRun<Verb: BackupVerb> {
     summary.passedOver = run.places.passedOver
     let report = CaseReport(
       name: request.name, examiner: request.examiner, program: ProgramVersion.line,
+      folder: (try? FileSystem.real.workingDirectoryPath()) ?? "",
       command: ["keyhaul"] + Self.withoutSecrets(Array(ProgramArguments.all.dropFirst())), started: started,
       ended: clock.now(), backups: backups)
     try write(report)

@@ -11,7 +11,7 @@ package struct ComparisonSide {
   package var noun: String { statement?.noun ?? (kind == .archive ? "backup" : kind.rawValue) }
   /// As messages call it.
   package let name: String
-  /// What the person types for it; `nil` if it came from a stream.
+  /// The command-line argument; `nil` if the keychain came from a stream.
   package let argument: String?
   /// The device that it is of, as far as it says.
   package let deviceName: String?

@@ -1,15 +1,15 @@
 package import KeyhaulKit
 
-/// What is in another tool's dump of a keychain (`dump-inspection/1`).
+/// The contents of another tool's dump of a keychain (`dump-inspection/1`).
 package struct DumpInspection {
   private let name: String
   private let dump: KeychainDump
   private let digest: [UInt8]
   private let listsItems: Bool
   private let statement: DumpDisclaimer
-  /// What tells items apart that read the same, one for each.
+  /// The differences between items with the same description, one text for each item.
   private let disambiguators: [String]
-  /// What a person knows the items by, one for each.
+  /// The names of the items.
   private let names: [String]
 
   /// - Parameters:
@@ -98,7 +98,7 @@ package struct DumpInspection {
     return table
   }
 
-  /// What of an item could be read.
+  /// Returns the parts of an item that could be read.
   private static func state(of item: DumpedItem) -> String {
     if item.item?.isTombstone == true { return "deleted" }
     return switch item.content {

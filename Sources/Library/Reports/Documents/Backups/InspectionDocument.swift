@@ -27,7 +27,7 @@ package struct InspectionDocument {
   ///   - tree: The domains and directories in the list of files; `nil` if the list was not opened, or the tree was not
   ///     requested.
   ///   - unlockTime: How long deriving the password's key is likely to take on this machine, and how long it took.
-  ///   - sourceDevice: What the device that made the archive has besides, where it was asked.
+  ///   - sourceDeviceItems: The other items of the source device, if it was available.
   ///   - findings: What was gone around.
   package init(
     _ archive: BackupArchive, opened: UnlockedBackup?, files: StoredPayloads, listing: FileList.Listing?,
@@ -47,7 +47,7 @@ package struct InspectionDocument {
     self.showsTree = showsTree
   }
 
-  /// What is not known without the password is `null`.
+  /// The document. Members that require the password are `null` without it.
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [
       ("format", "backup-inspection/1"),
@@ -80,7 +80,7 @@ package struct InspectionDocument {
     return .object(fields)
   }
 
-  /// What no device writes.
+  /// The findings that no device writes.
   private var findings: [JSONValue] {
     let others = found.map(\.json)
     guard let unbound = archive.unboundKeychain else { return others }
@@ -93,7 +93,7 @@ package struct InspectionDocument {
     ]
   }
 
-  /// What `Status.plist` says of the backup's end.
+  /// The state of the backup according to `Status.plist`.
   private var statusJSON: JSONValue {
     guard let status = archive.status else { return .null }
     return [
@@ -102,7 +102,7 @@ package struct InspectionDocument {
     ]
   }
 
-  /// What `Info.plist` says of the computer that made the backup.
+  /// The computer that made the backup, according to `Info.plist`.
   private var computerJSON: JSONValue {
     guard let info = archive.computerProperties else { return .null }
     return [

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// What `backup` did, or would do (`backup-result/1`).
+/// The result of `backup`, or of its dry run (`backup-result/1`).
 package struct BackupDocument {
   private let report: ExportReport
   private let device: String
@@ -46,7 +46,7 @@ package struct BackupDocument {
   }
 }
 
-/// What `convert` did, or would do (`convert-result/1`).
+/// The result of `convert`, or of its dry run (`convert-result/1`).
 package struct ConversionDocument {
   private let source: String
   private let digest: String
@@ -105,7 +105,7 @@ package struct ConversionDocument {
   }
 }
 
-/// What `rekey` did, or would do (`rekey-result/1`).
+/// The result of `rekey`, or of its dry run (`rekey-result/1`).
 package struct RekeyDocument {
   package let json: JSONValue
 
@@ -128,7 +128,7 @@ package struct RekeyDocument {
   }
 }
 
-/// What `seal` did, or would do (`seal-result/1`).
+/// The result of `seal`, or of its dry run (`seal-result/1`).
 package struct SealDocument {
   package let json: JSONValue
 

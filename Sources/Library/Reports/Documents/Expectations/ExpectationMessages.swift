@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// What reports say of expectations, one line each. Names in them are hostile: to be escaped where they are shown.
+/// Messages about expectations, one line each. They contain untrusted names, which must be escaped.
 package struct ExpectationMessages: Sendable {
   let check: ExpectationCheck
   let source: PlanDocument.Source
@@ -50,7 +50,7 @@ package struct ExpectationMessages: Sendable {
       + "\(item.restoreOutcome.fate.rawValue)\(brackets)"
   }
 
-  /// Why an expectation is missed of which no item is known.
+  /// Returns the reason why an expectation without a known item is missed.
   private func missing(_ miss: PlanExpectation.Miss) -> String {
     let sealed = miss.sealedCount
     let words = "\(HumanReadable.count(sealed, "encrypted item")) in the plan \(sealed == 1 ? "has" : "have") no name"
@@ -99,7 +99,7 @@ package struct ExpectationMessages: Sendable {
 }
 
 extension RestoreOutcome {
-  /// What becomes of the item without its reason.
+  /// The outcome without its reason.
   var fate: ItemFate {
     switch self {
     case .arrives: .migrates

@@ -1,10 +1,10 @@
 package import KeyhaulKit
 
-/// What a list of expectations came to as JUnit XML, which systems for continuous integration show: a suite for each
-/// restore, a test for each expectation that holds for it. What was not checked is a test that was skipped.
+/// The result of checking expectations as JUnit XML, for continuous integration: a suite for each restore, and a test
+/// for each expectation that applies to it. Unchecked expectations are skipped tests.
 ///
-/// Names of archives, devices and items are escaped twice: what nobody sees, and with it all that XML does not admit, is
-/// spelled `\u{1B}`, and what XML reads as markup is an entity. There is no time in it: equal results are equal bytes.
+/// Names of backups, devices and items are escaped twice: invisible characters, including all that XML does not allow,
+/// become `\u{1B}`, and XML markup becomes entities. The report contains no time, so equal results have equal bytes.
 package struct ExpectationTestReport {
   private let check: ExpectationCheck
   private let words: ExpectationMessages

@@ -59,20 +59,20 @@ package struct ComparisonDocument {
     [("password", .boolean(scenario.hasPassword)), ("same_device", .boolean(scenario.onSameDevice))]
   }
 
-  /// What becomes of an item in one of the four, and what is known against its use there.
+  /// Returns the outcome for an item in one of the four restores, with its warning.
   static func outcome(of item: MigrationComparison.Item, in scenario: RestoreScenario) -> JSONValue {
     let warning = item.warning(in: scenario).map { [("warning", JSONValue.string($0.rawValue))] } ?? []
     return .object(fields(scenario) + fields(item[scenario]) + warning)
   }
 
-  /// How many items arrive and may be of no use; no field where none is.
+  /// Returns the field with the number of items that arrive but may be unusable; none if there are no such items.
   static func warningFields(_ counts: [ArrivalWarning: Int]) -> [(String, JSONValue)] {
     guard !counts.isEmpty else { return [] }
     let sorted = counts.sorted { $0.key.rawValue < $1.key.rawValue }
     return [("by_warning", .object(sorted.map { ($0.key.rawValue, .count($0.value)) }))]
   }
 
-  /// What becomes of an item, as every report says it.
+  /// Returns the fields of an outcome, which are the same in every report.
   static func fields(_ restoreOutcome: RestoreOutcome) -> [(String, JSONValue)] {
     switch restoreOutcome {
     case .arrives: [("outcome", .string(ItemFate.migrates.rawValue))]

@@ -58,7 +58,7 @@ package struct ItemExplanationDocument {
     return .object(fields)
   }
 
-  /// What happened to it in this archive, or on this device.
+  /// Returns the outcome for an item in this backup or on this device.
   private static func here(_ explanation: ItemExplanation) -> JSONValue {
     switch explanation.location {
     case .archive, .device:

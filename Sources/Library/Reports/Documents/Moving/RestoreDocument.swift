@@ -34,15 +34,15 @@ package struct RestoreDocument {
   }
 }
 
-/// What the documents of a move begin and end with.
+/// The common first and last members of the documents of a move.
 package struct MoveDocument {
   package let source: PlanDocument.Source
   package let target: PlanDocument.Target
   package let summary: PlanDocument.Summary
-  /// What of the backup is not as a device leaves it, where something is.
+  /// The fields about anomalies of the backup; none if there are no anomalies.
   package let findingFields: [(String, JSONValue)]
-  /// What the document ends with: nothing for a device, whose plan names every item; of a backup what it cannot show, and
-  /// what the device that made it has besides.
+  /// The last fields: none for a device, because its plan names every item; for a backup, its limits and the other
+  /// items of the source device.
   package let blindSpotFields: [(String, JSONValue)]
 
   package init(_ plan: PlanDocument) {
@@ -55,7 +55,7 @@ package struct MoveDocument {
 }
 
 extension PlanDocument.Source {
-  /// What a document ends with that knows the source alone: nothing for a device, whose plan names every item.
+  /// The last fields that only depend on the source: none for a device, because its plan names every item.
   package var blindSpotFields: [(String, JSONValue)] {
     switch kind {
     case .archive: [BackupBlindSpots.field]

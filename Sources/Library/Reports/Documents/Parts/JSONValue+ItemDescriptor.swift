@@ -12,7 +12,7 @@ extension JSONValue {
 }
 
 extension BackupFinding {
-  /// What was found, where, and whether something is lost by it or a restore refuses it.
+  /// The fields of a finding: the fact, its position, whether something is lost, and whether a restore is possible.
   var json: JSONValue {
     [
       "id": .string(kind.rawValue), "place": .string(place), "detail": .string(fact), "lost": .boolean(isLoss),
