@@ -38,6 +38,41 @@ struct ToolDumpTests {
     #expect(dump.skipped == [.unknownTable: 1, .notAnItem: 2] && dump.unknownTables == ["Extra"])
   }
 
+  @Test("Newer versions of irestore list the types, so text in an attribute that can be data is told from data")
+  func irestoreTypes() throws {
+    let dump = try dump(
+      """
+      {"Certs": null, "General": [
+        {"_class": 10, "_fieldOrder": "acct,gena,svce,v_Data", "_fieldTypes": "[]uint8,[]uint8,string,[]uint8", "_length": 40,
+         "_ref": "Z2VucA==", "_version": 3, "_wkey": "AAAA", "acct": "YW5uYQ==", "gena": "not base64!", "svce": "YWJj",
+         "v_Data": "aHVudGVyMg=="},
+        {"_class": 99, "_fieldOrder": "acct", "_fieldTypes": "[]uint8,string", "acct": "YW5uYQ=="}], "Internet": null,
+       "Keys": null}
+      """)
+    let (typed, untyped) = (dump.items[0], dump.items[1])
+    #expect(typed.item?.attributes.keys.sorted() == [.account, .protection, .service].sorted())
+    #expect(typed.item?[.account] == .data(Array("anna".utf8)) && typed.item?[.service] == .string("YWJj"))
+    #expect(typed.unusableAttributes == [.generic] && typed.protection == .afterFirstUnlockThisDeviceOnly)
+    #expect(secret(typed) == Array("hunter2".utf8))
+    #expect(untyped.item?[.account] == .string("YW5uYQ==") && untyped.protection == nil, "the lists do not match")
+  }
+
+  @Test("What irestore prints to the terminal before the JSON names the items that it leaves out")
+  func irestoreLines() throws {
+    let json = "{\n  \"Certs\": null, \"General\": [{\"acct\": \"a\"}], \"Internet\": null, \"Keys\": null}\n"
+    let dump = try dump(
+      "Selected MyPad 0123\n\n{KeychainDomain keychain-backup.plist 7}\nread 7\nNo key for class 11 genp [0 0 144 75]\n"
+        + "No key for class 9 keys [0 0 144 76]\nNo key for class 10\nunwrap failed for class x\n" + json)
+    #expect(dump.format == .irestore && dump.items.map(\.kind) == [.genericPassword, .genericPassword, .key])
+    #expect(dump.items.map(\.protection) == [.alwaysThisDeviceOnly, nil, .whenUnlockedThisDeviceOnly])
+    #expect(dump.items.map { $0.fault?.reason } == [.noClassKey, nil, .noClassKey])
+    #expect(dump.skipped == [.noTable: 1])
+    for text in ["Selected MyPad 0123\n", "Selected MyPad\n{\n}\n", "Selected MyPad\n{\n"] {
+      #expect(throws: KeyhaulError.self) { try self.dump(text) }
+    }
+    #expect(KeychainDump.hasSignature(Array("Selected MyPad 0123\n".utf8)))
+  }
+
   @Test(
     "A JSON object is irestore's only if it has an array or null for each kind",
     arguments: [

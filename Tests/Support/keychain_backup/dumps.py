@@ -159,11 +159,20 @@ def objection_dump(items):
 
 
 def irestore_dump(items):
-    """Return the JSON that irestore writes: null for a kind without items, and bytes in base64, as Go encodes them."""
+    """Return the JSON that irestore writes: null for a kind without items, and bytes in base64, as Go encodes them.
+
+    Every second item has the types of its values, as newer versions write them.
+    """
     root = dict.fromkeys(sorted(IRESTORE_NAMES.values()))
-    for table, attributes, secret in items:
-        entry = {}
-        for code, value in (attributes | ({} if secret is None else {"v_Data": secret})).items():
+    go_types = {bytes: "[]uint8", str: "string", int: "int64", datetime.datetime: "time.Time"}
+    for number, (table, attributes, secret) in enumerate(items):
+        entry, values = {}, attributes | ({} if secret is None else {"v_Data": secret})
+        if number % 2:
+            entry |= {
+                "_class": CLASS_NUMBERS[attributes["pdmn"]], "_fieldOrder": ",".join(values), "_length": 40,
+                "_fieldTypes": ",".join(go_types[type(value)] for value in values.values()), "_version": 3,
+                "_ref": base64.b64encode(table.encode() + bytes(8)).decode(), "_wkey": base64.b64encode(bytes(40)).decode()}
+        for code, value in values.items():
             if isinstance(value, datetime.datetime):
                 value = value.strftime("%Y-%m-%dT%H:%M:%SZ")
             entry[code] = base64.b64encode(value).decode() if isinstance(value, bytes) else value
@@ -351,9 +360,10 @@ def make_dump(dump_format, seed):
     """Return a dump in a format, and the items that a reader finds in it."""
     tables = {"generic-passwords": TABLES[:1], "grapefruit": TABLES[:3]}.get(dump_format, TABLES)
     items = make_items(seed, tables=tables)
-    if dump_format == "grapefruit":
+    if dump_format in ("grapefruit", "irestore"):
         for number, (_, attributes, _) in enumerate(items):
-            if number % 3 == 0 and "desc" in attributes:
+            # irestore tells data from text only with the types.
+            if number % 3 == 0 and "desc" in attributes and (dump_format == "grapefruit" or number % 2):
                 attributes["desc"] = b"made up"
     if dump_format == "keychain-dumper":
         items = [(table, attributes, secret if secret is None or is_text(secret) else b"two\nlines")

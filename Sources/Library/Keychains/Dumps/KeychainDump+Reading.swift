@@ -9,6 +9,7 @@ extension KeychainDump {
   /// unlike a backup in one file.
   package static func hasSignature(_ start: [UInt8]) -> Bool {
     isBinary(start) || XMLPlist.isXML(start) || isJSON(start) || KeychainDumperReader.hasSignature(start)
+      || IRestoreReader.hasLinesBefore(start)
   }
 
   /// Reads a dump in any known format. An entry that cannot be used does not prevent reading the others.
@@ -34,6 +35,12 @@ extension KeychainDump {
       self = try Self.fromJSON(bytes, limit)
     } else if KeychainDumperReader.hasSignature(bytes) {
       self = try KeychainDumperReader.read(bytes, limit)
+    } else if IRestoreReader.hasLinesBefore(bytes), let parts = IRestoreReader.parts(of: bytes) {
+      let root = try Self.json(parts.json)
+      guard IRestoreReader.recognizes(root) else {
+        throw KeyhaulError(.unknownDump, "it is text before JSON, but not what irestore prints")
+      }
+      self = try IRestoreReader.read(root, limit, omitted: parts.omitted)
     } else {
       self = try Self.fromPropertyList(bytes, limit)
     }
@@ -54,15 +61,18 @@ extension KeychainDump {
     return start.first == UInt8(ascii: "[") || start.first == UInt8(ascii: "{")
   }
 
-  private static func fromJSON(_ bytes: [UInt8], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
-    let root: JSONValue
+  private static func json(_ bytes: [UInt8]) throws(KeyhaulError) -> JSONValue {
     do throws(JSONParseError) {
-      root = try JSONValue(parsing: bytes)
+      return try JSONValue(parsing: bytes)
     } catch {
       throw KeyhaulError(
         error.isOverLimit ? .dumpOverLimit : .unreadableDump,
         error.place(in: bytes).map { "\(error.reason) (\($0))" } ?? error.reason)
     }
+  }
+
+  private static func fromJSON(_ bytes: [UInt8], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
+    let root = try json(bytes)
     if ObjectionReader.recognizes(root) { return try ObjectionReader.read(root, limit) }
     if GrapefruitReader.recognizes(root) { return try GrapefruitReader.read(root, limit) }
     if IRestoreReader.recognizes(root) { return try IRestoreReader.read(root, limit) }

@@ -1,12 +1,15 @@
 import Basics
 import KeychainFormats
+import KeychainRules
 
 /// A reader for the JSON object that `irestore dumpkeys` writes: an array of items for each kind (`.irestore`).
 ///
-/// Values keep their types, except that data is Base64 text. The program writes null for a date that it cannot read, and
-/// leaves out items whose class key it does not have.
+/// Values keep their types, except that data is Base64 text. Newer versions list the types beside the attributes, under
+/// names that begin with "_". The program writes null for a date that it cannot read. It leaves out items whose class key it
+/// does not have, and names them in lines before the JSON if both go to the terminal.
 ///
-/// Source: dunhamsteve/ios, `cmd/irestore/irestore.go` (`dumpkeys`, `parseRecord`); Go, `encoding/json` (byte slices).
+/// Source: dunhamsteve/ios, `cmd/irestore/irestore.go` (`dumpkeys`, `parseRecord`, `unparseRecord`); Go, `encoding/json`
+/// (byte slices).
 enum IRestoreReader {
   private static let kinds: [String: ItemKind] = [
     "General": .genericPassword, "Internet": .internetPassword, "Certs": .certificate, "Keys": .key,
@@ -22,11 +25,66 @@ enum IRestoreReader {
     }
   }
 
+  // MARK: Lines before the JSON
+
+  private static let firstLine = "Selected "
+  /// Lines about an item that the program leaves out. They continue with the number of its class.
+  private static let omissions = ["No key for class ", "unwrap failed for class "]
+
+  /// An item that the program left out.
+  struct OmittedItem {
+    /// The table; `nil` if the line does not name it.
+    let kind: ItemKind?
+    let protection: ProtectionClass?
+  }
+
+  /// Returns whether a file that starts with these bytes may have lines before the JSON.
+  static func hasLinesBefore(_ start: [UInt8]) -> Bool { start.starts(with: firstLine.utf8) }
+
+  /// Separates the lines before the JSON, which begins with a line that is only a brace.
+  ///
+  /// - Returns: The JSON, and the items that the lines name; `nil` if there is no JSON.
+  static func parts(of bytes: [UInt8]) -> (json: [UInt8], omitted: [OmittedItem])? {
+    var omitted: [OmittedItem] = []
+    var lines = TextLines(bytes[...])
+    while let line = lines.next() {
+      if line.elementsEqual("{".utf8) { return ([UInt8(ascii: "{"), UInt8(ascii: "\n")] + lines.rest, omitted) }
+      if omitted.count <= KeychainDump.maximumItemCount, let item = omittedItem(line) { omitted.append(item) }
+    }
+    return nil
+  }
+
+  /// Reads "No key for class 11 genp [0 0 0 0 0 0 144 75]". Older versions end the line after the number.
+  private static func omittedItem(_ line: ArraySlice<UInt8>) -> OmittedItem? {
+    guard line.count <= 200, let start = omissions.first(where: { line.starts(with: $0.utf8) }),
+      let words = String(validating: line.dropFirst(start.utf8.count), as: UTF8.self)?.split(separator: " "),
+      let number = words.first.flatMap({ UInt32($0) }).map(KeyClass.init(rawValue:))
+    else { return nil }
+    return OmittedItem(
+      kind: words.dropFirst().first.flatMap { ItemKind(rawValue: String($0)) },
+      protection: ProtectionClass(keyClass: number))
+  }
+
+  // MARK: Reading
+
   /// Reads all entries.
   ///
+  /// - Parameter omitted: The items that the lines before the JSON name.
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
-  static func read(_ root: JSONValue, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
+  static func read(
+    _ root: JSONValue, _ limit: Int, omitted: [OmittedItem] = []
+  ) throws(KeyhaulError) -> KeychainDump {
     var collector = DumpCollector(.irestore, acceptingAtMost: limit)
+    for item in omitted {
+      let position = try collector.nextEntry()
+      if let kind = item.kind {
+        let fault = DumpFault(.noClassKey, "irestore had no key of its class")
+        collector.append(
+          DumpedItem(entry: position, kind: kind, content: .undecryptable(fault, protection: item.protection)))
+      } else {
+        collector.skip(.noTable)
+      }
+    }
     for (name, value) in root.fields ?? [] {
       for entry in value.arrayValue ?? [] {
         let position = try collector.nextEntry()
@@ -51,32 +109,53 @@ enum IRestoreReader {
     _ members: [(String, JSONValue)], of kind: ItemKind, _ unusable: inout [AttributeCode]
   ) -> PropertyDictionary {
     var entries: [PropertyDictionary.Entry] = []
-    for (name, value) in members {
+    let dataNames = dataNames(members)
+    for (name, value) in members where !name.hasPrefix("_") {
       let code = AttributeCode(rawValue: name)
-      if let converted = convert(value, AttributeTable.definition(of: code, in: kind)) {
+      let definition = AttributeTable.definition(of: code, in: kind)
+      let isSecret = definition?.flags.contains(.returnedAsData) == true
+      let isData = !isSecret && (dataNames.contains(name[...]) || definition.map { isAlwaysData($0.kind) } == true)
+      if let converted = convert(value, isData: isData) {
         entries.append(.init(key: .string(name), value: converted))
       } else {
         unusable.append(code)
       }
     }
+    if !members.contains(where: { $0.0 == AttributeCode.protection.rawValue }),
+      case .integer(let number)? = members.first(where: { $0.0 == "_class" })?.1,
+      let protection = UInt32(exactly: number).map(KeyClass.init(rawValue:)).flatMap(
+        ProtectionClass.init(keyClass:))
+    {
+      entries.append(.init(key: .string(AttributeCode.protection.rawValue), value: .string(protection.rawValue)))
+    }
     return PropertyDictionary(entries)
   }
 
-  /// Returns a value with the type of the attribute; `nil` if it cannot have this value.
-  private static func convert(_ value: JSONValue, _ definition: AttributeDefinition?) -> PropertyValue? {
+  /// Returns the names of the attributes that newer versions list as data, in `_fieldOrder` and `_fieldTypes`.
+  private static func dataNames(_ members: [(String, JSONValue)]) -> Set<Substring> {
+    func list(_ name: String) -> [Substring] {
+      members.first { $0.0 == name }?.1.stringValue?.split(separator: ",", omittingEmptySubsequences: false) ?? []
+    }
+    let (names, types) = (list("_fieldOrder"), list("_fieldTypes"))
+    guard names.count == types.count else { return [] }
+    return Set(zip(names, types).filter { $1 == "[]uint8" }.map(\.0))
+  }
+
+  private static func isAlwaysData(_ kind: AttributeKind) -> Bool {
+    switch kind {
+    case .data, .encryptedData, .sha1, .primaryKey, .uuid, .accessControl: true
+    case .rowID, .creationDate, .modificationDate, .date, .blob, .string, .number, .access, .sync, .tomb, .useTombstone:
+      false
+    }
+  }
+
+  /// Returns a value with its type; `nil` if it has none that an attribute can have.
+  private static func convert(_ value: JSONValue, isData: Bool) -> PropertyValue? {
     switch value {
-    case .string(let text):
-      guard let definition, !definition.flags.contains(.returnedAsData) else { return .string(text) }
-      switch definition.kind {
-      case .data, .encryptedData, .sha1, .primaryKey, .uuid, .accessControl:
-        return Base64Digits.bytes(of: text.utf8).map(PropertyValue.data)
-      case .rowID, .creationDate, .modificationDate, .date, .blob, .string, .number, .access, .sync, .tomb,
-        .useTombstone:
-        return .string(text)
-      }
-    case .integer(let number): return .integer(number)
-    case .boolean(let flag): return .boolean(flag)
-    case .null, .number, .sensitive, .array, .elements, .object: return nil
+    case .string(let text): isData ? Base64Digits.bytes(of: text.utf8).map(PropertyValue.data) : .string(text)
+    case .integer(let number): .integer(number)
+    case .boolean(let flag): .boolean(flag)
+    case .null, .number, .sensitive, .array, .elements, .object: nil
     }
   }
 }

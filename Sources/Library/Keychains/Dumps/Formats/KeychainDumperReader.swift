@@ -70,7 +70,7 @@ enum KeychainDumperReader {
 
   /// Returns whether a file that starts with these bytes may be such a text.
   static func hasSignature(_ start: [UInt8]) -> Bool {
-    var lines = DumperLines(start.prefix(KeychainDump.signatureByteCount))
+    var lines = TextLines(start.prefix(KeychainDump.signatureByteCount))
     while let line = lines.next() {
       let line = withoutColor(line)
       if line.isEmpty { continue }
@@ -92,7 +92,7 @@ enum KeychainDumperReader {
   }
 
   /// Returns the heading that a line and the one after it form; `nil` if they form none.
-  private static func isHeading(_ line: ArraySlice<UInt8>, before lines: DumperLines) -> (
+  private static func isHeading(_ line: ArraySlice<UInt8>, before lines: TextLines) -> (
     title: String, kind: ItemKind?
   )? {
     guard mayBePrinted(line), let heading = headings.first(where: { line.elementsEqual($0.title.utf8) }),
@@ -131,7 +131,7 @@ enum KeychainDumperReader {
     // The certificate and the key that follow the heading of an identity belong to it.
     var identityParts = 0
     var wasBlank = true
-    var lines = DumperLines(bytes[...])
+    var lines = TextLines(bytes[...])
     while let raw = lines.next() {
       let line = withoutColor(raw)
       if isNotice(line) {
@@ -170,7 +170,7 @@ enum KeychainDumperReader {
   }
 
   private static func containsHeading(_ bytes: [UInt8]) -> Bool {
-    var lines = DumperLines(bytes[...])
+    var lines = TextLines(bytes[...])
     while let line = lines.next() {
       if isHeading(line, before: lines) != nil { return true }
     }
@@ -317,29 +317,6 @@ private struct DumperBlock {
     guard line.starts(with: label.utf8) else { return false }
     let mark = line.dropFirst(label.utf8.count).prefix(2)
     return mark.elementsEqual(": ".utf8) || mark.elementsEqual(":".utf8)
-  }
-}
-
-/// Lines of text, without their line ends.
-private struct DumperLines {
-  private var rest: ArraySlice<UInt8>
-
-  init(_ bytes: ArraySlice<UInt8>) { rest = bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes)) }
-
-  /// Returns the next line; `nil` at the end.
-  mutating func next() -> ArraySlice<UInt8>? {
-    guard !rest.isEmpty else { return nil }
-    let end = rest.firstIndex(of: UInt8(ascii: "\n"))
-    var line = rest[..<(end ?? rest.endIndex)]
-    rest = rest[(end.map { $0 + 1 } ?? rest.endIndex)...]
-    if line.last == UInt8(ascii: "\r") { line.removeLast() }
-    return line
-  }
-
-  /// Returns the next line without moving on.
-  func peek() -> ArraySlice<UInt8>? {
-    var copy = self
-    return copy.next()
   }
 }
 
