@@ -75,8 +75,8 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
-// On Linux libarchive and libqrencode are loaded when they are needed; the portable program contains them. utf8proc's header is where the compiler looks, and
-// the package manager warns about a flag in utf8proc's configuration.
+// On Linux libarchive and libqrencode are loaded when they are needed; the portable program contains them. utf8proc's header is
+// where the compiler looks, and the package manager warns about a flag in utf8proc's configuration.
 let linksLibraries = purpose == "portable"
 #if os(Linux)
   let archive = code(

@@ -24,7 +24,8 @@ package enum SuggestedCommands {
   }
   package static func unlock(_ device: String) -> String { "keyhaul device unlock \(device)" }
   package static func verify(_ archive: String) -> String { "\(verifying) \(archive)" }
-  package static func plan(_ source: String, onto target: String, _ policy: String = "", savingTo file: String? = nil) -> String
+  package static func plan(_ source: String, onto target: String, _ policy: String = "", savingTo file: String? = nil)
+    -> String
   {
     "keyhaul plan \(source) --to \(target)" + (policy.isEmpty ? "" : " " + policy) + (file.map { " -o \($0)" } ?? "")
   }
