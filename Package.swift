@@ -103,7 +103,8 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     part("KeychainServices", in: "Apple", keychains + ["VirtualDevice"], excluding: ["Apple"]),
     part("Security", in: "Apple", ["KeychainServices"]),
     part("LocalAuthentication", in: "Apple", ["KeychainServices"]),
-    part("KeyhaulTesting", in: "Apple", ["KeychainServices", "Explanations", "KeyhaulKit"] + stores, excluding: ["Apple"]),
+    part(
+      "KeyhaulTesting", in: "Apple", ["KeychainServices", "Explanations", "KeyhaulKit"] + stores, excluding: ["Apple"]),
     part("KeyhaulServing", in: "Apple", ["KeyhaulTesting", "DeviceServer", "KeyhaulKit"] + stores),
     .target(
       name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", exclude: ["BackupReport"],
