@@ -7,7 +7,7 @@ import Testing
 @testable import Backups
 
 @Suite("Evidence about device keys")
-struct HardwareProofTests {
+struct DeviceKeyEvidenceTests {
   private static let aku = ProtectionClass.whenUnlockedThisDeviceOnly
   private static let cku = ProtectionClass.afterFirstUnlockThisDeviceOnly
 

@@ -23,7 +23,9 @@ struct CaseReportTests {
     #expect(try shelf.world.devices.run("stat -c %a case.json").output == "600\n")
     let report = try shelf.world.object(shelf.world.devices.run("cat case.json").output)
     #expect(report["format"] as? String == "case-report/1" && report["case"] as? String == "Case <7>")
-    #expect(report["examiner"] as? String == "R. Doe" && report["program"] as? String == ProgramVersion.line)
+    // The tested program may have been built from a commit that the tests do not know.
+    let program = try #require(report["program"] as? String)
+    #expect(report["examiner"] as? String == "R. Doe" && program.hasPrefix(ProgramVersion.signature))
     let command = try #require(report["command"] as? [String])
     #expect(command.starts(with: ["keyhaul", "verify", "shelf", "--password-file"]), "\(command)")
     #expect(report["folder"] as? String == shelf.world.home.resolvingSymlinksInPath().path)
