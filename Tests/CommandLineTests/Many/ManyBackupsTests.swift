@@ -157,6 +157,17 @@ struct ManyBackupsTests {
     #expect(table[0].split(separator: " ") == (heads + ["BACKUP"]).map { $0[...] }, "\(table)")
   }
 
+  @Test("The reason of a backup that changed after it was sealed is the change, not the items that stay behind")
+  func changedBackup() throws {
+    let shelf = try Shelf()
+    try shelf.world.devices.run("rm -r shelf/deep shelf/three.tar.gz; printf x >> shelf/one/Manifest.db")
+    let row = try #require(
+      try shelf.rows(of: "plan shelf --password-file .bp").first { $0["path"] as? String == "shelf/one" })
+    #expect(row["code"] as? Int == 3, "\(row)")
+    let reason = try #require(row["reason"] as? String)
+    #expect(reason.contains("Manifest.db") && !reason.contains("not move"), "\(reason)")
+  }
+
   @Test("plan --fields works for one backup, with and without a target")
   func planFields() throws {
     let shelf = try Shelf()

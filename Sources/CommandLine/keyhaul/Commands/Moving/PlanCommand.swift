@@ -437,7 +437,7 @@ extension PlanCommand {
     return document["expectations"] == nil && document["met"] == nil ? .planned : .asExpected
   }
 
-  static func reason(in document: JSONValue) -> String? {
+  static func reason(in document: JSONValue, code: Int32) -> String? {
     if let misses = document["misses"]?.arrayValue, !misses.isEmpty {
       return "\(HumanReadable.count(misses.count, "expectation")) \(misses.count == 1 ? "is" : "are") not met"
     }
@@ -445,7 +445,10 @@ extension PlanCommand {
     if let count = summary?["unreadable"]?.integerValue, count > 0 {
       return "\(HumanReadable.count(Int(clamping: count), "item")) cannot be read"
     }
-    guard let count = summary?["stays_behind"]?.integerValue, count > 0 else { return nil }
+    // Items that a rule keeps are a reason only for --exit-code. Damage has its own warnings.
+    guard code == CommandStatus.differs.code, let count = summary?["stays_behind"]?.integerValue, count > 0 else {
+      return nil
+    }
     return "\(HumanReadable.count(Int(clamping: count), "item")) \(count == 1 ? "does" : "do") not move"
   }
 

@@ -51,7 +51,7 @@ protocol BackupVerb: TabularVerb, Sendable {
   /// The word for a document beside an exit code; `nil` if the word of the exit code says it.
   static func result(in document: JSONValue, code: Int32) -> BackupResult?
   /// The reason why a result is only partly good; `nil` if its warnings say it.
-  static func reason(in document: JSONValue) -> String?
+  static func reason(in document: JSONValue, code: Int32) -> String?
 }
 
 extension BackupVerb {
@@ -60,7 +60,7 @@ extension BackupVerb {
   static var textColumns: [AnswerTextColumn] { [] }
   func caseRequest() throws(CommandFailure) -> CaseOptions.Request? { nil }
   func forCase() -> Self { self }
-  static func reason(in _: JSONValue) -> String? { nil }
+  static func reason(in _: JSONValue, code _: Int32) -> String? { nil }
   func warnOfMany(in _: Session) throws(CommandFailure) {}
   var usesPassword: Bool { true }
   func inputs(in _: Session) throws -> [(flag: String, content: [UInt8])] { [] }
@@ -279,7 +279,7 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
       verb: word, asked: question(hasPassword: hasPassword), path: place.path, facts: facts,
       isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: warnings,
       document: document, result: document.flatMap { Verb.result(in: $0, code: status.code) },
-      reason: document.flatMap(Verb.reason))
+      reason: document.flatMap { Verb.reason(in: $0, code: status.code) })
   }
 }
 

@@ -97,7 +97,7 @@ extension Inspect {
     return itemCount(in: document) == nil ? .notCounted : .counted
   }
 
-  static func reason(in document: JSONValue) -> String? {
+  static func reason(in document: JSONValue, code: Int32) -> String? {
     var parts: [String] = []
     if let missing = document["missing"]?.integerValue, missing > 0 {
       parts.append(
@@ -165,7 +165,7 @@ extension Verify {
     AnswerColumn("device_key", at: "device_key"),
   ]
 
-  static func reason(in document: JSONValue) -> String? {
+  static func reason(in document: JSONValue, code: Int32) -> String? {
     let faults = document["faults"]?.arrayValue ?? []
     // A missing file is the least of several faults.
     let isMissing = { (fault: JSONValue) in
