@@ -56,6 +56,10 @@ struct CaseReportTests {
     #expect(page.contains("Case &lt;7&gt;") && !page.contains("Case <7>"))
     #expect(page.contains("not-counted") && page.contains("None of ") && page.contains("sha256:"))
     #expect(!page.contains("<script") && page.contains("Content-Security-Policy"))
+    #expect(page.contains("virtual device in the device folder") && !page.contains("Not known: the backup"))
+    let refused = try shelf.world.keyhaul("verify shelf/none \(Self.names) -o refused.html")
+    #expect(refused.status == 3, "\(refused)")
+    #expect(try shelf.world.devices.run("cat refused.html").output.contains("Not known: the backup could not be"))
   }
 
   @Test("Hostile names in a backup cannot become markup or reorder the words of the page")

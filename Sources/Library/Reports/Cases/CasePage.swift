@@ -30,6 +30,14 @@ package struct CasePage: HTMLPage {
         page.element("p", report.writingSentence)
         page.element("p", CaseReport.writingMethod)
       }
+      page.newLine()
+      page.element("section") { page in
+        page.element("h2", "Device keys")
+        page.element(
+          "p",
+          "Some items can be decrypted only with the hardware key of the device that made the backup. If that device is a "
+            + "virtual device in the device folder, Keyhaul used its key, even if the command does not name it.")
+      }
     }
   }
 
@@ -137,7 +145,7 @@ package struct CasePage: HTMLPage {
     let shown = lines.filter { seen.insert($0).inserted }
     page.element("h3", "Findings")
     guard !shown.isEmpty else {
-      page.element("p", "None.")
+      page.element("p", document == nil ? "Not known: the backup could not be examined." : "None.")
       return
     }
     page.element("ul") { page in
