@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// One item's story as text.
+/// The explanation of one item as text.
 struct ItemExplanationText {
   let explanation: ItemExplanation
   let source: ReportSource
@@ -165,7 +165,7 @@ struct ItemExplanationText {
   }
 }
 
-/// `why` (format `item-story/1`): one item's story in full; of several, a list to choose from.
+/// The report of `why` (format `item-story/1`): the explanation of one item, or a list of several to choose from.
 package struct ItemExplanationReport: Report {
   package let explanations: [ItemExplanation]
   package let source: ReportSource
@@ -216,5 +216,21 @@ package struct ItemExplanationReport: Report {
     ItemExplanationDocument(
       explanations: explanations, source: source.document, target: target, dump: source.statement?.ofPlan
     ).json
+  }
+}
+
+extension ItemExplanation {
+  /// The recommended action; `nil` if none is necessary.
+  var action: String? {
+    if case .targetOnly(let isRemoved) = location {
+      return isRemoved ? GlossaryTerm.removed.explanation.action : nil
+    }
+    if case .missing(_, nil) = location { return "Make a new backup." }
+    if let reason { return reason.explanation.action }
+    if let warning = onTarget?.warning { return warning.explanation.action }
+    if onTarget == nil, containsSecureEnclaveKey == true {
+      return ArrivalWarning.migratesButUnusable.explanation.action
+    }
+    return onTarget?.outcome.change.map(\.explanation.action)
   }
 }

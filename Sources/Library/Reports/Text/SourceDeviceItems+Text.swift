@@ -1,0 +1,41 @@
+package import KeyhaulKit
+
+extension SourceDeviceItems {
+  /// That the device is available, as of when, and how far it is known to be the one that made the backup.
+  package var statement: String {
+    let who = isProven ? "which made this backup" : "whose identifier is in this backup"
+    var text = "Compared with \(device), \(who), as it is now (revision \(revision))."
+    if !isProven { text += " No item in the backup proves that \(device) is the source device." }
+    if hasChanged { text += " \(device) has changed since the backup: \(HumanReadable.list(changes))." }
+    if possiblyIncludedCount > 0 {
+      text +=
+        " \(HumanReadable.count(possiblyIncludedCount, "item")) on it may be among the backup's items that cannot be decrypted."
+    }
+    return text
+  }
+
+  private var changes: [String] {
+    func item(_ count: Int) -> String { HumanReadable.count(count, "item") }
+    return [
+      since.isEmpty ? nil : "\(item(since.count)) on it \(since.count == 1 ? "is" : "are") not in the backup",
+      changedCount == 0 ? nil : "\(item(changedCount)) \(changedCount == 1 ? "differs" : "differ")",
+      removedCount == 0
+        ? nil
+        : "\(item(removedCount)) of the backup \(removedCount == 1 ? "is" : "are") no longer on it, so other items that the "
+          + "backup omits may be gone too",
+    ].compactMap(\.self)
+  }
+
+  /// "4 items on old-phone are never in a backup" and what else is on the device alone; `nil` if the backup holds all.
+  package var absence: String? {
+    let parts = [
+      (never.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),
+      (since.count, "not in this backup"),
+    ].filter { $0.0 > 0 }
+    guard !parts.isEmpty else { return nil }
+    return parts.enumerated().map { position, part in
+      let items = position == 0 ? "\(HumanReadable.count(part.0, "item")) on \(device)" : HumanReadable.grouped(part.0)
+      return "\(items) \(part.0 == 1 ? "is" : "are") \(part.1)"
+    }.joined(separator: ", ")
+  }
+}
