@@ -32,22 +32,22 @@ package struct CaseReport: Sendable {
     self.backups = backups
   }
 
-  /// One of the examined backups.
+  /// An examined backup.
   package struct Examined: Sendable {
-    /// As the examiner named it, or as it was found in a folder.
+    /// The path that the examiner typed, or the path of the backup in a folder.
     package let path: String
     /// The result of the command for this backup alone.
     package let result: BackupResult
-    /// Why the exit code is not 0; `nil` if it is 0.
+    /// The reason for an exit code other than 0; `nil` if it is 0.
     package let reason: String?
     /// The digest of `Manifest.plist`, the manifest and the keychain; `nil` if the backup could not be opened.
     package let digest: String?
     /// The last line of `Keyhaul.seal`, in hexadecimal; `nil` if there is no readable seal.
     package let sealCode: String?
-    /// What the command found out about the seal: "intact", "broken", "missing" or "unchecked".
+    /// The state of the seal according to the command: "intact", "broken", "missing" or "unchecked".
     package let sealState: String?
     package let files: EvidenceComparison
-    /// What the backup says about itself.
+    /// The properties that the backup states about itself.
     package let claims: [(name: String, value: String)]
     package let warnings: [String]
     /// The command's document for this backup, in full.
@@ -82,7 +82,7 @@ package struct EvidenceComparison: Sendable, Equatable {
   /// The reason why not everything was compared; `nil` if everything was.
   package let gap: String?
 
-  /// The most paths that are named.
+  /// The maximum number of listed paths.
   package static let maximumNamedCount = 100
 
   package init(count: Int, byteCount: Int64, changed: [String], changedCount: Int, gap: String?) {
@@ -96,7 +96,7 @@ package struct EvidenceComparison: Sendable, Equatable {
   /// Whether everything was compared, and nothing differs.
   package var isUnchanged: Bool { changedCount == 0 && gap == nil }
 
-  /// What the comparison shows, without more.
+  /// The result of the comparison, as a sentence or two.
   package var sentence: String {
     let what = HumanReadable.count(count, "file and folder", plural: "files and folders")
     if changedCount > 0 {
@@ -109,7 +109,7 @@ package struct EvidenceComparison: Sendable, Equatable {
 }
 
 extension CaseReport {
-  /// What was checked to find out whether the examination wrote to the backups.
+  /// The text about the check whether the examination wrote to the backups.
   package static let writingMethod =
     "Keyhaul opens backups for reading only. Before and after it read each backup, it compared the names, sizes, "
     + "permissions, inode numbers and change times of the backup's files and folders, as the file system reports them. "
