@@ -131,6 +131,9 @@ struct ToolDumpTests {
       ("{length = 0}", []), ("{length = 1, bytes = 0x61}", [0x61]), ("{length = -1, bytes = 0x61}", nil),
       ("{length = 1}", nil), ("{length = 1, bytes = 0x6}", nil), ("{length = 1, bytes = 61}", nil), ("", nil),
       ("{length = 99999999999999999999, bytes = 0x61}", nil), ("{length = }", nil),
+      ("{length = 0, bytes = 0x61}", nil), ("{length = , bytes = 0x0}", nil), ("{length = +1, bytes = 0x61}", nil),
+      ("{length = 9, bytes = 0xno ... digits }", nil), ("<61626364  65>", nil), ("<61626364 >", nil), ("< >", nil),
+      ("<61626364 65666768 69>", [0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69]),
     ] as [(String, [UInt8]?)])
   func descriptions(text: String, bytes: [UInt8]?) {
     #expect(DataDescription.read(text) == (bytes.map(DataDescription.Reading.bytes) ?? .other))

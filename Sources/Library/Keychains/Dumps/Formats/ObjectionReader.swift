@@ -88,7 +88,7 @@ enum ObjectionReader {
   ) -> (DumpedItem.Content, isRendered: Bool) {
     var item = item
     if let text = secret?.stringValue, !text.isEmpty, !isPlaceholder(text) {
-      guard let bytes = HexadecimalDigits.bytes(of: text) else {
+      guard let bytes = HexadecimalDigits.bytes(of: text.utf8) else {
         return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not hexadecimal text")), false)
       }
       item.secret = SensitiveBytes(copying: bytes)
