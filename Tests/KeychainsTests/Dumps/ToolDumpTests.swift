@@ -70,6 +70,11 @@ struct ToolDumpTests {
     for text in ["Selected MyPad 0123\n", "Selected MyPad\n{\n}\n", "Selected MyPad\n{\n"] {
       #expect(throws: KeyhaulError.self) { try self.dump(text) }
     }
+    #expect {
+      try self.dump("Selected MyPad 0123\n\n{\n  \"General\": x\n}\n")
+    } throws: {
+      ($0 as? KeyhaulError)?.reason.contains("(line 4, column 14)") == true
+    }
     #expect(KeychainDump.hasSignature(Array("Selected MyPad 0123\n".utf8)))
   }
 
@@ -283,15 +288,19 @@ struct ToolDumpTests {
       "[{\"clazz\": \"generic\", \"account\": \"anna\", \"raw\": \"aHVudGVyMg==\"}]",
       "{\"General\": [{\"acct\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": null, \"Certs\": null, \"Keys\": null}",
     ]
+    var secretCount = 0
     for example in examples {
       let bytes = Array(example.utf8)
       for count in bytes.indices {
         guard let dump = try? KeychainDump(parsing: Array(bytes[..<count])) else { continue }
         for item in dump.items where item.hasSecret {
+          secretCount += 1
           #expect(secret(item) == Array("hunter2".utf8), "cut to \(count)")
         }
+        for item in dump.items { #expect(item.item != nil || item.fault != nil) }
       }
     }
+    #expect(secretCount > 0, "else no cut leaves an item to read, and the test shows nothing")
   }
 
   @Test("A damaged dump ends in an error, or each of its items has attributes or a fault")
