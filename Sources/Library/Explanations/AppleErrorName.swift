@@ -1,5 +1,5 @@
 /// The name of an Apple error as people type or copy it: `MBErrorDomain/205`, `ErrorCode 207`, `OSStatus -25300`,
-/// `Error Domain=NSOSStatusErrorDomain Code=-25300`.
+/// `Error Domain=NSOSStatusErrorDomain Code=-25300`, `Code=-25300`.
 package struct AppleErrorName: Sendable, Hashable {
   /// The errors that a number belongs to.
   package enum Domain: Sendable, Hashable, CaseIterable {
@@ -35,9 +35,10 @@ package struct AppleErrorName: Sendable, Hashable {
   /// - Parameter text: What the user typed. A number without a domain is a keychain status if it has a minus sign or at
   ///   least five digits, and an error of the backup service if it is known.
   package init?(parsing text: String) {
-    let characters = text.lowercased().drop { $0 == " " }
-    let trimmed = characters.reversed().drop { " .)".contains($0) }
-    let digits = String(trimmed.prefix { $0.isASCII && $0.isNumber }.reversed())
+    var characters = text.lowercased().drop { $0 == " " }
+    while let last = characters.last, " .)".contains(last) { characters.removeLast() }
+    if characters.hasPrefix("code=") { characters.removeFirst("code=".count) }
+    let digits = String(characters.reversed().prefix { $0.isASCII && $0.isNumber }.reversed())
     guard let magnitude = Int32(digits) else { return nil }
     if let named = Domain.allCases.first(where: { $0.words.contains { characters.contains($0) } }) {
       domain = named

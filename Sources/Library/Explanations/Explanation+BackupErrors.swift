@@ -30,9 +30,8 @@ extension Explanation {
       stopped, "Read the text before the number. Unlock the device, keep it unlocked, and try again.", issues: [12]),
     of(
       3, "the device cannot make its snapshot",
-      "Before a backup, the device makes a snapshot of its file system. One that an interrupted backup left can be "
-        + "in the "
-        + "way (\"File exists\").",
+      "Before a backup, the device makes a snapshot of its file system. One that an interrupted backup left can be in "
+        + "the way (\"File exists\").",
       "No backup was made.", "Restart the device, and back up again.", issues: [1257]),
     of(
       4, "a file does not exist", "A file that was asked for is not in the backup.", stopped,
@@ -40,8 +39,7 @@ extension Explanation {
     of(
       11, "a property list cannot be read",
       "The device reads Status.plist and Manifest.plist of the earlier backup. One of them is empty or damaged. The "
-        + "number "
-        + "follows another, such as 205, as its cause.",
+        + "number follows another, such as 205, as its cause.",
       stopped, "Do as for \"\(SuggestedCommands.explaining(backupErrorName(205)))\".", issues: [1582]),
     of(
       100, "the connection between the device and the computer failed",
@@ -50,11 +48,9 @@ extension Explanation {
     of(
       102, "the device cannot move the restored files to their place",
       "A restore puts its files into a folder and moves them at the end. An earlier restore left such a folder, "
-        + "because "
-        + "the device was not restarted after it.",
+        + "because the device was not restarted after it.",
       "The restore stopped before its end.",
-      "Restart the device, and restore again. Let the device restart at the "
-        + "end.",
+      "Restart the device, and restore again. Let the device restart at the end.",
       issues: [787]),
     of(
       103, "the device cannot read a file from the computer",
@@ -67,8 +63,7 @@ extension Explanation {
       "The computer could not write a file, or the device could not read one of its own (\"Input/output error\").",
       "The backup is unfinished.",
       "Check the free space on the drive and the permissions of the folder. If iTunes or Finder fail too, the device "
-        + "has "
-        + "a file that it cannot read.",
+        + "has a file that it cannot read.",
       issues: [1361]),
     of(
       105, "the computer's drive has too little space",
@@ -94,8 +89,8 @@ extension Explanation {
       stopped, "Update iOS on the device, or use another folder for a new backup."),
     of(
       205, "the backup is missing, incomplete or damaged",
-      "The device first reads Status.plist and Manifest.plist, and in a restore then each file of the manifest. One of "
-        + "them is empty, missing or not what the manifest says. An interrupted backup looks like this.",
+      "The device first reads Status.plist and Manifest.plist, and in a restore then each file of the manifest. One "
+        + "of them is empty, missing or not what the manifest says. An interrupted backup looks like this.",
       stopped,
       "For a backup: choose another folder, or move the broken backup away, so that the device starts again. For a "
         + "restore: find what is damaged with \"\(SuggestedCommands.verifying)\", and use another copy.",

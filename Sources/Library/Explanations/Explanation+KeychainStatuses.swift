@@ -101,8 +101,8 @@ extension Explanation {
       "Check the passphrase. If it is right, the file is damaged: use another copy."),
     of(
       "errSecInternalComponent", -2070, "a part of the system failed",
-      "codesign reports this if it cannot use the private key, for example because the keychain is locked in a session "
-        + "without a user interface, or because the key's access list does not name codesign.",
+      "codesign reports this if it cannot use the private key, for example because the keychain is locked in a "
+        + "session without a user interface, or because the key's access list does not name codesign.",
       "Nothing was signed.",
       "Unlock the keychain with \"security unlock-keychain\", then try again.",
       source: header + "; Apple DTS, \"Resolving errSecInternalComponent errors during code signing\""),
@@ -146,8 +146,7 @@ extension SecItemStatus {
       .of(
         self, "a key or a value of the call is not valid",
         "Nearly every malformed query gets this status: it has no class (kSecClass), a key that does not exist, a "
-          + "value "
-          + "of the wrong type, or keys that cannot be combined.",
+          + "value of the wrong type, or keys that cannot be combined.",
         Self.nothingDone,
         "Compare the keys and the types of their values with Apple's reference for the call. SecItemUpdate accepts "
           + "neither return keys nor match keys, and SecItemDelete accepts no match keys.",
@@ -155,8 +154,7 @@ extension SecItemStatus {
     case .badRequest:
       .of(
         self, "the call is not valid in the current state",
-        "An argument is not valid, or it is too late or too early for "
-          + "the call.",
+        "An argument is not valid, or it is too late or too early for the call.",
         "The call did nothing.", "Check the arguments, and whether the object of the call can still be used.")
     case .noSuchAttribute:
       .of(
@@ -184,13 +182,11 @@ extension SecItemStatus {
       .of(
         self, "an item with the same primary key exists",
         "A keychain has at most one item for each primary key. For a generic password this is the account, the "
-          + "service, "
-          + "the access group and whether it syncs. The label, the generic data, the protection class and the secret "
-          + "are not part of it.",
+          + "service, the access group and whether it syncs. The label, the generic data, the protection class and "
+          + "the secret are not part of it.",
         "SecItemAdd added nothing, or SecItemUpdate changed nothing.",
         "Change the existing item with SecItemUpdate. If your query does not find it, search only for the attributes "
-          + "of "
-          + "the primary key.",
+          + "of the primary key.",
         see: "securityd, SecDbItem.c; Apple, \"errSecDuplicateItem\"")
     case .itemNotFound:
       .of(
@@ -205,9 +201,8 @@ extension SecItemStatus {
       .of(
         self, "the app may not use the access group",
         "An app's signature lists the access groups that it may use: its keychain groups, its own identifier and its "
-          + "app "
-          + "groups. The call names another group, or the process has none, such as a tool or a test without a host "
-          + "app.",
+          + "app groups. The call names another group, or the process has none, such as a tool or a test without a "
+          + "host app.",
         "The call was refused. Items that exist are still there.",
         "Use one of the app's groups, or add the Keychain Sharing capability. Run tests in a host app.",
         see: "Apple, \"Sharing access to keychain items among a collection of apps\"")
@@ -224,9 +219,8 @@ extension SecItemStatus {
       .of(
         self, "the device is locked, or the user would have to be asked",
         "An item can be read and written only while the key of its class is in memory: \"when unlocked\" needs an "
-          + "unlocked device, \"after first unlock\" one unlock since the start. An item that needs Face ID, Touch "
-          + "ID or "
-          + "the passcode gives the same status to a call that forbids asking.",
+          + "unlocked device, \"after first unlock\" one unlock since the start. An item that needs Face ID, Touch ID "
+          + "or the passcode gives the same status to a call that forbids asking.",
         "Nothing is lost: the same call succeeds later. An app that takes the item for missing signs its user out.",
         "Unlock the device. Developers: for work in the background, choose the class ck (after first unlock). On a "
           + "Mac without a user interface, unlock the keychain with \"security unlock-keychain\".",
@@ -282,8 +276,7 @@ extension SecItemStatus {
       .of(
         self, "the keychain cannot be used",
         "The database cannot be opened, or there is no key for the class of the item. Errors of the database and of "
-          + "the "
-          + "key store that have no status of their own give this one too.",
+          + "the key store that have no status of their own give this one too.",
         "The item cannot be read or changed now.", "Unlock or restart the device, and make the call again.",
         see: "securityd, SecDbKeychainItem.m")
     case .readOnly:
@@ -294,9 +287,9 @@ extension SecItemStatus {
     case .decode:
       .of(
         self, "the item cannot be decrypted or read",
-        "Each encrypted item has a version, the class of its key and an authentication tag. Its bytes were changed, or "
-          + "its key no longer exists: removing the passcode deletes the key of the class akpu. SecPKCS12Import also "
-          + "returns this status, for data that is not PKCS #12.",
+        "Each encrypted item has a version, the class of its key and an authentication tag. Its bytes were changed, "
+          + "or its key no longer exists: removing the passcode deletes the key of the class akpu. SecPKCS12Import "
+          + "also returns this status, for data that is not PKCS #12.",
         "The item is skipped, and iOS deletes it later.",
         "Restore the item from a backup, or sign in again. \"\(SuggestedCommands.verifying)\" checks every item of a backup.",
         see: "securityd, SecItemServer.c, SecDbKeychainItem.m")

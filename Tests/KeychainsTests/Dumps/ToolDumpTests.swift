@@ -70,6 +70,11 @@ struct ToolDumpTests {
     for text in ["Selected MyPad 0123\n", "Selected MyPad\n{\n}\n", "Selected MyPad\n{\n"] {
       #expect(throws: KeyhaulError.self) { try self.dump(text) }
     }
+    #expect {
+      try self.dump("Selected MyPad 0123\n\n{\n  \"General\": x\n}\n")
+    } throws: {
+      ($0 as? KeyhaulError)?.reason.contains("(line 4, column 14)") == true
+    }
     #expect(KeychainDump.hasSignature(Array("Selected MyPad 0123\n".utf8)))
   }
 
@@ -131,6 +136,9 @@ struct ToolDumpTests {
       ("{length = 0}", []), ("{length = 1, bytes = 0x61}", [0x61]), ("{length = -1, bytes = 0x61}", nil),
       ("{length = 1}", nil), ("{length = 1, bytes = 0x6}", nil), ("{length = 1, bytes = 61}", nil), ("", nil),
       ("{length = 99999999999999999999, bytes = 0x61}", nil), ("{length = }", nil),
+      ("{length = 0, bytes = 0x61}", nil), ("{length = , bytes = 0x0}", nil), ("{length = +1, bytes = 0x61}", nil),
+      ("{length = 9, bytes = 0xno ... digits }", nil), ("<61626364  65>", nil), ("<61626364 >", nil), ("< >", nil),
+      ("<61626364 65666768 69>", [0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69]),
     ] as [(String, [UInt8]?)])
   func descriptions(text: String, bytes: [UInt8]?) {
     #expect(DataDescription.read(text) == (bytes.map(DataDescription.Reading.bytes) ?? .other))
@@ -280,15 +288,19 @@ struct ToolDumpTests {
       "[{\"clazz\": \"generic\", \"account\": \"anna\", \"raw\": \"aHVudGVyMg==\"}]",
       "{\"General\": [{\"acct\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": null, \"Certs\": null, \"Keys\": null}",
     ]
+    var secretCount = 0
     for example in examples {
       let bytes = Array(example.utf8)
       for count in bytes.indices {
         guard let dump = try? KeychainDump(parsing: Array(bytes[..<count])) else { continue }
         for item in dump.items where item.hasSecret {
+          secretCount += 1
           #expect(secret(item) == Array("hunter2".utf8), "cut to \(count)")
         }
+        for item in dump.items { #expect(item.item != nil || item.fault != nil) }
       }
     }
+    #expect(secretCount > 0, "else no cut leaves an item to read, and the test shows nothing")
   }
 
   @Test("A damaged dump ends in an error, or each of its items has attributes or a fault")

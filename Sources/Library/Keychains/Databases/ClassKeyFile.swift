@@ -64,23 +64,14 @@ private struct KeyScanner {
 
   private func key(_ digits: Range<Int>) throws(KeyhaulError) -> SensitiveBytes {
     let values = bytes[digits]
-    guard values.allSatisfy({ Self.value(ofDigit: $0) != nil }) else {
+    guard values.allSatisfy({ HexadecimalDigits.value(of: $0) != nil }) else {
       throw fault("a class key contains a character that is not a hexadecimal digit", at: digits.lowerBound)
     }
     return SensitiveBytes(count: digits.count / 2) { target in
       for index in target.indices {
-        let first = Self.value(ofDigit: values[digits.lowerBound + 2 * index]) ?? 0
-        target[index] = first << 4 | (Self.value(ofDigit: values[digits.lowerBound + 2 * index + 1]) ?? 0)
+        let first = HexadecimalDigits.value(of: values[digits.lowerBound + 2 * index]) ?? 0
+        target[index] = first << 4 | (HexadecimalDigits.value(of: values[digits.lowerBound + 2 * index + 1]) ?? 0)
       }
-    }
-  }
-
-  private static func value(ofDigit digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-    default: nil
     }
   }
 

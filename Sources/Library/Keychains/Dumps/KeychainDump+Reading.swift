@@ -35,7 +35,10 @@ extension KeychainDump {
       self = try Self.fromJSON(bytes, limit)
     } else if KeychainDumperReader.hasSignature(bytes) {
       self = try KeychainDumperReader.read(bytes, limit)
-    } else if IRestoreReader.hasLinesBefore(bytes), let parts = IRestoreReader.parts(of: bytes) {
+    } else if IRestoreReader.hasLinesBefore(bytes) {
+      guard let parts = IRestoreReader.parts(of: bytes) else {
+        throw KeyhaulError(.unreadableDump, "it begins as irestore's output, but has no JSON")
+      }
       let root = try Self.json(parts.json)
       guard IRestoreReader.recognizes(root) else {
         throw KeyhaulError(.unknownDump, "it is text before JSON, but not what irestore prints")

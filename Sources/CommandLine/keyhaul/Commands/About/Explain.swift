@@ -75,35 +75,15 @@ struct Explain: NumberVerb {
     }
   }
 
-  /// The form of the number that stands before a topic in the list.
-  private enum NumberColumn {
-    case none
-    case exitCode
-    case appleError
-  }
-
-  private static let sections: [(title: String, pages: [Explanation], numbers: NumberColumn)] = [
-    ("Possible results for an item", Explanation.fates, .none),
-    ("Reasons in a report", Explanation.terms, .none),
-    ("Ways to transfer items to another device", Explanation.ways, .none),
-    ("Terms", Explanation.vocabulary, .none),
-    ("Results for a backup", Explanation.results, .none),
-    ("Protection classes", Explanation.classes, .none),
-    ("Findings in a backup", Explanation.findings + Explanation.faults, .none),
-    ("Exit codes", Explanation.exitCodes, .exitCode),
-    ("Apple's keychain statuses", Explanation.keychainStatuses, .appleError),
-    ("Errors of a device's backup service", Explanation.backupErrors, .none),
-  ]
-
   private func list(in session: Session) throws(CommandFailure) {
     if session.isJSON {
       try session.answer(["format": "explanations/1", "topics": .array(Explanation.all.map { .object($0.fields) })])
       return
     }
-    let others = Self.sections.filter { $0.numbers != .appleError }.flatMap(\.pages)
+    let others = Explanation.sections.filter { $0.numbers != .appleError }.flatMap(\.pages)
     let widest = others.map(\.id.count).max() ?? 0
     let widestStatus = Explanation.keychainStatuses.map(\.id.count).max() ?? 0
-    for (index, section) in Self.sections.enumerated() {
+    for (index, section) in Explanation.sections.enumerated() {
       if index > 0 { try session.say() }
       try session.say(section.title, .bold)
       for page in section.pages {

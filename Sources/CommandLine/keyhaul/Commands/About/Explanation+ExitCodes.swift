@@ -2,11 +2,6 @@ import KeyhaulKit
 import Reports
 
 extension Explanation {
-  /// Every page.
-  static let all =
-    fates + terms + ways + vocabulary + results + classes + findings + faults + exitCodes + keychainStatuses
-    + backupErrors
-
   /// Every exit code, in order. Unknown codes mean failure.
   static let exitCodes: [Explanation] =
     CommandStatus.fixed.flatMap { $0 == .wrongPassword ? [page($0), page(.needsPassword)] : [page($0)] }

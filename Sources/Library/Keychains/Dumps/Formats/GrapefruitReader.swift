@@ -9,48 +9,29 @@ import KeychainRules
 ///
 /// Source: ChiChou/grapefruit, `agent/src/fruity/modules/keychain.ts` (`list`), `bridge/dictionary.ts` (`valueOf`).
 enum GrapefruitReader {
-  private static let itemClass = "clazz"
   private static let exactSecret = "raw"
   private static let description = "data"
   private static let accessControl = "acl"
   /// The protection class: `prot` in newer versions, `accessibleAttribute` in older ones.
   private static let protections = ["prot", "accessibleAttribute"]
 
-  private static let kinds: [String: ItemKind] = [
-    "generic": .genericPassword, "internet": .internetPassword, "cert": .certificate, "key": .key,
-    "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
-    "kSecClassCertificate": .certificate, "kSecClassKey": .key,
-  ]
-  private static let identities: Set<String> = ["id", "kSecClassIdentity"]
+  private static let objects = ClassifiedObjects(
+    format: .grapefruit, classMember: "clazz",
+    kinds: [
+      "generic": .genericPassword, "internet": .internetPassword, "cert": .certificate, "key": .key,
+      "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
+      "kSecClassCertificate": .certificate, "kSecClassKey": .key,
+    ],
+    identities: ["id", "kSecClassIdentity"])
 
   /// Returns whether a value is an array that contains an object with an item class.
-  static func recognizes(_ root: JSONValue) -> Bool {
-    root.arrayValue?.contains { $0[itemClass]?.stringValue != nil } ?? false
-  }
+  static func recognizes(_ root: JSONValue) -> Bool { objects.recognizes(root) }
 
   /// Reads all entries of an array.
   ///
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(_ root: JSONValue, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
-    var collector = DumpCollector(.grapefruit, acceptingAtMost: limit)
-    for entry in root.arrayValue ?? [] {
-      let position = try collector.nextEntry()
-      guard let members = entry.fields else {
-        collector.skip(.notAnItem)
-        continue
-      }
-      guard let named = entry[itemClass]?.stringValue, !named.isEmpty else {
-        collector.skip(.noTable)
-        continue
-      }
-      guard let kind = kinds[named] else {
-        let isIdentity = identities.contains(named)
-        collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : named)
-        continue
-      }
-      collector.append(item(of: members, at: position, as: kind))
-    }
-    return collector.dump()
+    try objects.read(root, limit) { item(of: $0, at: $1, as: $2) }
   }
 
   private static func item(

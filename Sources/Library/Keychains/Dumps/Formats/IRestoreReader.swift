@@ -43,12 +43,17 @@ enum IRestoreReader {
 
   /// Separates the lines before the JSON, which begins with a line that is only a brace.
   ///
-  /// - Returns: The JSON, and the items that the lines name; `nil` if there is no JSON.
+  /// - Returns: The JSON after as many empty lines, and the items that the lines name; `nil` if there is no JSON.
   static func parts(of bytes: [UInt8]) -> (json: [UInt8], omitted: [OmittedItem])? {
     var omitted: [OmittedItem] = []
+    var lineCount = 0
     var lines = TextLines(bytes[...])
     while let line = lines.next() {
-      if line.elementsEqual("{".utf8) { return ([UInt8(ascii: "{"), UInt8(ascii: "\n")] + lines.rest, omitted) }
+      if line.elementsEqual("{".utf8) {
+        // An error in the JSON then names the line of the file.
+        return (Array(repeating: UInt8(ascii: "\n"), count: lineCount) + Array("{\n".utf8) + lines.rest, omitted)
+      }
+      lineCount += 1
       if omitted.count <= KeychainDump.maximumItemCount, let item = omittedItem(line) { omitted.append(item) }
     }
     return nil

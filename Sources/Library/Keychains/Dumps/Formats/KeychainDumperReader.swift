@@ -74,7 +74,7 @@ enum KeychainDumperReader {
     while let line = lines.next() {
       let line = withoutColor(line)
       if line.isEmpty { continue }
-      return isHeading(line, before: lines) != nil || isNotice(line) || line.starts(with: "Service: ".utf8)
+      return heading(line, before: lines) != nil || isNotice(line) || line.starts(with: "Service: ".utf8)
         || line.elementsEqual((informationMark + groupList).utf8)
     }
     return false
@@ -83,7 +83,7 @@ enum KeychainDumperReader {
   /// Removes escape sequences for colors from the start of a line.
   private static func withoutColor(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var line = line
-    while line.starts(with: [0x1B, UInt8(ascii: "[")]) {
+    while line.first == 0x1B, line.dropFirst().first == UInt8(ascii: "[") {
       let rest = line.dropFirst(2).drop { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
       guard rest.first == UInt8(ascii: "m") else { return line }
       line = rest.dropFirst()
@@ -92,12 +92,9 @@ enum KeychainDumperReader {
   }
 
   /// Returns the heading that a line and the one after it form; `nil` if they form none.
-  private static func isHeading(_ line: ArraySlice<UInt8>, before lines: TextLines) -> (
-    title: String, kind: ItemKind?
-  )? {
+  private static func heading(_ line: ArraySlice<UInt8>, before lines: TextLines) -> (title: String, kind: ItemKind?)? {
     guard mayBePrinted(line), let heading = headings.first(where: { line.elementsEqual($0.title.utf8) }),
-      let next = lines.peek(),
-      next.count == line.count, next.allSatisfy({ $0 == UInt8(ascii: "-") })
+      let next = lines.peek(), next.count == line.count, next.allSatisfy({ $0 == UInt8(ascii: "-") })
     else { return nil }
     return heading
   }
@@ -127,7 +124,7 @@ enum KeychainDumperReader {
     let hasHeadings = containsHeading(bytes)
     var collector = DumpCollector(.keychainDumper, acceptingAtMost: limit)
     var current: DumperBlock?
-    var isEmptyDump = false
+    var hasNotice = false
     // The certificate and the key that follow the heading of an identity belong to it.
     var identityParts = 0
     var wasBlank = true
@@ -136,19 +133,19 @@ enum KeychainDumperReader {
       let line = withoutColor(raw)
       if isNotice(line) {
         try finish(&current, into: &collector, isUTF8)
-        isEmptyDump = true
-      } else if let heading = isHeading(line, before: lines) {
+        hasNotice = true
+      } else if let found = heading(line, before: lines) {
         try finish(&current, into: &collector, isUTF8)
         _ = lines.next()
-        if heading.kind == nil {
+        if found.kind == nil {
           _ = try collector.nextEntry()
           collector.skip(.identity)
           identityParts = 2
-        } else if identityParts > 0, heading.kind == .certificate || heading.kind == .key {
+        } else if identityParts > 0, found.kind == .certificate || found.kind == .key {
           identityParts -= 1
         } else {
           identityParts = 0
-          current = heading.kind.map { DumperBlock(kind: $0, labels: labels(of: $0)) }
+          current = found.kind.map { DumperBlock(kind: $0, labels: labels(of: $0)) }
         }
       } else if !hasHeadings, wasBlank, line.starts(with: "Service: ".utf8) {
         // The first versions print generic passwords alone, without headings.
@@ -163,7 +160,7 @@ enum KeychainDumperReader {
     }
     try finish(&current, into: &collector, isUTF8)
     let dump = collector.dump()
-    guard hasHeadings || isEmptyDump || dump.items.contains(where: { $0.item != nil }) else {
+    guard hasHeadings || hasNotice || dump.items.contains(where: { $0.item != nil }) else {
       throw KeyhaulError(.unknownDump, "it is text, but has no item as keychain_dumper prints it")
     }
     return dump
@@ -172,7 +169,7 @@ enum KeychainDumperReader {
   private static func containsHeading(_ bytes: [UInt8]) -> Bool {
     var lines = TextLines(bytes[...])
     while let line = lines.next() {
-      if isHeading(line, before: lines) != nil { return true }
+      if heading(withoutColor(line), before: lines) != nil { return true }
     }
     return false
   }

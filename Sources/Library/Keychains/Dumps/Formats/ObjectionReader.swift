@@ -4,7 +4,6 @@ import KeychainRules
 
 /// A reader for a JSON array of objects with an `item_class` (`.objection`).
 enum ObjectionReader {
-  private static let itemClass = "item_class"
   private static let accessible = "accessible_attribute"
   private static let accessControl = "access_control"
   private static let exactSecret = "dataHex"
@@ -24,39 +23,22 @@ enum ObjectionReader {
     }
   }
 
-  private static let kinds: [String: ItemKind] = [
-    "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
-    "kSecClassCertificate": .certificate, "kSecClassKey": .key,
-  ]
-  private static let identity = "kSecClassIdentity"
+  private static let objects = ClassifiedObjects(
+    format: .objection, classMember: "item_class",
+    kinds: [
+      "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
+      "kSecClassCertificate": .certificate, "kSecClassKey": .key,
+    ],
+    identities: ["kSecClassIdentity"])
 
-  /// Returns whether an array contains an object with an item class.
-  static func recognizes(_ root: JSONValue) -> Bool {
-    root.arrayValue?.contains { $0[itemClass]?.stringValue != nil } ?? false
-  }
+  /// Returns whether a value is an array that contains an object with an item class.
+  static func recognizes(_ root: JSONValue) -> Bool { objects.recognizes(root) }
 
   /// Reads all entries of an array.
   ///
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(_ root: JSONValue, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
-    var collector = DumpCollector(.objection, acceptingAtMost: limit)
-    for entry in root.arrayValue ?? [] {
-      let position = try collector.nextEntry()
-      guard let members = entry.fields else {
-        collector.skip(.notAnItem)
-        continue
-      }
-      guard let named = entry[itemClass]?.stringValue, !named.isEmpty else {
-        collector.skip(.noTable)
-        continue
-      }
-      guard let kind = kinds[named] else {
-        collector.skip(named == identity ? .identity : .unknownTable, table: named == identity ? nil : named)
-        continue
-      }
-      collector.append(item(of: members, at: position, as: kind))
-    }
-    return collector.dump()
+    try objects.read(root, limit) { item(of: $0, at: $1, as: $2) }
   }
 
   private static func item(of members: [(String, JSONValue)], at position: Int, as kind: ItemKind) -> DumpedItem {
@@ -106,7 +88,7 @@ enum ObjectionReader {
   ) -> (DumpedItem.Content, isRendered: Bool) {
     var item = item
     if let text = secret?.stringValue, !text.isEmpty, !isPlaceholder(text) {
-      guard let bytes = HexadecimalDigits.bytes(of: text) else {
+      guard let bytes = HexadecimalDigits.bytes(of: text.utf8) else {
         return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not hexadecimal text")), false)
       }
       item.secret = SensitiveBytes(copying: bytes)

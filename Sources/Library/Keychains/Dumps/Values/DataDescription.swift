@@ -14,23 +14,31 @@ enum DataDescription {
 
   /// Reads a text. Only a text of exactly the described form counts as a description.
   static func read(_ text: String) -> Reading {
-    if text.hasPrefix("<"), text.hasSuffix(">") {
-      let groups = text.dropFirst().dropLast().split(separator: " ", omittingEmptySubsequences: false)
-      guard groups.dropLast().allSatisfy({ $0.utf8.count == 8 }), groups.allSatisfy({ !$0.isEmpty }) else {
-        return .other
-      }
-      return HexadecimalDigits.bytes(of: groups.joined()).map(Reading.bytes) ?? .other
-    }
+    if text.hasPrefix("<"), text.hasSuffix(">") { return readGroups(Array(text.utf8.dropFirst().dropLast())) }
     let start = "{length = "
     guard text.hasPrefix(start), text.hasSuffix("}") else { return .other }
-    let parts = text.dropFirst(start.utf8.count).dropLast().split(separator: ", bytes = 0x", maxSplits: 1)
-    guard let length = parts.first.flatMap({ Int($0) }), length >= 0 else { return .other }
-    if length == 0 { return .bytes([]) }
-    guard parts.count == 2 else { return .other }
+    let members = text.dropFirst(start.utf8.count).dropLast()
+    let number = members.prefix { $0.isASCII && $0.isNumber }
+    guard let length = Int(number) else { return .other }
+    let rest = members.dropFirst(number.count)
+    if rest.isEmpty { return length == 0 ? .bytes([]) : .other }
+    let mark = ", bytes = 0x"
+    guard rest.hasPrefix(mark) else { return .other }
     // The description omits the middle of long data: "0x00010203 04050607 ... 1c1d1e1f ".
-    let digits = parts[1].split(separator: " ")
-    if digits.contains("...") { return .incomplete }
-    guard let bytes = HexadecimalDigits.bytes(of: digits.joined()) else { return .other }
-    return bytes.count == length ? .bytes(bytes) : .incomplete
+    let parts = rest.dropFirst(mark.utf8.count).split(separator: " ... ", maxSplits: 1)
+    guard let bytes = HexadecimalDigits.bytes(of: parts.joined().utf8.lazy.filter { $0 != space }),
+      bytes.count <= length
+    else { return .other }
+    return parts.count < 2 && bytes.count == length ? .bytes(bytes) : .incomplete
+  }
+
+  private static let space = UInt8(ascii: " ")
+
+  /// Reads groups of eight digits with a space between them. The last group may be shorter.
+  private static func readGroups(_ groups: [UInt8]) -> Reading {
+    guard let last = groups.last, last != space,
+      groups.indices.allSatisfy({ (groups[$0] == space) == ($0 % 9 == 8) })
+    else { return .other }
+    return HexadecimalDigits.bytes(of: groups.lazy.filter { $0 != space }).map(Reading.bytes) ?? .other
   }
 }

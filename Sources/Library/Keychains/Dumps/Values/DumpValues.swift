@@ -86,7 +86,7 @@ enum DumpValues {
   private static func secret(_ value: PropertyValue, _ style: Style) -> SensitiveBytes? {
     switch (value, style) {
     case (.data(let bytes), _): SensitiveBytes(copying: bytes)
-    case (.string(let text), .base64Text): Base64Digits.bytes(of: text.utf8).map { SensitiveBytes(copying: $0) }
+    case (.string(let text), .base64Text): Base64Digits.sensitiveBytes(of: text.utf8)
     case (.string(let text), .typed), (.string(let text), .untyped): SensitiveBytes(copying: Array(text.utf8))
     default: nil
     }

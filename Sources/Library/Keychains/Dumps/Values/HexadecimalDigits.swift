@@ -1,8 +1,8 @@
-/// Hexadecimal text with two digits for each byte.
+/// Decodes hexadecimal digits, two for each byte.
 enum HexadecimalDigits {
   /// Returns the bytes of digits in either case; `nil` if the text contains anything else.
-  static func bytes(of text: String) -> [UInt8]? {
-    let digits = Array(text.utf8)
+  static func bytes(of text: some Sequence<UInt8>) -> [UInt8]? {
+    let digits = Array(text)
     guard digits.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(digits.count / 2)
@@ -13,11 +13,12 @@ enum HexadecimalDigits {
     return bytes
   }
 
-  private static func value(of digit: UInt8) -> UInt8? {
+  /// Returns the value of a digit in either case; `nil` if the byte is not a digit.
+  static func value(of digit: UInt8) -> UInt8? {
     switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - 48
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - 87
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - 55
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
     default: nil
     }
   }
