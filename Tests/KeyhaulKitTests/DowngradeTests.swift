@@ -13,7 +13,7 @@ struct DowngradeTests {
   private func refusal(_ unbound: Set<UInt32>, _ desk: Desk, onto session: DeviceSession) throws -> KeyhaulError? {
     let path = try CraftedBackup(desk: desk, password: nil, unbound: unbound, items: Self.items).write()
     let opened = try desk.open(path, password: nil, on: session)
-    #expect(opened.archive.unboundKeychain?.classes.map(\.rawValue) == unbound.sorted())
+    #expect(opened.archive.unboundClassKeys?.classes.map(\.rawValue) == unbound.sorted())
     return try migrationError { try session.restore(opened) }
   }
 
@@ -37,7 +37,7 @@ struct DowngradeTests {
     let path = try CraftedBackup(desk: desk, password: nil, unbound: [6, 7, 8], items: Self.items).write()
     let opened = try desk.open(path, password: nil, on: nil)
     #expect(opened.items.map { $0.item != nil } == [true, true, true, false, false, false])
-    let unbound = try #require(opened.archive.unboundKeychain)
+    let unbound = try #require(opened.archive.unboundClassKeys)
     #expect(unbound.isRefused)
     #expect(
       unbound.fact == """
@@ -65,7 +65,7 @@ struct DowngradeTests {
       desk: desk, password: Desk.password, unbound: [6, 7, 8, 9, 11], items: Self.items
     ).write()
     let opened = try desk.open(path, password: Desk.password, on: session)
-    let unbound = try #require(opened.archive.unboundKeychain)
+    let unbound = try #require(opened.archive.unboundClassKeys)
     #expect(unbound.classes.map(\.rawValue) == [9, 11] && !unbound.isRefused)
     #expect(unbound.meaning == "with the password, their this-device-only items can be decrypted on any device")
     #expect(try session.restore(opened).summary.migrates == 5)
@@ -75,6 +75,6 @@ struct DowngradeTests {
   func bound(password: String?) throws {
     let desk = try Desk(seed: "downgrade")
     let path = try desk.backUp(try desk.phone("phone"), password: password)
-    #expect(try desk.open(path, password: password, on: nil).archive.unboundKeychain == nil)
+    #expect(try desk.open(path, password: password, on: nil).archive.unboundClassKeys == nil)
   }
 }

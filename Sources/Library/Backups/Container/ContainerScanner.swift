@@ -24,7 +24,7 @@ struct ContainerScanner {
     }
   }
 
-  /// A file that is requested in memory: which, and in which directory (empty for none).
+  /// A metadata file to keep in memory, and its directory, which is empty if the file has none.
   struct RequestedFile {
     let directory: EntryName
     let part: MetadataFile
@@ -233,7 +233,7 @@ struct ContainerScanner {
 }
 
 extension EntryPath {
-  /// The requested file that this is the name of, in a directory at any depth.
+  /// The metadata file with this path, in a directory at any depth; `nil` if the path names another file.
   fileprivate var requested: ContainerScanner.RequestedFile? {
     guard let last = components.last else { return nil }
     for (part, own) in requestedPaths where own.last.map({ Self.isSame(last, $0) }) == true {

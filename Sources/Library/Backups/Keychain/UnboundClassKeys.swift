@@ -1,7 +1,6 @@
 package import Basics
 import KeychainCrypto
 package import KeychainFormats
-package import KeychainRules
 
 /// The class keys of a backup that are not bound to the source device although they should be.
 package struct UnboundClassKeys: Sendable, Hashable {
@@ -17,8 +16,8 @@ package struct UnboundClassKeys: Sendable, Hashable {
     self.backupHasPassword = backupHasPassword
   }
 
-  /// Whether nothing of the backup may be restored. Without a password, anybody who can replace the backup could have
-  /// created these keys. With one, only somebody who knows it.
+  /// Whether nothing of the backup may be restored. Without a password, anyone who can replace the backup could have
+  /// created these keys; with one, only someone who knows it.
   package var isRefused: Bool { !backupHasPassword }
 
   /// Whether the key of a class is affected.
@@ -54,7 +53,7 @@ package struct UnboundClassKeys: Sendable, Hashable {
 
 extension BackupArchive {
   /// The class keys that are not bound to the device, or `nil` if there are none.
-  package var unboundKeychain: UnboundClassKeys? {
+  package var unboundClassKeys: UnboundClassKeys? {
     UnboundClassKeys(of: keybag, backupHasPassword: keybagHasPassword)
   }
 
@@ -67,7 +66,7 @@ extension BackupArchive {
     switch use {
     case .reading, .exporting, .rewriting, .copying: return
     case .planning, .restoring:
-      if let unbound = unboundKeychain, unbound.isRefused { throw KeyhaulError(unbound) }
+      if let unbound = unboundClassKeys, unbound.isRefused { throw KeyhaulError(unbound) }
     }
   }
 
@@ -81,38 +80,5 @@ extension KeyhaulError {
   /// Creates the error for a keychain that is not bound to a device.
   package init(_ unbound: UnboundClassKeys) {
     self.init(.unboundKeychain, "\(unbound.fact): \(unbound.meaning)")
-  }
-}
-
-/// The encrypted items of a backup, grouped by their visible properties.
-package struct UndecryptedItems {
-  /// Items of a kind and class that cannot be decrypted for the same reason.
-  package struct Group: Hashable, Sendable {
-    package let kind: ItemKind
-    /// The class, or `nil` if their data contains no known one.
-    package let protection: ProtectionClass?
-    package let reason: Reason
-    /// The number of items.
-    package internal(set) var count = 0
-  }
-
-  /// The groups in the order of their first items.
-  package let groups: [Group]
-
-  /// Counts the items of a backup, none if it was not opened.
-  package init(_ opened: UnlockedBackup?) {
-    var groups: [Group] = []
-    var places: [Group: Int] = [:]
-    for item in opened?.items ?? [] {
-      guard let reason = opened?.reason(of: item) else { continue }
-      let key = Group(kind: item.kind, protection: item.protection, reason: reason)
-      let place = places[key] ?? groups.count
-      if place == groups.count {
-        places[key] = place
-        groups.append(key)
-      }
-      groups[place].count += 1
-    }
-    self.groups = groups
   }
 }

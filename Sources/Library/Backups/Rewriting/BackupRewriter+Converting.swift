@@ -52,7 +52,7 @@ extension BackupRewriter {
       leftover: placed.leftover, unrelatedFiles: counts.unrelatedFiles)
   }
 
-  /// Counts the files of a copy, and keeps the names of the files that are not part of the backup.
+  /// The number of files of a copy, and the names of the files that are not part of the backup.
   final class CopyCounts {
     var fileCount = 0
     var unrelatedFiles: [String] = []
@@ -67,7 +67,7 @@ extension BackupArchive {
     }
   }
 
-  /// The time of every file of a copy, in seconds since 1970: that of the backup.
+  /// The time of every file of a copy, in seconds since 1970: the date of the backup, or 0.
   var entryTime: Int64 { date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0 }
 
   /// The name for the directory of the files.

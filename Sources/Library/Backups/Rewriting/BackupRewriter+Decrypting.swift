@@ -46,7 +46,7 @@ extension BackupRewriter {
   }
 }
 
-/// A decryption of a backup's files and list.
+/// Decrypts a backup's files and its list of files.
 final class BackupDecryptor {
   let copyProgress: CopyProgress
   private(set) var fileCount = 0
@@ -237,7 +237,7 @@ final class BackupDecryptor {
 
 /// A decrypted copy of a backup, and its missing files.
 package struct DecryptedBackup: Sendable {
-  /// The copy. Its foreign files include payloads that are not listed.
+  /// The copy. Its `unrelatedFiles` include payloads that are not listed.
   package let copy: RewrittenBackup
   /// The number of decrypted files.
   package let decryptedCount: Int

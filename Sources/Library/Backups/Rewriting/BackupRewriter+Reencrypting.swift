@@ -6,7 +6,7 @@ extension BackupRewriter {
   /// Checks that the files of a backup can be encrypted or decrypted.
   ///
   /// - Throws: `.unsupported` for iOS 9 and earlier, because `Manifest.mbdb` cannot be written; `.sealedList` for iOS
-  ///   10.0 with a password.
+  ///   10.0 with a password; `.decryptedCopy` for a decrypted copy.
   package static func checkReencryption(of archive: BackupArchive) throws(KeyhaulError) {
     try checkRekeying(of: archive)
     guard archive.layout == .manifestDB else {
@@ -20,7 +20,7 @@ extension BackupRewriter {
   ///
   /// The manifest is kept in memory during the work. Payloads are copied in portions.
   /// - Parameters:
-  ///   - archive: The backup that was opened at `path`. If it has changed since, nothing is written.
+  ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
   ///   - path: The path of a directory or one file, not of a link.
   ///   - keybag: The new keybag, with the backup's class keys.
   ///   - keys: The unlocked class keys.
@@ -283,7 +283,7 @@ final class BackupReencryptor<Random: RandomSource> {
     let key: NewKey?
   }
 
-  /// Writes the list of files and the manifest, which depend on all other files.
+  /// Returns the stored list of files and manifest, which depend on all other files.
   private func deferredMetadata() throws(KeyhaulError) -> DeferredMetadata {
     let plain = try list.serialized()
     let edit = try ManifestEditor(archive.parts[.manifest] ?? [])

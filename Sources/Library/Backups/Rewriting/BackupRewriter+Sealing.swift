@@ -75,7 +75,7 @@ extension BackupRewriter {
     _ copyProgress: CopyProgress
   ) throws(KeyhaulError) -> Int {
     let files = self.files(of: archive, at: path)
-    let tally = Tally()
+    let counts = CopyCounts()
     var outgoing = OutgoingBackup(
       directoryName: nil, byteCount: copyProgress.total, isEncrypted: archive.areFilesEncrypted
     ) { (target) throws(KeyhaulError) in
@@ -88,7 +88,7 @@ extension BackupRewriter {
         try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, copyProgress)
       }
       let seal = try builder.seal(of: sink.entries)
-      tally.fileCount = seal.count
+      counts.fileCount = seal.count
       try sink.add(prefix + MetadataFile.seal.path, seal.bytes, modificationTime: time)
     }
     outgoing.check = { (written) throws(KeyhaulError) in
@@ -99,11 +99,7 @@ extension BackupRewriter {
     }
     _ = try BackupInstaller(system: system)
       .placeFile(outgoing, at: path, format: try files.format(), replace: true, keeping: .all)
-    return tally.fileCount
-  }
-
-  private final class Tally {
-    var fileCount = 0
+    return counts.fileCount
   }
 }
 

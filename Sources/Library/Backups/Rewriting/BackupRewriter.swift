@@ -75,38 +75,38 @@ package struct BackupRewriter: Sendable {
 
   /// The destination of a changed backup.
   package enum Target: Sendable {
-    /// In the place of the backup itself.
+    /// Replaces the backup itself.
     case inPlace
-    /// To a copy. The backup itself stays as it is.
+    /// Writes a copy. The backup itself stays unchanged.
     case copy(BackupDestination, replace: Bool)
 
     var isCopy: Bool { if case .copy = self { true } else { false } }
 
-    /// The name of a file where it is written.
+    /// Returns the name under which a file is written.
     func name(of file: BackupFileIterator.File) -> EntryName { isCopy ? EntryName(file.path) : file.name }
 
-    /// The time of a file where it is written: in a copy that of the backup.
+    /// Returns the modification time with which a file is written. All files of a copy have the backup's date.
     func modificationTime(of file: BackupFileIterator.File, in archive: BackupArchive) -> Int64 {
       isCopy ? archive.entryTime : file.modificationTime
     }
   }
 
-  /// Puts a changed backup where it goes.
+  /// Places a changed backup at its target.
   ///
   /// - Parameter access: The owner and permissions to keep from the backup that is replaced.
   func place(
     _ outgoing: OutgoingBackup, of files: BackupFileIterator, to target: Target, keeping access: PreservedAccess
   ) throws(KeyhaulError) -> BackupInstaller.InstalledBackup {
-    let placement = BackupInstaller(system: system)
+    let installer = BackupInstaller(system: system)
     switch target {
     case .inPlace:
       return try changing(files.archive, at: files.path) { () throws(KeyhaulError) in
         files.isDirectory
-          ? try placement.placeDirectory(outgoing, at: files.path, replace: true, keeping: access)
-          : try placement.placeFile(
+          ? try installer.placeDirectory(outgoing, at: files.path, replace: true, keeping: access)
+          : try installer.placeFile(
             outgoing, at: files.path, format: try files.format(), replace: true, keeping: access)
       }
-    case .copy(let destination, let replace): return try placement.place(outgoing, at: destination, replace: replace)
+    case .copy(let destination, let replace): return try installer.place(outgoing, at: destination, replace: replace)
     }
   }
 

@@ -86,11 +86,11 @@ extension MetadataFiles {
   }
 }
 
-/// A maker of seals, keyed with the backup's password if it has one.
+/// Builds seals, keyed with the backup's password if it has one.
 package final class SealBuilder {
   private let key: SealKey?
 
-  /// Creates a seal maker.
+  /// Creates a seal builder.
   ///
   /// - Parameter manifestKey: The key of a rewritten list of files, or `nil` if the list is not encrypted.
   package init(manifestKey: borrowing Secret?) throws(KeyhaulError) {

@@ -124,7 +124,7 @@ struct BackupVerifier {
 
   /// Checks the flags of wrapped class keys, which requires no key.
   private mutating func checkHardwareLayers() {
-    guard let unbound = archive.unboundKeychain else { return }
+    guard let unbound = archive.unboundClassKeys else { return }
     if unbound.isRefused { findings.isHostile = true }
     findings.add(
       .init(.keybag, .hardwareLayerMissing, file: "Manifest.plist", "\(unbound.fact): \(unbound.meaning)"))

@@ -12,7 +12,7 @@ package struct BackupInstaller: Sendable {
   package struct InstalledBackup: Sendable, Equatable {
     /// The path of the backup, or `nil` if it is a stream.
     package let path: String?
-    /// The stored size, for a directory that of all its files.
+    /// The size of the file or stream, or the total size of the files in the directory.
     package let byteCount: Int64
     /// Whether the directory entry was synced.
     package let isDurable: Bool
@@ -286,7 +286,7 @@ extension BackupInstaller {
     return discard(replaced: old, in: parent) ? nil : old
   }
 
-  /// Removes a replaced backup, unless other files were added to it in the meantime.
+  /// Removes a replaced backup, unless other files were added to it in the meantime. Returns whether it is removed.
   private func discard(replaced name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
     let foreign = try? system.unrelatedFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
@@ -399,7 +399,8 @@ extension BackupInstaller {
     try converting({ KeyhaulError.writing($0) }, body)
   }
 
-  /// Removes temporary files next to a backup's directory in which only a file is written.
+  /// Removes temporary directories of interrupted runs next to a backup's directory. For operations that write only a
+  /// file in it.
   package func removeLeftovers(besideDirectory path: String) {
     guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
     sweepDirectories(of: place, in: parent)

@@ -62,7 +62,8 @@ package enum BackupExporter {
 
   /// Exports every row that the rules allow.
   ///
-  /// - Throws: Category `locked` if a row is locked, because the keys may have been removed since the check.
+  /// - Throws: Category `locked` if a row is locked, because the keys may have been removed since the check; an error if
+  ///   the encrypted items cannot be stored.
   static func export(
     _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
     sharingMemoryWith known: [BackupItem] = [], random: any RandomSource
@@ -88,7 +89,7 @@ package enum BackupExporter {
 
   /// Checks whether the device can be backed up now, before the user is asked for a password.
   ///
-  /// - Throws: The errors of `prepare`.
+  /// - Throws: Category `refused` for a device whose system writes another kind of backup; `locked` if a row is locked.
   package static func check(_ session: DeviceSession) throws(KeyhaulError) {
     let version = session.record.productVersion
     guard version.canWriteBackups else {
@@ -150,7 +151,7 @@ package enum BackupExporter {
       }
     }
 
-    /// Encrypts an item, unless a rule excludes it.
+    /// Adds an item in the chosen form, unless a rule excludes it.
     ///
     /// - Parameter reference: The item's reference of 16 bytes in a backup. References of other lengths are ignored.
     mutating func take(
@@ -193,7 +194,7 @@ extension BackupExporter.Export {
     }
   }
 
-  /// Adds the item as it would be read from its blob. An item that certainly round-trips is not encoded.
+  /// Returns the item as it would be read from its blob. An item that certainly round-trips is not encoded.
   private mutating func opening(
     of item: KeychainItem, sealing keys: ClassKeys
   ) throws(ItemCryptoError) -> (KeyClass, BackupItem.Opening) {

@@ -45,7 +45,8 @@ package struct ItemExplainer {
 
   // MARK: A backup
 
-  /// Explains the selected items of a backup. If there are none, explains those of the source device and of the target.
+  /// Explains the selected items of a backup. If none is selected there, and the selection has no position, explains the
+  /// selected items of the source device and of the target.
   ///
   /// - Parameters:
   ///   - archive: The backup, decrypted with all available keys.
@@ -287,14 +288,15 @@ package struct ItemExplanation: Sendable {
       ?? decision?.containsSecureEnclaveKey
   }
 
-  /// The assessments of the ways to another device; `nil` if the item is only on the target.
+  /// The assessments of the ways to another device; `nil` if no outcome is known, as for an item only on the target.
   package var ways: TransferAssessments? {
     guard !restoreOutcomes.isEmpty else { return nil }
     return TransferAssessments(
       restoreOutcomes: restoreOutcomes, protection: protection, isSynchronizable: isSynchronizable)
   }
 
-  /// The most important reason why the item does not arrive: on the target, in this backup, or anywhere.
+  /// The reason why the item does not arrive. If there is a target, its plan decides. Otherwise, the reason is from this
+  /// backup, or from a restore of a backup with a password to another device. `nil` if the item arrives.
   package var reason: Reason? {
     if case .missing(_, let rule) = location { return rule }
     if let onTarget { return onTarget.outcome.reason }
@@ -316,7 +318,7 @@ extension ProtectionClass {
     }
   }
 
-  /// A sentence that says when an item of this class can be read.
+  /// A phrase that states when an item of this class can be read.
   package var readability: String {
     switch self {
     case .whenUnlocked, .whenUnlockedThisDeviceOnly: "while the device is unlocked"

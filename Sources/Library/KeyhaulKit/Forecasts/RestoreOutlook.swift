@@ -8,7 +8,8 @@ package import VirtualDevice
 /// The outlook for a keychain when its device is erased or replaced: restored to a new device, and to the same device
 /// after it was erased. Both targets are simulated: unlocked, with a passcode, and with an empty keychain.
 public struct RestoreOutlook: Sendable {
-  /// The outcomes of the items in all four restores. Outcomes that are known only by class are in `expected`.
+  /// The outcomes of the items in all four restores. For the kind of password that a backup does not have, they follow
+  /// from the protection classes.
   public let comparison: MigrationComparison
   /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
@@ -121,9 +122,9 @@ extension Restorer {
 extension RestoreOutlook {
   /// The outcomes of all items in one restore. Each item is in exactly one count.
   public struct Counts: Sendable, Hashable {
-    /// Items that arrive, as proven by all keys.
+    /// Items that arrive, without those in `expected`.
     public var arrives = 0
-    /// Items that should arrive according to their class.
+    /// Items that should arrive according to their class. The key that would prove this is not available.
     public var expected = 0
     /// Items of the backup, or of a device's simulated backup, that a rule or a key excludes.
     public var staysBehind = 0
@@ -178,11 +179,11 @@ extension RestoreOutlook {
 
   /// The outcomes of an item in both restores.
   public enum ItemOutlook: Sendable, Hashable, CaseIterable {
-    /// On both devices.
+    /// The item arrives on both devices.
     case both
-    /// Only on the same device.
+    /// The item arrives only on the same device.
     case sameDevice
-    /// On neither device.
+    /// The item arrives on neither device.
     case neither
   }
 

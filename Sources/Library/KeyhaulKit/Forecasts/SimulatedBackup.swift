@@ -206,14 +206,14 @@ public final class SimulatedBackup: Sendable {
     return completing(plan(contents.importCache ?? ImportCache()))
   }
 
-  /// Returns whether the value of an item in the backup has the form of a Secure Enclave key; `nil` if there is no such
-  /// item.
+  /// Returns whether the value of an item in the backup has the form of a Secure Enclave key; `nil` if this is unknown
+  /// or the backup has no item at this position.
   func containsSecureEnclaveKey(at position: Int) -> Bool? {
     exported.indices.contains(position) ? exported[position].containsSecureEnclaveKey : nil
   }
 
-  /// Returns a plan with names, and with a decision for each item that a rule excludes from the backup. Their positions
-  /// follow the backup's last one.
+  /// Returns a plan with names, and with a decision for each item that a rule excludes from the backup. If items keep
+  /// the positions of their source, the decisions are in that order; otherwise, the excluded items follow the last one.
   func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
     let staying = leftOut.enumerated().map { offset, left in

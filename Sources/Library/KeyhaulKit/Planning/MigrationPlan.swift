@@ -183,8 +183,8 @@ public struct MigrationPlan: Sendable {
     case damaged
   }
 
-  /// The decisions that replace a different item of the target: first those about newer items, then those about items
-  /// of unknown age.
+  /// The decisions that replace a different item of the target, ordered by the replaced item: newer ones first, then
+  /// undated, damaged, and older or equally old ones.
   package var overwriting: [Decision] {
     let order: [OverwrittenItem] = [.newer, .undated, .damaged, .olderOrEqual]
     return order.flatMap { kind in decisions.filter { $0.overwrites == kind } }

@@ -221,7 +221,8 @@ struct TargetModel {
     }
   }
 
-  /// Returns both dates of a conflict, or the position of the other item of the backup.
+  /// Returns the reason for an import's result: the position of the other item of the backup, or a text about the
+  /// target's item, mostly both dates. `nil` if there was no conflict, or no reason to state.
   private static func detail(
     _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ metIndex: Int?, _ conflictingRow: ConflictingRow?
   ) -> String? {
@@ -236,7 +237,7 @@ struct TargetModel {
     return conflictingRow.flatMap { conflictDescription(outcome, incoming, $0) }
   }
 
-  /// Returns the winner of a conflict between the backup's item and the target's item, and the reason.
+  /// Returns the reason for the result of a conflict with the target's item; `nil` if there is none to state.
   private static func conflictDescription(
     _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ conflictingRow: ConflictingRow
   ) -> String? {
@@ -257,7 +258,7 @@ struct TargetModel {
     }
   }
 
-  /// Returns days if they differ; equal days would say nothing, so times are used instead.
+  /// Returns both days, or both times if the days are equal.
   private static func dates(theirs: KeychainDate, ours: KeychainDate) -> String {
     if theirs == ours { return "both dated \(Timestamp.text(of: ours))" }
     let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))

@@ -32,24 +32,24 @@ package struct CaseReport: Sendable {
     self.backups = backups
   }
 
-  /// One of the examined backups.
+  /// An examined backup.
   package struct Examined: Sendable {
-    /// As the examiner named it, or as it was found in a folder.
+    /// The path that the examiner typed, or the path of the backup in a folder.
     package let path: String
     /// The result of the command for this backup alone.
     package let result: BackupResult
     /// The headline of the result's page in `explain`.
     package let headline: String
-    /// Why the exit code is not 0; `nil` if it is 0.
+    /// The reason for an exit code other than 0; `nil` if it is 0.
     package let reason: String?
     /// The digest of the backup's metadata files and keychain (`BackupArchive.digest`); `nil` if the backup could not be opened.
     package let digest: String?
     /// The last line of `Keyhaul.seal`, in hexadecimal; `nil` if there is no readable seal.
     package let sealCode: String?
-    /// What the command found out about the seal: "intact", "broken", "missing" or "unchecked".
+    /// The state of the seal according to the command: "intact", "broken", "missing" or "unchecked".
     package let sealState: String?
     package let files: EvidenceComparison
-    /// What the backup says about itself.
+    /// The properties that the backup states about itself.
     package let claims: [(name: String, value: String)]
     package let warnings: [String]
     /// The command's document for this backup, in full.
@@ -86,7 +86,7 @@ package struct EvidenceComparison: Sendable, Equatable {
   /// The reason why not everything was compared; `nil` if everything was.
   package let gap: String?
 
-  /// The most paths that are named.
+  /// The maximum number of listed paths.
   package static let maximumNamedCount = 100
 
   package init(count: Int, byteCount: Int64, changed: [String], changedCount: Int, gap: String?) {
@@ -100,7 +100,7 @@ package struct EvidenceComparison: Sendable, Equatable {
   /// Whether everything was compared, and nothing differs.
   package var isUnchanged: Bool { changedCount == 0 && gap == nil }
 
-  /// What the comparison shows, without more.
+  /// The result of the comparison, as a sentence or two.
   package var sentence: String {
     if changedCount > 0 {
       // Entries that appeared are not among those that were there before.
@@ -122,14 +122,14 @@ package struct EvidenceComparison: Sendable, Equatable {
 }
 
 extension CaseReport {
-  /// How a reader computes a backup's digest.
+  /// The text about the computation of a backup's digest.
   package static let digestMethod =
     "The digest is the SHA-256 of one line for each of these stored files: Manifest.plist, the manifest (Manifest.db or "
     + "Manifest.mbdb), the keychain, and Manifest.db-wal and Manifest.db-journal unless they are empty. A line is the "
     + "file's path in the backup, a zero byte, its size in bytes, a zero byte, its SHA-256 in lowercase hexadecimal, and "
     + "a line feed. The lines are sorted by path."
 
-  /// What was checked to find out whether the examination wrote to the backups.
+  /// The text about the check whether the examination wrote to the backups.
   package static let writingMethod =
     "Keyhaul opens backups for reading only. Before and after it read each backup, it compared the names, sizes, "
     + "permissions, inode numbers and change times of the backup's files and folders, as the file system reports them. "

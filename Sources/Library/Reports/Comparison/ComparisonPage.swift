@@ -13,11 +13,11 @@ public struct ComparisonPage: HTMLPage {
   /// Creates the page of a comparison of restores.
   ///
   /// - Parameters:
-  ///   - comparison: What the four restores would bring.
-  ///   - document: The plan that is compared with the other three, as it is saved: where from and where to.
-  ///   - apps: What people call the apps, as far as the backup or the device knows.
-  ///   - sourceDeviceItems: What the device that made the backup has besides, where it was asked.
-  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - comparison: The outcomes of the four restores.
+  ///   - document: The document of the plan that is compared with the other three: its source and its target.
+  ///   - apps: The names of the apps, if the backup or the device has them.
+  ///   - sourceDeviceItems: The other items of the source device, if it was available.
+  ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
   public init(
@@ -36,10 +36,10 @@ public struct ComparisonPage: HTMLPage {
   var current: RestoreScenario { comparison.current }
   var isOfBackup: Bool { document.source.kind == .archive }
 
-  /// The best that a backup can bring to the device at hand.
+  /// The restore of a backup with a password to the current target, which brings the most items.
   var best: RestoreScenario { RestoreScenario(hasPassword: true, onSameDevice: current.onSameDevice) }
 
-  /// The device that the items come from, as far as anybody knows.
+  /// The name of the source device, or a substitute if it is unknown.
   var phone: String {
     switch document.source.kind {
     case .device, .dump: document.source.name
@@ -55,7 +55,7 @@ public struct ComparisonPage: HTMLPage {
 
   /// The page as one document, the same for the same comparison.
   ///
-  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "Four ways to restore \(HTMLWriter.shortened(document.source.name))"
     return try ReportPage(title: title, program: program, style: PageStyle.comparison).html(

@@ -12,7 +12,7 @@ public struct DifferencePage: HTMLPage {
   /// - Parameters:
   ///   - first: The keychain before.
   ///   - second: The keychain after.
-  ///   - difference: What differs, from the first to the second.
+  ///   - difference: The difference from the first to the second.
   ///   - program: Name and version of the program that makes the page.
   public init(from first: Side, to second: Side, _ difference: KeychainDifference, program: String) {
     self.first = first
@@ -23,7 +23,7 @@ public struct DifferencePage: HTMLPage {
 
   /// The page as one document, the same for the same difference.
   ///
-  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "From \(HTMLWriter.shortened(first.name)) to \(HTMLWriter.shortened(second.name))"
     return try ReportPage(title: title, program: program).html(body: { page in
@@ -140,7 +140,7 @@ public struct DifferencePage: HTMLPage {
       detail: change.modifiedAfter.map(LongDateFormat.day))
   }
 
-  /// As the access group says it: neither side has a list of apps that both share.
+  /// Returns the name of an item's app according to its access group, because no list of apps is valid for both sides.
   private static func app(of identity: ItemDescriptor) -> String {
     let app = AppDirectory([]).app(of: identity)
     return app.kind == .unknown ? "" : app.words
@@ -224,7 +224,7 @@ public struct DifferencePage: HTMLPage {
 }
 
 extension DifferencePage {
-  /// One of the two keychains.
+  /// One side of the comparison.
   public struct Side: Sendable {
     /// The kind of a keychain's source.
     public enum Kind: Sendable {
@@ -246,12 +246,12 @@ extension DifferencePage {
     ///
     /// - Parameters:
     ///   - kind: A backup, or a device.
-    ///   - name: As messages call it.
-    ///   - argument: What the person types for it; `nil` if it came from a stream.
-    ///   - deviceName: The device that it is of, as far as it says.
-    ///   - itemCount: How many items it has, sealed ones among them.
+    ///   - name: The name in messages.
+    ///   - argument: The command-line argument; `nil` if the keychain came from a stream.
+    ///   - deviceName: The name of the keychain's device; `nil` if it is unknown.
+    ///   - itemCount: The number of items, including encrypted ones.
     ///   - hasKeychain: Whether it has a keychain at all, as a device always has.
-    ///   - leftOut: Items of a device that a rule keeps out of every backup; none where two devices are compared.
+    ///   - leftOut: Items of a device that a rule excludes from every backup; empty if two devices are compared.
     public init(
       kind: Kind, name: String, argument: String?, deviceName: String?, itemCount: Int, hasKeychain: Bool,
       leftOut: [MigrationPlan.Decision] = []
@@ -265,7 +265,7 @@ extension DifferencePage {
       self.leftOut = leftOut
     }
 
-    /// In a command.
+    /// The argument for this side in a suggested command.
     var word: String { ShellQuoting.argument(argument, placeholder: kind == .device ? "DEVICE" : "ARCHIVE") }
   }
 }
@@ -350,7 +350,7 @@ private struct DifferenceSteps {
       commands: [SuggestedCommands.diff(first.word, second.word, deviceKey: "PATH")])
   }
 
-  /// Of a device there is no other copy.
+  /// The step to verify the backups that have damaged items. A device has no other copy to look for.
   var verifying: StepList.Step? {
     let archives = [first, second].filter { $0.kind == .archive }
     guard difference.sealed.damaged > 0, !archives.isEmpty else { return nil }

@@ -36,8 +36,8 @@ package struct DatabaseVerification {
   }
 
   /// - Parameters:
-  ///   - name: As the person named it. Hostile.
-  ///   - rows: What of each opened.
+  ///   - name: The name that the user typed. Untrusted.
+  ///   - rows: The rows of the database, with the results of decrypting them.
   package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.DecryptedRow], named name: String) {
     self.name = name
     self.database = database

@@ -6,7 +6,7 @@ package struct DumpDisclaimer {
   private let name: String
   private let dump: KeychainDump
 
-  /// - Parameter name: As the person named it. Hostile.
+  /// - Parameter name: The name that the user typed. Untrusted.
   package init(_ dump: KeychainDump, named name: String) {
     self.name = name
     self.dump = dump
@@ -15,24 +15,24 @@ package struct DumpDisclaimer {
   /// "dump" or "database".
   package var noun: String { dump.format.noun }
 
-  /// The same without the dump's name.
+  /// The statement without the dump's name.
   var redacted: DumpDisclaimer { DumpDisclaimer(dump, named: "the source") }
 
-  /// All of it about a move, as lines.
+  /// Returns the lines for a report about a move, with the unknown properties of the items.
   func moveLines(style: TextStyle) -> [String] {
     ([sentence] + unknown + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
       WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence, keepingEscapes: true)), columns: style.width)
     }
   }
 
-  /// That it is a dump, and what was passed over, as lines.
+  /// Returns the lines for other reports: the statement, the skipped entries and the remarks.
   package func lines(style: TextStyle) -> [String] {
     ([sentence] + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
       WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence, keepingEscapes: true)), columns: style.width)
     }
   }
 
-  /// That the source was in clear.
+  /// The sentence that states that the source was not protected.
   package var sentence: String {
     if let facts = dump.database { return databaseSentence(facts) }
     return
@@ -209,7 +209,7 @@ package struct DumpDisclaimer {
   /// The member of every document about a dump.
   package var field: (String, JSONValue) { ("dump", json) }
 
-  /// The same for a plan's document.
+  /// The remarks for a plan's document.
   package var ofPlan: PlanDocument.Dump {
     PlanDocument.Dump(
       form: dump.format.rawValue, sentence: sentence, unknown: unknown + [skippedSentence].compactMap(\.self) + remarks)

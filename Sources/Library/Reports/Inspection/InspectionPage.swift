@@ -4,13 +4,13 @@ public import KeyhaulKit
 public struct InspectionPage: HTMLPage {
   /// The facts about a backup. Those that require the password are `nil` without it.
   public struct Facts: Sendable {
-    /// As messages call it.
+    /// The name in messages.
     public var name: String
     /// The command-line argument; `nil` if the backup came from a stream.
     public var argument: String?
-    /// The device that the archive names; hostile.
+    /// The source device according to the backup. Untrusted.
     public var device: BackupDevice
-    /// When the backup was made; `nil` if it doesn't say.
+    /// The date of the backup; `nil` if the backup has none.
     public var made: KeychainDate?
     /// The form of the list of files, by which iOS wrote it.
     public var layout: BackupLayout
@@ -42,10 +42,10 @@ public struct InspectionPage: HTMLPage {
     package var measuredUnlock: Duration?
     /// The reason why an existing keychain cannot be read at all.
     package var hiddenKeychain: BackupFinding?
-    /// The device, and how the archive was made, each in a line of words; hostile.
+    /// Lines about the device and about the origin of the backup. Untrusted.
     package var about: [String] = []
 
-    /// Creates what is known of an archive without its password.
+    /// Creates the facts about a backup that are known without its password.
     public init(
       name: String, argument: String?, device: BackupDevice, made: KeychainDate?, layout: BackupLayout, digest: String,
       isEncrypted: Bool, hasKeychain: Bool, keybag: Keybag, storedFiles: (count: Int, byteCount: Int64)
@@ -83,10 +83,10 @@ public struct InspectionPage: HTMLPage {
   let counts: Counts
   let program: String
 
-  /// Creates the page of an archive.
+  /// Creates the page of a backup.
   ///
   /// - Parameters:
-  ///   - facts: What is known of the archive.
+  ///   - facts: The facts about the backup.
   ///   - program: Name and version of the program that makes the page.
   public init(_ facts: Facts, program: String) {
     self.facts = facts
@@ -94,13 +94,13 @@ public struct InspectionPage: HTMLPage {
     counts = Counts(facts)
   }
 
-  /// The device that made the archive, as far as it says.
+  /// The name of the source device according to the backup, or a substitute.
   var sourceName: String { facts.device.name.map { HTMLWriter.shortened($0) } ?? "the source device" }
   var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
 
   /// The page as one document, the same for the same facts.
   ///
-  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "What is in \(HTMLWriter.shortened(facts.name))"
     var frame = ReportPage(title: title, program: program)
@@ -188,7 +188,8 @@ extension InspectionPage.Facts {
   /// The class keys that no device leaves unbound.
   var unbound: UnboundClassKeys? { UnboundClassKeys(of: keybag, backupHasPassword: isEncrypted) }
 
-  /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
+  /// Returns the devices to which a backup can move an item. If the source device's key decrypted the item, this does not
+  /// make it portable.
   func portability(of item: KeychainEntry) -> Portability {
     if item.reason?.isDamage == true { return .damaged }
     if item.isSecretOnly { return .nowhere }

@@ -9,16 +9,16 @@ public struct OutlookPage: HTMLPage {
   /// Creates the page.
   ///
   /// - Parameters:
-  ///   - facts: The two futures, and what is said of them.
+  ///   - facts: The outlook with its texts.
   ///   - program: Name and version of the program that makes the page.
   public init(_ facts: OutlookSummary, program: String) {
     self.facts = facts
     self.program = program
   }
 
-  /// The page as one document, the same for the same futures.
+  /// The page as one document, the same for the same outlook.
   ///
-  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "What moves to \(facts.newPhone): \(HTMLWriter.shortened(facts.source.name))"
     var frame = ReportPage(
@@ -156,7 +156,7 @@ extension PageStyle {
 }
 
 extension PageTable {
-  /// Every item that is known of, with where it comes back to.
+  /// Creates the table of all known items, each with the devices on which it arrives.
   fileprivate init(_ page: OutlookPage) {
     let items = page.facts.restoreOutlook.items
     self.init(
@@ -187,7 +187,8 @@ extension PageTable.Row {
 }
 
 extension RestoreTable {
-  /// The counts of both futures: of a backup one row, of a device one for each kind of backup.
+  /// Creates the table of both devices' counts, with one row for a backup, and two rows for a device: with and without a
+  /// backup password.
   init(_ facts: OutlookSummary) {
     columns = [
       { $0.words("On " + facts.newPhone) },
@@ -211,7 +212,7 @@ extension RestoreTable {
 }
 
 extension RestoreTable.Cell {
-  /// That none stays is said where every item of the device is known.
+  /// Creates the cell of one restore's counts. If the items that never enter a backup are unknown, the cell states this.
   fileprivate init(_ counts: RestoreOutlook.Counts) {
     self.init(
       count: counts.returningCount, unit: "of \(HumanReadable.count(counts.total, "item"))",

@@ -2,10 +2,10 @@ public import KeyhaulKit
 
 /// The outlook for a keychain on a new device and on the same one after it was erased, with the texts of its reports.
 public struct OutlookSummary: Sendable {
-  /// As it shall be shown.
+  /// The outlook, without names if the report is redacted.
   let restoreOutlook: RestoreOutlook
   let source: PlanDocument.Source
-  /// When the report was made, in RFC 3339 and UTC.
+  /// The time of the report, in RFC 3339 and UTC.
   let made: String
   let apps: AppDirectory
   /// The common name of the kind of device: "iPhone".
@@ -24,16 +24,17 @@ public struct OutlookSummary: Sendable {
   /// The names of the source and the backups in commands.
   let words: CommandPlaceholders
 
-  /// Creates what reports of two futures say.
+  /// Creates the summary of an outlook.
   ///
   /// - Parameters:
-  ///   - restoreOutlook: With all names; they are taken out here where that is asked for.
+  ///   - restoreOutlook: The outlook with all names. If `isRedacted` is `true`, this initializer removes them.
   ///   - source: The backup or the device.
   ///   - made: The time of the report, in RFC 3339 and UTC.
-  ///   - apps: What people call the apps, as far as the backup or the device knows.
-  ///   - productType: Such as `iPhone15,2`; hostile.
-  ///   - hardware: The name of the device whose hardware key was tried on a backup, or what else the key is called.
-  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - apps: The names of the apps, if the backup or the device has them.
+  ///   - productType: The product type, such as `iPhone15,2`. Untrusted.
+  ///   - hardware: The name of the device whose hardware key was tried on a backup, or another name of the key; `nil` if
+  ///     none was tried.
+  ///   - sourceArgument: The argument for the source in commands; `nil` if the source was a stream.
   ///   - isRedacted: Whether names are left out.
   public init(
     _ restoreOutlook: RestoreOutlook, of source: PlanDocument.Source, made: String, apps: AppDirectory,
@@ -59,7 +60,7 @@ public struct OutlookSummary: Sendable {
   var isOfBackup: Bool { restoreOutlook.isOfBackup }
   var sourceDeviceItems: SourceDeviceItems? { restoreOutlook.sourceDeviceItems }
 
-  /// The device that is wiped or replaced, for sentences.
+  /// The name in sentences of the device that is erased or replaced.
   var phone: String {
     if isRedacted { return "the old device" }
     return switch source.kind {
@@ -68,26 +69,26 @@ public struct OutlookSummary: Sendable {
     }
   }
 
-  /// The device that nobody has yet, for sentences.
+  /// The name of the new device in sentences.
   package var newPhone: String { "a new \(model)" }
 }
 
 extension OutlookSummary {
-  /// Items that share a future and a reason, as the text has them under one heading and the page on one card.
+  /// Items with the same outlook and reason: one heading in the text, one card on the page.
   struct Group {
     let title: String
-    /// `nil` for what arrives, and for what came after the backup was made.
+    /// The reason why the items are lost; `nil` if they arrive or were added after the backup.
     let reason: Reason?
     let style: Tiles.Style
     let symbol: String
     let items: [RestoreOutlook.Item]
-    /// Why, and what to do, where no reason says it.
+    /// The cause and the advice, for a group without a reason.
     var fact: String?
     var advice: String?
   }
 
-  /// What is lost, what is lost on a new device alone, what cannot be read; each item of the report that is not on both
-  /// stands in one of them.
+  /// The groups of items that are lost on both devices, lost only on a new device, or unreadable. Each item that does not
+  /// arrive on both devices is in one group.
   var losses: [Group] {
     let items = restoreOutlook.items.filter { $0.outlook != .both }
     func group(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnDeviceAlone: Bool = false) -> Group? {
@@ -108,14 +109,14 @@ extension OutlookSummary {
       .compactMap(\.self)
   }
 
-  /// What is on both afterwards, and of use there as far as anything is known against it.
+  /// The items that arrive on both devices without a warning.
   var arriving: Group {
     Group(
       title: "Kept either way", reason: nil, style: .moves, symbol: "+",
       items: restoreOutlook.items.filter { $0.outlook == .both && $0.warning == nil })
   }
 
-  /// What arrives and may be of no use: on a new device, then on the same one alone.
+  /// The groups of items that arrive but may be unusable: on a new device, then on the same device only.
   var warned: [Group] {
     func group(_ title: String, _ itemOutlook: RestoreOutlook.ItemOutlook, _ warning: ArrivalWarning) -> Group? {
       let members = restoreOutlook.items.filter { item in
@@ -156,7 +157,7 @@ extension OutlookSummary {
     }
   }
 
-  /// What to do before the device is wiped, for either future.
+  /// Returns the checklist to follow before the device is erased, for both outcomes.
   ///
   /// - Parameter showsAll: Whether every app has its own entry.
   func checklist(showsAll: Bool) -> Checklist {
@@ -200,12 +201,12 @@ extension OutlookSummary {
     return entries
   }
 
-  /// Whether the device is a virtual one that is available, of which Keyhaul can make a backup.
+  /// Whether the device is an available virtual device, so that Keyhaul can back it up.
   var isVirtual: Bool { !isOfBackup || sourceDeviceItems != nil }
 }
 
 extension OutlookSummary {
-  /// What a new device gets, in at most 15 words; it is the first line of every form of the report.
+  /// A sentence about the items that reach a new device: the first line of the report in every format.
   package var verdict: String {
     let counts = counts(onSameDevice: false)
     let (total, moving, unreadable) = (counts.total, counts.returningCount, counts.unreadable)
@@ -242,18 +243,18 @@ extension OutlookSummary {
     }
   }
 
-  /// The most words of the verdict, and the most Unicode scalars.
+  /// The maximum numbers of words and Unicode scalars up to which the verdict names the device.
   private static let maximumVerdictWords = 15
   private static let maximumVerdictLength = 100
 
-  /// What the verdict is about, for a reader who has never heard of keychain items.
+  /// An explanation of the verdict for readers who do not know keychain items.
   package var meaning: String {
     "A keychain item is a password, key or certificate of an app or of iOS. Photos, messages and app data are not "
       + "counted here." + (isVirtual ? "" : " Many items of a real \(model) are iOS's own.")
       + unusable(counts(onSameDevice: false))
   }
 
-  /// The backup in a sentence or two: its origin, its protection and its condition; `nil` of a device.
+  /// The origin, protection and condition of the backup, as text; `nil` for a device.
   package var state: String? {
     guard let condition else { return nil }
     let date = source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
@@ -262,7 +263,7 @@ extension OutlookSummary {
     return "The backup was made\(date) by \(HTMLWriter.shortened(device)), \(password). \(condition)"
   }
 
-  /// What Keyhaul found out about the condition of the backup's keychain; `nil` of a device.
+  /// The known condition of the backup's keychain, as a sentence; `nil` for a device.
   var condition: String? {
     guard isOfBackup else { return nil }
     if let obstacle = findings.obstacle { return "\(obstacle.prefix(1).uppercased() + obstacle.dropFirst())." }
@@ -278,7 +279,7 @@ extension OutlookSummary {
 }
 
 extension OutlookSummary {
-  /// What comes back and what is lost on either, in sentences.
+  /// Sentences about the items that are restored and lost on each device.
   var details: String {
     let new = counts(onSameDevice: false)
     guard new.total > 0 else { return nothing }
@@ -373,7 +374,7 @@ extension OutlookSummary {
     return isOfBackup ? "; the backup has no password" : " in a backup without a password"
   }
 
-  /// Of a device: what the other kind of backup would bring.
+  /// For a device: a sentence about a backup with the other choice of password.
   private var other: String {
     func arrives(_ onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(
@@ -385,7 +386,7 @@ extension OutlookSummary {
       + "\(arrives(true)) are restored to \(phone)."
   }
 
-  /// How it is known what comes back to the same device.
+  /// Sentences that state how Keyhaul determined the items that return to the same device.
   var basis: String {
     guard isOfBackup else {
       return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."

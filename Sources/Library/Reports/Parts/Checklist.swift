@@ -1,16 +1,16 @@
 import KeyhaulKit
 
-/// Things to do, with a box for each: to tick on the page, where that is a form without a script, or on paper.
+/// Steps with a box for each, to tick on the page, in a form without a script, or on paper.
 struct Checklist {
   struct Entry {
-    /// An app or whatever the entry is about, out of a backup; empty where the words say it.
+    /// The name of the app or other subject, from a backup; empty if `words` contains it.
     var name = ""
     let words: String
-    /// What it is about, for those who look closer.
+    /// The affected items.
     var items: [ItemLabel] = []
-    /// How many more there are than `items` names.
+    /// The number of affected items that are not in `items`.
     var unnamedCount = 0
-    /// What the step consists of, a sentence each.
+    /// The parts of the step, one sentence each.
     var details: [String] = []
     var commands: [String] = []
   }

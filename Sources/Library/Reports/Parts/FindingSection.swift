@@ -1,8 +1,8 @@
 import KeyhaulKit
 
-/// What of a backup is not as a device leaves it, and was gone around: nothing where there is none.
+/// The section about anomalies of a backup that did not prevent the report; nothing if there are none.
 struct FindingSection {
-  /// Each with its place in front; hostile.
+  /// The anomalies, each with its location. Untrusted.
   let findings: [(place: String, fact: String, isLoss: Bool, isRestorable: Bool)]
 
   init(_ findings: [BackupFinding]) {
@@ -13,7 +13,7 @@ struct FindingSection {
     self.findings = findings.map { ($0.place, $0.detail, $0.isLoss, $0.isRestorable) }
   }
 
-  /// The most Unicode scalars of a fact.
+  /// The maximum number of Unicode scalars of a fact.
   private static let maximumFactLength = 400
 
   func write(to page: inout HTMLWriter) {
@@ -61,7 +61,7 @@ struct NotInBackupSection {
     }
   }
 
-  /// What no rule keeps out: it came later.
+  /// Writes the items that no rule excludes, so that a new backup would contain them.
   private static func write(_ items: [SourceDeviceItems.Item], to page: inout HTMLWriter) {
     guard !items.isEmpty else { return }
     page.element("article", ["class": "card stays"]) { page in

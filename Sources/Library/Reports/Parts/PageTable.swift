@@ -2,7 +2,7 @@ import KeyhaulKit
 
 /// Items in a table, folded, with filters that are nothing but radio buttons before it and style rules.
 struct PageTable {
-  /// What becomes of an item; the raw value is the class of its row, which the filters know.
+  /// The outcome of an item. The raw value is the CSS class of its row, which the filters use.
   enum Style: String, CaseIterable {
     case moves = "m"
     case stays = "s"
@@ -15,7 +15,7 @@ struct PageTable {
     let symbol: String
     let item: ItemLabel
     let kind: ItemKind
-    /// What people call the app it belongs to; empty where nobody knows.
+    /// The name of the item's app; empty if it is unknown.
     let app: String
     let protection: ProtectionClass?
     let result: String
@@ -26,7 +26,7 @@ struct PageTable {
   /// The heading of the last column.
   let resultTitle: String
   let rows: [Row]
-  /// What the filters call the styles; no filters without it. A page has room for those of one table.
+  /// The names of the filters by style; empty for a table without filters. Only one table of a page can have filters.
   var filters: [(style: Style, name: String)] = []
   var isOpen = false
   /// A remark about all rows.

@@ -145,14 +145,14 @@ struct CommandPlaceholders: Sendable {
 
   /// - Parameters:
   ///   - document: The plan as it is saved, which may be redacted.
-  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
-  ///   - targetArgument: The same for the target.
+  ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
+  ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   init(_ document: PlanDocument, source sourceArgument: String?, target targetArgument: String?) {
     self.init(
       document.source, isRedacted: document.redacted == true, source: sourceArgument, target: targetArgument)
   }
 
-  /// The same for a report that has no target.
+  /// Creates the placeholders from a source, for reports without a plan's document.
   init(_ origin: PlanDocument.Source, isRedacted: Bool, source sourceArgument: String?, target targetArgument: String?)
   {
     let isDevice = origin.kind == .device

@@ -1,6 +1,6 @@
 public import KeyhaulKit
 
-/// A plan as a page for people: what moves, what is lost and what to do about it.
+/// A page about a plan: the items that move, the items that are lost, and the next steps.
 public struct PlanPage: HTMLPage {
   let plan: MigrationPlan
   let document: PlanDocument
@@ -15,11 +15,11 @@ public struct PlanPage: HTMLPage {
   /// Creates the page of a plan.
   ///
   /// - Parameters:
-  ///   - plan: As it shall be shown: with other names in it where the page is for strangers (`MigrationPlan.redacted`).
-  ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.
-  ///   - apps: What people call the apps, as far as the backup or the device knows.
-  ///   - sourceDeviceItems: What the device that made the backup has besides, where it was asked.
-  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - plan: The plan, without names if the page is redacted (`MigrationPlan.redacted`).
+  ///   - document: The document of the same plan: its source, its target, and whether it is redacted.
+  ///   - apps: The names of the apps, if the backup or the device has them.
+  ///   - sourceDeviceItems: The other items of the source device, if it was available.
+  ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
   public init(
@@ -41,7 +41,7 @@ public struct PlanPage: HTMLPage {
   var isRedacted: Bool { document.redacted == true }
   var isReturn: Bool { target.sameDevice == true }
 
-  /// The device that the items come from, as far as anybody knows.
+  /// The name of the source device, or a substitute if it is unknown or left out.
   var sourceDevice: String {
     switch source.kind {
     case .device where !isRedacted: source.name
@@ -57,7 +57,7 @@ public struct PlanPage: HTMLPage {
 
   /// The page as one document, the same for the same plan.
   ///
-  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "Moving \(HTMLWriter.shortened(source.name)) to \(HTMLWriter.shortened(target.name))"
     var frame = ReportPage(title: title, program: program, style: PageStyle.flow)

@@ -11,16 +11,16 @@ package struct Inspection: Report {
   package let archive: BackupArchive
   /// The part that is shown in full; `nil` for the overview.
   package let part: Part?
-  /// With its keychain's items tried; `nil` without the password.
+  /// The backup with its decrypted items; `nil` without the password.
   package let opened: UnlockedBackup?
   /// The other items of the source device, if it is available.
   package let sourceDeviceItems: SourceDeviceItems?
   package let files: StoredPayloads
-  /// The list of files counted, with what it names and is not stored; `nil` if the list stays closed.
+  /// The counts of the listed files, including the files that are not stored; `nil` if the list cannot be read.
   package let listing: FileList.Listing?
-  /// The files by domain, the largest first; `nil` if the list stays closed.
+  /// The files by domain, the largest first; `nil` if the list cannot be read.
   package let domains: [FilesByDomain.Domain]?
-  /// Only where it is asked for.
+  /// The files by directory; `nil` if they were not requested.
   package let tree: DomainTree?
   /// Every file by its name, with `--tree` and `-v`.
   let everyFile: FileListing?
@@ -29,14 +29,14 @@ package struct Inspection: Report {
   package let unlockTime: Duration?
   /// The time that the derivation took, if the key was derived.
   package let measuredUnlock: Duration?
-  /// Whether a password was given that unwraps class keys, also where nothing else opens.
+  /// Whether a password was given that unwraps class keys, even if nothing else can be decrypted.
   package let hasFittingPassword: Bool
   /// The anomalies that did not prevent the inspection.
   package let findings: [BackupFinding]
 
   /// - Parameters:
-  ///   - unopened: Why it, or a part of it, does not open though the password is right.
-  ///   - isTimed: Whether it says how long this machine takes, which is never the same twice.
+  ///   - unopened: The reason why the backup or a part of it cannot be decrypted, although the password is correct.
+  ///   - isTimed: Whether to report the durations on this machine, which differ in each run.
   ///   - hasFittingPassword: Whether a password was given that unwraps class keys.
   package init(
     _ archive: BackupArchive, named name: String, opened: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil,
@@ -80,15 +80,15 @@ package struct Inspection: Report {
     unlockTime = !isTimed ? nil : try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
   }
 
-  /// The list of files where it can be had, and where nothing of it can be read, why.
+  /// Returns the list of files; `nil` if it is encrypted or cannot be read, with the finding if damage prevents it.
   ///
-  /// - Throws: Why, where it is what was asked for, and for one that no device makes.
+  /// - Throws: The error if the list is damaged and `isNeeded` is `true`, or if the error is not damage.
   private static func list(
     of archive: BackupArchive, _ opened: UnlockedBackup?, isNeeded: Bool
   ) throws(KeyhaulError) -> (FileList?, BackupFinding?) {
-    // Old backups have theirs in clear, also where they have a password.
+    // Old backups have an unencrypted list, even if they have a password.
     guard opened == nil, !archive.isListEncrypted else { return (opened?.fileList, nil) }
-    // What says that it is not there.
+    // The finding already reports it.
     guard !archive.findings.contains(where: { $0.kind == .listUnreadable }) else { return (nil, nil) }
     do throws(KeyhaulError) {
       return (try archive.fileList(), nil)
@@ -113,7 +113,7 @@ package struct Inspection: Report {
   }
 
   /// The class keys that no device leaves unbound.
-  package var unbound: UnboundClassKeys? { archive.unboundKeychain }
+  package var unbound: UnboundClassKeys? { archive.unboundClassKeys }
   package var isUnlocked: Bool { opened != nil }
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
   package var contents: BackupItemCounts? {
@@ -160,7 +160,7 @@ extension Inspection {
   /// All that is known of the archive as one HTML file.
   ///
   /// - Parameters:
-  ///   - argument: What the person types for it; `nil` if it came from a stream.
+  ///   - argument: The command-line argument; `nil` if the keychain came from a stream.
   ///   - program: The name and version that the page states.
   package func page(argument: String?, program: String) -> InspectionPage {
     var facts = InspectionPage.Facts(

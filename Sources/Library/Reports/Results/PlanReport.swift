@@ -193,7 +193,7 @@ extension PlanReport {
   /// The plan as one HTML file.
   ///
   /// - Parameters:
-  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if there is no such argument.
   ///   - program: The name and version that the page states.
   package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> PlanPage {

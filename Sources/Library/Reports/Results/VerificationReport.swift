@@ -110,9 +110,9 @@ package struct VerificationReport {
     return lines.map { Line(text: $0) }
   }
 
-  // MARK: What it comes to
+  // MARK: Conclusion
 
-  /// The checks that were not made of what there is: a seal may be missing.
+  /// The skipped checks, except for a missing seal.
   private var unmade: [BackupVerification.SkippedCheck] { verification.unchecked.filter { $0.id != .seal } }
 
   /// The source device that the backup names, as a sentence part. Anyone can change that name.
@@ -146,7 +146,7 @@ package struct VerificationReport {
     }
   }
 
-  /// What holds where a check was not made, and which.
+  /// The conclusion if a check was skipped. Names the skipped checks, or the command that makes them.
   private var asFarAsSeen: String {
     guard !verification.isQuick else {
       return "\(faultless), as far as Keyhaul can check without the password; \(rest)."
@@ -159,7 +159,7 @@ package struct VerificationReport {
       ? "\(SuggestedCommands.verifyingAll) checks the rest" : "verify checks the rest with the backup's password"
   }
 
-  /// That there is no fault, in words that hold: where a change could not be seen, that is said.
+  /// A clause that states that no fault was found. If some changes cannot be detected, it states this.
   private var faultless: String {
     verification.verifiedAllFiles ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(unseen)"
   }
@@ -181,7 +181,7 @@ package struct VerificationReport {
     let bound = verification.items?.deviceBound ?? 0
     guard bound > 0 else { return nil }
     let it = bound == 1 ? "it" : "they"
-    // The hardware at hand opens some classes: whose the others are, nothing tells.
+    // The available hardware key decrypts only some classes. The device of the others is unknown.
     let why =
       verification.hardware.isDivided
       ? "\(it) cannot be decrypted with the available hardware key"
@@ -199,7 +199,7 @@ package struct VerificationReport {
     if claims.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
     if claims.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
     let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
-    // One without its version was read; another thing may be wrong with it besides.
+    // A manifest without a version was read, but may also have another fault.
     let lacksVersion =
       verification.found.contains { $0.kind == .versionMissing }
       && !verification.found.contains { $0.kind == .manifestUnreadable }

@@ -1,10 +1,10 @@
 import KeyhaulKit
 
-/// The picture of the move: streams of items from what they belong to, on the left, to where they end on the right.
-/// Patterns and words say what the colors say.
+/// The diagram of a move: streams of items from their groups on the left to their outcomes on the right. Patterns and
+/// labels repeat the information in the colors.
 ///
-/// The labels are text of the page beside the drawing, in columns as wide as the browser finds them: no count can stand
-/// outside of its column, whatever the font, and a name that is too long ends in an ellipsis.
+/// Labels are text of the page next to the drawing. The browser determines the widths of their columns, so a count is
+/// always in its column, with any font. A name that is too long ends in an ellipsis.
 struct SankeyView {
   private let flow: SankeyDiagram
   private let source: String
@@ -12,9 +12,9 @@ struct SankeyView {
   private let isReturn: Bool
 
   /// - Parameters:
-  ///   - source: The name of the device that the items come from.
-  ///   - target: That of the device that they go to.
-  ///   - isReturn: Whether the two are one device.
+  ///   - source: The name of the source device.
+  ///   - target: The name of the target device.
+  ///   - isReturn: Whether both are the same device.
   init(_ flow: SankeyDiagram, source: String, target: String, isReturn: Bool) {
     self.flow = flow
     self.source = source
@@ -52,7 +52,7 @@ struct SankeyView {
     return "Where \(what), by \(flow.axis.words)"
   }
 
-  /// The picture in sentences, for people who cannot see it.
+  /// The diagram as text, for people who cannot see it.
   private var description: String {
     let parts = flow.streams.map { stream in
       let origin = stream.origin.lines.map { HTMLWriter.shortened($0) }.joined(separator: ", ")
@@ -76,7 +76,7 @@ struct SankeyView {
 
   // MARK: Labels
 
-  /// A count and lines of words, in the middle of the room that its bar has.
+  /// Writes a count and lines of text, centered next to a bar.
   private func label(_ count: Int, _ lines: [Line], _ bar: SankeyLayout.Bar, to page: inout HTMLWriter) {
     page.element("li") { page in
       page.voidElement("svg", ["width": "0", "height": Self.number(bar.room)])
@@ -128,8 +128,8 @@ struct SankeyView {
     }
   }
 
-  /// A band is a window onto an area as large as the drawing, in parts of its width and height: so it grows with the
-  /// column, and the pattern behind it does not.
+  /// Draws a band: an area of the size of the drawing, clipped with fractions of its width and height. So the band grows
+  /// with the column, but the pattern does not.
   private func draw(_ band: SankeyLayout.Band, _ index: Int, of height: Double, to page: inout HTMLWriter) {
     func part(_ y: Double) -> String { Self.part(y / height) }
     let (start, end) = (part(band.start), part(band.end))
@@ -164,10 +164,10 @@ struct SankeyView {
       ])
   }
 
-  /// With one digit behind the point: more cannot be seen.
+  /// Returns a number with one decimal place, because more are not visible.
   private static func number(_ value: Double) -> String { decimal(value, digits: 1) }
 
-  /// A part of one, with the digits that a pixel of a tall drawing needs.
+  /// Returns a fraction of 1 with four decimal places, which is precise enough for a pixel of a tall drawing.
   private static func part(_ value: Double) -> String { decimal(value, digits: 4) }
 
   private static func decimal(_ value: Double, digits: Int) -> String {
@@ -193,7 +193,8 @@ extension SankeyDiagram.Axis {
 /// Only heights are calculated. They do not depend on a font, because labels have lines of a fixed height. The browser
 /// determines the widths of the columns.
 struct SankeyLayout: Sendable {
-  /// Heights of all items together, of the minimumThickness stream, of a line of a label, and between two bars.
+  /// The height of all items together, the minimum thickness of a stream, the height of a label's line, and the gap
+  /// between two bars.
   static let flowHeight = 200.0
   static let minimumThickness = 3.0
   static let lineHeight = 16.0
@@ -207,7 +208,7 @@ struct SankeyLayout: Sendable {
     var middle: Double { top + height / 2 }
   }
 
-  /// A stream's course: its upper edge at both bars, and how thick it is.
+  /// The shape of a stream: its upper edge at both bars, and its thickness.
   struct Band: Sendable {
     let stream: SankeyDiagram.Stream
     let start: Double

@@ -6,12 +6,13 @@ extension ItemText {
     "\(row.kind.noun) \"\(UntrustedText.escaped(name(row.identity), columns: 80))\""
   }
 
-  /// What stands above a column of what tells items apart that read the same.
+  /// The heading of a column with the differences between items with the same description.
   package static var distinctionTitle: String { "DIFFERS IN" }
 
-  /// What tells items apart that read the same in a table: "access group ABCDE12345.org.example.chat", "port 8443".
+  /// Returns the differences between items with the same description in a table, such as "port 8443" or "access group
+  /// ABCDE12345.org.example.chat".
   ///
-  /// - Returns: For each item, in order; empty for one that reads like no other, and for a sealed one.
+  /// - Returns: One text for each item, in order; empty if the item is encrypted or its description is unique.
   package static func disambiguators<Items: RandomAccessCollection>(
     _ items: Items
   ) -> [String] where Items.Element == KeychainItem?, Items.Index == Int {
@@ -26,8 +27,8 @@ extension ItemText {
     return result
   }
 
-  /// What a person knows an item by. A key without a label is named by its tag, or by what is known of it: "P-256,
-  /// private", "key" where nothing is. Hostile.
+  /// Returns the name of an item for reports. A key without a label is named by its tag, or by its known attributes:
+  /// "P-256, private", or "key" if none is known. Untrusted.
   package static func name(of item: KeychainItem) -> String {
     let identity = ItemDescriptor(item)
     guard item.kind == .key, identity.names.isEmpty else { return name(identity) }
@@ -49,7 +50,7 @@ extension ItemText {
     }
   }
 
-  /// Which half of a pair it is; `nil` if the item doesn't say.
+  /// Whether a key is public or private, as text; `nil` if this is unknown.
   private static func half(of item: KeychainItem) -> String? {
     switch number(.keyClass, of: item).flatMap(KeyMaterial.Role.init(rawValue:)) {
     case .publicKey: "public"
@@ -58,7 +59,7 @@ extension ItemText {
     }
   }
 
-  /// As a number or, as some writers have it, in digits.
+  /// Returns an attribute that is a number, or a text of digits, as some writers store it.
   private static func number(_ code: AttributeCode, of item: KeychainItem) -> Int64? {
     item[code]?.integerValue ?? item[code]?.stringValue.flatMap { Int64($0) }
   }

@@ -2,28 +2,28 @@ package import KeyhaulKit
 
 /// The source of a move in reports: a backup, or a device with a simulated backup.
 package struct ReportSource {
-  /// As the person named it.
+  /// The name that the user typed.
   package let name: String
   package let document: PlanDocument.Source
-  /// Name of the device that made it, as it claims; the device itself where there is no archive yet.
+  /// The name of the source device according to the backup, or of the device itself; `nil` if it is unknown.
   let deviceName: String?
   package let made: KeychainDate?
   package let apps: AppDirectory
-  /// The device of the home directory whose key gave the names of what another one cannot open.
+  /// The available device whose key decrypted the names of items that the target cannot decrypt.
   package var namesFrom: String?
   /// The other items of the source device, if it was available.
   package var sourceDeviceItems: SourceDeviceItems?
-  /// Of a dump: what is said of it.
+  /// The statement about a dump; `nil` if the source is not a dump.
   package private(set) var statement: DumpDisclaimer?
   /// The anomalies of the backup that did not prevent the plan.
   package var findings: [BackupFinding] = []
 
-  /// Whether names were taken out of it.
+  /// Whether the names were removed.
   private var isRedacted = false
 
-  /// Of an archive: the kinds of the items that cannot be read in it, each as often as there are some.
+  /// For a backup: the kind of each item that cannot be read in it.
   package var lostKinds: [ItemKind] = []
-  /// Of an archive: whether items may be missing in it that nothing names.
+  /// For a backup: whether unnamed items may be missing in it.
   package var mayLackItems = false
 
   /// Returns the number of removed items that may be the only good copies of items that the backup has lost.
@@ -34,7 +34,7 @@ package struct ReportSource {
   /// The protection of the backup, according to its contents.
   package var protection: String { ownProtection ?? (isEncrypted ? "encrypted" : "no password") }
 
-  /// The same where neither of these is true.
+  /// The protection, if neither "encrypted" nor "no password" is correct; otherwise `nil`.
   package var ownProtection: String? {
     if findings.contains(where: { $0.kind == .passwordDenied }) {
       return "no password according to Manifest.plist, but made with one"
@@ -46,24 +46,24 @@ package struct ReportSource {
   /// The anomaly that prevents every restore of a backup, as a clause; `nil` if there is none.
   package var obstacle: String? { shownFindings.obstacle }
 
-  /// Its findings as documents have them, without names where the source is shown to others.
+  /// The findings as in documents, without details if the source is redacted.
   package var shownFindings: [PlanDocument.Finding] {
     let shown = findings.map(PlanDocument.Finding.init)
     return isRedacted ? shown.map(\.redacted) : shown
   }
 
-  /// Whether its manifest says that there is a password, and what is stored is in clear.
+  /// Whether the manifest states that there is a password, but the files are unencrypted.
   package var isFalselyEncrypted: Bool { findings.contains { $0.kind == .falseClaim } }
   package var isDevice: Bool { document.kind == .device }
-  /// Whether a plan of it can be saved to be carried out.
+  /// Whether the source is a backup, so that a plan can be saved and carried out.
   package var isArchive: Bool { document.kind == .archive }
   package var isEncrypted: Bool { document.encrypted }
-  /// The device that made it, for sentences.
+  /// The name of the source device in sentences.
   package var sourceDevice: String {
     deviceName ?? statement.map { "the device that the \($0.noun) comes from" } ?? "the source device"
   }
 
-  /// An archive.
+  /// Creates the source of a backup.
   package init(_ archive: BackupArchive, name: String, apps: AppDirectory) {
     self.name = name
     self.apps = apps
@@ -75,9 +75,9 @@ package struct ReportSource {
       deviceName: archive.device.name, encrypted: archive.isEncrypted, digest: archive.digest)
   }
 
-  /// A device.
+  /// Creates the source of a simulated backup of a device.
   ///
-  /// - Parameter hasPassword: Whether the backup that is thought of has one.
+  /// - Parameter hasPassword: Whether the simulated backup has a password.
   package init(of session: DeviceSession, hasPassword: Bool) throws(DataProtectionError) {
     name = session.name
     deviceName = session.name
@@ -89,11 +89,11 @@ package struct ReportSource {
       encrypted: hasPassword, digest: "sha256:" + String(hexadecimal: digest))
   }
 
-  /// A dump.
+  /// Creates the source of a simulated backup of a dump's device.
   ///
   /// - Parameters:
-  ///   - digest: SHA-256 of its bytes.
-  ///   - hasPassword: Whether the backup that is thought of has one.
+  ///   - digest: The SHA-256 digest of the dump's bytes.
+  ///   - hasPassword: Whether the simulated backup has a password.
   package init(of dump: KeychainDump, name: String, digest: [UInt8], hasPassword: Bool) {
     self.name = name
     deviceName = nil
@@ -105,7 +105,7 @@ package struct ReportSource {
     statement = DumpDisclaimer(dump, named: name)
   }
 
-  /// The source to show to others.
+  /// Creates a source without names.
   private init(redacting source: ReportSource) {
     isRedacted = true
     statement = source.statement?.redacted
@@ -130,14 +130,14 @@ package struct ReportSource {
       + (isDevice ? [] : BackupBlindSpots.lines(style: style))
   }
 
-  /// The same as the last members of a document but a plan's own.
+  /// The members about items that are not in a backup, for documents other than a plan.
   package var blindSpotFields: [(String, JSONValue)] {
     document.blindSpotFields + (sourceDeviceItems.map { [("not_in_backup", PlanDocument.NotInBackup($0).json)] } ?? [])
   }
 }
 
 extension [PlanDocument.Finding] {
-  /// That no restore takes the backup, and what forbids it; `nil` if nothing does.
+  /// A clause that states that the backup cannot be restored, and why; `nil` if it can.
   var obstacle: String? {
     first { !$0.isRestorable }.map { finding in
       let fact = finding.detail.contains(finding.place) ? finding.detail : "\(finding.place): \(finding.detail)"

@@ -3,9 +3,9 @@ package import KeyhaulKit
 /// The texts about a restore's losses and gains, for the question to the user and for the message if nobody is asked.
 package struct RestoreLossText {
   private let plan: MigrationPlan
-  /// Its name.
+  /// The name of the target.
   private let device: String
-  /// Items in whose place another comes that is not the same, those that are newer first.
+  /// The decisions that replace a different item of the target, those about newer items first.
   package let overwriting: [MigrationPlan.Decision]
 
   package init(_ plan: MigrationPlan, device: String) {
@@ -14,15 +14,15 @@ package struct RestoreLossText {
     overwriting = plan.overwriting
   }
 
-  /// Those of them that are newer than what comes.
+  /// The decisions that replace a newer item.
   package var newer: [MigrationPlan.Decision] { overwriting.filter { $0.overwrites == .newer } }
   private var removedCount: Int { plan.removed.count }
   private var newCount: Int { plan.summary.byChange[.new, default: 0] }
 
-  /// Whether nothing is taken away.
+  /// Whether no item is removed or overwritten.
   package var isEmpty: Bool { removedCount == 0 && overwriting.isEmpty }
 
-  /// Whether anything is on the target afterwards that is not there now.
+  /// Whether the restore adds or overwrites an item.
   package var bringsSomething: Bool { newCount > 0 || !overwriting.isEmpty }
 
   /// "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add 12, without 1 that cannot be
@@ -92,12 +92,13 @@ package struct RestoreSummaryText {
   private let summary: MigrationPlan.Summary
   private let changesNothing: Bool
   private let device: String
-  /// Items that were on the target as they are in the backup.
+  /// The number of items that the target already had unchanged.
   private let sameThere: Int
-  /// Items of which the target's own stayed.
+  /// The number of items for which the target's own item was kept.
   private let keptThere: Int
-  /// Items that took the place of another one of the target, and how many of those were newer.
+  /// The number of items that replaced a different item of the target.
   package let overwritten: Int
+  /// The number of items that replaced a newer item of the target.
   package let overwrittenNewer: Int
 
   package init(_ plan: MigrationPlan, device: String) {
@@ -114,7 +115,7 @@ package struct RestoreSummaryText {
   /// The number of the backup's items that were added to the target.
   package var restored: Int { summary.migrates - sameThere - keptThere }
 
-  /// For what is said when something fails afterwards: "14 items were restored to new-phone".
+  /// A clause for errors after the restore: "14 items were restored to new-phone".
   package var clause: String {
     let removed = summary.removed == 0 ? "" : " and \(HumanReadable.grouped(summary.removed)) were removed from it"
     return "\(HumanReadable.count(restored, "item")) \(restored == 1 ? "was" : "were") restored to \(device)\(removed)"

@@ -284,7 +284,7 @@ struct NamedArchive {
         try: "verify shows whether anything else is damaged; items and files do not depend on this file")
     }
     for finding in archive.findings { warn(of: finding, in: session) }
-    if let unbound = archive.unboundKeychain {
+    if let unbound = archive.unboundClassKeys {
       session.warn(
         "\(name) contains something that no device writes", why: "\(unbound.fact): \(unbound.meaning)",
         try: unbound.isRefused

@@ -181,7 +181,7 @@ struct BackupFileIterator {
   }
 }
 
-/// A copyProgress of copied bytes that can stop the work.
+/// The progress of copying bytes, whose observer can stop the work.
 final class CopyProgress {
   let total: Int64
   private var done: Int64 = 0

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// One of two keychains that are compared.
+/// One side of a comparison of two keychains.
 package struct ComparisonSide {
   package enum Kind: String {
     case archive, device, dump
@@ -9,11 +9,11 @@ package struct ComparisonSide {
   package let kind: Kind
   /// "backup", "device", "dump" or "database".
   package var noun: String { statement?.noun ?? (kind == .archive ? "backup" : kind.rawValue) }
-  /// As messages call it.
+  /// The name in messages.
   package let name: String
   /// The command-line argument; `nil` if the keychain came from a stream.
   package let argument: String?
-  /// The device that it is of, as far as it says.
+  /// The name of the keychain's device; `nil` if it is unknown.
   package let deviceName: String?
   package let items: [KeychainEntry]
   /// Whether it has a keychain at all, as a device always has.
@@ -21,7 +21,7 @@ package struct ComparisonSide {
   /// The decisions about items that a rule keeps out of every backup.
   package let leftOut: [MigrationPlan.Decision]
   package let keybagDamage: String?
-  /// Of a dump: what is said of it.
+  /// The statement about a dump; `nil` if the keychain is not from a dump.
   package let statement: DumpDisclaimer?
 
   package init(

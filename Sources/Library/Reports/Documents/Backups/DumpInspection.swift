@@ -13,11 +13,11 @@ package struct DumpInspection {
   private let names: [String]
 
   /// - Parameters:
-  ///   - name: As the person named it. Hostile.
+  ///   - name: The name that the user typed. Untrusted.
   ///   - digest: SHA-256 of the file.
   ///   - listsItems: Whether every item is shown.
-  ///   - names: What a person knows the items by, in their order.
-  ///   - disambiguators: What tells items apart that read the same, in their order.
+  ///   - names: The name of each item for reports, in the items' order.
+  ///   - disambiguators: The differences between items with the same description, one text for each item.
   package init(
     _ dump: KeychainDump, named name: String, digest: [UInt8], listsItems: Bool, names: [String],
     disambiguators: [String]

@@ -83,7 +83,7 @@ package struct InspectionDocument {
   /// The findings that no device writes.
   private var findings: [JSONValue] {
     let others = found.map(\.json)
-    guard let unbound = archive.unboundKeychain else { return others }
+    guard let unbound = archive.unboundClassKeys else { return others }
     return others + [
       [
         "id": .string(BackupVerification.Fault.Kind.hardwareLayerMissing.rawValue),

@@ -5,7 +5,7 @@ package struct ExpectationMessages: Sendable {
   let check: ExpectationCheck
   let source: PlanDocument.Source
 
-  /// - Parameter source: What is moved: a backup, or a device that a backup is thought of.
+  /// - Parameter source: The backup, or the device for a simulated backup.
   package init(_ check: ExpectationCheck, source: PlanDocument.Source) {
     self.check = check
     self.source = source
@@ -25,7 +25,7 @@ package struct ExpectationMessages: Sendable {
       + "\(found.expectation.fate.rawValue) (\(HumanReadable.count(found.matchedCount, "item")))"
   }
 
-  /// "4 of 5 expectations met." What was not checked is said with it.
+  /// "4 of 5 expectations met." Also states the number of expectations that were not checked.
   package var verdict: String {
     let met =
       "\(HumanReadable.grouped(check.metCount)) of \(HumanReadable.count(check.checkedCount, "expectation")) met"
@@ -38,7 +38,7 @@ package struct ExpectationMessages: Sendable {
     return "\(met); \(others) not checked (\(SuggestedCommands.comparing) checks all four restores)."
   }
 
-  /// The same as `line(of:in:)` without the word "missed" and the restore, which stand elsewhere then.
+  /// Returns the text of `line(of:in:)` without the word "missed" and the restore.
   func sentence(of miss: PlanExpectation.Miss) -> String {
     let wanted = miss.expectation
     var expected = "expected \(wanted.fate.rawValue)"

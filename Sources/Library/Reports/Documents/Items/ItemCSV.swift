@@ -6,7 +6,8 @@ package enum ItemCSV {
     "kind", "service", "server", "account", "label", "access_group", "protection", "protocol", "port", "path",
     "synchronizable", "created", "changed", "readable",
   ]
-  /// One of the two has it: the text where the bytes are text that a spreadsheet leaves alone, base64 for all others.
+  /// A secret is in one of the two columns: as text if it is valid UTF-8 and not a spreadsheet formula, otherwise in
+  /// base64.
   private static let secretColumns = ["secret", "secret_base64"]
 
   /// Returns the table.
@@ -52,7 +53,7 @@ package enum ItemCSV {
     }
   }
 
-  /// Those of items that ask for their owner are never shown.
+  /// Appends the secret of an item, or empty fields if the item requires authentication.
   private static func appendSecret(of row: KeychainEntry, to table: inout SensitiveBuffer) {
     guard let item = row.item, !item.requiresAuthentication, let secret = item.secret else {
       return table.append(",,")

@@ -17,7 +17,7 @@ package struct ItemDocument {
     self.revealsSecrets = revealsSecrets
   }
 
-  /// The document before its items: whoever has them adds the object of each, and what a verb did besides at the end.
+  /// Returns the start of the document. The caller adds the object of each item, then the command's own members.
   package func stream() -> JSONStream {
     let origin: JSONValue = ["kind": .string(source.kind), "name": .string(source.name)]
     return JSONStream(["format": "keychain-items/1", "source": origin, "items": []])
@@ -84,6 +84,6 @@ package struct ItemDocument {
 }
 
 extension KeychainItem {
-  /// Whether an access control guards the secret: a virtual device has nobody to ask.
+  /// Whether an access control protects the secret. A virtual device has no user who could authenticate.
   package var requiresAuthentication: Bool { self[.accessControl]?.dictionaryValue != nil }
 }

@@ -1,8 +1,9 @@
 package import KeyhaulKit
 
-/// The document of `migration-futures/1`: what comes back on a new device and on the same one, erased.
+/// The document of the format `migration-futures/1`: the items that return to a new device, and to the same device after
+/// it was erased.
 ///
-/// It is not a plan: it has no target that a restore could be carried out on, and two outcomes an item.
+/// It is not a plan, because it has no existing target, and two outcomes for each item.
 package struct OutlookDocument {
   let facts: OutlookSummary
 

@@ -3,13 +3,13 @@ package import KeyhaulKit
 /// The frame of every report that is a page: one file that fetches nothing, runs nothing, and reads well in light, in
 /// dark and on paper.
 package struct ReportPage: Sendable {
-  /// What the browser's tab says.
+  /// The title of the browser's tab.
   package let title: String
-  /// Who made it, as the page's last words name it: "keyhaul 1.0".
+  /// The name and version of the program, for the end of the page: "keyhaul 1.0".
   package let program: String
-  /// What the page tells of people, in a sentence for whoever thinks of passing it on.
+  /// A sentence about the personal data on the page, for users who want to share it.
   package var content: String
-  /// Rules that only this report needs, after those of all pages.
+  /// The style rules of this report only, which follow the rules of all pages.
   package var style: String
 
   package init(

@@ -309,7 +309,7 @@ struct HardwareRekey {
 
   /// Refuses a backup that no device wrote: with other keys around it, it would look like any other.
   private func requireBound() throws(CommandFailure) {
-    guard let unbound = named.archive.unboundKeychain else { return }
+    guard let unbound = named.archive.unboundClassKeys else { return }
     throw CommandFailure(archive: KeyhaulError(unbound), name: named.name)
   }
 

@@ -1,0 +1,35 @@
+package import KeychainFormats
+package import KeychainRules
+
+/// The encrypted items of a backup, grouped by their visible properties.
+package struct UndecryptedItems {
+  /// Items of a kind and class that cannot be decrypted for the same reason.
+  package struct Group: Hashable, Sendable {
+    package let kind: ItemKind
+    /// The class, or `nil` if their data contains no known one.
+    package let protection: ProtectionClass?
+    package let reason: Reason
+    /// The number of items.
+    package internal(set) var count = 0
+  }
+
+  /// The groups in the order of their first items.
+  package let groups: [Group]
+
+  /// Counts the items of a backup, none if it was not opened.
+  package init(_ opened: UnlockedBackup?) {
+    var groups: [Group] = []
+    var places: [Group: Int] = [:]
+    for item in opened?.items ?? [] {
+      guard let reason = opened?.reason(of: item) else { continue }
+      let key = Group(kind: item.kind, protection: item.protection, reason: reason)
+      let place = places[key] ?? groups.count
+      if place == groups.count {
+        places[key] = place
+        groups.append(key)
+      }
+      groups[place].count += 1
+    }
+    self.groups = groups
+  }
+}
