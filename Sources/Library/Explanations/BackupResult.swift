@@ -80,9 +80,10 @@ extension BackupResult {
     case .whole:
       page(
         "verify: every check was made, and no fault was found",
-        "Each file has the digest that the manifest or the seal records, and each item was decrypted or is known to "
-          + "need its device's hardware key.",
-        "The copy is what was written.", "Nothing.")
+        "Each file has the digest that the manifest or the seal records. Each item was decrypted, except items that need "
+          + "a device's hardware key that was not given.",
+        "The files are what was written. Items that need a hardware key were not decrypted.",
+        "Nothing. To check the other items too, pass the device's hardware key with --device-key-file.")
     case .unproven:
       page(
         "verify: no fault was found, but a change in some files could not be seen",

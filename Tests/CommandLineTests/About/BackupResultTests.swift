@@ -1,4 +1,6 @@
+import Foundation
 import KeyhaulKit
+import TestSupport
 import Testing
 
 @testable import Reports
@@ -26,10 +28,14 @@ struct BackupResultTests {
     }
   }
 
-  @Test("A word that is the id of an exit code stands beside that code", arguments: CommandStatus.fixed)
-  func exitCodes(status: CommandStatus) throws {
-    let word = try #require(BackupResult(rawValue: status.id))
-    #expect(word.code == status.code && word.explanation == nil)
+  @Test("The page for scripts lists the words beside their codes", arguments: [0, 3, 12])
+  func documentedWords(code: Int32) throws {
+    let page = try String(contentsOf: Repository.root.appending(path: "docs/Scripting.md"), encoding: .utf8)
+    let table = try #require(page.firstRange(of: "| code | words |"))
+    let row = try #require(page[table.upperBound...].split(separator: "\n").first { $0.hasPrefix("| \(code) | ") })
+    // The names of the commands are in parentheses.
+    let words = row.replacing(/\([^)]*\)/, with: "").matches(of: /`([a-z-]+)`/).map { String($0.1) }
+    #expect(words.sorted() == BackupResult.allCases.filter { $0.code == code }.map(\.rawValue).sorted())
   }
 
   @Test("Only words of exit codes have no page of their own")

@@ -1,5 +1,6 @@
 import Foundation
 import KeyhaulKit
+import TestSupport
 import Testing
 
 @testable import Reports
@@ -47,6 +48,57 @@ struct CaseReportTests {
     #expect(seal["code"] as? String == line.trimmingCharacters(in: .newlines))
   }
 
+  @Test("The digest is the one that the command in the documentation computes from the stored files")
+  func digest() throws {
+    let shelf = try Shelf()
+    let page = try String(contentsOf: Repository.root.appending(path: "docs/Scripting.md"), encoding: .utf8)
+    let command = try #require(page.firstMatch(of: /\n\$ (for f in 51[^\n]*)\n/)?.1)
+    _ = try shelf.world.keyhaul("verify shelf --password-file .bp \(Self.names) -o case.json")
+    let report = try shelf.world.object(shelf.world.devices.run("cat case.json").output)
+    let backups = try #require(report["backups"] as? [[String: Any]])
+    for backup in backups {
+      // A tar and a zip have the digest of the folder that is in them.
+      let path = try #require(backup["path"] as? String)
+      let unpack = path.hasSuffix(".zip") ? "unzip -q \(path) -d unpacked" : "tar -xf \(path) -C unpacked"
+      let isFolder = !path.contains(".")
+      try shelf.world.devices.run("rm -rf unpacked; mkdir unpacked; \(isFolder ? "true" : unpack)")
+      let folder = isFolder ? path : "$(dirname $(find unpacked -name Manifest.plist))"
+      let computed = try shelf.world.devices.run("cd \(folder) && \(command)").output
+      #expect(backup["sha256"] as? String == "sha256:\(computed.prefix(64))", "\(path)")
+    }
+  }
+
+  @Test("A finding names its file and its item, and a fault that is also a finding stands once")
+  func findings() throws {
+    let shelf = try Shelf()
+    try shelf.world.succeed("seal shelf/one --password-file .bp -q")
+    try shelf.world.devices.run("truncate -s 20000 shelf/one/Manifest.db")
+    let outcome = try shelf.world.keyhaul("verify shelf/one --password-file .bp \(Self.names) -o case.html")
+    // The exit code combines the codes of the backups, so that it is 3 and not 13.
+    #expect(outcome.status == 3, "\(outcome)")
+    let page = try shelf.world.devices.run("cat case.html").output
+    let lines = page.matches(of: /<li>([^<]*)/).map { String($0.1) }
+    // The identifier, the file and the fact.
+    #expect(!lines.isEmpty && lines.allSatisfy { $0.components(separatedBy: ": ").count >= 3 }, "\(lines)")
+    let facts = lines.map { $0.split(separator: ": ", maxSplits: 1).last }
+    #expect(lines.contains { $0.contains("Manifest.db: ") } && Set(facts).count == facts.count, "\(lines)")
+    let fault: JSONValue = ["id": "item-damaged", "file": "a", "index": 2, "detail": "tag-mismatch"]
+    #expect(VerificationDocument.sentence(of: fault) == "a: item 2: tag-mismatch")
+    let finding: JSONValue = ["id": "seal-broken", "place": "Info.plist", "detail": "it has changed"]
+    #expect(VerificationDocument.sentence(of: finding) == "Info.plist: it has changed")
+  }
+
+  @Test("The comparison of one entry and of many reads well")
+  func sentences() {
+    func comparison(_ count: Int, changed: Int = 0) -> EvidenceComparison {
+      EvidenceComparison(count: count, byteCount: 1, changed: [], changedCount: changed, gap: nil)
+    }
+    #expect(comparison(1).entries == "1 entry" && comparison(12).entries == "12 files and folders")
+    #expect(comparison(1).sentence == "The only entry did not change during the examination.")
+    #expect(comparison(12).sentence == "None of 12 files and folders changed during the examination.")
+    #expect(comparison(12, changed: 1).sentence.hasPrefix("1 entry changed, appeared or disappeared"))
+  }
+
   @Test("The page of a case report names the backups, and escapes the names")
   func page() throws {
     let shelf = try Shelf()
@@ -70,7 +122,8 @@ struct CaseReportTests {
       "checks": [["id": "files", "ok": false, "detail": .string(hostile)]],
     ]
     let backup = CaseReport.Examined(
-      path: hostile, result: .damaged, reason: hostile, digest: hostile, sealCode: hostile, sealState: "broken",
+      path: hostile, result: .damaged, headline: hostile, reason: hostile, digest: hostile, sealCode: hostile,
+      sealState: "broken",
       files: EvidenceComparison(count: 1, byteCount: 2, changed: [hostile], changedCount: 1, gap: hostile),
       claims: [(name: "device_name", value: hostile)], warnings: [hostile], document: document)
     let date = KeychainDate(secondsSinceReferenceDate: 0)

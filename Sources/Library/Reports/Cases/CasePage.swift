@@ -67,24 +67,19 @@ package struct CasePage: HTMLPage {
       }
       page.element("p") { page in
         page.element("strong", backup.result.rawValue)
-        page.words(" (exit code \(backup.result.code)): ")
-        page.words(backup.result.explanation?.headline ?? Self.headline(of: backup.result))
-        page.words(".")
+        page.words(" (exit code \(backup.result.code)): \(backup.headline).")
       }
       if let reason = backup.reason { Self.sentence("Reason: \(reason)", to: &page) }
       page.element("h3", "What was examined")
       Self.table(
         [
           ("Path", backup.path),
-          (
-            "Size",
-            "\(HumanReadable.count(backup.files.count, "file and folder", plural: "files and folders")), "
-              + HumanReadable.bytes(backup.files.byteCount)
-          ),
-          ("SHA-256 of Manifest.plist, manifest and keychain", backup.digest ?? "not computed: it could not be opened"),
+          ("Size", "\(backup.files.entries), \(HumanReadable.bytes(backup.files.byteCount))"),
+          ("Digest", backup.digest ?? "not computed: it could not be opened"),
           ("Seal", Self.sealText(backup)),
           ("Files before and after", backup.files.sentence),
         ], to: &page)
+      if backup.digest != nil { page.element("p", CaseReport.digestMethod) }
       for path in backup.files.changed { Self.sentence("Changed: \(path)", to: &page) }
       if !backup.claims.isEmpty {
         page.element("h3", "What the backup says about itself")
@@ -136,13 +131,13 @@ package struct CasePage: HTMLPage {
       }
     }
     let faults = (document?["faults"]?.arrayValue ?? []) + (document?["findings"]?.arrayValue ?? [])
-    let lines =
-      faults.map { fault in
-        let place = fault["file"]?.stringValue.map { "\($0): " } ?? ""
-        return "\(Self.text(fault["id"])): \(place)\(Self.text(fault["detail"]))"
-      } + backup.warnings
+    // A fault may also be a finding, with another id.
     var seen: Set<String> = []
-    let shown = lines.filter { seen.insert($0).inserted }
+    let shown =
+      faults.compactMap { fault in
+        let sentence = VerificationDocument.sentence(of: fault)
+        return seen.insert(sentence).inserted ? "\(Self.text(fault["id"])): \(sentence)" : nil
+      } + backup.warnings.filter { seen.insert($0).inserted }
     page.element("h3", "Findings")
     guard !shown.isEmpty else {
       page.element("p", document == nil ? "Not known: the backup could not be examined." : "None.")
@@ -158,18 +153,6 @@ package struct CasePage: HTMLPage {
   }
 
   private static func text(_ value: JSONValue?) -> String { value?.stringValue ?? "" }
-
-  private static func headline(of result: BackupResult) -> String {
-    switch result {
-    case .partial: "done, except for what is damaged or missing"
-    case .damaged: "the backup does not match what was written"
-    case .refused: "not a backup, malicious, not supported or against a rule"
-    case .needsPassword: "a password is needed, and none was given"
-    case .wrongPassword: "the password is wrong"
-    case .notFound: "the backup does not exist"
-    default: "explained by the command explain \(result.rawValue)"
-    }
-  }
 
   private static func sentence(_ text: String, to page: inout HTMLWriter) {
     page.element("p", HTMLWriter.shortened(text, to: maximumSentenceLength))

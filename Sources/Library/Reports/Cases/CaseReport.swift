@@ -38,9 +38,11 @@ package struct CaseReport: Sendable {
     package let path: String
     /// The result of the command for this backup alone.
     package let result: BackupResult
+    /// The headline of the result's page in `explain`.
+    package let headline: String
     /// The reason for an exit code other than 0; `nil` if it is 0.
     package let reason: String?
-    /// The digest of `Manifest.plist`, the manifest and the keychain; `nil` if the backup could not be opened.
+    /// The digest of the backup's metadata files and keychain (`BackupArchive.digest`); `nil` if the backup could not be opened.
     package let digest: String?
     /// The last line of `Keyhaul.seal`, in hexadecimal; `nil` if there is no readable seal.
     package let sealCode: String?
@@ -54,11 +56,13 @@ package struct CaseReport: Sendable {
     package let document: JSONValue?
 
     package init(
-      path: String, result: BackupResult, reason: String?, digest: String?, sealCode: String?, sealState: String?,
-      files: EvidenceComparison, claims: [(name: String, value: String)], warnings: [String], document: JSONValue?
+      path: String, result: BackupResult, headline: String, reason: String?, digest: String?, sealCode: String?,
+      sealState: String?, files: EvidenceComparison, claims: [(name: String, value: String)], warnings: [String],
+      document: JSONValue?
     ) {
       self.path = path
       self.result = result
+      self.headline = headline
       self.reason = reason
       self.digest = digest
       self.sealCode = sealCode
@@ -98,17 +102,33 @@ package struct EvidenceComparison: Sendable, Equatable {
 
   /// The result of the comparison, as a sentence or two.
   package var sentence: String {
-    let what = HumanReadable.count(count, "file and folder", plural: "files and folders")
     if changedCount > 0 {
-      return "\(HumanReadable.count(changedCount, "entry", plural: "entries")) of \(what) changed during the "
-        + "examination. Another program may have changed \(changedCount == 1 ? "it" : "them")."
+      // Entries that appeared are not among those that were there before.
+      return
+        "\(Self.entries(changedCount)) changed, appeared or disappeared during the examination (\(entries) before). "
+        + "Another program may have changed \(changedCount == 1 ? "it" : "them")."
     }
     if let gap { return "Not everything was compared: \(gap)." }
-    return "None of \(what) changed during the examination."
+    return count == 1
+      ? "The only entry did not change during the examination." : "None of \(entries) changed during the examination."
+  }
+
+  /// The number of entries before: "1 entry" or "12 files and folders".
+  package var entries: String { Self.entries(count) }
+
+  private static func entries(_ count: Int) -> String {
+    HumanReadable.count(count, "entry", plural: "files and folders")
   }
 }
 
 extension CaseReport {
+  /// The text about the computation of a backup's digest.
+  package static let digestMethod =
+    "The digest is the SHA-256 of one line for each of these stored files: Manifest.plist, the manifest (Manifest.db or "
+    + "Manifest.mbdb), the keychain, and Manifest.db-wal and Manifest.db-journal unless they are empty. A line is the "
+    + "file's path in the backup, a zero byte, its size in bytes, a zero byte, its SHA-256 in lowercase hexadecimal, and "
+    + "a line feed. The lines are sorted by path."
+
   /// The text about the check whether the examination wrote to the backups.
   package static let writingMethod =
     "Keyhaul opens backups for reading only. Before and after it read each backup, it compared the names, sizes, "

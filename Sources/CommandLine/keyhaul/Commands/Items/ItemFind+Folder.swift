@@ -106,13 +106,9 @@ extension ItemFind {
     one.target.keychain = place.path
     one.common.askNothing()
     let record = SessionRecord()
-    var environment = session.environment
-    // A list beats the environment, as a flag does.
-    if passwords != nil {
-      for name in ["KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"] { environment[name] = nil }
-    }
     let alone = Session(
-      recordingTo: record, common: one.common, verb: session.verb, environment: environment, about: place.path, offers)
+      recordingTo: record, common: one.common, verb: session.verb,
+      environment: offers.environment(from: session.environment), about: place.path, offers)
     var (status, failure, found): (CommandStatus, CommandFailure?, [KeychainEntry]) = (.noMatch, place.fault, [])
     if let fault = place.fault {
       status = fault.status

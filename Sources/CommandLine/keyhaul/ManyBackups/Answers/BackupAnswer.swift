@@ -40,9 +40,8 @@ struct BackupAnswer: Equatable, Sendable {
     (self.isArchivedCopy, self.warnings, self.document) = (isArchivedCopy, warnings, document)
     (code, id) = (status.code, status.id)
     error = failure.map { Failure(message: $0.message, why: $0.why, advice: $0.advice) }
-    let id = status.id
     // A word stands beside its own exit code only.
-    let word = result.flatMap { $0.code == status.code ? $0 : nil } ?? BackupResult(rawValue: id) ?? .failed
+    let word = result.flatMap { $0.code == status.code ? $0 : nil } ?? BackupResult(rawValue: status.id) ?? .failed
     self.result = word
     self.reason = status == .ok ? nil : Self.reason(failure, reason, warnings) ?? Self.headline(of: word)
   }
@@ -56,7 +55,8 @@ struct BackupAnswer: Equatable, Sendable {
     return warnings.first.map { $0.message + ($0.why.map { ": \($0)" } ?? "") }
   }
 
-  private static func headline(of word: BackupResult) -> String? {
+  /// Returns the headline of the word's page in `explain`.
+  static func headline(of word: BackupResult) -> String? {
     Explanation.all.first { $0.id == word.rawValue }?.headline
   }
 

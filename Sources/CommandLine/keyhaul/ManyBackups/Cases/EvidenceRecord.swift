@@ -72,13 +72,7 @@ struct EvidenceRecord {
 
   /// Compares the record with a later one of the same path.
   func compared(with later: EvidenceRecord) -> EvidenceComparison {
-    var changed: [String] = []
-    for (path, status) in entries {
-      guard let other = later.entries[path], other.isUnchanged(since: status) else {
-        changed.append(path)
-        continue
-      }
-    }
+    var changed = entries.filter { path, status in later.entries[path]?.isUnchanged(since: status) != true }.map(\.key)
     changed += later.entries.keys.filter { entries[$0] == nil }
     let named = changed.sorted().prefix(EvidenceComparison.maximumNamedCount).map { $0.isEmpty ? "." : $0 }
     return EvidenceComparison(

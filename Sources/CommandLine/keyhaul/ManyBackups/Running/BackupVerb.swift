@@ -208,13 +208,9 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
   }
 
   private func session(for alone: Verb, _ place: BackupPlace, _ record: SessionRecord) -> Session {
-    var environment = environment
-    // A list beats the environment, as a flag does.
-    if passwords.list != nil {
-      for name in ["KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"] { environment[name] = nil }
-    }
-    return Session(
-      recordingTo: record, common: alone.common, verb: name, environment: environment, about: place.path, passwords)
+    Session(
+      recordingTo: record, common: alone.common, verb: name, environment: passwords.environment(from: environment),
+      about: place.path, passwords)
   }
 
   /// What was answered before about the backup as it is now.

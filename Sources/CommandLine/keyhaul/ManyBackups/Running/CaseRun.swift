@@ -80,7 +80,8 @@ struct CaseRun<Verb: BackupVerb> {
     ]
     let warnings = answer.warnings.map { $0.message + ($0.why.map { ": \($0)" } ?? "") }
     return CaseReport.Examined(
-      path: answer.path, result: answer.result, reason: answer.reason, digest: facts.digest, sealCode: facts.sealCode,
+      path: answer.path, result: answer.result, headline: BackupAnswer.headline(of: answer.result) ?? "",
+      reason: answer.reason, digest: facts.digest, sealCode: facts.sealCode,
       sealState: answer.document?["seal"]?.stringValue ?? (facts.hasSeal == false ? "missing" : nil), files: files,
       claims: claims.compactMap { name, value in value.map { (name, $0) } }, warnings: warnings,
       document: answer.document)

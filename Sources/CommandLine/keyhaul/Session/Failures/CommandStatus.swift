@@ -1,4 +1,5 @@
 import KeyhaulKit
+import Reports
 
 /// How the program ends. Scripts switch on these numbers, so that they only ever get added to.
 enum CommandStatus: Hashable, Sendable {
@@ -42,45 +43,31 @@ enum CommandStatus: Hashable, Sendable {
   ]
 
   /// The number that the shell sees.
-  var code: Int32 {
-    switch self {
-    case .ok: 0
-    case .failed: 1
-    case .differs: 2
-    case .partial: 3
-    case .noMatch: 4
-    case .doneBut: 5
-    case .notFound: 10
-    case .busy: 11
-    case .wrongPassword, .needsPassword: 12
-    case .damaged: 13
-    case .refused: 14
-    case .locked: 15
-    case .stalePlan: 16
-    case .usage: 64
-    case .signal(let number): 128 &+ number
-    }
-  }
+  var code: Int32 { codeAndID.code }
 
   /// The name in machine-readable output.
-  var id: String {
-    switch self {
-    case .ok: "ok"
-    case .failed: "failed"
-    case .differs: "differs"
-    case .partial: "partial"
-    case .noMatch: "no-match"
-    case .doneBut: "done-but"
-    case .notFound: "not-found"
-    case .busy: "busy"
-    case .wrongPassword: "wrong-password"
-    case .needsPassword: "needs-password"
-    case .damaged: "damaged"
-    case .refused: "refused"
-    case .locked: "locked"
-    case .stalePlan: "stale-plan"
-    case .usage: "usage"
-    case .signal: "signal"
+  var id: String { codeAndID.id }
+
+  /// Lists of results use the same words beside the same codes.
+  private var codeAndID: (code: Int32, id: String) {
+    func of(_ word: BackupResult) -> (Int32, String) { (word.code, word.rawValue) }
+    return switch self {
+    case .ok: of(.ok)
+    case .failed: of(.failed)
+    case .differs: of(.differs)
+    case .partial: of(.partial)
+    case .noMatch: of(.noMatch)
+    case .doneBut: of(.doneBut)
+    case .notFound: of(.notFound)
+    case .busy: of(.busy)
+    case .wrongPassword: of(.wrongPassword)
+    case .needsPassword: of(.needsPassword)
+    case .damaged: of(.damaged)
+    case .refused: of(.refused)
+    case .locked: of(.locked)
+    case .stalePlan: of(.stalePlan)
+    case .usage: of(.usage)
+    case .signal(let number): (128 &+ number, "signal")
     }
   }
 }

@@ -271,6 +271,12 @@ struct SharedPasswords: PasswordOffers {
 
   var areListed: Bool { list != nil }
 
+  /// Returns the environment of a call about one of the backups: a list takes precedence over it, as a flag does.
+  func environment(from environment: [String: String]) -> [String: String] {
+    guard list != nil else { return environment }
+    return environment.filter { !["KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"].contains($0.key) }
+  }
+
   func passwords(for path: String, of identifier: String?) -> [SharedPassword] {
     if let named { return [named] }
     return list?.passwords(for: path, of: identifier) ?? []

@@ -41,6 +41,13 @@ package struct VerificationDocument {
     ]
   }
 
+  /// Returns a fault or finding of a document as a sentence, with its file and the index of its item.
+  package static func sentence(of fault: JSONValue) -> String {
+    let place = (fault["file"] ?? fault["place"])?.stringValue
+    let item = fault["index"]?.integerValue.map { "item \($0)" }
+    return [place, item, fault["detail"]?.stringValue].compactMap(\.self).joined(separator: ": ")
+  }
+
   private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {
     [
       "listed": .count(files.listed), "present": .count(files.present), "empty_not_stored": .count(files.unstored),

@@ -171,11 +171,10 @@ extension Verify {
     let isMissing = { (fault: JSONValue) in
       fault["id"]?.stringValue == BackupVerification.Fault.Kind.payloadMissing.rawValue
     }
-    if let worst = faults.first(where: { !isMissing($0) }) ?? faults.first, let detail = worst["detail"]?.stringValue {
+    if let worst = faults.first(where: { !isMissing($0) }) ?? faults.first {
       let count = Int(clamping: document["fault_count"]?.integerValue ?? 0)
-      let item = worst["index"]?.integerValue.map { "item \($0): " } ?? ""
-      let place = (worst["file"]?.stringValue.map { "\($0): " } ?? "") + item
-      return place + detail + (count > 1 ? ", and \(HumanReadable.count(count - 1, "other fault"))" : "")
+      return VerificationDocument.sentence(of: worst)
+        + (count > 1 ? ", and \(HumanReadable.count(count - 1, "other fault"))" : "")
     }
     if document["verdict"]?.stringValue == "unconfirmed" {
       return "nothing says whether the device finished the backup"
