@@ -121,7 +121,9 @@ LINE_START = re.compile(r"\n[ \t]*(?:#|//+)?[ \t]+")
 # Targets whose comments and test names are checked too. Add each target that is finished, so that it stays finished.
 PLAIN_TARGETS = [
     "Sources/Library/Basics", "Sources/Library/KeychainFormats", "Sources/Library/KeychainCrypto",
-    "Sources/Library/KeychainRules", "Sources/Library/Keychains", "Sources/Library/VirtualDevice", "Sources/Library/Backups", "Sources/Library/KeyhaulKit", "Sources/Library/DeviceServer",
+    "Sources/Library/KeychainRules", "Sources/Library/Keychains", "Sources/Library/VirtualDevice",
+    "Sources/Library/Backups", "Sources/Library/KeyhaulKit", "Sources/Library/DeviceServer",
+    "Sources/Library/Explanations", "Sources/Library/Reports",
     "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests", "Tests/KeychainRulesTests",
     "Tests/KeychainsTests", "Tests/VirtualDeviceTests", "Tests/AppleComparisonTests",
     "Sources/Apple", "Tests/BackupsTests", "Tests/KeychainServicesTests", "Tests/KeyhaulTestingTests",

@@ -1,5 +1,5 @@
-/// The name of an Apple error as people type or copy it: `MBErrorDomain/205`, `ErrorCode 207`, `OSStatus -25300`,
-/// `Error Domain=NSOSStatusErrorDomain Code=-25300`, `Code=-25300`.
+/// The name of an Apple error, in any of the forms that users type or copy: `MBErrorDomain/205`, `ErrorCode 207`,
+/// `OSStatus -25300`, `Error Domain=NSOSStatusErrorDomain Code=-25300`, `Code=-25300`.
 package struct AppleErrorName: Sendable, Hashable {
   /// The errors that a number belongs to.
   package enum Domain: Sendable, Hashable, CaseIterable {
@@ -30,10 +30,13 @@ package struct AppleErrorName: Sendable, Hashable {
   /// The number, with the sign of its domain.
   package let number: Int32
 
-  /// Reads a name.
+  /// Parses a name.
   ///
-  /// - Parameter text: What the user typed. A number without a domain is a keychain status if it has a minus sign or at
-  ///   least five digits, and an error of the backup service if it is known.
+  /// A number without a domain is a keychain status if it has a minus sign or at least five digits, and an error of the
+  /// backup service if such an error is known.
+  ///
+  /// - Parameter text: The text that the user typed.
+  /// - Returns: `nil` if the text does not name an error.
   package init?(parsing text: String) {
     var characters = text.lowercased().drop { $0 == " " }
     while let last = characters.last, " .)".contains(last) { characters.removeLast() }

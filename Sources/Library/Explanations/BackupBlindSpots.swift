@@ -11,16 +11,16 @@ public enum BackupBlindSpots {
   /// The reasons why an item is in no backup, in the order of `Reason`.
   public static let reasons: [Reason] = Reason.allCases.filter { $0.blindSpotDescription != nil }
 
-  /// "passcode-only items, keys held by a token, … and items of App Clips"
+  /// The kinds of these items: "passcode-only items, keys of a token, … and items of App Clips".
   public static let words = HumanReadable.list(reasons.compactMap(\.blindSpotDescription))
 
-  /// The topic of `explain` with the whole text.
+  /// The id of the page of `explain` about these items.
   package static let topic = "never-in-backup"
 
-  /// The line that every report of a backup has once, as text or page.
+  /// The line that every text report and every page about a backup contains once.
   public static let line = "A backup cannot show items left out of it: \(SuggestedCommands.explaining(topic))"
 
-  /// The whole sentence, in documents and in `explain`.
+  /// The sentence in JSON documents and in `explain`.
   public static let sentence =
     "A backup cannot show items that never entered it, and no report on a backup counts them: \(words)."
 

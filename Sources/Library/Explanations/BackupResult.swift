@@ -38,7 +38,7 @@ package enum BackupResult: String, CaseIterable, Sendable {
   case stalePlan = "stale-plan"
   case usage
 
-  /// The one exit code beside which the word stands.
+  /// The exit code of the word.
   package var code: Int32 {
     switch self {
     case .whole, .unproven, .foreign, .consistent, .counted, .notCounted, .noKeychain, .planned, .asExpected, .ok: 0
@@ -60,7 +60,7 @@ package enum BackupResult: String, CaseIterable, Sendable {
 }
 
 extension BackupResult {
-  /// The word for the state of a checked backup, without regard to flags: the verdict in `backup-verification/1`.
+  /// Creates the word for a verified backup: the verdict in `backup-verification/1`, which does not depend on flags.
   package init(_ verification: BackupVerification) {
     self =
       switch verification.verdict {
@@ -74,7 +74,7 @@ extension BackupResult {
 }
 
 extension BackupResult {
-  /// The page of the word; `nil` if the word is that of an exit code, which has a page of its own.
+  /// The page of the word; `nil` if the word belongs to an exit code, which has its own page.
   package var explanation: Explanation? {
     switch self {
     case .whole:
@@ -166,6 +166,6 @@ extension BackupResult {
 }
 
 extension Explanation {
-  /// The words of the RESULT column that are not those of exit codes, in the order of the enumeration.
+  /// The pages of the RESULT column's words, except those of exit codes, in the order of the enumeration.
   package static let results = BackupResult.allCases.compactMap(\.explanation)
 }

@@ -1,10 +1,10 @@
 import KeyhaulKit
 
 extension Explanation {
-  /// Errors that a device reports to the program on the computer that makes or restores a backup (`MBErrorDomain`).
+  /// The errors that a device reports to the computer during a backup or a restore (`MBErrorDomain`).
   package static let backupErrors = (ofProtocol + ofDevice).sorted { ($0.number ?? 0) < ($1.number ?? 0) }
 
-  /// The name of an error of `MBErrorDomain`, as devices write it.
+  /// Returns the name of an error of `MBErrorDomain`, as devices write it.
   package static func backupErrorName(_ number: some BinaryInteger) -> String { "MBErrorDomain/\(number)" }
 
   private static let agent = "iOS, the text that BackupAgent2 sends with the number"
@@ -21,7 +21,7 @@ extension Explanation {
 
   private static let stopped = "The backup or restore stopped before its end."
 
-  /// Errors of the conversation between the device and the computer, and of the files on it.
+  /// Errors of the protocol between the device and the computer, and of the computer's files.
   private static let ofProtocol = [
     of(
       1, "the device gives no closer number",

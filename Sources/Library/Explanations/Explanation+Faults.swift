@@ -11,9 +11,9 @@ extension Explanation {
       ofPayload(kind)
     case .structureDamaged, .unfinished, .keybagDamaged, .hardwareLayerMissing, .databaseDamaged, .itemDamaged:
       ofStructure(kind)
-    // Findings explain these words.
+    // `findings` contains the explanations of these words.
     case .falseClaim, .passwordDenied, .wrapsUnusual, .keychainDamaged: nil
-    // `GlossaryTerm` explains these words of a move.
+    // `GlossaryTerm` explains these words.
     case .keybagMismatch, .sealBroken: nil
     }
   }

@@ -1,8 +1,8 @@
 package import KeyhaulKit
 
 extension Explanation {
-  /// The explanations of a backup's anomalies, in the order of the enumeration, without two words that are explained as
-  /// words of a move.
+  /// The explanations of a backup's anomalies, in the order of the enumeration, except two words that `GlossaryTerm`
+  /// explains.
   package static let findings: [Explanation] = BackupFinding.Kind.allCases.compactMap(page)
 
   private static func page(_ kind: BackupFinding.Kind) -> Explanation? {
@@ -14,7 +14,7 @@ extension Explanation {
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .payloadsRenamed, .listUnreadable:
       ofList(kind)
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown: ofKeychain(kind)
-    // `GlossaryTerm` explains these words of a move.
+    // `GlossaryTerm` explains these words.
     case .keybagMismatch, .sealBroken: nil
     }
   }
@@ -203,7 +203,7 @@ extension Explanation {
 }
 
 extension Explanation {
-  /// The page on a terminal.
+  /// Returns the page as text.
   package func lines(style: TextStyle) -> [String] {
     let heading = code.map { "\(id) (exit code \($0))" } ?? numberOutsideName.map { "\(id) (\($0))" } ?? id
     var lines = WordWrap.lines(of: style.adapted("\(heading) — \(headline)"), columns: style.width)
@@ -218,6 +218,6 @@ extension Explanation {
     return lines
   }
 
-  /// Apple's number, unless the name ends with it.
+  /// Apple's number; `nil` if there is none or if the id ends with it.
   private var numberOutsideName: Int32? { number.flatMap { id.hasSuffix("/\($0)") ? nil : $0 } }
 }

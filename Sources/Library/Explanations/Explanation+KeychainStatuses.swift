@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension Explanation {
-  /// Apple's keychain statuses (`OSStatus`) that a developer meets, by number.
+  /// The keychain statuses (`OSStatus`) that developers may encounter, by number.
   package static let keychainStatuses =
     (SecItemStatus.allCases.map(\.explanation) + fileStatuses).sorted { ($0.number ?? 0) > ($1.number ?? 0) }
 
@@ -114,7 +114,7 @@ extension Explanation {
 }
 
 extension SecItemStatus {
-  /// What the status means.
+  /// The explanation of the status.
   package var explanation: Explanation {
     switch self {
     case .success, .unimplemented, .parameter, .badRequest, .noSuchAttribute, .noSuchClass, .invalidItemReference:

@@ -1,7 +1,7 @@
 package import KeyhaulKit
 
 extension TransferMethod {
-  /// The page about all methods together.
+  /// The page about all transfer methods.
   package static let explanation = Explanation(
     id: "ways", headline: "how an item can move to another device",
     rule: "Restoring a backup moves the items that the target can decrypt. A direct transfer (Quick Start) needs no "
@@ -17,7 +17,7 @@ extension TransferMethod {
 }
 
 extension Reason {
-  /// On which other ways an item may come to another device that this one keeps, for the page of the reason.
+  /// The other methods that may move an item that stays behind for this reason.
   var otherWays: String {
     switch self {
     case .deviceBound, .passcodeOnly:

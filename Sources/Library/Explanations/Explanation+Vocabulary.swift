@@ -1,5 +1,5 @@
 extension Explanation {
-  /// The terms that reports use in labels, column heads and sentences.
+  /// The pages about terms in labels, column titles and sentences of reports.
   package static let vocabulary = [
     Explanation(
       id: BackupBlindSpots.topic, headline: "items that never enter a backup, so no report on a backup can count them",

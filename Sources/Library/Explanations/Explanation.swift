@@ -1,15 +1,15 @@
 public import KeyhaulKit
 
-/// A page of `explain`: a word of reports, an exit code or an error of Apple's, the rule behind it, what it means and what
-/// to do.
+/// A page of `explain` about a word in reports, an exit code, or one of Apple's errors: the rule, the effect and the
+/// recommended action.
 ///
-/// The one table of words: `explain`, the reports and docs/Rules.md take their sentences from it.
+/// `explain`, the reports and docs/Rules.md all take their sentences from these pages.
 public struct Explanation: Sendable, Hashable {
-  /// The word itself, as reports, JSON and `explain` use it.
+  /// The word in reports, in JSON and in `explain`.
   public let id: String
-  /// The exit code, where it is one.
+  /// The exit code, if the page is about one.
   public let code: Int32?
-  /// Apple's number, where it is an error of Apple's: an `OSStatus`, or a number of `MBErrorDomain`.
+  /// Apple's number, if the page is about an Apple error: an `OSStatus`, or a number of `MBErrorDomain`.
   public let number: Int32?
   /// The meaning in a few words.
   public let headline: String
@@ -19,7 +19,7 @@ public struct Explanation: Sendable, Hashable {
   public let effect: String
   /// The recommended action.
   public let action: String
-  /// On which other ways the item may come to another device; of a reason that keeps it.
+  /// The other methods that may move an item, if the page is about a reason why it stays behind.
   public let otherWays: String?
   /// The publication of the rule; `nil` if the rule is Keyhaul's own.
   public let source: String?
@@ -167,7 +167,7 @@ extension ProtectionClass {
 }
 
 extension Explanation {
-  /// The protection classes, by their codes.
+  /// The pages of the protection classes.
   package static let classes = ProtectionClass.allCases.map(\.explanation)
 }
 
@@ -245,7 +245,7 @@ extension ArrivalWarning {
     }
   }
 
-  /// The text after a count of such items: "1 of no use there".
+  /// The text after a count of such items, such as "unusable there".
   package var countedWords: String {
     switch self {
     case .migratesButUnusable: "unusable there"
@@ -253,14 +253,15 @@ extension ArrivalWarning {
     }
   }
 
-  /// Each count with its words: "1 of no use there".
+  /// Returns each count with its text: "1 unusable there".
   package static func counted(_ counts: [ArrivalWarning: Int]) -> [String] {
     allCases.compactMap { warning in counts[warning].map { "\(HumanReadable.grouped($0)) \(warning.countedWords)" } }
   }
 }
 
 extension Explanation {
-  /// ", of them 1 of no use there": what a sentence about arriving items adds; empty where none is warned of.
+  /// Returns the last part of a sentence about arriving items, such as ", of them 1 unusable there"; empty if there are no
+  /// warnings.
   package static func warned(_ counts: [ArrivalWarning: Int]) -> String {
     let parts = ArrivalWarning.counted(counts)
     return parts.isEmpty ? "" : ", of them \(HumanReadable.list(parts))"

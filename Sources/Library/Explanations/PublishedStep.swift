@@ -1,8 +1,8 @@
 import KeyhaulKit
 
-/// A step of changing phones, or a fact about one, that is published elsewhere, with its source.
+/// A published step for changing phones, or a fact about one, with its source.
 ///
-/// Checklists, `explain` and docs/Rules.md take their sentences from here.
+/// Checklists, `explain` and docs/Rules.md all take their sentences from these steps.
 package enum PublishedStep: String, CaseIterable {
   case mac
   case windows
@@ -15,7 +15,7 @@ package enum PublishedStep: String, CaseIterable {
   case iCloudKeychain = "iCloud Keychain"
   case wallet = "Wallet"
 
-  /// The step in a sentence or two.
+  /// The step, in one or more sentences.
   package var words: String {
     switch self {
     case .mac:
@@ -57,7 +57,7 @@ package enum PublishedStep: String, CaseIterable {
   /// The steps for turning on the backup password, by computer.
   package static let passwordSteps: [PublishedStep] = [.mac, .windows, .linux]
 
-  /// The same in short, with where to read on.
+  /// The steps for turning on the backup password in short, with the command for more.
   package static let shortPasswordSteps = [
     "Turn on \"Encrypt local backup\" in Finder (Mac), or in Apple Devices or iTunes (Windows). Linux: idevicebackup2 -i "
       + "encryption on",
@@ -72,7 +72,7 @@ package enum PublishedStep: String, CaseIterable {
     return sources.joined(separator: "; ")
   }
 
-  /// The topic of `explain` about the password of backups.
+  /// The page of `explain` about the backup password.
   static let backupPassword = Explanation(
     id: "backup-password", headline: "how to give an iPhone's backups a password, or a new one",
     rule: "Without a backup password, no keychain item of a backup moves to another device. Finder, Apple Devices and "
@@ -81,7 +81,7 @@ package enum PublishedStep: String, CaseIterable {
     action: text(passwordSteps),
     source: sources(passwordSteps + [.forgottenPassword]))
 
-  /// The topic of `explain` about other ways to a new phone.
+  /// The page of `explain` about other ways to move items to a new phone.
   package static let newPhone = Explanation(
     id: "new-phone", headline: "what else brings passwords to a new phone, and what nothing brings",
     rule: text([.quickStart, .iCloudKeychain]),

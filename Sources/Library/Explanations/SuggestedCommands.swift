@@ -1,20 +1,21 @@
 import KeyhaulKit
 
-/// The calls and flags that pages and explanations show: what a person types next.
+/// The commands and flags that pages and explanations suggest to the user.
 ///
-/// The one place below the program that knows its verbs and flags; Tests/Support/check_sources.py sees to it.
+/// Apart from the program and the results of Reports, only this file names commands and flags.
+/// Tests/Support/check_sources.py enforces this.
 package enum SuggestedCommands {
-  /// The flag that keeps what is on a target.
+  /// The flag that keeps the existing items of a target.
   package static let keepingExisting = "--existing merge"
-  /// The flag that restores as iOS does.
+  /// The flag that replaces the existing items of a target, as iOS does.
   package static let replacingExisting = "--existing replace"
-  /// The plan of all four restores.
+  /// The command that compares all four restores.
   package static let comparing = "plan --compare"
   static let acceptingDamage = "--accept-damage"
   static let exportRevealing = "export --reveal"
   package static let deviceKeyFile = "--device-key-file"
   package static let verifying = "keyhaul verify"
-  /// A check of everything, where only the quick one was asked for.
+  /// The command for a complete check, after a quick one.
   package static let verifyingAll = "verify without --quick"
   package static let why = "why"
 
@@ -29,7 +30,7 @@ package enum SuggestedCommands {
   {
     "keyhaul plan \(source) --to \(target)" + (policy.isEmpty ? "" : " " + policy) + (file.map { " -o \($0)" } ?? "")
   }
-  /// The plan that answers for a new device and for the same one, erased.
+  /// Returns the command that plans for a new device, and for the same one after an erase.
   package static func futures(of source: String) -> String { "keyhaul plan \(source)" }
   package static func restore(_ archive: String, onto target: String, plan: String) -> String {
     "keyhaul restore \(archive) --to \(target) --plan \(plan)"

@@ -1,2 +1,2 @@
-// `import Reports` offers the explanation of every term too. All files of this module see it.
+// Clients that import Reports also need the explanations of its terms.
 @_exported public import Explanations

@@ -1,19 +1,23 @@
 package import KeyhaulKit
 
-/// A case report as one HTML file, in the frame of every page.
+/// A case report as one HTML file, with the same frame as all other pages.
 package struct CasePage: HTMLPage {
   private let report: CaseReport
   private let signature: String
 
-  /// - Parameter signature: The program's name and version, for the end of the page.
+  /// Creates the page of a case report.
+  ///
+  /// - Parameters:
+  ///   - report: The case report.
+  ///   - signature: The program's name and version, for the end of the page.
   package init(_ report: CaseReport, program signature: String) {
     self.report = report
     self.signature = signature
   }
 
-  /// The most faults and notes of one backup that the page shows. The JSON report has all of them.
+  /// The maximum number of findings that the page lists for each backup. The JSON report has all of them.
   package static let maximumFindingCount = 100
-  /// The most Unicode scalars of a sentence that may contain names from a backup.
+  /// The maximum number of Unicode scalars in a sentence that may contain names from a backup.
   private static let maximumSentenceLength = 600
 
   package func html() throws(DataProtectionError) -> String {
@@ -94,7 +98,7 @@ package struct CasePage: HTMLPage {
     "state": "State", "product_type": "Model", "ios": "iOS", "build": "Build", "serial_number": "Serial number",
   ]
 
-  /// The seal signs off the files: its code covers the SHA-256 of each of them.
+  /// Returns the state of the seal, with its code. The code covers the SHA-256 of every file.
   private static func sealText(_ backup: CaseReport.Examined) -> String {
     guard let code = backup.sealCode else {
       return backup.sealState == "broken" ? "broken: it cannot be read" : "none"

@@ -5,12 +5,13 @@ package import KeyhaulKit
 ///
 /// Everything about a backup except its path, size and digests comes from the backup, so an attacker may have written it.
 package struct CaseReport: Sendable {
-  /// The names that the examiner gave.
+  /// The name of the case, as the examiner entered it.
   package let name: String
+  /// The name of the examiner, as the examiner entered it.
   package let examiner: String
   /// The program with its version, and its commit if it is known.
   package let program: String
-  /// The working directory, which relative paths start from.
+  /// The working directory, to which relative paths refer.
   package let folder: String
   /// The command line, without anything that may be a secret.
   package let command: [String]
@@ -38,11 +39,12 @@ package struct CaseReport: Sendable {
     package let path: String
     /// The result of the command for this backup alone.
     package let result: BackupResult
-    /// The headline of the result's page in `explain`.
+    /// The headline of the page about this result in `explain`.
     package let headline: String
     /// The reason for an exit code other than 0; `nil` if it is 0.
     package let reason: String?
-    /// The digest of the backup's metadata files and keychain (`BackupArchive.digest`); `nil` if the backup could not be opened.
+    /// The digest of the backup's metadata files and keychain (`BackupArchive.digest`); `nil` if the backup could not be
+    /// opened.
     package let digest: String?
     /// The last line of `Keyhaul.seal`, in hexadecimal; `nil` if there is no readable seal.
     package let sealCode: String?
@@ -52,7 +54,7 @@ package struct CaseReport: Sendable {
     /// The properties that the backup states about itself.
     package let claims: [(name: String, value: String)]
     package let warnings: [String]
-    /// The command's document for this backup, in full.
+    /// The complete JSON document of the command for this backup; `nil` if there is none.
     package let document: JSONValue?
 
     package init(
@@ -75,18 +77,20 @@ package struct CaseReport: Sendable {
   }
 }
 
-/// A comparison of a backup's files as the file system describes them, before and after the examination.
+/// A comparison of the file-system metadata of a backup's files before and after the examination.
 package struct EvidenceComparison: Sendable, Equatable {
-  /// The number of files, folders and other entries, and the sum of the files' sizes in bytes, before.
+  /// The number of files, folders and other entries before the examination.
   package let count: Int
+  /// The total size of the files before the examination, in bytes.
   package let byteCount: Int64
-  /// The paths whose entry differs afterwards, appeared or disappeared, at most `maximumNamedCount`.
+  /// The paths of entries that changed, appeared or disappeared; at most `maximumNamedCount`.
   package let changed: [String]
+  /// The number of entries that changed, appeared or disappeared.
   package let changedCount: Int
-  /// The reason why not everything was compared; `nil` if everything was.
+  /// The reason why the comparison is incomplete; `nil` if everything was compared.
   package let gap: String?
 
-  /// The maximum number of listed paths.
+  /// The maximum number of paths in `changed`.
   package static let maximumNamedCount = 100
 
   package init(count: Int, byteCount: Int64, changed: [String], changedCount: Int, gap: String?) {
@@ -100,10 +104,10 @@ package struct EvidenceComparison: Sendable, Equatable {
   /// Whether everything was compared, and nothing differs.
   package var isUnchanged: Bool { changedCount == 0 && gap == nil }
 
-  /// The result of the comparison, as a sentence or two.
+  /// The result of the comparison, in one or two sentences.
   package var sentence: String {
     if changedCount > 0 {
-      // Entries that appeared are not among those that were there before.
+      // The two numbers need not match, because entries that appeared are not in the count before.
       return
         "\(Self.entries(changedCount)) changed, appeared or disappeared during the examination (\(entries) before). "
         + "Another program may have changed \(changedCount == 1 ? "it" : "them")."
@@ -122,20 +126,20 @@ package struct EvidenceComparison: Sendable, Equatable {
 }
 
 extension CaseReport {
-  /// The text about the computation of a backup's digest.
+  /// An explanation of how a backup's digest is computed.
   package static let digestMethod =
     "The digest is the SHA-256 of one line for each of these stored files: Manifest.plist, the manifest (Manifest.db or "
     + "Manifest.mbdb), the keychain, and Manifest.db-wal and Manifest.db-journal unless they are empty. A line is the "
     + "file's path in the backup, a zero byte, its size in bytes, a zero byte, its SHA-256 in lowercase hexadecimal, and "
     + "a line feed. The lines are sorted by path."
 
-  /// The text about the check whether the examination wrote to the backups.
+  /// An explanation of how Keyhaul checks that the examination did not write to the backups.
   package static let writingMethod =
     "Keyhaul opens backups for reading only. Before and after it read each backup, it compared the names, sizes, "
     + "permissions, inode numbers and change times of the backup's files and folders, as the file system reports them. "
     + "It did not compare access times, which reading may change, or the bytes of files that it did not read."
 
-  /// The result for all backups.
+  /// A sentence that states whether any of the backups changed during the examination.
   package var writingSentence: String {
     let changed = backups.count { $0.files.changedCount > 0 }
     let open = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
@@ -146,7 +150,7 @@ extension CaseReport {
       + "completely."
   }
 
-  /// "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
+  /// The counts of the results: "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
   package var verdict: String {
     let counts = BackupResult.allCases.compactMap { word -> String? in
       let count = backups.count { $0.result == word }

@@ -53,7 +53,7 @@ public struct ComparisonPage: HTMLPage {
       + (sourceDeviceItems?.absence.map { " \($0)." } ?? "")
   }
 
-  /// The page as one document, the same for the same comparison.
+  /// Returns the page as one document. Equal comparisons give equal pages.
   ///
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
@@ -101,7 +101,10 @@ public struct ComparisonPage: HTMLPage {
 
   // MARK: Before the phone is wiped
 
-  /// A backup that brings all it can stays; where a password would bring more, or there is no backup yet, one is made.
+  /// The checklist for the steps before the phone is wiped.
+  ///
+  /// It asks for a new backup if there is none yet, if this one cannot be restored, or if a password would move more
+  /// items. Otherwise it asks the user to verify the existing backup.
   var checklist: Checklist {
     let needsNew =
       !isOfBackup || document.findings.obstacle != nil
@@ -122,7 +125,7 @@ public struct ComparisonPage: HTMLPage {
 }
 
 extension PageStyle {
-  /// The style of the table that only this page has.
+  /// The style rules of the table of restores.
   static let comparison = """
     .four{margin-top:1.6rem}
     .four th:first-child{width:32%}
@@ -135,7 +138,7 @@ extension PageStyle {
 }
 
 extension RestoreTable {
-  /// The four restores.
+  /// Creates the table of the four restores.
   init(_ page: ComparisonPage) {
     columns = [
       { markup in
@@ -156,7 +159,9 @@ extension RestoreTable {
 }
 
 extension RestoreTable.Cell {
-  /// That none stays is said of a device alone: a backup does not show all that stays.
+  /// Creates the cell of one restore's counts.
+  ///
+  /// "0 stay behind" is shown only for a device. A backup does not contain all items, so the count would be wrong.
   fileprivate init(_ scenario: RestoreScenario, of page: ComparisonPage) {
     let counts = page.comparison[scenario]
     let isCurrent = scenario == page.current
@@ -171,7 +176,7 @@ extension RestoreTable.Cell {
 }
 
 extension PageTable {
-  /// Every item with where it can go at all.
+  /// Creates the table of all items, each with the devices that it can be moved to.
   init(_ page: ComparisonPage) {
     let count = page.comparison.items.count
     self.init(
@@ -208,7 +213,7 @@ extension PageTable.Row {
       ).joined(separator: "; "))
   }
 
-  /// "direct transfer: yes, iCloud Keychain: no"
+  /// Returns whether the methods without a backup move an item: "direct transfer: yes, iCloud Keychain: no".
   private static func otherWays(_ item: MigrationComparison.Item) -> String {
     let ways = item.ways
     return "direct transfer: \(ways.directTransfer.verdict.words), "
@@ -217,13 +222,14 @@ extension PageTable.Row {
 }
 
 extension MigrationComparison.Item {
-  /// The reason why an item may be unusable on another device; `nil` if there is none or no backup moves it there.
+  /// The warning that an item may be unusable on another device; `nil` if there is no warning, or if no backup moves
+  /// the item there.
   fileprivate var warningAway: ArrivalWarning? {
     RestoreScenario.allCases.lazy.filter { !$0.onSameDevice }.compactMap { self.warning(in: $0) }.first
   }
 }
 
-/// A table of the number of items for each way to another device.
+/// A table of the number of items that each transfer method moves to another device.
 struct WaysTable {
   private let comparison: MigrationComparison
 

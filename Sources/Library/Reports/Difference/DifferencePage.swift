@@ -21,7 +21,7 @@ public struct DifferencePage: HTMLPage {
     self.program = program
   }
 
-  /// The page as one document, the same for the same difference.
+  /// Returns the page as one document. Equal differences give equal pages.
   ///
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
@@ -92,7 +92,7 @@ public struct DifferencePage: HTMLPage {
     ]
   }
 
-  /// Items that are neither new nor gone nor the same, as far as anybody can tell.
+  /// The table of the items that may match an encrypted item on the other side.
   private var doubtfulTable: PageTable {
     func sealed(in side: Side) -> String {
       "encrypted in \(HTMLWriter.shortened(side.name, to: Self.maximumRemarkLength))"
@@ -118,7 +118,8 @@ public struct DifferencePage: HTMLPage {
       isOpen: rows.count <= PageTable.rowsInPart)
   }
 
-  /// "new: port 8443, not synced" where another row would read the same.
+  /// Returns the row of an item. If another row would look the same, the result states how the items differ: "new: port
+  /// 8443, not synced".
   private func row(
     _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ words: String
   ) -> PageTable.Row {
@@ -130,7 +131,7 @@ public struct DifferencePage: HTMLPage {
       detail: side.modified.map(LongDateFormat.day))
   }
 
-  /// The most Unicode scalars of a name or a value beside an item.
+  /// The maximum number of Unicode scalars of a name or a value in a row.
   private static let maximumRemarkLength = 60
 
   private func row(_ change: ItemChange) -> PageTable.Row {
@@ -186,7 +187,7 @@ public struct DifferencePage: HTMLPage {
     }
   }
 
-  /// "of them open in family.backup", after their count.
+  /// Returns the text after a count: "of them can be decrypted in family.backup".
   private static func opening(_ count: Int, in side: Side) -> String {
     "of them can be decrypted in \(HTMLWriter.shortened(side.name))"
   }
@@ -224,13 +225,13 @@ public struct DifferencePage: HTMLPage {
 }
 
 extension DifferencePage {
-  /// One side of the comparison.
+  /// A keychain that takes part in the comparison.
   public struct Side: Sendable {
-    /// The kind of a keychain's source.
+    /// The kinds of sources of a keychain.
     public enum Kind: Sendable {
       /// A backup.
       case archive
-      /// A virtual device as it is now.
+      /// The current state of a virtual device.
       case device
     }
 
@@ -242,15 +243,15 @@ extension DifferencePage {
     let hasKeychain: Bool
     let leftOut: [MigrationPlan.Decision]
 
-    /// Creates one side of a comparison.
+    /// Creates a side of a comparison.
     ///
     /// - Parameters:
-    ///   - kind: A backup, or a device.
+    ///   - kind: The kind of the source.
     ///   - name: The name in messages.
     ///   - argument: The command-line argument; `nil` if the keychain came from a stream.
     ///   - deviceName: The name of the keychain's device; `nil` if it is unknown.
     ///   - itemCount: The number of items, including encrypted ones.
-    ///   - hasKeychain: Whether it has a keychain at all, as a device always has.
+    ///   - hasKeychain: Whether the source has a keychain. A device always has one.
     ///   - leftOut: Items of a device that a rule excludes from every backup; empty if two devices are compared.
     public init(
       kind: Kind, name: String, argument: String?, deviceName: String?, itemCount: Int, hasKeychain: Bool,
@@ -265,13 +266,13 @@ extension DifferencePage {
       self.leftOut = leftOut
     }
 
-    /// The argument for this side in a suggested command.
+    /// This side as an argument of suggested commands.
     var word: String { ShellQuoting.argument(argument, placeholder: kind == .device ? "DEVICE" : "ARCHIVE") }
   }
 }
 
 extension DifferencePage {
-  /// "1 item is new, 2 changed, 1 is gone; 13 are the same."
+  /// The result in one sentence: "1 item is new, 2 changed, 1 is missing; 13 are the same."
   var verdict: String {
     let parts = [
       (difference.added.count, "is new", "are new"), (difference.changed.count, "changed", "changed"),
@@ -280,14 +281,14 @@ extension DifferencePage {
     let same = difference.sameCount
     guard let first = parts.first else { return verdictWithoutNames + doubt + "." }
     let words = parts.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-    // The first number says of what.
+    // Only the first number has the noun "item".
     let head = "\(HumanReadable.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
     let rest =
       same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(HumanReadable.grouped(same)) are the same"
     return ([head] + words.dropFirst()).joined(separator: ", ") + "; " + rest + doubt + "."
   }
 
-  /// The verdict if no item is known to be new, changed or gone.
+  /// The verdict if no item is known to be new, changed or missing.
   private var verdictWithoutNames: String {
     let same = difference.sameCount
     if minimumUnnamedCount > 0 {
@@ -304,16 +305,16 @@ extension DifferencePage {
       ? "There is nothing to compare" : "Nothing differs: \(HumanReadable.count(same, "item")) on both sides"
   }
 
-  /// "; 2 may be sealed on the other side"
+  /// The last part of the verdict: "; 2 may be encrypted on the other side". Empty if there are no such items.
   private var doubt: String {
     possiblyIncludedCount == 0
       ? "" : "; \(HumanReadable.grouped(possiblyIncludedCount)) may be encrypted on the other side"
   }
 
-  /// Items of one side that may be among the other's sealed ones.
+  /// The number of items on either side that may match an encrypted item on the other.
   var possiblyIncludedCount: Int { difference.possiblyInSecond.count + difference.possiblyInFirst.count }
 
-  /// The minimum number of those items that differ, because there are fewer encrypted items that they could be.
+  /// The number of these items that certainly differ, because there are fewer encrypted items than possible matches.
   private var minimumUnnamedCount: Int {
     max(0, difference.possiblyInSecond.count - difference.sealed.onlyInSecond)
       + max(0, difference.possiblyInFirst.count - difference.sealed.onlyInFirst)
@@ -321,7 +322,7 @@ extension DifferencePage {
 }
 
 extension StepList {
-  /// Creates the steps after a comparison. Each step adds something that the page does not say already.
+  /// Creates the steps after a comparison. No step repeats what the page already says.
   init(_ page: DifferencePage) {
     let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
     self.init(
@@ -335,7 +336,7 @@ private struct DifferenceSteps {
   let second: DifferencePage.Side
   let difference: KeychainDifference
 
-  /// The device has gone on since the backup. An empty keychain needs none.
+  /// The step to make a new backup, if the device has changed since the backup and still has items.
   var newBackup: StepList.Step? {
     guard second.kind == .device, first.kind == .archive, !difference.isEmpty, second.itemCount > 0 else { return nil }
     return .init(
@@ -350,7 +351,7 @@ private struct DifferenceSteps {
       commands: [SuggestedCommands.diff(first.word, second.word, deviceKey: "PATH")])
   }
 
-  /// The step to verify the backups that have damaged items. A device has no other copy to look for.
+  /// The step to verify the backups, if items are damaged. There is no such step for devices, which have no copies.
   var verifying: StepList.Step? {
     let archives = [first, second].filter { $0.kind == .archive }
     guard difference.sealed.damaged > 0, !archives.isEmpty else { return nil }
@@ -370,7 +371,7 @@ private struct DifferenceSteps {
 }
 
 extension KeychainDifference.UndecryptedCounts {
-  /// "4 of the same are sealed, and stored alike byte for byte."; `nil` if none are.
+  /// The sentence about encrypted items that are stored identically on both sides; `nil` if there are none.
   package var alikeSentence: String? {
     guard alike > 0 else { return nil }
     let damage = equalAndDamaged == 0 ? "" : "; \(HumanReadable.grouped(equalAndDamaged)) cannot be read on either side"

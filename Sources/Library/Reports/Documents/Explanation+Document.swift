@@ -3,9 +3,9 @@ package import KeyhaulKit
 extension Explanation {
   /// The explanations of the outcomes for an item.
   package static let fates = [ItemFate.migrates, .staysBehind, .absent, .unreadable].map(\.explanation)
-  /// The explanation of the ways to another device.
+  /// The explanation of the methods that move items to another device.
   package static let ways = [TransferMethod.explanation]
-  /// The explanations of all reasons, changes and other words that reports show.
+  /// The explanations of all reasons, changes and other terms in reports.
   package static let terms = GlossaryTerm.allCases.map(\.explanation)
 
   /// The fields of an explanation (formats `explanation/1` and `explanations/1`).

@@ -23,7 +23,7 @@ package struct DatabaseVerification {
   private enum Outcome {
     case right
     case wrong
-    /// Something could not be looked at.
+    /// Something could not be checked.
     case unchecked
   }
 
@@ -35,9 +35,12 @@ package struct DatabaseVerification {
     var faults: [(row: KeychainDatabase.Row, detail: String)] = []
   }
 
+  /// Creates the report about a database.
+  ///
   /// - Parameters:
-  ///   - name: The name that the user typed. Untrusted.
+  ///   - database: The database.
   ///   - rows: The rows of the database, with the results of decrypting them.
+  ///   - name: The name that the user typed. Untrusted.
   package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.DecryptedRow], named name: String) {
     self.name = name
     self.database = database
@@ -52,9 +55,9 @@ package struct DatabaseVerification {
     ]
   }
 
-  /// Whether something in it is wrong.
+  /// Whether a check failed.
   package var isDamaged: Bool { checks.contains { $0.outcome == .wrong } }
-  /// Whether something could not be looked at.
+  /// Whether something could not be checked.
   package var isPartial: Bool { checks.contains { $0.outcome == .unchecked } }
 
   // MARK: The checks
@@ -105,7 +108,7 @@ package struct DatabaseVerification {
   private static func items(_ rows: [KeychainDatabase.DecryptedRow], of database: KeychainDatabase) -> Check {
     let damaged = rows.filter { row in
       switch row.opened.verdict {
-      // A key that does not open the key of its class may be the wrong one; a class without a key in the database is lost.
+      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is lost.
       case .tagMismatch: row.opened.fault?.place != .metadataClassKey
       case .noClassKey: database.lacksKey(of: row.opened)
       case .malformed, .tamper: true
@@ -170,7 +173,7 @@ package struct DatabaseVerification {
       })
   }
 
-  /// "12 of 13"
+  /// Returns a count and a total: "12 of 13".
   private static func fitting(_ count: Int, of all: Int) -> String {
     "\(HumanReadable.grouped(count)) of \(HumanReadable.grouped(all))"
   }
@@ -183,7 +186,7 @@ package struct DatabaseVerification {
   }
 
   private static let indent = 20
-  /// The most faults of one check that are named unless all are asked for.
+  /// The maximum number of faults that are listed for a check, unless all are requested.
   private static let shortList = 10
 
   package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
@@ -217,7 +220,7 @@ package struct DatabaseVerification {
       }
   }
 
-  /// The failed checks in one word each, for the error of a result that is not text.
+  /// The names of the failed checks, for error messages.
   package var loss: String {
     HumanReadable.list(checks.filter { $0.outcome == .wrong }.map(\.id.rawValue))
   }

@@ -1,31 +1,35 @@
 package import KeyhaulKit
 
-/// The statement of every report about another tool's dump: that its items were not protected, the format that was
-/// recognized, and the entries that were skipped.
+/// The disclaimer in every report about another tool's dump: nothing protected its items, and some entries may have been
+/// skipped.
 package struct DumpDisclaimer {
   private let name: String
   private let dump: KeychainDump
 
-  /// - Parameter name: The name that the user typed. Untrusted.
+  /// Creates the disclaimer about a dump.
+  ///
+  /// - Parameters:
+  ///   - dump: The dump.
+  ///   - name: The name that the user typed. Untrusted.
   package init(_ dump: KeychainDump, named name: String) {
     self.name = name
     self.dump = dump
   }
 
-  /// "dump" or "database".
+  /// The kind of source in sentences: "dump" or "database".
   package var noun: String { dump.format.noun }
 
-  /// The statement without the dump's name.
+  /// The disclaimer without the name of the dump.
   var redacted: DumpDisclaimer { DumpDisclaimer(dump, named: "the source") }
 
-  /// Returns the lines for a report about a move, with the unknown properties of the items.
+  /// Returns the lines for a report about a move, including the unknown properties of the items.
   func moveLines(style: TextStyle) -> [String] {
     ([sentence] + unknown + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
       WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence, keepingEscapes: true)), columns: style.width)
     }
   }
 
-  /// Returns the lines for other reports: the statement, the skipped entries and the remarks.
+  /// Returns the lines for other reports: the disclaimer, the skipped entries and the remarks.
   package func lines(style: TextStyle) -> [String] {
     ([sentence] + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
       WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence, keepingEscapes: true)), columns: style.width)
@@ -85,8 +89,8 @@ package struct DumpDisclaimer {
       \.self)
   }
 
-  /// "Of 12 entries 9 are items; 1 identity, ... and 2 entries of unknown tables (a, b) were passed over."; `nil` if
-  /// every entry is an item.
+  /// The sentence about skipped entries: "Of 12 entries, 9 are items; the rest were skipped: 1 identity and 2 entries of
+  /// unknown tables (a, b)."; `nil` if every entry is an item.
   package var skippedSentence: String? {
     guard dump.skippedCount > 0 else { return nil }
     let parts = KeychainDump.SkippedEntry.allCases.compactMap { why -> String? in
@@ -148,11 +152,12 @@ package struct DumpDisclaimer {
       ].compactMap(\.self)
   }
 
-  /// "cannot be decrypted completely"; of a dump that was never encrypted, "read".
+  /// The predicate of unreadable items: "cannot be decrypted completely", or "cannot be read completely" if the dump was
+  /// never encrypted.
   private var unreadable: String { "cannot be \(dump.format.hasEncryptedItems ? "decrypted" : "read") completely" }
 
-  /// "1 of class dku without the secret and the attributes (no-class-key) and 2 of class ak without the secret
-  /// (tag-mismatch)"; of a dump that was never encrypted, the details instead of the class and the reason.
+  /// The unreadable items by class and reason: "1 of class dku without the secret and the attributes (no-class-key) and 2
+  /// of class ak without the secret (tag-mismatch)". If the dump was never encrypted, by fault.
   private var undecryptedList: String {
     func parts(_ hasAttributes: Bool) -> String {
       hasAttributes ? "without the secret" : "without the secret and the attributes"
@@ -173,7 +178,7 @@ package struct DumpDisclaimer {
       })
   }
 
-  /// Items by what of their secrets could be read.
+  /// The numbers of items whose secret is readable, missing, or cannot be decrypted.
   package var counts: (open: Int, absent: Int, undecryptable: Int) {
     let open = dump.items.count(where: \.hasSecret)
     let undecryptable = dump.items.count { $0.fault != nil }
@@ -206,10 +211,10 @@ package struct DumpDisclaimer {
     ].compactMap(\.self)
   }
 
-  /// The member of every document about a dump.
+  /// The field of every document about a dump.
   package var field: (String, JSONValue) { ("dump", json) }
 
-  /// The remarks for a plan's document.
+  /// The disclaimer as a part of a plan's document.
   package var ofPlan: PlanDocument.Dump {
     PlanDocument.Dump(
       form: dump.format.rawValue, sentence: sentence, unknown: unknown + [skippedSentence].compactMap(\.self) + remarks)

@@ -9,12 +9,12 @@ package struct BackupDetails {
 
   // MARK: The device
 
-  /// The model in words: Apple's own where the product type is known here, else the computer's.
+  /// The name of the device model: Apple's name if the product type is known, otherwise the name in Info.plist.
   package var modelName: String? {
     archive.device.productType.flatMap(ModelName.of) ?? archive.computerProperties?.productName
   }
 
-  /// "iPhone 14 Pro (iPhone15,2), iOS 18.1 (build 22B83) · serial number F2L… · UDID 0000…"
+  /// The source device: "iPhone 14 Pro (iPhone15,2), iOS 18.1 (build 22B83) · serial number F2L… · UDID 0000…".
   package var device: String {
     let device = archive.device
     let model =
@@ -33,9 +33,9 @@ package struct BackupDetails {
 
   // MARK: How it was made
 
-  /// "full · passcode set · finished 2026-11-20 18:04 CET · by iTunes 12.13"
+  /// Returns how the backup was made: "full · passcode set · finished 2026-11-20 18:04 CET · by iTunes 12.13".
   ///
-  /// - Parameter moment: Writes a date, with its zone.
+  /// - Parameter moment: Formats a date, with its time zone.
   package func making(_ moment: (KeychainDate) -> String) -> String {
     let status = archive.status
     let extent =
@@ -67,7 +67,7 @@ package struct BackupDetails {
     return (parts + [program]).joined(separator: " · ")
   }
 
-  /// Whether the computer's date is another one than the device's, by more than a minute.
+  /// Whether the computer's date differs from the device's by more than a minute.
   private func differs(_ date: KeychainDate) -> Bool {
     guard let own = archive.status?.date ?? archive.date else { return true }
     return abs(own.secondsSince1970 - date.secondsSince1970) > 60
@@ -85,7 +85,7 @@ package struct BackupDetails {
 
   // MARK: The keybag
 
-  /// "classes 1 to 11: 7 wrapped with the password, 4 with the password and the device"
+  /// The class keys: "classes 1 to 11: 7 wrapped with the password, 4 with the password and the device".
   package var classes: String {
     let records = archive.keybag.classKeys
     let numbers = records.compactMap(\.keyClass).map(\.rawValue).sorted()

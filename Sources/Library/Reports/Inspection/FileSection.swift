@@ -1,12 +1,12 @@
 import KeyhaulKit
 
-/// The files that the archive lists, by domain and directory, folded.
+/// The section about the files in the manifest, with a collapsed tree of domains and directories.
 struct FileSection {
   private let facts: InspectionPage.Facts
 
   init(_ facts: InspectionPage.Facts) { self.facts = facts }
 
-  /// The most domains or directories of one that are listed; a real backup has hundreds of apps.
+  /// The maximum number of domains, or of children of one node, in the tree. A real backup has hundreds of apps.
   static let maximumBranchCount = 100
 
   func write(to page: inout HTMLWriter) {

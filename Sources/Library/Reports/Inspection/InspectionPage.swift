@@ -12,17 +12,17 @@ public struct InspectionPage: HTMLPage {
     public var device: BackupDevice
     /// The date of the backup; `nil` if the backup has none.
     public var made: KeychainDate?
-    /// The form of the list of files, by which iOS wrote it.
+    /// The layout of the backup, which depends on the version of iOS.
     public var layout: BackupLayout
     /// `sha256:` and 64 hexadecimal digits.
     public var digest: String
-    /// Whether it has a password.
+    /// Whether the backup has a password.
     public var isEncrypted: Bool
-    /// Whether a keychain is stored in it.
+    /// Whether the backup contains a keychain.
     public var hasKeychain: Bool
-    /// The keybag, whose rounds and classes the page shows.
+    /// The keybag. The page shows its iterations and classes.
     public var keybag: Keybag
-    /// The time that the derivation of the password's key takes on this machine.
+    /// The estimated duration of the derivation of the password's key on this machine.
     public var unlockTime: Duration?
     /// The number of stored payloads and their total size in bytes.
     public var storedFiles: (count: Int, byteCount: Int64)
@@ -36,16 +36,16 @@ public struct InspectionPage: HTMLPage {
     public var sourceDeviceItems: SourceDeviceItems?
     /// The anomalies of the backup that did not prevent the inspection.
     package var findings: [BackupFinding] = []
-    /// The items that do not open, by kind, class and reason.
+    /// The items that cannot be decrypted, by kind, class and reason.
     package var sealed: [UndecryptedItems.Group] = []
-    /// The time that the derivation of the password's key took on this machine; `nil` if it was not derived.
+    /// The measured duration of the derivation of the password's key on this machine; `nil` if it was not derived.
     package var measuredUnlock: Duration?
-    /// The reason why an existing keychain cannot be read at all.
+    /// The reason why an existing keychain cannot be read at all; `nil` if it can.
     package var hiddenKeychain: BackupFinding?
     /// Lines about the device and about the origin of the backup. Untrusted.
     package var about: [String] = []
 
-    /// Creates the facts about a backup that are known without its password.
+    /// Creates the description of a backup, with the properties that are known without its password.
     public init(
       name: String, argument: String?, device: BackupDevice, made: KeychainDate?, layout: BackupLayout, digest: String,
       isEncrypted: Bool, hasKeychain: Bool, keybag: Keybag, storedFiles: (count: Int, byteCount: Int64)
@@ -68,11 +68,11 @@ public struct InspectionPage: HTMLPage {
     let listing: FileList.Listing
     let branches: [DomainTree.Node]
 
-    /// Creates what the page shows of the files.
+    /// Creates the part of the page about files.
     ///
     /// - Parameters:
-    ///   - listing: Counted against what is stored.
-    ///   - branches: The list's domains (`DomainTree.root`).
+    ///   - listing: The counts of the manifest's files, including missing ones.
+    ///   - branches: The domains of the manifest (the children of `DomainTree.root`).
     public init(_ listing: FileList.Listing, branches: [DomainTree.Node]) {
       self.listing = listing
       self.branches = branches
@@ -98,7 +98,7 @@ public struct InspectionPage: HTMLPage {
   var sourceName: String { facts.device.name.map { HTMLWriter.shortened($0) } ?? "the source device" }
   var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
 
-  /// The page as one document, the same for the same facts.
+  /// Returns the page as one document. Equal backups give equal pages.
   ///
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
@@ -160,7 +160,7 @@ public struct InspectionPage: HTMLPage {
     }
   }
 
-  /// The most Unicode scalars of a line about the device.
+  /// The maximum number of Unicode scalars in a line about the device.
   private static let maximumAboutLength = 400
 
   private var tiles: Tiles {
@@ -185,21 +185,21 @@ extension InspectionPage.Facts {
   /// The devices that an item can be restored to.
   enum Portability { case anyDevice, sameDevice, nowhere, damaged }
 
-  /// The class keys that no device leaves unbound.
+  /// The class keys that lack the device's key wrap; `nil` if none does.
   var unbound: UnboundClassKeys? { UnboundClassKeys(of: keybag, backupHasPassword: isEncrypted) }
 
-  /// Returns the devices to which a backup can move an item. If the source device's key decrypted the item, this does not
-  /// make it portable.
+  /// Returns the devices that an item can be restored to. Whether the source device's key was available makes no
+  /// difference.
   func portability(of item: KeychainEntry) -> Portability {
     if item.reason?.isDamage == true { return .damaged }
     if item.isSecretOnly { return .nowhere }
     return portability(of: item.protection)
   }
 
-  /// Returns the devices that an item of this class can be restored to.
+  /// Returns the devices that items of a protection class can be restored to.
   func portability(of protection: ProtectionClass?) -> Portability {
     if let unbound {
-      // No restore takes anything of such a backup.
+      // restore refuses such a backup.
       if unbound.isRefused { return .nowhere }
       if unbound.contains(protection) { return .anyDevice }
     }
@@ -208,7 +208,7 @@ extension InspectionPage.Facts {
 }
 
 extension InspectionPage {
-  /// The archive's items by where they can go.
+  /// The numbers of items by the devices that they can be restored to.
   struct Counts: Sendable {
     private(set) var total = 0
     private(set) var anyDevice = 0
@@ -238,7 +238,7 @@ extension InspectionPage {
 }
 
 extension InspectionPage {
-  /// The sentence that matters: where this keychain can go.
+  /// The first sentence of the page: the devices that this keychain can be restored to.
   var verdict: String {
     if facts.hiddenKeychain != nil {
       return "The keychain in this backup cannot be read, so its contents are not known."
@@ -248,10 +248,10 @@ extension InspectionPage {
       + (counts.damaged == 0 ? "." : "; \(HumanReadable.grouped(counts.damaged)) cannot be read in this copy.")
   }
 
-  /// Whether nothing of it opens anywhere.
+  /// Whether no item can be decrypted on any device.
   var isKeybagUnusable: Bool { facts.findings.contains(where: \.preventsReadingKeybag) }
 
-  /// Whether it says that it is a decrypted copy, which no restore takes.
+  /// Whether the backup is a decrypted copy, which cannot be restored.
   var isCopyInClear: Bool { facts.findings.contains(.decryptedCopy) }
 
   private var reach: String {
@@ -293,7 +293,7 @@ extension InspectionPage {
 }
 
 extension BackupLayout {
-  /// The list of files, by its name and its time.
+  /// The name of the manifest, with the versions of iOS that write it.
   package var words: String {
     switch self {
     case .manifestDB: "Manifest.db (the format since iOS 10)"
@@ -303,7 +303,7 @@ extension BackupLayout {
 }
 
 extension Keybag.ClassKey {
-  /// The purpose of the key: "items: when unlocked", "files".
+  /// The purpose of the key, such as "items: when unlocked" or "files".
   package var purpose: String {
     guard let keyClass else { return "?" }
     if let protection = ProtectionClass(keyClass: keyClass) {
@@ -312,7 +312,7 @@ extension Keybag.ClassKey {
     return keyClass.protectsFiles ? "files\(keyClass.generationWords)" : "–"
   }
 
-  /// The keys that the key is wrapped with: "password and device".
+  /// The keys that the key is wrapped with, such as "password and device".
   package var wrapping: String {
     guard let wrap else { return "?" }
     let names = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil]
@@ -324,7 +324,7 @@ extension Keybag.ClassKey {
 }
 
 extension Keybag {
-  /// Rounds of both derivations, the slow one first: "10,000,000 + 10,000 rounds".
+  /// The iterations of both derivations, the slow one first: "10,000,000 + 10,000 iterations".
   package var roundsWords: String {
     let rounds = [secondRound?.rounds, iterations].compactMap(\.self).map { HumanReadable.grouped($0) }
     return rounds.isEmpty ? "no iterations" : "\(rounds.joined(separator: " + ")) iterations"

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// The keychain's items: by class and where that lets them go, what is damaged, and every item, folded.
+/// The sections about the keychain: a table by protection class, the damaged items, and a collapsed table of all items.
 struct ItemSection {
   private let page: InspectionPage
   private var facts: InspectionPage.Facts { page.facts }
@@ -38,7 +38,7 @@ struct ItemSection {
     table.write(to: &markup)
   }
 
-  /// "18 items: 10 generic passwords, 5 internet passwords, 2 certificates and 1 key."
+  /// The items by kind: "18 items: 10 generic passwords, 5 internet passwords, 2 certificates and 1 key."
   private var kinds: String {
     let parts = ItemKind.allCases.compactMap { kind in counts.byKind[kind].map { HumanReadable.count($0, kind.noun) } }
     return parts.isEmpty

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// The keybag: what deriving its key costs, and its class keys, folded.
+/// The section about the keybag: the cost of guessing its password, and a collapsed table of class keys.
 struct KeybagSection {
   private let facts: InspectionPage.Facts
 
@@ -55,7 +55,7 @@ struct KeybagSection {
   }
 }
 
-/// The items that do not open, counted by as much as they say of themselves; nothing where all open.
+/// The section about items that cannot be decrypted, counted by reason, kind and class; nothing if there are none.
 struct EncryptedItemsSection {
   private let groups: [UndecryptedItems.Group]
 

@@ -12,7 +12,7 @@ extension StepList {
           words: "Find out what is damaged. Look for another copy, which may still contain the lost items.",
           commands: [SuggestedCommands.verify(archive), SuggestedCommands.verify("COPY")]))
     }
-    // No password and no device makes a difference to it.
+    // Without a usable keybag, neither a password nor a device helps.
     if page.isKeybagUnusable {
       self.init(steps: steps)
       return
@@ -71,11 +71,10 @@ extension InspectionPage {
     return [SuggestedCommands.backup(of: ShellQuoting.device(named: facts.device.name), to: "with-password.backup")]
   }
 
-  /// Whether a restore may bring anything of it; where nothing opens yet, nobody knows.
+  /// Whether a restore may bring an item. `true` if the items are unknown.
   fileprivate var holdsRestorable: Bool { facts.items == nil || counts.anyDevice + counts.sameDevice > 0 }
 
-  /// Whether a password would take anything to another device. What is of this device only stays, and so does what nothing
-  /// names.
+  /// Whether a backup with a password would move an item to another device. `true` if the items are unknown.
   fileprivate var gainsByPassword: Bool {
     guard let items = facts.items else { return true }
     return items.contains { item in

@@ -1,9 +1,9 @@
 package import KeyhaulKit
 
 extension AuthenticatorAccounts.Account {
-  /// The account as a keychain item whose secret is its address, which all formats can export.
+  /// The account as a keychain item that all formats can export. Its secret is the address of the account.
   ///
-  /// The item has no label, so that its title is the issuer of its address.
+  /// The item has no label, so its title is the issuer in the address.
   package var item: KeychainItem {
     var item = KeychainItem(kind: .genericPassword)
     item[.service] = .string(app.name)

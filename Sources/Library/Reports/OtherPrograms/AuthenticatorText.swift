@@ -2,7 +2,7 @@ package import KeyhaulKit
 
 /// The texts about authenticator apps whose codes are not in a backup, or are encrypted in it.
 package enum AuthenticatorText {
-  /// Returns why codes are missing, and what to do, as two sentences: "Raivo OTP is installed; its codes are …".
+  /// Returns two sentences about missing codes and what to do: "Raivo OTP is installed; its codes are …".
   package static func sentence(_ app: AuthenticatorApp, _ obstacle: AuthenticatorAccounts.Obstacle) -> String {
     let advice = advice(app)
     return "\(app.name) is installed; \(reason(obstacle)). \(advice.prefix(1).uppercased())\(advice.dropFirst())."
@@ -23,7 +23,7 @@ package enum AuthenticatorText {
     }
   }
 
-  /// Returns what to do while the old phone still works, as a clause.
+  /// Returns the recommended action while the old phone still works, as a clause.
   package static func advice(_ app: AuthenticatorApp) -> String {
     switch app {
     case .enteAuth: "sign in to Ente on the new phone, or export the codes in the app before you erase the old phone"
@@ -35,7 +35,7 @@ package enum AuthenticatorText {
 }
 
 extension AuthenticatorAccounts {
-  /// The apps of the backup, for programs: how many codes their files contain, and why codes are missing.
+  /// The authenticator apps in JSON: the number of codes in their files, and the reason why codes are missing.
   package var value: JSONValue {
     .array(
       AuthenticatorApp.allCases.compactMap { app in

@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension ExportFormat {
-  /// Certificates and keys in PEM, each below a line that names it. Private keys are PKCS#8, public ones
+  /// Certificates and keys in PEM, each below a title line. Private keys are PKCS #8, public keys are
   /// SubjectPublicKeyInfo.
   public static let certificatesAndKeys = ExportFormat(
     "pem", hint: "certificates, keys", kinds: [.certificate, .key], noun: "item", secretNoun: "private key",
@@ -9,6 +9,7 @@ extension ExportFormat {
 }
 
 extension ItemExportWriter {
+  /// Appends a certificate or a key. A key of a token is left out, because the keychain contains only a reference to it.
   mutating func appendBlock(_ item: KeychainItem) {
     guard item.words(.tokenID).isEmpty else {
       return counts.leave(item, "a token holds it; the keychain has only a reference")
@@ -28,7 +29,7 @@ extension ItemExportWriter {
     }
   }
 
-  /// A line that readers of PEM pass over. Nothing in it can be taken for the begin of a block.
+  /// Appends a title line, which PEM readers ignore. It never contains the start of a PEM block.
   private mutating func appendTitle(of item: KeychainItem) {
     let title = [item.words(.label), item.words(.applicationTag)].first { !$0.isEmpty } ?? ""
     guard !title.isEmpty else { return }
@@ -46,7 +47,7 @@ extension ItemExportWriter {
 }
 
 extension KeychainItem {
-  /// What `kcls` says, as a number or, as some writers have it, in digits.
+  /// The role of the key according to `kcls`, which some writers store as text; `nil` if it is unknown.
   fileprivate var role: KeyMaterial.Role? {
     Int64(words(.keyClass)).flatMap(KeyMaterial.Role.init(rawValue:))
   }

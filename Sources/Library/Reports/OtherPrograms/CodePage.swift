@@ -1,16 +1,16 @@
 import KeyhaulKit
 
 extension ExportFormat {
-  /// A page with a QR code for each one-time password, which any authenticator can scan.
+  /// A page with a QR code for each one-time password, for any authenticator app.
   public static let codes = ExportFormat(
     "qr", ending: ".qr.html", hint: "codes to scan", kinds: [.genericPassword, .internetPassword],
     noun: "one-time password", containsWholeKinds: false, containsOneTimePasswords: true,
     begin: { $0.beginCodePage(.codes) }, append: { $0.appendCode($1) }, end: { $0.endCodePage() })
 
-  /// A page with QR codes that Google Authenticator imports, each for up to ten one-time passwords.
+  /// A page with QR codes for Google Authenticator, each with up to ten one-time passwords.
   ///
-  /// The format does not contain a period, so passwords with another period than 30 seconds are left out, and so are
-  /// those that do not have six or eight digits.
+  /// The format supports only a period of 30 seconds and codes of six or eight digits. Other one-time passwords are left
+  /// out.
   public static let migration = ExportFormat(
     "migration", ending: ".migration.html",
     kinds: [.genericPassword, .internetPassword], noun: "one-time password", containsWholeKinds: false,
@@ -73,8 +73,9 @@ extension ItemExportWriter {
     counts.secretCount += passwords
   }
 
-  /// The parameters of a password, with names from its item where its address has none. If an authenticator could not use
-  /// the password, it is left out.
+  /// Returns the parameters of a one-time password. If its address has no names, they come from the item.
+  ///
+  /// - Returns: `nil` if an authenticator could not use the one-time password; the counts then contain the reason.
   private mutating func parameters(of password: OneTimePassword, _ item: KeychainItem) -> OneTimePassword.Parameters? {
     switch password.parameters {
     case .success(var parameters):
@@ -105,24 +106,24 @@ extension ItemExportWriter {
 }
 
 extension OneTimePassword.Parameters {
-  /// The name of the service, or of the account if the service has no name.
+  /// The name of the service, or the name of the account if the service has none.
   fileprivate var title: String { issuer.isEmpty ? account : issuer }
 }
 
 /// The state of a page with QR codes.
 struct CodePage {
-  /// The end of the page, after the last code.
+  /// The HTML after the last QR code.
   let end: String
-  /// The passwords that wait for a code.
+  /// The one-time passwords that are not in a QR code yet.
   var waiting: [Waiting] = []
 
-  /// A password that will share a code with others.
+  /// A one-time password that will share a QR code with others.
   struct Waiting {
     let parameters: OneTimePassword.Parameters
     let message: MigrationMessage
   }
 
-  /// The passwords, divided among codes: up to ten in each, and fewer if their names are long.
+  /// Returns the one-time passwords of each QR code: up to ten, or fewer if their names are long.
   func batches() -> [ArraySlice<Waiting>] {
     var batches: [ArraySlice<Waiting>] = []
     var rest = waiting[...]
@@ -135,7 +136,7 @@ struct CodePage {
     return batches
   }
 
-  /// The words at the top of a page.
+  /// The text at the top of a page.
   struct Text: Sendable {
     let title: String
     let introduction: String
@@ -159,7 +160,9 @@ struct CodePage {
 
     """
 
-  /// The page without its codes, divided where they belong.
+  /// Returns the HTML before and after the QR codes.
+  ///
+  /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   static func frame(_ text: Text) throws(DataProtectionError) -> (start: String, end: String) {
     let page = try ReportPage(
       title: text.title, program: "Keyhaul",
@@ -184,14 +187,14 @@ struct CodePage {
 /// The message is a Protocol Buffer. Its period is always 30 seconds. Source: google/google-authenticator-android; fields as
 /// described by dim13/otpauth (`migration.proto`).
 struct MigrationMessage: Sendable {
-  /// The most passwords in one code.
+  /// The maximum number of one-time passwords in a QR code.
   static let largestBatch = 10
 
   private let bytes: SensitiveBytes
 
-  /// Creates the message of a password.
+  /// Creates the message of a one-time password.
   ///
-  /// - Returns: `nil` if the format cannot express the number of digits or the period.
+  /// - Returns: `nil` if the format cannot represent the number of digits or the period.
   init?(_ parameters: OneTimePassword.Parameters) {
     guard let digits: UInt64 = [6: 1, 8: 2][parameters.digitCount] else { return nil }
     var fields = SensitiveBuffer()
@@ -218,17 +221,17 @@ struct MigrationMessage: Sendable {
     bytes = fields.bytes()
   }
 
-  /// Whether the address of these passwords fits in a QR code, whatever its position.
+  /// Whether the address of these one-time passwords fits in a QR code, at any position.
   static func fitsInCode(_ passwords: [MigrationMessage]) -> Bool {
     address(of: passwords, index: 1 << 20, of: 1 << 20).count <= QRCode.capacity
   }
 
-  /// The `otpauth-migration` address of passwords.
+  /// Returns the `otpauth-migration` address of one-time passwords.
   ///
   /// - Parameters:
   ///   - passwords: Up to `largestBatch` messages.
   ///   - index: The position of this address, from 0.
-  ///   - count: The number of addresses in all.
+  ///   - count: The total number of addresses.
   static func address(of passwords: [MigrationMessage], index: Int, of count: Int) -> SensitiveBytes {
     var message = SensitiveBuffer()
     for password in passwords { append(1, password.bytes, to: &message) }

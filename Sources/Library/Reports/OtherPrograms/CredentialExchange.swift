@@ -1,12 +1,12 @@
 import KeyhaulKit
 
 extension ExportFormat {
-  /// Generic and internet passwords as JSON that password managers exchange: a login for each, a one-time password for a
-  /// secret of one, a Wi-Fi network for one. It states when it was made, in whole seconds.
+  /// Generic and internet passwords in the JSON format that password managers exchange: logins, one-time passwords and
+  /// Wi-Fi networks. It contains the time of the export, in whole seconds.
   ///
-  /// An item is identified by its UUID if it has one of its own, otherwise by its place. One-time passwords that count
-  /// their uses cannot be expressed. Source: FIDO Alliance, "Credential Exchange Format" 1.0, Proposed Standard of
-  /// 2025-08-14.
+  /// An entry is identified by the item's UUID if that is unique, otherwise by the item's position. The format cannot
+  /// represent one-time passwords that are based on a counter. Source: FIDO Alliance, "Credential Exchange Format" 1.0,
+  /// Proposed Standard of 2025-08-14.
   public static let credentialExchange = ExportFormat(
     "cxf", kinds: [.genericPassword, .internetPassword], noun: "password", containsOneTimePasswords: true,
     begin: { $0.exchange = CredentialExchange(made: $0.made) }, append: { $0.appendCredential($1) },
@@ -26,12 +26,12 @@ extension ItemExportWriter {
   }
 }
 
-/// The document that password managers exchange, made while its items go by.
+/// The state of a credential exchange document that is written item by item.
 struct CredentialExchange: ~Copyable {
   private var stream: JSONStream
-  /// What the UUIDs come to that an entry is known by already. An item whose UUID comes to the same is known by its place.
+  /// The hashes of the UUIDs that identify entries. An item with the hash of another one is identified by its position.
   private var identifiers: Set<UInt64> = []
-  /// The place of the next item, whatever its kind.
+  /// The position of the next item, among items of all kinds.
   private var place = 0
 
   init(made: KeychainDate) {
@@ -59,7 +59,7 @@ struct CredentialExchange: ~Copyable {
     try stream.end(to: portion)
   }
 
-  /// Bytes as the format names things: Base64 for addresses, without padding.
+  /// Returns an identifier as the format requires: base64url without padding (RFC 4648, 5).
   private static func identifier(_ text: String) -> String {
     String(
       Base64Digits.text(of: Array(text.utf8)).compactMap { digit in
@@ -72,27 +72,28 @@ struct CredentialExchange: ~Copyable {
       })
   }
 
-  /// The same number for the same text in every run. Source: FNV-1a with 64 bits.
+  /// Returns a hash of a text that is the same in every run. Source: FNV-1a with 64 bits.
   private static func number(of text: String) -> UInt64 {
     text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
 
-  /// Seconds since 1970; `nil` for a moment before, which the format has no number for.
+  /// Returns the seconds since 1970; `nil` if the date is earlier, because the format cannot represent that.
   private static func seconds(_ date: KeychainDate) -> Int64? {
     Int64(exactly: date.secondsSince1970.rounded(.down)).flatMap { $0 < 0 ? nil : $0 }
   }
 
-  /// A value that a person may change.
+  /// Returns an editable field with its type.
   private static func field(_ type: String, _ value: JSONValue) -> JSONValue {
     ["fieldType": .string(type), "value": value]
   }
 
-  /// A member for a text; none where there is no text.
+  /// Returns a member with a text field; none if the text is empty.
   private static func member(_ name: String, _ words: String) -> [(String, JSONValue)] {
     words.isEmpty ? [] : [(name, field("string", .string(words)))]
   }
 
-  /// An item's secret as a credential. `nil` if the format cannot express it; the counts then contain the reason.
+  /// Returns an item's secret as a credential; `nil` if the format cannot represent it. The counts then contain the
+  /// reason.
   private static func credential(of item: KeychainItem, _ counts: inout ItemExportCounts) -> JSONValue? {
     func leave(_ reason: String) -> JSONValue? {
       counts.leave(item, reason)
@@ -132,7 +133,7 @@ struct CredentialExchange: ~Copyable {
     return credential.adding(names.map { ($0, .string($1)) })
   }
 
-  /// The format's name of a hash algorithm; `nil` if the format does not have it.
+  /// Returns the name of a hash algorithm; `nil` if the format does not support it.
   private static func algorithm(_ algorithm: OneTimePassword.Algorithm) -> String? {
     switch algorithm {
     case .sha1: "sha1"
@@ -150,7 +151,7 @@ struct CredentialExchange: ~Copyable {
     let title = PasswordEntry.title(of: item, OneTimePassword(item))
     if title.isEmpty { counts.namelessCount += 1 }
     let uuid = item.words(.uuid)
-    // None may look like a place.
+    // A UUID must not look like a position.
     let isOwn =
       !uuid.isEmpty && uuid.utf8.count <= 36 && !uuid.hasPrefix("item ")
       && identifiers.insert(Self.number(of: uuid)).inserted

@@ -1,26 +1,26 @@
 public import KeyhaulKit
 
-/// A format that items are exported in: its name, the items that it contains, and how they are written.
+/// A format for exported items: its name, the items that it contains, and the functions that write it.
 ///
-/// A format is a row, beside the code that writes it. `all` lists the rows; nothing else has to know of a new one.
+/// A new format needs only an entry in `all`. Each format is defined next to the code that writes it.
 public struct ExportFormat: Sendable {
-  /// As `--format` has it: "genp-plist".
+  /// The value of `--format`: "genp-plist".
   public let name: String
-  /// The end of the names of such files: ".genp.plist".
+  /// The suffix of file names: ".genp.plist".
   public let ending: String
-  /// The remark after the name in a list of formats: "passwords".
+  /// The description in a list of formats: "passwords".
   public var hint: String?
-  /// The kinds of items that it contains; none for the document, which contains every item.
+  /// The kinds of items in the format; empty for the document, which contains every item.
   public let kinds: [ItemKind]
-  /// One entry: "password".
+  /// The name of an entry: "password".
   public let noun: String
-  /// One secret in it: "private key".
+  /// The name of a secret: "private key".
   public let secretNoun: String
   /// Whether an export without secrets would be useless.
   public let needsSecrets: Bool
-  /// Whether it contains every item of its kinds, or only those that are of a certain use, such as networks.
+  /// Whether the format contains every item of its kinds, or only some of them, such as Wi-Fi networks.
   public let containsWholeKinds: Bool
-  /// Whether it contains one-time passwords as such, among them those in files of authenticator apps.
+  /// Whether the format has entries for one-time passwords, including those in files of authenticator apps.
   public let containsOneTimePasswords: Bool
   let begin: @Sendable (inout ItemExportWriter) -> Void
   let append: @Sendable (inout ItemExportWriter, KeychainItem) -> Void
@@ -48,19 +48,19 @@ public struct ExportFormat: Sendable {
     self.end = end
   }
 
-  /// The formats, in the order in which help lists them.
+  /// All formats, in the order of the help.
   public static let all = [
     document, passwords, oneTimeSecrets, codes, migration, certificatesAndKeys, wirelessNetworks, genericPasswordPlist,
     credentialExchange,
   ]
 
-  /// Every item with its attributes, as Keyhaul's own JSON. `ItemDocument` writes it.
+  /// Every item with its attributes, in Keyhaul's own JSON format. `ItemDocument` writes it.
   public static let document = ExportFormat(
     "json", kinds: [], noun: "item", needsSecrets: false, append: { _, _ in })
 
-  /// Whether it contains one-time passwords and nothing else.
+  /// Whether the format contains only one-time passwords.
   public var isOfOneTimePasswords: Bool { containsOneTimePasswords && !containsWholeKinds }
 
-  /// Whether it is Keyhaul's own document.
+  /// Whether this is Keyhaul's own JSON format.
   public var isDocument: Bool { kinds.isEmpty }
 }

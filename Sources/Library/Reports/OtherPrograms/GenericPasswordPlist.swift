@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// The text around the entries.
+/// The XML before and after the entries.
 enum GenericPasswordPlist {
   static let start = """
     <?xml version="1.0" encoding="UTF-8"?>
@@ -18,9 +18,9 @@ extension ExportFormat {
   /// Generic passwords as a property list in XML: a dictionary with an array `genp`, each entry an item's attributes by
   /// their codes and its secret as data (`v_Data`).
   ///
-  /// This is what iLEAPP takes as `--keychain`: it asks a dictionary for `genp` and reads `agrp`, `acct`, `svce` and
-  /// `v_Data`. Values keep their types; dates are cut to whole seconds, and text that XML cannot represent is written as
-  /// data. Source: iLEAPP, `scripts/ios_keychain.py`.
+  /// iLEAPP accepts it as `--keychain`, and reads `agrp`, `acct`, `svce` and `v_Data` of each entry in `genp`. Values keep
+  /// their types; dates are truncated to whole seconds, and text that XML cannot represent is written as data. Source:
+  /// iLEAPP, `scripts/ios_keychain.py`.
   public static let genericPasswordPlist = ExportFormat(
     "genp-plist", ending: ".genp.plist", kinds: [.genericPassword], noun: "generic password",
     begin: { $0.text.append(GenericPasswordPlist.start) }, append: { $0.appendEntry($1) },
@@ -28,6 +28,7 @@ extension ExportFormat {
 }
 
 extension ItemExportWriter {
+  /// Appends the dictionary of an item, or records that the item has no secret.
   mutating func appendEntry(_ item: KeychainItem) {
     guard let secret = item.secret, !secret.isEmpty else { return counts.leave(item, "it has no secret") }
     text.append("\t\t<dict>\n")
@@ -44,7 +45,7 @@ extension ItemExportWriter {
     counts.secretCount += 1
   }
 
-  /// `nil` for a value that is none of an attribute: an access control.
+  /// Returns a value as an XML element; `nil` if no attribute has such a value, except an access control.
   private static func element(of value: PropertyValue) -> String? {
     switch value {
     case .string(let text):
@@ -60,7 +61,7 @@ extension ItemExportWriter {
 }
 
 extension KeychainDate {
-  /// The format has no fractions.
+  /// The date without its fraction of a second, which XML property lists cannot represent.
   fileprivate var cutToSeconds: KeychainDate {
     KeychainDate(secondsSinceReferenceDate: secondsSinceReferenceDate.rounded(.down))
   }

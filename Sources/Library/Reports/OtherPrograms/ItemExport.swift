@@ -1,19 +1,19 @@
 public import KeyhaulKit
 
-/// Items of a keychain in a form that other programs read.
+/// Keychain items in a format of another program.
 public struct ItemExport: Sendable {
-  /// The whole text; wiped with its last holder.
+  /// The complete text, in memory that is overwritten when it is released.
   public let contents: SensitiveBytes
   /// The counts of exported and omitted items.
   public let counts: ItemExportCounts
-  /// The items that belong into it and have no form there.
+  /// The items of the format's kinds that the format cannot represent.
   public let leftOut: [ItemExportCounts.LeftOut]
 
-  /// Makes an export of items that are held. For very many of them there is `ItemExportWriter`.
+  /// Creates an export of items in memory. To export very many items, use `ItemExportWriter`.
   ///
   /// - Parameters:
-  ///   - items: Of any kind; the format chooses.
-  ///   - format: Not the document.
+  ///   - items: Items of any kind. The export contains those of the format's kinds.
+  ///   - format: The format; not `.document`.
   ///   - made: The time of the export, for formats that state it.
   public init(_ items: [KeychainItem], as format: ExportFormat, made: KeychainDate) {
     var text = SensitiveBuffer()
@@ -48,29 +48,30 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var secretCount = 0
   /// The number of items of the format's kinds that it cannot represent.
   public private(set) var leftOutCount = 0
-  /// The first of them.
+  /// The first item that the format cannot represent.
   public private(set) var firstLeftOut: LeftOut?
-  /// The last of them.
+  /// The last item that the format cannot represent.
   private(set) var lastLeftOut: LeftOut?
-  /// Names that got an apostrophe, so that no spreadsheet computes them.
+  /// The number of names that begin with an added apostrophe, so that a spreadsheet does not evaluate them.
   public internal(set) var inertNameCount = 0
-  /// Secrets that a spreadsheet would compute. They stand unchanged, for a changed password opens nothing.
+  /// The number of secrets that a spreadsheet would evaluate. They are not changed, because a changed password is useless.
   public internal(set) var formulaSecretCount = 0
-  /// Rows that say neither what a password is for nor whose it is, because nothing is stored but the secret.
+  /// The number of entries without a title, because the item has no label, service, server or account.
   public internal(set) var namelessCount = 0
-  /// The number of one-time passwords that are omitted because the export already contains the same one.
+  /// The number of one-time passwords that are omitted as duplicates.
   public internal(set) var repeatedCount = 0
-  /// The reason why the export cannot be made; `nil` if it can. If there is one, discard what was written.
+  /// The reason why the export failed; `nil` if it did not. If it failed, discard what was written.
   public internal(set) var failure: ItemExportFailure?
 
-  /// An item that has no form in the export.
+  /// An item that the format cannot represent.
   public struct LeftOut: Sendable, Hashable {
-    /// The names that it is known by.
+    /// The names of the item.
     public let identity: ItemDescriptor
     /// The reason, as the end of a sentence: "its secret is not text".
     public let reason: String
   }
 
+  /// Records an item that the format cannot represent.
   mutating func leave(_ item: KeychainItem, _ reason: String) {
     leftOutCount += 1
     lastLeftOut = LeftOut(identity: ItemDescriptor(item), reason: reason)
@@ -78,18 +79,18 @@ public struct ItemExportCounts: Sendable, Hashable {
   }
 }
 
-/// A reason why an export cannot be made.
+/// A reason why an export failed.
 public enum ItemExportFailure: Sendable, Hashable {
-  /// libqrencode 4, which makes QR codes, cannot be loaded.
+  /// libqrencode 4, which creates QR codes, cannot be loaded.
   case noCodeLibrary
   /// There is not enough memory for a QR code.
   case noMemory
-  /// The frame of a page cannot be made, for this reason.
+  /// The frame of a page cannot be created, for this reason.
   case page(_ reason: String)
 }
 
 extension KeychainItem {
-  /// A text attribute, data that is text, or a number; empty where there is none.
+  /// Returns an attribute as text: a string, data that is UTF-8, or a number; empty if there is none.
   func words(_ code: AttributeCode) -> String { ItemDescriptor.text(self[code]) ?? "" }
 
   /// Whether the secret is text, as a password is.
@@ -98,8 +99,9 @@ extension KeychainItem {
   }
 }
 
+/// A check of bytes that contain a secret. A `String` would be a copy that is not overwritten.
 enum UTF8Text {
-  /// Looks at the bytes where they are: the `String` that would tell as well is a copy that nobody wipes.
+  /// Whether bytes are UTF-8 without a null character.
   static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var decoder = UTF8()
     var iterator = bytes.makeIterator()

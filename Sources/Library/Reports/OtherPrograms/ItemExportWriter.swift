@@ -1,8 +1,8 @@
 public import KeyhaulKit
 
-/// Makes an export of items while they go by: none is held, and what was made of them leaves in portions.
+/// Writes an export item by item, without keeping the items or the whole text in memory.
 public struct ItemExportWriter: ~Copyable {
-  /// The number of bytes that are collected before they are passed on.
+  /// The number of bytes that are collected before they are written.
   private static let portionByteCount = 32_768
 
   private let format: ExportFormat
@@ -10,19 +10,19 @@ public struct ItemExportWriter: ~Copyable {
   let made: KeychainDate
   /// The counts of the items so far.
   public internal(set) var counts = ItemExportCounts()
-  /// The text that has not been passed on.
+  /// The text that is not written yet.
   var text = SensitiveBuffer()
   /// The state of `credentialExchange`.
   var exchange: CredentialExchange?
   /// The state of `codes` and `migration`.
   var page: CodePage?
-  /// The digests of the one-time passwords so far.
+  /// The digests of the one-time passwords so far, to find duplicates.
   private var codes: Set<[UInt8]> = []
 
-  /// Begins an export. What stands before its items is taken with them.
+  /// Creates a writer. The start of the text is written together with the first items.
   ///
   /// - Parameters:
-  ///   - format: Not the document.
+  ///   - format: The format; not `.document`.
   ///   - made: The time of the export, for formats that state it.
   public init(_ format: ExportFormat, made: KeychainDate) {
     self.format = format
@@ -30,12 +30,13 @@ public struct ItemExportWriter: ~Copyable {
     format.begin(&self)
   }
 
-  /// Adds an item. The writer skips one of a kind that the format does not contain. A format of one-time passwords
-  /// contains each of them once.
+  /// Appends an item, if it is of the format's kinds. A format of one-time passwords omits duplicates.
   ///
   /// - Parameters:
-  ///   - item: The next one.
-  ///   - portion: Takes what has been made, once it is some kilobytes; lent, for there are secrets in it.
+  ///   - item: The item.
+  ///   - portion: Writes the text, each time some kilobytes are ready. The bytes may contain secrets, and are valid only
+  ///     during the call.
+  /// - Throws: The error of `portion`.
   public mutating func append<Failure: Error>(
     _ item: KeychainItem, to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -50,11 +51,12 @@ public struct ItemExportWriter: ~Copyable {
     try flush(to: portion)
   }
 
-  /// Adds an account from a file of an authenticator app, unless its code was added before.
+  /// Appends an account from a file of an authenticator app, unless it is a duplicate.
   ///
   /// - Parameters:
   ///   - account: The account. A format without one-time passwords skips it.
-  ///   - portion: Takes what has been made, as in `append(_:to:)`.
+  ///   - portion: Writes the text, as in `append(_:to:)` for items.
+  /// - Throws: The error of `portion`.
   package mutating func append<Failure: Error>(
     _ account: AuthenticatorAccounts.Account, to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -69,7 +71,7 @@ public struct ItemExportWriter: ~Copyable {
     try flush(to: portion)
   }
 
-  /// Records a one-time password, and returns whether it is the first one with its names and parameters.
+  /// Records a one-time password, and returns whether it is not a duplicate of an earlier one.
   private mutating func isNew(_ password: OneTimePassword) -> Bool {
     guard let digest = password.digest else { return true }
     return codes.insert(digest).inserted
@@ -83,10 +85,11 @@ public struct ItemExportWriter: ~Copyable {
     text.removeAll()
   }
 
-  /// Ends the export, and gives what waits.
+  /// Ends the export, and writes the rest of the text.
   ///
-  /// - Parameter portion: Takes the rest of what has been made, lent.
-  /// - Returns: What it contains.
+  /// - Parameter portion: Writes the text, as in `append(_:to:)`.
+  /// - Returns: The counts of exported and omitted items.
+  /// - Throws: The error of `portion`.
   public consuming func end<Failure: Error>(
     to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) -> ItemExportCounts {
@@ -102,13 +105,13 @@ public struct ItemExportWriter: ~Copyable {
     endLine()
   }
 
-  /// A cell of a table that names something: never computed by a spreadsheet.
+  /// Appends a name as a cell of a table, so that a spreadsheet does not evaluate it.
   mutating func appendName(_ name: String) {
     if CSV.isFormula(name) { counts.inertNameCount += 1 }
     text.appendQuoted(CSV.inert(name))
   }
 
-  /// A cell of a table that has to arrive as it is.
+  /// Appends a secret as a cell of a table, unchanged.
   mutating func appendSecret(_ bytes: UnsafeRawBufferPointer) {
     if bytes.first.map(formulaStarts.contains) == true { counts.formulaSecretCount += 1 }
     text.appendQuoted(bytes)

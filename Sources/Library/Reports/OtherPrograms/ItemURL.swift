@@ -1,9 +1,9 @@
 import KeyhaulKit
 
-/// The address that a password is for, put together from an item's attributes.
+/// The URL that a password is for, from an item's attributes.
 enum ItemURL {
-  /// `https://example.org:8443/login` of an internet password, a server or a service that is an address itself as it is;
-  /// empty where nothing says an address.
+  /// Returns the URL of an item, such as `https://example.org:8443/login`. If the server or the service is already a URL,
+  /// returns it unchanged. Empty if the item has no URL.
   static func text(of item: KeychainItem) -> String {
     guard item.kind == .internetPassword else {
       let service = item.words(.service)
@@ -12,7 +12,7 @@ enum ItemURL {
     let server = item.words(.server)
     guard !server.isEmpty, !hasScheme(server) else { return server }
     let spoken = InternetProtocol(rawValue: item.words(.protocolType))
-    // Numeric addresses of IPv6 have colons of their own (RFC 3986, 3.2.2).
+    // IPv6 addresses contain colons (RFC 3986, 3.2.2).
     var text = isIPv6(server) ? "[\(server)]" : server
     if let scheme = spoken.scheme { text = "\(scheme)://\(text)" }
     if let port = item[.port]?.integerValue.flatMap(UInt16.init(exactly:)), port != 0, port != spoken.standardPort,
@@ -25,11 +25,11 @@ enum ItemURL {
     return text + (path.hasPrefix("/") ? "" : "/") + escaped(path)
   }
 
-  /// Whether a text begins like `https://` (RFC 3986, 3.1).
+  /// Whether a text begins with a URL scheme, such as `https://` (RFC 3986, 3.1).
   private static func hasScheme(_ text: String) -> Bool { text.contains(/^[A-Za-z][A-Za-z0-9+.\-]*:\/\//) }
 
-  /// Groups of hexadecimal digits between colons: eight of them, or fewer around one `::`. The last two may be an address
-  /// of IPv4, and a zone may follow (RFC 4291, 2.2; RFC 4007, 11).
+  /// Whether a text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one `::`. The last two groups may
+  /// be an IPv4 address, and a zone may follow (RFC 4291, 2.2; RFC 4007, 11).
   private static func isIPv6(_ text: String) -> Bool {
     let address = text.prefix { $0 != "%" }
     let halves = address.split(separator: "::", omittingEmptySubsequences: false)
@@ -43,8 +43,8 @@ enum ItemURL {
     return halves.count == 2 ? count < 8 : count == 8
   }
 
-  /// Spelled in bytes where an address may not have the character itself (RFC 3986, 3.3 and 3.4). What is spelled in
-  /// bytes already stays.
+  /// Returns a path with percent encoding for characters that a URL may not contain (RFC 3986, 3.3 and 3.4). Existing
+  /// percent encoding stays.
   private static func escaped(_ path: String) -> String {
     let plain = Set("-._~!$&'()*+,;=:@/?%#".utf8)
     return path.utf8.reduce(into: "") { text, byte in

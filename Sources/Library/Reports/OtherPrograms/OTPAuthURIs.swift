@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension ExportFormat {
-  /// The secrets of one-time passwords, as the URLs that authenticators import, one on each line.
+  /// `otpauth` URIs of one-time passwords, which authenticator apps import, one on each line.
   ///
   /// Source: Google Authenticator, "Key Uri Format".
   public static let oneTimeSecrets = ExportFormat(

@@ -2,9 +2,9 @@ import KeyhaulKit
 
 /// An account of an authenticator app, as an item stores it: an `otpauth` address with its secret.
 ///
-/// There are three forms. Many apps store the whole address in the item's secret. Authenticator, and Google Authenticator in
-/// its published form, store the address in the item's generic attribute, and only the bytes of the secret in its secret.
-/// Tofu stores the parts of the address in a keyed archive. Sources: Google Authenticator, "Key Uri Format"
+/// There are three formats. Many apps store the whole address in the item's secret. Authenticator, and the published
+/// version of Google Authenticator, store the address in the item's generic attribute, and only the bytes of the secret in
+/// its secret. Tofu stores the parts of the address in a keyed archive. Sources: Google Authenticator, "Key Uri Format"
 /// (https://github.com/google/google-authenticator/wiki/Key-Uri-Format); mattrubin/OneTimePassword, `Keychain.swift`;
 /// Tofu, `Keychain.swift` and `Account.swift`.
 struct OneTimePassword: Sendable {
@@ -15,7 +15,7 @@ struct OneTimePassword: Sendable {
 
   /// The parts of an address.
   struct Parameters: Sendable {
-    /// The secret as Base32 digits: upper case, without padding.
+    /// The secret as uppercase Base32 digits, without padding.
     var secret = SensitiveBytes(copying: [])
     /// The service that the account belongs to; empty if the address does not name one.
     var issuer = ""
@@ -78,9 +78,9 @@ struct OneTimePassword: Sendable {
     self = found
   }
 
-  /// Reads Tofu's form: a byte for the version (1 or 2), and a keyed archive.
+  /// Reads Tofu's format: a byte for the version (1 or 2), and a keyed archive.
   ///
-  /// - Returns: `nil` if the bytes do not have this form.
+  /// - Returns: `nil` if the bytes do not have this format.
   private init?(archived bytes: UnsafeRawBufferPointer) {
     guard let version = bytes.first, version == 1 || version == 2,
       let archive = try? KeyedArchive(UnsafeRawBufferPointer(rebasing: bytes.dropFirst())),
@@ -133,7 +133,7 @@ extension OneTimePassword {
   }
 }
 
-/// Reads the parts of an address from its bytes, without making a copy of the secret that would not be wiped.
+/// A reader for `otpauth` addresses that does not copy the secret to unprotected memory.
 private struct OTPAuthURIReader: ~Copyable {
   private static let scheme = Array("otpauth://".utf8)
 
@@ -160,12 +160,12 @@ private struct OTPAuthURIReader: ~Copyable {
     hasRawSecret = true
   }
 
-  /// The address, with the secret that was read.
+  /// Returns the address, including the secret.
   borrowing func address() -> SensitiveBytes { text.bytes() }
 
   /// Reads an address.
   ///
-  /// - Returns: Why the address cannot be used; `nil` if it can be.
+  /// - Returns: The reason why the address cannot be used; `nil` if it can.
   mutating func read(_ bytes: UnsafeRawBufferPointer) -> OneTimePassword.Problem? {
     let query = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
     append(bytes[..<query])
@@ -215,7 +215,7 @@ private struct OTPAuthURIReader: ~Copyable {
   }
 
   private mutating func read(_ name: String, _ bytes: Slice<UnsafeRawBufferPointer>) -> OneTimePassword.Problem? {
-    // Only the secret must not be copied into a string.
+    // A secret must not be copied to a string, which is not overwritten.
     guard name != "secret" else { return bytes.isEmpty ? .noSecret : .notBase32 }
     let value = Percent.decoded(bytes)
     switch name {
@@ -247,7 +247,7 @@ private struct OTPAuthURIReader: ~Copyable {
     for byte in bytes { if byte == 0x20 { text.append("%20") } else { text.append(byte) } }
   }
 
-  /// The ranges of "name=value", "name" and "" between the question mark and the end.
+  /// Returns the ranges of the query's parameters, such as "name=value". A part may lack a value, or be empty.
   private static func queryParts(of bytes: UnsafeRawBufferPointer) -> [Range<Int>] {
     guard let query = bytes.firstIndex(of: UInt8(ascii: "?")) else { return [] }
     var parts: [Range<Int>] = []
@@ -259,7 +259,7 @@ private struct OTPAuthURIReader: ~Copyable {
     return parts + [start..<bytes.endIndex]
   }
 
-  /// A parameter's name in lower case, and the range of its value; `nil` if the part contains no "=".
+  /// Returns a parameter's name in lower case and the range of its value; `nil` if the part contains no "=".
   private static func name(of part: Range<Int>, in bytes: UnsafeRawBufferPointer) -> (name: String, value: Range<Int>)?
   {
     guard let equals = bytes[part].firstIndex(of: UInt8(ascii: "=")) else { return nil }
@@ -271,7 +271,7 @@ private struct OTPAuthURIReader: ~Copyable {
 enum Base32 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 
-  /// The digits of bytes, without padding.
+  /// Returns bytes as Base32 digits, without padding.
   static func digits(of bytes: UnsafeRawBufferPointer) -> SensitiveBytes {
     var digits = SensitiveBuffer()
     var (bits, count) = (UInt32(0), 0)
@@ -288,9 +288,9 @@ enum Base32 {
     return digits.bytes()
   }
 
-  /// The digits that a person wrote: without spaces, hyphens and padding, in upper case. Escapes (`%20`) are resolved.
+  /// Returns uppercase Base32 digits from a typed text, without spaces, hyphens and padding. Percent encoding is decoded.
   ///
-  /// - Returns: `nil` if another character is among them.
+  /// - Returns: `nil` if the text contains any other character.
   static func digits(in bytes: Slice<UnsafeRawBufferPointer>) -> SensitiveBytes? {
     var digits = SensitiveBuffer()
     var isPadded = false
@@ -308,7 +308,7 @@ enum Base32 {
     return digits.bytes()
   }
 
-  /// The bytes of digits. Bits behind the last whole byte are dropped, as authenticators drop them.
+  /// Returns the bytes of Base32 digits. Like authenticator apps, it ignores the bits after the last whole byte.
   static func bytes(of digits: SensitiveBytes) -> SensitiveBytes {
     var bytes = SensitiveBuffer()
     var (bits, count) = (UInt32(0), 0)
@@ -330,7 +330,8 @@ enum Base32 {
 
 /// Percent encoding as RFC 3986 defines it.
 enum Percent {
-  /// The next byte of an encoded text; `nil` at its end. An incomplete escape is taken literally.
+  /// Returns the next byte of an encoded text, and advances the index; `nil` at the end. An incomplete escape is not
+  /// decoded.
   static func next(in bytes: Slice<UnsafeRawBufferPointer>, at index: inout Int) -> UInt8? {
     guard index < bytes.endIndex else { return nil }
     defer { index += 1 }
@@ -341,7 +342,7 @@ enum Percent {
     return high << 4 | low
   }
 
-  /// A text without its escapes. Not for secrets: a `String` is not wiped.
+  /// Returns a decoded text. Do not use it for secrets, because a `String` is not overwritten.
   static func decoded(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
     var decoded: [UInt8] = []
     var index = bytes.startIndex
@@ -349,7 +350,7 @@ enum Percent {
     return String(decoding: decoded, as: UTF8.self)
   }
 
-  /// A text in which every byte that is not a letter, a digit or one of "-._~" is escaped.
+  /// Returns a text in which every byte except letters, digits and "-._~" is encoded.
   static func encoded(_ text: String) -> String {
     var encoded = ""
     for byte in text.utf8 {
@@ -369,7 +370,7 @@ enum Percent {
 }
 
 extension StringProtocol {
-  /// The text without spaces at its ends.
+  /// Returns the text without leading and trailing spaces.
   fileprivate func trimmingSpaces() -> String {
     var text = self[...]
     while text.first == " " { text = text.dropFirst() }

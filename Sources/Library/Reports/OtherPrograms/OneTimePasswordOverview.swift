@@ -1,14 +1,14 @@
 package import KeyhaulKit
 
-/// The one-time passwords that can be saved from a backup: how many, in which apps, and how many of them a restore brings
-/// to a new phone.
+/// The numbers of one-time passwords in a backup, by app, and of those that a restore moves to a new phone.
 package struct OneTimePasswordOverview: Sendable {
   /// An app, and the number of its one-time passwords.
   package struct App: Sendable, Hashable {
-    /// The app's name, its identifier, or the access group. From the backup, so it may contain anything.
+    /// The app's name, its identifier, or the access group. Untrusted.
     package let name: String
+    /// The number of one-time passwords.
     package var count = 0
-    /// The number of them that a restore moves to a new phone.
+    /// The number of one-time passwords that a restore moves to a new phone.
     package var movingCount = 0
   }
 
@@ -17,7 +17,7 @@ package struct OneTimePasswordOverview: Sendable {
   /// The apps whose codes are missing.
   package let missing: [AuthenticatorAccounts.Missing]
 
-  /// The number of one-time passwords, each counted once.
+  /// The number of one-time passwords, without duplicates.
   package var count: Int { apps.reduce(0) { $0 + $1.count } }
   /// The number of one-time passwords that a restore moves to a new phone.
   package var movingCount: Int { apps.reduce(0) { $0 + $1.movingCount } }
@@ -27,9 +27,9 @@ package struct OneTimePasswordOverview: Sendable {
   /// Counts one-time passwords.
   ///
   /// - Parameters:
-  ///   - items: The backup's items, as far as they can be decrypted.
-  ///   - moving: The indexes of the items that a restore brings to a new phone.
-  ///   - accounts: The accounts in files, which a restore brings to any phone.
+  ///   - items: The backup's items. Those that cannot be decrypted are ignored.
+  ///   - moving: The indexes of the items that a restore moves to a new phone.
+  ///   - accounts: The accounts in files, which a restore moves to any phone.
   ///   - names: The names of the apps.
   package init(
     _ items: [BackupItem], moving: Set<Int>, _ accounts: AuthenticatorAccounts, names: AppDirectory
@@ -55,11 +55,11 @@ package struct OneTimePasswordOverview: Sendable {
 }
 
 extension OneTimePasswordOverview {
-  /// Returns how many one-time passwords there are, as something to do: "Save 5 one-time passwords of Tofu (3) and
+  /// Returns a checklist entry with the number of one-time passwords: "Save 5 one-time passwords of Tofu (3) and
   /// org.example.codes (2); 4 of them also move."
   ///
-  /// - Parameter isRedacted: Whether the names of apps are left out.
-  /// - Returns: `nil` if there is none.
+  /// - Parameter isRedacted: Whether to leave out the names of apps.
+  /// - Returns: `nil` if there are no one-time passwords.
   package func sentence(isRedacted: Bool) -> String? {
     guard count > 0 else { return nil }
     let shown = apps.prefix(apps.count > 3 ? 2 : 3).map { app in
@@ -78,9 +78,9 @@ extension OneTimePasswordOverview {
     return "Save \(passwords)\(isRedacted ? "" : " of \(names)"); \(moving)."
   }
 
-  /// The overview for programs.
+  /// Returns the overview in JSON.
   ///
-  /// - Parameter isRedacted: Whether the names of apps are left out.
+  /// - Parameter isRedacted: Whether to leave out the names of apps.
   package func value(isRedacted: Bool) -> JSONValue {
     let listed = isRedacted ? [] : apps
     return [

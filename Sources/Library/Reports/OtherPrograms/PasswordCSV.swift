@@ -1,15 +1,15 @@
 import KeyhaulKit
 
 extension ItemExport {
-  /// The header that Apple's Passwords writes and that it and other password managers import.
+  /// The columns of Apple's Passwords app, which other password managers also import.
   public static let passwordColumns = ["Title", "URL", "Username", "Password", "Notes", "OTPAuth"]
 }
 
 extension ExportFormat {
   /// Generic and internet passwords as a table (RFC 4180, every field in quotes, UTF-8 without a byte order mark).
   ///
-  /// A password, a one-time secret and a telephone number as user name are written unchanged, because programs import them
-  /// literally. Every other cell that a spreadsheet would compute gets an apostrophe before it.
+  /// Passwords, addresses of one-time passwords, and telephone numbers as user names are written unchanged, because
+  /// programs import them literally. Any other cell that a spreadsheet would evaluate begins with an added apostrophe.
   public static let passwords = ExportFormat(
     "csv", hint: "passwords", kinds: [.genericPassword, .internetPassword], noun: "password",
     containsOneTimePasswords: true,
@@ -41,22 +41,24 @@ extension ItemExportWriter {
   }
 }
 
-/// The names of a password in another program.
+/// The title and the user name of a password in another program.
 enum PasswordEntry {
-  /// The item's label. If it has none, the issuer of its one-time password, its service or server, or its account.
+  /// Returns the item's label. If it is empty, returns the issuer of the one-time password, the service or server, or the
+  /// account.
   static func title(of item: KeychainItem, _ oneTime: OneTimePassword?) -> String {
     let location = item.kind == .internetPassword ? AttributeCode.server : .service
     let issuer = (try? oneTime?.parameters.get())?.issuer ?? ""
     return [item.words(.label), issuer, item.words(location), item.words(.account)].first { !$0.isEmpty } ?? ""
   }
 
-  /// The account that a one-time password names. If it names none, the item's account.
+  /// Returns the account of the one-time password. If it is empty, returns the item's account.
   static func user(of item: KeychainItem, _ oneTime: OneTimePassword?) -> String {
     let account = (try? oneTime?.parameters.get())?.account ?? ""
     return account.isEmpty ? item.words(.account) : account
   }
 
-  /// "+49 170 1234567": a spreadsheet makes a number of it at worst.
+  /// Whether a text is a telephone number, such as "+49 170 1234567". A spreadsheet evaluates it to a number, which does no
+  /// harm.
   static func isTelephoneNumber(_ text: String) -> Bool {
     let rest = text.utf8.dropFirst()
     return text.utf8.first == UInt8(ascii: "+") && !rest.isEmpty

@@ -1,11 +1,11 @@
 import CKeyhaul
 import KeyhaulKit
 
-/// A QR code with error correction level M, as rows of dark and light modules. libqrencode makes it.
+/// A QR code with error correction level M, created by libqrencode.
 ///
 /// Source: ISO/IEC 18004; libqrencode 4.
 struct QRCode {
-  /// The most bytes of a code: version 40 with error correction level M.
+  /// The maximum number of bytes in a QR code: version 40 with error correction level M.
   static let capacity = 2_331
 
   /// The number of modules in a row, and of rows: 21 to 177.
@@ -15,8 +15,8 @@ struct QRCode {
 
   /// Creates a QR code of bytes.
   ///
-  /// - Throws: `.tooLong` if a QR code has no room for the bytes, `.noLibrary` and `.noMemory` if there can be no QR code
-  ///   at all.
+  /// - Throws: `.tooLong` if the bytes do not fit, `.noLibrary` if libqrencode cannot be loaded, `.noMemory` if there is not
+  ///   enough memory.
   init(_ bytes: SensitiveBytes) throws(QRCodeError) {
     let most = Int(KEYHAUL_QR_LARGEST_WIDTH)
     var result = keyhaul_qr_too_long
@@ -39,7 +39,7 @@ struct QRCode {
     modules = all
   }
 
-  /// Appends the code as an SVG image with a quiet zone of four modules. A row of dark modules is one rectangle.
+  /// Appends the code as an SVG image with a quiet zone of four modules. Adjacent dark modules of a row are one rectangle.
   ///
   /// - Parameter title: A description of the image, for people who cannot see it.
   func append(to text: inout SensitiveBuffer, title: String) {
@@ -62,9 +62,9 @@ struct QRCode {
   }
 }
 
-/// A reason why there is no QR code.
+/// A reason why a QR code cannot be created.
 enum QRCodeError: Error {
-  /// A QR code has no room for the bytes.
+  /// The bytes do not fit in a QR code.
   case tooLong
   /// libqrencode 4 cannot be loaded.
   case noLibrary

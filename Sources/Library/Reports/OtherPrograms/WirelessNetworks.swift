@@ -1,19 +1,19 @@
 import KeyhaulKit
 
 extension ItemExport {
-  /// The names of the two columns, as the first row has them.
+  /// The names of the columns, in the first row.
   public static let networkColumns = ["Network", "Password"]
 }
 
 extension ExportFormat {
-  /// The Wi-Fi networks that a device knows, and their passwords, as a table like that of the passwords.
+  /// Known Wi-Fi networks and their passwords, as a table in the format of `passwords`.
   public static let wirelessNetworks = ExportFormat(
     "wifi", kinds: [.genericPassword], noun: "network", secretNoun: "password", containsWholeKinds: false,
     begin: { $0.appendColumns(ItemExport.networkColumns) }, append: { $0.appendNetwork($1) })
 }
 
 extension ItemExportWriter {
-  /// Of a password that is none of a network, nothing.
+  /// Appends the row of an item, if it is the password of a network.
   mutating func appendNetwork(_ item: KeychainItem) {
     guard item.isWirelessNetwork else { return }
     guard let secret = item.secret else { return counts.leave(item, "it has no secret") }
@@ -28,6 +28,7 @@ extension ItemExportWriter {
 }
 
 extension KeychainItem {
-  /// Apple's devices keep the password of a network under this service, its name as the account.
+  /// Whether the item is the password of a Wi-Fi network. Apple's devices use the service "AirPort" for these, and the
+  /// network's name as the account.
   var isWirelessNetwork: Bool { kind == .genericPassword && words(.service) == "AirPort" }
 }

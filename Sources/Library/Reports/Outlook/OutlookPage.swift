@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
-/// A page about the losses on a new device and on the same one after it was erased, with a checklist to print for the
-/// steps before the device is wiped.
+/// A page about the items that are lost on a new device and on the same device after an erase, with a printable checklist
+/// of the steps before the device is wiped.
 public struct OutlookPage: HTMLPage {
   let facts: OutlookSummary
   let program: String
@@ -16,7 +16,7 @@ public struct OutlookPage: HTMLPage {
     self.program = program
   }
 
-  /// The page as one document, the same for the same outlook.
+  /// Returns the page as one document. Equal outlooks give equal pages.
   ///
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
@@ -67,7 +67,7 @@ public struct OutlookPage: HTMLPage {
     }
   }
 
-  /// The items by what a new device gets of them.
+  /// The numbers of items that a new device gets, and does not get.
   private var tiles: Tiles {
     let counts = facts.counts(onSameDevice: false)
     let never = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, words: "never in a backup") }
@@ -81,7 +81,7 @@ public struct OutlookPage: HTMLPage {
       ] + (never.map { [$0] } ?? []))
   }
 
-  /// ", made 20 November 2026 at 18:04 UTC by old-phone"
+  /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
   private var origin: String {
     let date = facts.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = facts.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
@@ -116,7 +116,7 @@ public struct OutlookPage: HTMLPage {
     }
   }
 
-  /// Items that no reason keeps out: they came later.
+  /// Writes the card of a group without a reason: items that were added after the backup, or that may be unusable.
   private func own(_ group: OutlookSummary.Group, to page: inout HTMLWriter) {
     page.element("article", ["class": "card \(group.style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { $0.element("b", HumanReadable.count(group.items.count, "item")) }
@@ -135,7 +135,8 @@ public struct OutlookPage: HTMLPage {
 }
 
 extension SankeyTabs {
-  /// The picture of what moves to a new device: by app if items name theirs, else by kind; then by protection class.
+  /// Creates the diagrams of the items that move to a new device. The first is by app, or by kind if no app is known; the
+  /// second is by protection class.
   fileprivate init(_ facts: OutlookSummary) {
     let decisions = facts.restoreOutlook.planForNewDevice.decisions
     let hasAppNames = decisions.contains { facts.apps.app(of: $0.identity).isKnown } && !facts.isRedacted
@@ -148,7 +149,7 @@ extension SankeyTabs {
 }
 
 extension PageStyle {
-  /// On paper, the checklist follows the verdict.
+  /// The style rules that put the checklist below the verdict in print.
   fileprivate static let checklistFirst = """
     @media print{main{display:flex;flex-direction:column}main>*{order:2}main>header{order:0}main>.checklist{order:1}}
 

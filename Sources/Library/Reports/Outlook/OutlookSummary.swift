@@ -17,9 +17,9 @@ public struct OutlookSummary: Sendable {
   package var protection: String?
   /// The anomalies of the backup.
   package var findings: [PlanDocument.Finding] = []
-  /// Whether opening the backup found damage, which may be other than unreadable items.
+  /// Whether Keyhaul found damage in the backup, which may affect more than unreadable items.
   package var isDamaged = false
-  /// The one-time passwords of the backup; `nil` for a device.
+  /// The one-time passwords of the backup; `nil` if the source is a device.
   package var codes: OneTimePasswordOverview?
   /// The names of the source and the backups in commands.
   let words: CommandPlaceholders
@@ -60,7 +60,7 @@ public struct OutlookSummary: Sendable {
   var isOfBackup: Bool { restoreOutlook.isOfBackup }
   var sourceDeviceItems: SourceDeviceItems? { restoreOutlook.sourceDeviceItems }
 
-  /// The name in sentences of the device that is erased or replaced.
+  /// The name in sentences of the device that will be erased or replaced.
   var phone: String {
     if isRedacted { return "the old device" }
     return switch source.kind {
@@ -74,7 +74,7 @@ public struct OutlookSummary: Sendable {
 }
 
 extension OutlookSummary {
-  /// Items with the same outlook and reason: one heading in the text, one card on the page.
+  /// Items with the same outlook and reason. They share a heading in the text and a card on the page.
   struct Group {
     let title: String
     /// The reason why the items are lost; `nil` if they arrive or were added after the backup.
@@ -82,8 +82,9 @@ extension OutlookSummary {
     let style: Tiles.Style
     let symbol: String
     let items: [RestoreOutlook.Item]
-    /// The cause and the advice, for a group without a reason.
+    /// The cause, for a group without a reason.
     var fact: String?
+    /// The recommended action, for a group without a reason.
     var advice: String?
   }
 
@@ -116,7 +117,7 @@ extension OutlookSummary {
       items: restoreOutlook.items.filter { $0.outlook == .both && $0.warning == nil })
   }
 
-  /// The groups of items that arrive but may be unusable: on a new device, then on the same device only.
+  /// The groups of items that arrive but may be unusable: first on a new device, then on the same device.
   var warned: [Group] {
     func group(_ title: String, _ itemOutlook: RestoreOutlook.ItemOutlook, _ warning: ArrivalWarning) -> Group? {
       let members = restoreOutlook.items.filter { item in
@@ -181,7 +182,7 @@ extension OutlookSummary {
     ).checklist
   }
 
-  /// The one-time passwords to save, and the apps to export others from.
+  /// Returns the checklist entries about one-time passwords: those to save, and the apps to export others from.
   private func codeEntries(showsAll: Bool) -> [Checklist.Entry] {
     guard let codes else { return [] }
     var entries: [Checklist.Entry] = []
@@ -192,7 +193,7 @@ extension OutlookSummary {
     guard !showsAll else {
       return entries + codes.missing.map { .init(words: AuthenticatorText.sentence($0.app, $0.obstacle)) }
     }
-    // An installed authenticator has an entry of its kind.
+    // The entry about installed authenticators already covers these apps.
     let listed = apps.installed.filter { $0.kind == .authenticator }.map(\.identifier)
     let rest = codes.missing.filter { !listed.contains($0.app.identifier) }
     if !rest.isEmpty {
@@ -243,8 +244,9 @@ extension OutlookSummary {
     }
   }
 
-  /// The maximum numbers of words and Unicode scalars up to which the verdict names the device.
+  /// The maximum number of words in a verdict that names the device.
   private static let maximumVerdictWords = 15
+  /// The maximum number of Unicode scalars in a verdict that names the device.
   private static let maximumVerdictLength = 100
 
   /// An explanation of the verdict for readers who do not know keychain items.
@@ -254,7 +256,7 @@ extension OutlookSummary {
       + unusable(counts(onSameDevice: false))
   }
 
-  /// The origin, protection and condition of the backup, as text; `nil` for a device.
+  /// Sentences about the origin, protection and condition of the backup; `nil` if the source is a device.
   package var state: String? {
     guard let condition else { return nil }
     let date = source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
@@ -263,7 +265,7 @@ extension OutlookSummary {
     return "The backup was made\(date) by \(HTMLWriter.shortened(device)), \(password). \(condition)"
   }
 
-  /// The known condition of the backup's keychain, as a sentence; `nil` for a device.
+  /// A sentence about the condition of the backup's keychain; `nil` if the source is a device.
   var condition: String? {
     guard isOfBackup else { return nil }
     if let obstacle = findings.obstacle { return "\(obstacle.prefix(1).uppercased() + obstacle.dropFirst())." }
@@ -303,7 +305,7 @@ extension OutlookSummary {
       + (sourceDeviceItems == nil ? " " + Self.uncounted : "")
   }
 
-  /// "the 18 items in the backup"
+  /// Returns the subject of sentences: "the 18 items in the backup".
   private func all(_ counts: RestoreOutlook.Counts) -> String {
     let one = counts.total == 1
     let items = one ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
@@ -313,7 +315,7 @@ extension OutlookSummary {
       ? "\(items) on \(sourceDeviceItems.device)" : "\(items) in the backup and on \(sourceDeviceItems.device)"
   }
 
-  /// "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not."
+  /// Returns the sentence about a new device: "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not."
   private func arrival(_ counts: RestoreOutlook.Counts) -> String {
     let (moving, lost) = (counts.returningCount, counts.lost)
     switch (moving, lost) {
@@ -329,8 +331,7 @@ extension OutlookSummary {
     }
   }
 
-  /// " 1 of those has the format of a key that only the Secure Enclave of old-phone can use, and is unusable on a new
-  /// iPhone."
+  /// Returns the sentence about Secure Enclave keys that move but are unusable on a new device; empty if there are none.
   private func unusable(_ counts: RestoreOutlook.Counts) -> String {
     guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
     let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
@@ -339,7 +340,7 @@ extension OutlookSummary {
       + "Enclave of \(phone) can use, and \(verbs.2) unusable on \(newPhone)."
   }
 
-  /// "After an erase, 18 of them are restored to old-phone and 4 are not."
+  /// Returns the sentence about the erased device: "After an erase, 18 of them are restored to old-phone and 4 are not."
   private func `return`(_ counts: RestoreOutlook.Counts) -> String {
     let (arrives, lost) = (HumanReadable.grouped(counts.arrives), HumanReadable.grouped(counts.lost))
     let are = counts.arrives == 1 ? "is" : "are"
@@ -363,7 +364,7 @@ extension OutlookSummary {
     return "\(start), judging by \(classes); this could not be checked.\(rest)"
   }
 
-  /// Whether the items stay only because the backup has no password.
+  /// Whether items stay behind because the backup has no password.
   private var isForWantOfPassword: Bool {
     restoreOutlook.items.contains { $0.reason == .backupNotEncrypted } && !restoreOutlook.hasPassword
       && protection == nil
@@ -374,7 +375,7 @@ extension OutlookSummary {
     return isOfBackup ? "; the backup has no password" : " in a backup without a password"
   }
 
-  /// For a device: a sentence about a backup with the other choice of password.
+  /// A sentence about a backup with the opposite choice of password, for a device.
   private var other: String {
     func arrives(_ onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(

@@ -2,10 +2,10 @@ public import KeyhaulKit
 
 /// A report as one self-contained HTML file.
 ///
-/// A pure function of what it was made of: no clock, no locale, no file; equal values are equal pages.
+/// A page depends only on its values, not on a clock, a locale or a file. Equal values give equal pages.
 public protocol HTMLPage: Sendable {
-  /// The page, in UTF-8 where it is written to a file.
+  /// Returns the page as one document. Files contain it in UTF-8.
   ///
-  /// - Throws: Where the digest of its style sheet, which its content policy names, cannot be computed.
+  /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   func html() throws(DataProtectionError) -> String
 }

@@ -1,7 +1,8 @@
 import KeyhaulKit
 
-/// Steps with a box for each, to tick on the page, in a form without a script, or on paper.
+/// A list of steps with a checkbox for each, for the screen or for paper. It needs no script.
 struct Checklist {
+  /// A step of the list.
   struct Entry {
     /// The name of the app or other subject, from a backup; empty if `words` contains it.
     var name = ""
@@ -15,23 +16,27 @@ struct Checklist {
     var commands: [String] = []
   }
 
+  /// Steps with a common title.
   struct Group {
     let title: String
     var note: String?
     let entries: [Entry]
   }
 
-  /// Its heading; a name out of a backup may follow it.
+  /// The heading of the list.
   let title: String
+  /// A name at the end of the heading; empty if there is none. Untrusted.
   var name = ""
+  /// A remark below the heading.
   var note: String?
   let groups: [Group]
 
-  /// The most entries of a group that are listed, and items of an entry that are named.
+  /// The maximum number of listed entries of a group.
   static let maximumEntryCount = 100
+  /// The maximum number of named items of an entry.
   static let maximumNameCount = 5
 
-  /// A page has room for one: its boxes have numbers.
+  /// Writes the list. Its checkboxes have numbered identifiers, so a page can contain only one list.
   func write(to page: inout HTMLWriter) {
     let groups = groups.filter { !$0.entries.isEmpty }
     guard !groups.isEmpty else { return }

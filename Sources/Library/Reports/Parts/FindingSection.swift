@@ -35,7 +35,7 @@ struct FindingSection {
   }
 }
 
-/// The items of the device that made a backup and that are not in it, on a page: a card for each reason, and as of when.
+/// The section about items of the source device that are not in the backup, with a card for each reason.
 struct NotInBackupSection {
   let sourceDeviceItems: SourceDeviceItems?
 
@@ -61,7 +61,7 @@ struct NotInBackupSection {
     }
   }
 
-  /// Writes the items that no rule excludes, so that a new backup would contain them.
+  /// Writes the items that a new backup would contain, because no rule excludes them.
   private static func write(_ items: [SourceDeviceItems.Item], to page: inout HTMLWriter) {
     guard !items.isEmpty else { return }
     page.element("article", ["class": "card stays"]) { page in
@@ -76,7 +76,7 @@ struct NotInBackupSection {
     }
   }
 
-  /// The tile beside those of what is in the backup.
+  /// Returns the tile with the number of items that are not in the backup; none if the source device is unavailable.
   static func tile(_ sourceDeviceItems: SourceDeviceItems?) -> [Tiles.Tile] {
     guard let sourceDeviceItems else { return [] }
     return [.init(style: .lost, symbol: "x", count: sourceDeviceItems.absent.count, words: "not in the backup")]

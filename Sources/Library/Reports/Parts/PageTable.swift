@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// Items in a table, folded, with filters that are nothing but radio buttons before it and style rules.
+/// A collapsed table of items, with filters that consist only of radio buttons and style rules.
 struct PageTable {
   /// The outcome of an item. The raw value is the CSS class of its row, which the filters use.
   enum Style: String, CaseIterable {
@@ -32,7 +32,7 @@ struct PageTable {
   /// A remark about all rows.
   var note: String?
 
-  /// Rows that a browser lays out together, when they come into sight: of ten thousand it lays out few.
+  /// The number of rows in each table body. A browser lays out a body only when it becomes visible.
   static let rowsInPart = 50
 
   func write(to page: inout HTMLWriter) {
@@ -84,7 +84,7 @@ struct PageTable {
     let count: Int
   }
 
-  /// The buttons stand before the table as its siblings, so that a rule about a row looks at few elements.
+  /// Writes the radio buttons before the table, as its siblings, so that the style rules for rows are fast.
   private func writeFilters(_ page: inout HTMLWriter) {
     var styles: [Style: Int] = [:]
     var kinds: [ItemKind: Int] = [:]
@@ -131,7 +131,7 @@ struct PageTable {
 }
 
 extension ItemKind {
-  /// The class of its rows in the table.
+  /// The CSS class of rows of this kind.
   fileprivate var filter: String {
     switch self {
     case .genericPassword: "g"
@@ -142,16 +142,16 @@ extension ItemKind {
   }
 }
 
-/// A table of restores: a row for each backup that they come from, a column for each device that they go to.
+/// A table of restores, with a row for each backup and a column for each target.
 struct RestoreTable {
   /// The outcome of one restore.
   struct Cell {
-    /// Whether it is the one that the page is about.
+    /// Whether the page is about this restore.
     var isCurrent = false
     let count: Int
     /// The text after the count: "of 18 items".
     let unit: String
-    /// The text below it in small print.
+    /// The texts below the count, in small print.
     let details: [String]
   }
 
@@ -189,12 +189,12 @@ extension RestoreTable.Cell {
     }
   }
 
-  /// "4 stay behind"
+  /// Returns the number of items that stay behind: "4 stay behind".
   static func staysBehind(_ count: Int) -> String {
     "\(HumanReadable.grouped(count)) \(count == 1 ? "stays" : "stay") behind"
   }
 
-  /// "2 cannot be read", and nothing where all can.
+  /// Returns the number of unreadable items, such as "2 cannot be read"; `nil` if it is 0.
   static func unreadable(_ count: Int) -> String? {
     count > 0 ? "\(HumanReadable.grouped(count)) cannot be read" : nil
   }

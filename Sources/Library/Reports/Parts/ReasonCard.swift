@@ -4,7 +4,7 @@ import KeyhaulKit
 /// action.
 struct ReasonCard {
   struct Item {
-    /// Its place in the backup; `nil` of one that is in none.
+    /// The position of the item in the backup; `nil` if it is not in one.
     let index: Int?
     let words: ItemLabel
 
@@ -31,7 +31,7 @@ struct ReasonCard {
     self.items = items
   }
 
-  /// The most items that a card names; the table has the others.
+  /// The maximum number of items that a card names. The table below contains the others.
   static let maximumListCount = 10
 
   func write(to page: inout HTMLWriter) {
@@ -57,7 +57,7 @@ struct ReasonCard {
     }
   }
 
-  /// The names of items, and the number of items whose names are encrypted.
+  /// Writes the names of items, and the number of items whose names are encrypted.
   private func list(_ page: inout HTMLWriter) {
     let named = items.filter { !$0.words.isSealed }
     let sealed = items.filter(\.words.isSealed)
@@ -78,7 +78,7 @@ struct ReasonCard {
   }
 }
 
-/// Names beside each other.
+/// A list of item names next to each other.
 struct NameList {
   private let names: [ItemLabel]
 
@@ -91,7 +91,7 @@ struct NameList {
     }
   }
 
-  /// The first in the open, the others folded.
+  /// Writes the first names, and the others in a collapsed list.
   func write(folding limit: Int, to page: inout HTMLWriter) {
     NameList(Array(names.prefix(limit))).write(to: &page)
     guard names.count > limit else { return }
@@ -102,12 +102,13 @@ struct NameList {
   }
 }
 
-/// The label of an item on a page: its name, its owner, and its kind.
+/// The name of an item on a page, with its account.
 struct ItemLabel: Sendable {
-  /// The purpose of the item: a service, a server or a label.
+  /// The first name of the item, or its position or kind if it has no name.
   let name: String
-  /// The owner, if it adds information.
+  /// The second name of the item, usually the account; `nil` if there is none.
   let account: String?
+  /// Whether the name is encrypted.
   let isSealed: Bool
 
   init(_ identity: ItemDescriptor, index: Int?) {
@@ -120,7 +121,7 @@ struct ItemLabel: Sendable {
 
   init(_ decision: MigrationPlan.Decision) { self.init(decision.identity, index: decision.index) }
 
-  /// The name with the account in a sentence or a list.
+  /// Writes the name with the account, for a sentence or a list.
   func write(to page: inout HTMLWriter) {
     if isSealed { page.words(name) } else { page.name(name) }
     if let account {
@@ -132,19 +133,21 @@ struct ItemLabel: Sendable {
 
 /// The names of the source, the target and the new backup in a page's commands.
 ///
-/// Names that were removed from a document are not in its commands either, which contain `ARCHIVE`, `DEVICE` and
-/// `TARGET` instead.
+/// Commands in a redacted document contain `ARCHIVE`, `DEVICE` and `TARGET` instead of names.
 struct CommandPlaceholders: Sendable {
-  /// The archive or the device that the page is about.
+  /// The backup or the device that the page is about.
   let source: String
+  /// The target of the restore.
   let target: String
   /// The device to back up.
   let oldDevice: String
-  /// The backup that is to be made of it.
+  /// The path of the backup to create.
   let newBackup: String
 
+  /// Creates the placeholders from a plan.
+  ///
   /// - Parameters:
-  ///   - document: The plan as it is saved, which may be redacted.
+  ///   - document: The document of the plan, which may be redacted.
   ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   init(_ document: PlanDocument, source sourceArgument: String?, target targetArgument: String?) {

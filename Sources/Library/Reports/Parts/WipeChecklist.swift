@@ -3,31 +3,31 @@ import KeyhaulKit
 /// The checklist before a phone is wiped: the backup, the apps that require signing in again or a transfer while the
 /// phone still works, and the other ways to the new phone.
 struct WipeChecklist {
-  /// An item that the best backup there can be does not bring to where it should go.
+  /// An item that even the best possible backup does not move to the target.
   struct Loss {
     let index: Int
     let identity: ItemDescriptor
     let reason: Reason
   }
 
-  /// The backup that the phone's keychain goes into.
+  /// The states of the backup of the phone.
   enum BackupState {
-    /// It is there, with a password or on its way back to its own phone; `word` is what a command calls it.
+    /// A usable backup exists. `word` is the backup as an argument of commands.
     case good(word: String)
-    /// One has to be made. The command is `nil` if the phone is a real one, of which Keyhaul makes no backup.
+    /// A backup has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
     case missing(command: String?)
   }
 
-  /// The phone that will be wiped, as far as anybody knows.
+  /// The name of the phone that will be wiped, or a substitute.
   let phone: String
-  /// The target of the items: another phone, or the same one after it was wiped; "the new phone" if that is undecided.
+  /// The name of the target: another phone, or the same one after the erase.
   let target: String
-  /// Whether they come back to the phone itself; `nil` if both are thought of.
+  /// Whether the target is the same phone; `nil` if the checklist covers both cases.
   let isReturn: Bool?
   let backup: BackupState
   /// The number of items that move only if the backup has a password.
   let gainedByPassword: Int
-  /// Whether the losses are those that a backup shows, which is not all that its phone has.
+  /// Whether the losses are from a backup, which may not contain all items of its phone.
   let isOfBackup: Bool
   let losses: [Loss]
   let apps: AppDirectory
@@ -36,9 +36,9 @@ struct WipeChecklist {
   /// The entries about one-time passwords.
   var codes: [Checklist.Entry] = []
 
-  /// The most apps that are listed, and the most names of an entry, unless all are asked for.
+  /// The maximum number of listed apps, and of names in an entry, unless all are requested.
   private static let shortList = 3
-  /// The most columns of an app's name in a list of names.
+  /// The maximum width of an app's name in a list, in columns.
   private static let nameWidth = 30
 
   var checklist: Checklist {
@@ -93,7 +93,7 @@ struct WipeChecklist {
     return entries
   }
 
-  /// " With it, 14 of these items would move."
+  /// A sentence about the effect of a password, such as " 14 of these items would then move."; empty if there is none.
   private var gain: String {
     switch gainedByPassword {
     case 0: ""
@@ -104,7 +104,8 @@ struct WipeChecklist {
 
   // MARK: Apps
 
-  /// The apps that lose items, then those of kinds that often keep secrets on their phone, then the rest as a number.
+  /// The entries about apps: those that lose items, then kinds of apps that often store secrets on the phone, then the
+  /// number of the others.
   private var appEntries: [Checklist.Entry] {
     let shares = shares
     let named = shares.filter { !$0.name.isEmpty }
@@ -115,7 +116,7 @@ struct WipeChecklist {
       entries.append(
         .init(words: "\(HumanReadable.count(rest, "more app")) \(rest == 1 ? "loses" : "lose") items (-v lists all)."))
     }
-    // Without a password all names are encrypted, and the verdict counts the items already.
+    // If only the password is missing, the verdict already counts these items.
     let isCounted = !showsAll && gainedByPassword > 0
     entries += shares.filter { $0.name.isEmpty && !(isCounted && $0.isSealed) }.map(entry)
     let listed = Set(named.map(\.name))
@@ -137,7 +138,7 @@ struct WipeChecklist {
     return entries
   }
 
-  /// An entry for several apps of a kind; `nil` if there are none.
+  /// Returns an entry for apps of a kind; `nil` if there are none.
   private func entry(_ names: [String], _ action: String) -> Checklist.Entry? {
     guard !names.isEmpty else { return nil }
     let limit = showsAll ? Checklist.maximumEntryCount : Self.shortList
@@ -147,7 +148,8 @@ struct WipeChecklist {
       name: HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown), words: action)
   }
 
-  /// A name in a list: without the subtitle that many apps have in the App Store, as in "Signal - Private Messenger".
+  /// Returns the name of an app without the subtitle that many names in the App Store have, as in "Signal - Private
+  /// Messenger".
   private static func short(_ name: String) -> String {
     let start = String(name.unicodeScalars.prefix(200))
     let end = [" - ", " – ", " — ", ": ", " | "].compactMap { start.firstRange(of: $0)?.lowerBound }.min()
@@ -160,15 +162,15 @@ struct WipeChecklist {
       "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
       + "phone?")
 
-  /// The losses of an app.
+  /// The lost items of an app.
   private struct Share {
-    /// Empty for items that name no app.
+    /// The name of the app; empty for items that do not name one.
     let name: String
     let losses: [Loss]
     var isSealed: Bool { losses.allSatisfy { $0.identity.isSealed && $0.reason == .deviceBound } }
   }
 
-  /// The losses that ask for something, by app: those with the most first. What names no app is one share.
+  /// The losses that require an action, by app. Apps with the most losses come first, items without an app last.
   private var shares: [Share] {
     var shares: [String: [Loss]] = [:]
     for loss in losses where Self.isGuarded(loss.reason) || loss.reason == .deviceBound {
@@ -255,7 +257,7 @@ struct WipeChecklist {
 }
 
 extension AppKind {
-  /// The one thing to do with apps of this kind before their phone is erased.
+  /// The recommended action for apps of this kind before their phone is erased.
   var action: String {
     switch self {
     case .authenticator: "Export the codes."

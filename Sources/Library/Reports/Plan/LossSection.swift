@@ -16,7 +16,7 @@ struct LossSection {
     if !page.plan.removed.isEmpty { removal(&markup) }
   }
 
-  /// Those that occur, the most frequent first.
+  /// Returns the selected reasons that occur in the plan, the most frequent first.
   private func reasons(where isSelected: (Reason) -> Bool) -> [Reason] {
     let counts = page.counts.byReason
     return Reason.allCases.filter { isSelected($0) && counts[$0] != nil }

@@ -55,7 +55,7 @@ public struct PlanPage: HTMLPage {
     return isRedacted ? "" : app.kind == .unknown ? "" : app.words
   }
 
-  /// The page as one document, the same for the same plan.
+  /// Returns the page as one document. Equal plans give equal pages.
   ///
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
@@ -112,7 +112,7 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  /// ", made 20 November 2026 at 18:04 UTC by old-phone"
+  /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
   private var origin: String {
     let date = source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
@@ -136,7 +136,7 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  /// That none stays is said of what is in the backup, and no more.
+  /// The label of the tile about items that stay behind. For a backup, "0" refers only to the items in it.
   private var stayingWords: String {
     switch counts.staysBehind {
     case 0 where source.kind == .archive: "of these stay behind"
@@ -162,7 +162,7 @@ public struct PlanPage: HTMLPage {
 }
 
 extension SankeyTabs {
-  /// The picture on a page: by app where the items say theirs, else by kind; then by protection class.
+  /// Creates the diagrams of a plan. The first is by app, or by kind if no app is known; the second is by protection class.
   init(_ page: PlanPage) {
     let hasAppNames = page.plan.decisions.contains { !page.app(of: $0.identity).isEmpty }
     figures = [hasAppNames ? .app : .kind, .protection].map { (axis: $0, figure: SankeyView(page, by: $0)) }
@@ -170,7 +170,7 @@ extension SankeyTabs {
 }
 
 extension SankeyView {
-  /// One view of the picture on a page.
+  /// Creates a diagram of a plan.
   init(_ page: PlanPage, by axis: SankeyDiagram.Axis) {
     self.init(
       SankeyDiagram(page.plan.decisions, by: axis, apps: page.apps, removedCount: page.counts.removed),
@@ -179,7 +179,7 @@ extension SankeyView {
 }
 
 extension PlanPage {
-  /// The plan in one sentence, which stands first.
+  /// The plan in one or two sentences, at the top of the page.
   var verdict: String {
     PlanVerdict(counts, isOfBackup: source.kind == .archive, isReturn: isReturn, target: target.name).text
       + (sourceDeviceItems?.absence.map { " \($0)." } ?? "")
@@ -187,7 +187,7 @@ extension PlanPage {
 }
 
 extension PageTable {
-  /// Every item of a plan with what happens to it.
+  /// Creates the table of all items of a plan, each with its outcome.
   init(_ page: PlanPage) {
     let count = page.counts.total
     self.init(

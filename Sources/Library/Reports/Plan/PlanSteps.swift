@@ -11,20 +11,19 @@ extension StepList {
 }
 
 extension PlanPage {
-  /// Whether something of the backup keeps every restore from taking it.
+  /// Whether an anomaly of the backup prevents every restore.
   var isObstructed: Bool { document.findings.obstacle != nil }
-  /// Whether the backup says that it is a decrypted copy.
+  /// Whether the backup is a decrypted copy.
   var isCopyInClear: Bool { document.findings.contains { $0.id == BackupFinding.Kind.decryptedCopy.rawValue } }
 
-  /// Whether a restore brings anything: an item that is there already, or that the one there wins over, is nothing new;
-  /// one that waits for a password comes with the next backup.
+  /// Whether a restore adds or replaces an item, from this backup or from a new one with a password.
   var isRestoreUseful: Bool {
     counts.byChange[.new, default: 0] + counts.byChange[.replaces, default: 0]
       + counts.byReason[.backupNotEncrypted, default: 0] > 0
   }
 }
 
-/// The steps that a plan asks for: each brings something that is not there yet.
+/// The steps after a plan. A step is `nil` if it would have no effect.
 private struct PlanSteps {
   let page: PlanPage
   let words: CommandPlaceholders
@@ -38,7 +37,7 @@ private struct PlanSteps {
   private var isDevice: Bool { page.source.kind == .device }
   private var policy: String { page.plan.policy == .replace ? "" : SuggestedCommands.keepingExisting }
 
-  /// Items that arrive only with a backup that has a password.
+  /// The number of items that move only if the backup has a password.
   private var closed: Int { counts.byReason[.backupNotEncrypted, default: 0] }
 
   private var needsBackup: Bool { closed > 0 || (isDevice && page.isRestoreUseful) }
@@ -46,7 +45,7 @@ private struct PlanSteps {
 
   var newBackup: StepList.Step? {
     guard needsBackup else { return nil }
-    // A backup without a password was asked for, and brings all that one with a password would.
+    // The user asked for a backup without a password, and a password would not move more items.
     let isPlain = closed == 0 && !page.source.encrypted
     let carries =
       switch closed {
@@ -84,10 +83,10 @@ private struct PlanSteps {
       commands: [SuggestedCommands.verify("COPY")])
   }
 
-  /// The step about merging; none if nothing arrives.
+  /// The step to plan a restore that merges; `nil` if nothing would be removed or restored.
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
-    // A device can be planned again as it is; a backup in which nothing opens cannot be merged.
+    // A backup whose items cannot be decrypted cannot be merged, so the new backup is needed.
     let planned = isDevice && (closed == 0 || page.source.encrypted) ? words.source : backup
     return .init(
       words: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",
@@ -111,7 +110,7 @@ private struct PlanSteps {
       ])
   }
 
-  /// Only for what somebody would miss: what every device makes for itself, or was deleted, keeps no phone.
+  /// The step to keep the old device; `nil` if the user would miss none of the lost items.
   var keepingOldDevice: StepList.Step? {
     let missed = counts.byReason.reduce(0) { sum, entry in
       sum + (entry.key.requiresAction && entry.key != .backupNotEncrypted ? entry.value : 0)
@@ -123,12 +122,12 @@ private struct PlanSteps {
   }
 }
 
-/// The apps that lose something, those that lose most first: where to sign in again.
+/// The section with the apps that lose items, where the user has to sign in again. Apps with the most losses come first.
 struct SignInList {
   private let target: String
   private let losses: AppsNeedingSignIn
 
-  /// The most apps that are listed in the open.
+  /// The maximum number of apps outside of the collapsed list.
   static let maximumListCount = 12
 
   init(_ page: PlanPage) {

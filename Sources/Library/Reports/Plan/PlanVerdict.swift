@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// A plan in one sentence, which is the first line of its report and of its page.
+/// A plan in one sentence, for the first line of its report and of its page.
 struct PlanVerdict {
   private let counts: MigrationPlan.Summary
   private let isOfBackup: Bool
@@ -10,8 +10,8 @@ struct PlanVerdict {
   /// Creates the verdict of a plan.
   ///
   /// - Parameters:
-  ///   - counts: The plan's items, counted.
-  ///   - isOfBackup: Whether the items are those of a backup, which may not have all items of its device.
+  ///   - counts: The numbers of the plan's items.
+  ///   - isOfBackup: Whether the items are from a backup, which may not contain all items of its device.
   ///   - isReturn: Whether the target is the source device.
   ///   - target: The name of the target.
   init(_ counts: MigrationPlan.Summary, isOfBackup: Bool, isReturn: Bool, target: String) {
@@ -30,7 +30,7 @@ struct PlanVerdict {
       ? "; \(items) on the target \(verb) removed" : ", \(items) on the target \(verb) removed"
   }
 
-  /// The place of all the items: a backup may not have everything that its device has.
+  /// " in the backup", because a backup may not contain all items of its device; empty if the source is a device.
   private var place: String { isOfBackup ? " in the backup" : "" }
 
   private var arrival: String {

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The difference between two keychains, as text and as `keychain-diff/1`. Names attributes, never their values.
+/// The difference between two keychains (`keychain-diff/1`). It names attributes, never their values.
 package struct DifferenceReport: Report {
   package let first: ComparisonSide
   package let second: ComparisonSide
@@ -68,7 +68,8 @@ package struct DifferenceReport: Report {
     }
   }
 
-  /// "new: port 8443, not synced" where another line would read the same.
+  /// Returns the row of an item. If another row would look the same, the remark states how the items differ: "new: port
+  /// 8443, not synced".
   private static func row(
     _ symbol: String, _ side: KeychainDifference.Side, _ word: String, _ color: Color
   ) -> Row {
@@ -79,7 +80,7 @@ package struct DifferenceReport: Report {
 
   private static let maximumDistinctionLength = 60
 
-  /// "secret and label changed on 2026-11-19"
+  /// Returns the remark about a change: "secret and label changed on 2026-11-19".
   private static func remark(on change: ItemChange) -> String {
     change.words + (change.modifiedAfter.map { " on \(LocalTimeFormat.localDay($0))" } ?? "")
   }
@@ -96,15 +97,16 @@ package struct DifferenceReport: Report {
     }.map { style.painted($0, .faint) }
   }
 
-  /// A backup is one of the two.
+  /// Whether one of the two sources is a backup.
   private var comparesWithBackup: Bool { first.kind == .archive || second.kind == .archive }
 
-  /// The sentences about a side without a keychain, so that all items of the other side are new or missing.
+  /// The sentences about sides without a keychain.
   private var emptySentences: [String] {
     [first, second].filter { !$0.hasKeychain }.map { "\($0.name) has no keychain." }
   }
 
-  /// "2 items that both have were compared without their secrets: not both sides tell them."
+  /// The sentence about items that were compared without their secrets, because one side does not contain these; `nil` if
+  /// there are none.
   private var openSecretSentence: String? {
     let count = difference.uncomparedSecretCount
     guard count > 0 else { return nil }
@@ -113,7 +115,7 @@ package struct DifferenceReport: Report {
       "\(HumanReadable.count(count, "item")) on both sides \(was) compared without \(its), which one side does not show."
   }
 
-  /// The sentences about items that may be among the other side's encrypted ones.
+  /// The sentences about items that may match encrypted items on the other side.
   private var doubtSentences: [String] {
     [
       Self.doubt(of: difference.possiblyInSecond, in: first, and: second, word: "missing"),
@@ -121,7 +123,7 @@ package struct DifferenceReport: Report {
     ].compactMap(\.self)
   }
 
-  /// "2 items of family.backup may be among what is sealed in monday.backup: whether they are new is not known."
+  /// Returns the sentence about items of a side that may match encrypted items of the other side; `nil` if there are none.
   private static func doubt(
     of items: [KeychainDifference.Side], in side: ComparisonSide, and other: ComparisonSide, word: String
   ) -> String? {
@@ -132,7 +134,7 @@ package struct DifferenceReport: Report {
       + "it is not known whether \(those) \(word)."
   }
 
-  /// "4 items of old-phone are never in a backup; -v names them."
+  /// The sentence about items that a rule excludes: "4 items of old-phone are never in a backup; -v lists them."
   private var leftOutSentence: String? {
     let sides = [first, second].filter { !$0.leftOut.isEmpty }
     guard let side = sides.first else { return nil }
@@ -156,7 +158,7 @@ package struct DifferenceReport: Report {
     let bound = sealed.placeCount - sealed.damaged
     var reasons: [String] = []
     if bound > 0 {
-      // Where none of them opens on either side, this needs no saying.
+      // If the items are encrypted on both sides, the side does not need to be named.
       let isOpenOnOneSide = sealed.openInFirst + sealed.openInSecond > 0
       let place = isOpenOnOneSide ? "on the side where \(bound == 1 ? "it is" : "they are") encrypted, " : ""
       reasons.append(
@@ -173,7 +175,7 @@ package struct DifferenceReport: Report {
       + "\(reasons.joined(separator: ", "))."
   }
 
-  /// "2 backups compared: 1 new, 1 changed, 1 missing, 13 the same." Each item that both may have counts once.
+  /// The last line: "2 backups compared: 1 new, 1 changed, 1 missing, 13 the same." A pair of matching items counts once.
   package var summary: String {
     let subject =
       first.noun == second.noun ? "2 \(first.noun)s compared" : "\(first.name) and \(second.name) compared"
@@ -196,7 +198,7 @@ package struct DifferenceReport: Report {
 }
 
 extension DifferenceReport {
-  /// The comparison as one HTML file.
+  /// Returns the comparison as one HTML file.
   ///
   /// - Parameter program: The name and version that the page states.
   package func page(program: String) -> DifferencePage {

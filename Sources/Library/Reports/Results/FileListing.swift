@@ -1,8 +1,8 @@
 import KeyhaulKit
 
-/// The files of a backup by their names, as `export --domain D --path P` wants them: the end of `inspect --tree -v`.
+/// The list of a backup's files at the end of `inspect --tree -v`, with the names that `export --domain D --path P` expects.
 ///
-/// Read from the list while they are written, so that a million of them take no more memory than their places.
+/// The files are read from the manifest while they are written, so only their positions are in memory.
 struct FileListing: StreamedSection {
   let list: FileList
   let index: FilesByDirectory
@@ -29,7 +29,8 @@ struct FileListing: StreamedSection {
 
   private func byteCount(of file: ListedFile) -> Int64 { stored.byteCount(of: file.fileIdentifier) ?? 0 }
 
-  /// A domain, then its files with their sizes, never cut: they are there to be typed.
+  /// Calls a closure with each line: a domain, then its files with their sizes. Names are not shortened, so that the user
+  /// can copy them.
   func forEachLine<Failure: Error>(
     style: TextStyle, failure: (KeyhaulError) -> Failure, _ body: (String) throws(Failure) -> Void
   ) throws(Failure) {

@@ -2,42 +2,54 @@ package import KeyhaulKit
 
 /// The contents of a backup, with or without its password (`backup-inspection/1`).
 package struct Inspection: Report {
-  /// A part that is shown in full.
+  /// The parts of a backup that can be shown in full.
   package enum Part: String, CaseIterable, Sendable {
     case list, keybag, tree
   }
 
   package let name: String
   package let archive: BackupArchive
-  /// The part that is shown in full; `nil` for the overview.
+  /// The part that is shown in full; `nil` shows the overview.
   package let part: Part?
   /// The backup with its decrypted items; `nil` without the password.
   package let opened: UnlockedBackup?
   /// The other items of the source device, if it is available.
   package let sourceDeviceItems: SourceDeviceItems?
   package let files: StoredPayloads
-  /// The counts of the listed files, including the files that are not stored; `nil` if the list cannot be read.
+  /// The counts of the manifest's files, including missing ones; `nil` if the manifest cannot be read.
   package let listing: FileList.Listing?
-  /// The files by domain, the largest first; `nil` if the list cannot be read.
+  /// The files by domain, the largest first; `nil` if the manifest cannot be read.
   package let domains: [FilesByDomain.Domain]?
   /// The files by directory; `nil` if they were not requested.
   package let tree: DomainTree?
-  /// Every file by its name, with `--tree` and `-v`.
+  /// The list of all files, for `--tree` with `-v`; otherwise `nil`.
   let everyFile: FileListing?
   /// The estimated time for deriving the password's key on this machine; `nil` if the keybag does not contain the
   /// parameters.
   package let unlockTime: Duration?
-  /// The time that the derivation took, if the key was derived.
+  /// The measured time for deriving the password's key; `nil` if it was not derived.
   package let measuredUnlock: Duration?
-  /// Whether a password was given that unwraps class keys, even if nothing else can be decrypted.
+  /// Whether a given password unwraps class keys, even if nothing else can be decrypted.
   package let hasFittingPassword: Bool
   /// The anomalies that did not prevent the inspection.
   package let findings: [BackupFinding]
 
+  /// Inspects a backup. Reads the manifest if it can be decrypted.
+  ///
   /// - Parameters:
+  ///   - archive: The backup.
+  ///   - name: The name that the user typed. Untrusted.
+  ///   - opened: The backup with its decrypted items; `nil` without the password.
+  ///   - sourceDeviceItems: The other items of the source device, if it is available.
   ///   - unopened: The reason why the backup or a part of it cannot be decrypted, although the password is correct.
-  ///   - isTimed: Whether to report the durations on this machine, which differ in each run.
-  ///   - hasFittingPassword: Whether a password was given that unwraps class keys.
+  ///   - part: The part to show in full; `nil` shows the overview.
+  ///   - wantsTree: Whether to read the domains and directories.
+  ///   - showsAll: Whether to list everything (`-v`).
+  ///   - measured: The measured time for deriving the password's key; `nil` if it was not derived.
+  ///   - isTimed: Whether to report durations on this machine, which differ in each run.
+  ///   - hasFittingPassword: Whether a given password unwraps class keys.
+  ///   - clock: The clock for the estimate.
+  /// - Throws: `.damaged` if the tree is requested and the manifest is damaged, or the error of reading the files.
   package init(
     _ archive: BackupArchive, named name: String, opened: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil,
     unopened: BackupFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
@@ -80,21 +92,21 @@ package struct Inspection: Report {
     unlockTime = !isTimed ? nil : try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
   }
 
-  /// Returns the list of files; `nil` if it is encrypted or cannot be read, with the finding if damage prevents it.
+  /// Returns the manifest; `nil` if it is encrypted or cannot be read, with a finding if damage is the reason.
   ///
-  /// - Throws: The error if the list is damaged and `isNeeded` is `true`, or if the error is not damage.
+  /// - Throws: The error of reading the manifest, except damage if `isNeeded` is `false`.
   private static func list(
     of archive: BackupArchive, _ opened: UnlockedBackup?, isNeeded: Bool
   ) throws(KeyhaulError) -> (FileList?, BackupFinding?) {
-    // Old backups have an unencrypted list, even if they have a password.
+    // Old backups with a password have an unencrypted manifest.
     guard opened == nil, !archive.isListEncrypted else { return (opened?.fileList, nil) }
-    // The finding already reports it.
+    // The findings of the backup already contain the reason.
     guard !archive.findings.contains(where: { $0.kind == .listUnreadable }) else { return (nil, nil) }
     do throws(KeyhaulError) {
       return (try archive.fileList(), nil)
     } catch {
       guard !isNeeded, error.category == .damaged else { throw error }
-      // Its key would be in the manifest.
+      // Without Manifest.plist, which contains the key, an encrypted Manifest.db looks like a damaged one.
       let isPerhapsSealed = archive.isManifestUnreadable && archive.layout == .manifestDB
       let reason = isPerhapsSealed ? "\(error.reason), or it is encrypted" : error.reason
       return (nil, .listUnreadable(name: archive.layout.listName, reason: reason))
@@ -112,30 +124,32 @@ package struct Inspection: Report {
     ).json
   }
 
-  /// The class keys that no device leaves unbound.
+  /// The class keys that lack the device's key wrap; `nil` if none does.
   package var unbound: UnboundClassKeys? { archive.unboundClassKeys }
+  /// Whether the items could be decrypted with a password.
   package var isUnlocked: Bool { opened != nil }
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
   package var contents: BackupItemCounts? {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }
 
-  /// Some items neither open nor stay closed by a rule.
+  /// Whether items are damaged, files are missing, or a finding means a loss.
   package var isPartlyUnreadable: Bool {
     unreadableCount > 0 || (listing?.missingCount ?? 0) > 0 || findings.contains(where: \.isLoss)
   }
 
+  /// The number of damaged items.
   package var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
-  /// Returns the reason why an item cannot be decrypted.
+  /// Returns the reason why an item cannot be decrypted; `nil` if it can.
   package func reason(of item: BackupItem) -> Reason? { opened?.reason(of: item) }
 }
 
 extension Inspection {
-  /// The items in their order; classes by their codes where room is short.
+  /// Returns the table of items. A short table has the codes of protection classes, to leave more room for names.
   package func itemTable(_ opened: UnlockedBackup, isShort: Bool) -> Table {
     let items = opened.items
-    // A column that says the same of every item takes room from the names.
+    // A column with the same value in every row would only leave less room for the names.
     let showsState = items.contains { reason(of: $0) != nil }
     let disambiguators = ItemText.disambiguators(items.lazy.map(\.item))
     let showsDistinctions = disambiguators.contains { !$0.isEmpty }
@@ -157,10 +171,10 @@ extension Inspection {
 }
 
 extension Inspection {
-  /// All that is known of the archive as one HTML file.
+  /// Returns the inspection as one HTML file.
   ///
   /// - Parameters:
-  ///   - argument: The command-line argument; `nil` if the keychain came from a stream.
+  ///   - argument: The backup as a command-line argument; `nil` if it came from a stream.
   ///   - program: The name and version that the page states.
   package func page(argument: String?, program: String) -> InspectionPage {
     var facts = InspectionPage.Facts(
@@ -186,10 +200,11 @@ extension Inspection {
 }
 
 extension Inspection {
-  /// The most domains that are shown unless all are asked for.
+  /// The maximum number of domains in the overview, unless all are requested.
   private static let shortSpread = 5
 
-  /// The largest domains, each with the app that it is of, where the backup names it. Nothing for a single domain.
+  /// Returns rows with the largest domains, each with the name of its app if the backup has it; none if there is only one
+  /// domain.
   package func domainRows(_ showsAll: Bool, _ style: TextStyle) -> [(String, String)] {
     guard let domains, domains.count > 1 else { return [] }
     let apps = InstalledApps.names(in: archive)
@@ -207,11 +222,11 @@ extension Inspection {
     return texts.enumerated().map { ($0.offset == 0 ? "domains" : "", $0.element) }
   }
 
-  /// Whether nothing of it opens anywhere.
+  /// Whether no item can be decrypted on any device.
   package var isKeybagUnusable: Bool { findings.contains(where: \.preventsReadingKeybag) }
 
-  /// The sentence if most items can be restored only to their device: "Most of its items, 14 of 18, are of this device
-  /// only: …".
+  /// The sentence about items that only the source device can restore: "Most of its items (14 of 18) are this-device-only:
+  /// …"; `nil` if most items can move.
   package var boundText: String? {
     guard let contents, contents.total > 0, unbound == nil else { return nil }
     let sourceName = archive.device.name ?? "the source device"
@@ -227,8 +242,8 @@ extension Inspection {
       : "Most of its items (\(few) of \(total)) \(are) this-device-only: only \(sourceName) can restore them."
   }
 
-  /// "3 device-bound: 2 generic (when unlocked, this device), 1 key (…)", for each reason; `nil` if all open. What the
-  /// items are called, and in which access groups they are, is sealed with them.
+  /// The items that cannot be decrypted, for each reason: "3 device-bound: 2 generic (when unlocked, this device), 1 key
+  /// (…)"; `nil` if all can. Their names and access groups are encrypted too.
   package var sealedText: String? {
     let groups = UndecryptedItems(opened).groups
     guard !groups.isEmpty else { return nil }
@@ -254,7 +269,7 @@ extension Inspection {
     }
   }
 
-  /// Nothing where there is no keychain that anybody could take for the whole.
+  /// Returns the lines about items that are not in the backup; none if the backup has no keychain or is a remainder.
   private func blindSpotLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     guard archive.hasKeychain, !archive.isRemainder else { return [] }
     return (sourceDeviceItems?.lines(style: style, showsAll: showsAll) ?? []) + BackupBlindSpots.lines(style: style)
@@ -263,7 +278,7 @@ extension Inspection {
   // MARK: The overview
 
   private static let labelColumns = 15
-  /// A finding names what it found, escaped already.
+  /// The label of findings, whose text is already escaped.
   private static let findingLabel = "found"
 
   private func overview(_ style: TextStyle, _ showsAll: Bool) -> [String] {
@@ -301,7 +316,7 @@ extension Inspection {
     if let sealedText { rows.append(("encrypted", sealedText)) }
     var lines =
       boundText.map { WordWrap.lines(of: style.adapted(UntrustedText.escaped($0)), columns: style.width) } ?? []
-    // A path is mostly longer than the labels are wide: it stands above them, whole.
+    // A path that is wider than the labels gets its own line.
     if isNameWide { lines.append(escapedName) }
     lines += rows.flatMap { row in
       WordWrap.labeled(
@@ -323,7 +338,7 @@ extension Inspection {
     return lines
   }
 
-  /// "made 2026-11-20 18:04 by old-phone (iPhone15,2, iOS 18.1)"
+  /// The origin of the backup: "made 2026-11-20 18:04 by old-phone (iPhone15,2, iOS 18.1)".
   private var origin: String {
     let device = archive.device
     let made = archive.date.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
@@ -332,7 +347,7 @@ extension Inspection {
     return made + (device.name ?? "an unnamed device") + (model.isEmpty ? "" : " (\(model))")
   }
 
-  /// "listed in Manifest.db: 12 files, 3 folders in 2 domains, none missing"
+  /// The counts of the manifest's files: "listed in Manifest.db: 12 files, 3 folders in 2 domains, none missing".
   private var filesText: String {
     let layout = archive.layout.words
     guard let listing else {
@@ -366,7 +381,7 @@ extension Inspection {
     return archive.keybag.roundsWords + (measured ?? estimate)
   }
 
-  /// The sentence that matters: where this keychain can go.
+  /// The sentences about the keychain: whether it is readable, and the devices that it can be restored to.
   private var keychainText: String {
     if archive.isRemainder {
       return archive.hasKeychain
@@ -458,13 +473,13 @@ extension Inspection {
         columns: style.width)
     }
     guard let opened, archive.hasKeychain else { return ["The backup contains no keychain."] }
-    // Where names would be cut, classes go by their codes.
+    // If names would be shortened, the table has the codes of protection classes instead.
     return itemTable(opened, isShort: false).lines(style: style) { itemTable(opened, isShort: true) }
   }
 
   // MARK: The files
 
-  /// The most children of a domain or directory that are shown unless all are asked for.
+  /// The maximum number of children of a domain or directory, unless all are requested.
   package static let shortBranch = 10
 
   private func treeLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
@@ -500,7 +515,7 @@ extension Inspection {
     return table.lines(style: style) + hint
   }
 
-  /// A name that begins with spaces would look like one of a deeper level.
+  /// Returns a name in quotation marks if it is empty or begins with spaces, which look like indentation.
   private static func unindented(_ name: String) -> String {
     let spaces = name.prefix { $0 == " " }.count
     guard spaces > 0 || name.isEmpty else { return name }

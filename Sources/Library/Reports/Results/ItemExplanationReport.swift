@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The explanation of one item as text.
+/// The explanation of an item as text.
 struct ItemExplanationText {
   let explanation: ItemExplanation
   let source: ReportSource
@@ -39,7 +39,7 @@ struct ItemExplanationText {
     return explanation.index.map { "(encrypted, item \($0))" } ?? "(cannot be read)"
   }
 
-  /// An access control guards it, as far as that is known.
+  /// Whether the item is known to require authentication.
   private var isGuarded: Bool { explanation.reason == .needsAuthentication }
 
   private func restores(_ style: TextStyle) -> [String] {
@@ -58,7 +58,7 @@ struct ItemExplanationText {
     }
   }
 
-  /// Each way to another device in a line.
+  /// Returns a line for each transfer method.
   private static func lines(of ways: TransferAssessments, _ style: TextStyle) -> [String] {
     let width = TransferMethod.allCases.map(\.words.count).max() ?? 0
     return TransferMethod.allCases.enumerated().flatMap { index, way in
@@ -69,7 +69,7 @@ struct ItemExplanationText {
     }
   }
 
-  /// The warnings about a decrypted item: on the target, or on another device and on its own.
+  /// The warnings about a decrypted item: on the target, or without a target, on another device and on the same one.
   private var warnings: [(place: String, ArrivalWarning)] {
     if let onTarget = explanation.onTarget { return onTarget.warning.map { [("", $0)] } ?? [] }
     guard explanation.containsSecureEnclaveKey == true else { return [] }
@@ -84,7 +84,7 @@ struct ItemExplanationText {
     }
   }
 
-  /// The outcome in this backup, and the effect on the target.
+  /// Rows about the item in this backup or on this device, and about the effect on the target.
   private var facts: [(String, String)] {
     let here =
       switch explanation.location {
@@ -107,7 +107,7 @@ struct ItemExplanationText {
     switch decision.outcome {
     case .unreadable: return "it is damaged: \(why)"
     case .staysBehind, .migrates:
-      // Its name is known where the device that made the backup is available.
+      // If the name is known, the source device was available.
       return explanation.identity.isSealed
         ? "it cannot be decrypted with the available keys: \(why)"
         : "\(source.sourceDevice)'s hardware key decrypts it"
@@ -121,7 +121,11 @@ struct ItemExplanationText {
     return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
   }
 
-  /// - Parameter rule: `nil` if none keeps the item out of a backup.
+  /// Returns the rows about an item that is not in the backup but on its source device.
+  ///
+  /// - Parameters:
+  ///   - device: The name of the source device.
+  ///   - rule: The rule that excludes the item from backups; `nil` if there is none.
   private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
     let place = "not in \(source.name), but on \(device)"
     guard let rule = rule?.explanation else {
@@ -153,7 +157,7 @@ struct ItemExplanationText {
     }
   }
 
-  /// A word for the list of several.
+  /// Returns the outcome for an item in one term, for a list of items.
   static func outcome(of explanation: ItemExplanation) -> String {
     if let reason = explanation.reason { return reason.rawValue }
     switch explanation.location {
@@ -196,7 +200,7 @@ package struct ItemExplanationReport: Report {
       + source.blindSpotLines(style: style)
   }
 
-  /// The list to choose from. Where names would be cut, classes go by their codes.
+  /// Returns the table of several items. A short table has the codes of protection classes, to leave more room for names.
   private func table(isShort: Bool) -> Table {
     var table = Table([
       .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),

@@ -1,25 +1,26 @@
 package import KeyhaulKit
 
-/// A plan with everything that its reports say about it: what is moved, the target, the words.
+/// A plan with its source and its target, for all reports about it.
 package struct PlanReport {
   package let plan: MigrationPlan
   package let source: ReportSource
   package let target: Target
   /// The number of removed items that are known to exist nowhere else.
   package let removedOnlyCopies: Int
-  /// The call that unlocks the target.
+  /// The command that unlocks the target.
   package var unlocking: String
   private let made: String
-  /// The source and the target as they are called where nothing is redacted.
+  /// The source and the target with their names, even if the report is redacted.
   private let named: (source: ReportSource, target: PlanDocument.Target)
   private let isRedacted: Bool
 
+  /// The target of a plan.
   package struct Target {
     package let name: String
     package let state: DeviceState
     let isPasscodeSet: Bool
     let itemCount: Int
-    /// Whether there is no such device, and one is only thought of.
+    /// Whether the device does not exist, and the plan only assumes it.
     var isHypothetical = false
     /// Whether the target is a Simulator's keychain, which has no lock and no passcode.
     package var isSimulator = false
@@ -37,7 +38,7 @@ package struct PlanReport {
     self.init(plan, of: source, onto: target, session.state, made: made, isRedacted: isRedacted)
   }
 
-  /// A plan for a device that nobody has yet: empty, unlocked, with a passcode.
+  /// Creates the report of a plan for a new device, which is assumed to be empty, unlocked and protected by a passcode.
   package init(_ plan: MigrationPlan, of source: ReportSource, ontoNew name: String, made: KeychainDate) {
     let target = PlanDocument.Target(
       name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, passcodeSet: true,
@@ -45,7 +46,7 @@ package struct PlanReport {
     self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false)
   }
 
-  /// A plan for a Simulator's keychain.
+  /// Creates the report of a plan for a Simulator's keychain.
   package init(_ plan: MigrationPlan, of source: ReportSource, onto simulator: SimulatorTarget, made: KeychainDate) {
     let target = PlanDocument.Target(
       name: simulator.name, sameDevice: plan.isSameDevice, claimsSameDevice: false,
@@ -70,7 +71,7 @@ package struct PlanReport {
     unlocking = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
   }
 
-  /// The plan as a document. Made again by each call: whoever reads text needs none.
+  /// The plan as a document. It is created in each call, because text output does not need it.
   package var document: PlanDocument {
     var document = PlanDocument(
       made: made, source: named.source.document, target: named.target, plan: plan,
@@ -87,23 +88,24 @@ package struct PlanReport {
     if plan.onlyRemoves {
       return "It is only a report: it would remove items and restore none, so restore refuses to carry it out."
     }
-    // What has no name while the device is locked has one when it is restored to, which is another plan.
+    // The restore unlocks the device, which reveals names of items. The plan would then differ.
     if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {
       return "It is only a report: unlock \(UntrustedText.escaped(target.name)) and plan again to carry it out."
     }
     return nil
   }
 
-  /// The target's when it was planned for, such as `r17`.
+  /// The revision of the target when the plan was made, such as `r17`.
   package var revision: String { named.target.revision }
 
+  /// Returns the groups of the plan as text.
   package func text(showsAll: Bool) -> PlanText {
     PlanText(
       plan: plan, source: source, targetName: target.name, isTargetLocked: target.state != .unlocked,
       showsAll: showsAll)
   }
 
-  /// The verdict, which stands first, and an empty line.
+  /// Returns the verdict, for the start of a report, and an empty line.
   package func verdictLines(style: TextStyle) -> [String] {
     let verdict = PlanVerdict(
       plan.summary, isOfBackup: source.isArchive, isReturn: plan.isSameDevice == true, target: target.name)
@@ -111,7 +113,7 @@ package struct PlanReport {
     return WordWrap.lines(of: text, columns: style.width).map { style.painted($0, .bold) } + [""]
   }
 
-  /// The lines above the groups.
+  /// Returns the lines above the groups: the source, the target and the policy.
   package func heading(style: TextStyle) -> [String] {
     let policy =
       switch plan.policy {
@@ -164,12 +166,12 @@ package struct PlanReport {
     return switch plan.isSameDevice {
     case true?: " (the same device)"
     case false?: " (another device)"
-    // Where no item needs the hardware, nothing depends on it either.
+    // If no item needs a device's hardware key, it does not matter whether the device is the same.
     case nil: plan.hasDeviceBoundItems ? " (not proven to be the same device)" : ""
     }
   }
 
-  /// Says it before everything else where a backup without a password cannot go to this device.
+  /// The warning that no item can move, because the backup has no password; `nil` otherwise.
   package var warning: (message: String, why: String, advice: String)? {
     let stays = plan.summary.byReason[.backupNotEncrypted, default: 0]
     guard stays > 0, plan.summary.migrates == 0 else { return nil }
@@ -183,14 +185,14 @@ package struct PlanReport {
 }
 
 extension MigrationPlan {
-  /// Whether any item stays behind for want of hardware.
+  /// Whether an item stays behind because it needs the source device's hardware key.
   fileprivate var hasDeviceBoundItems: Bool {
     decisions.contains { [.deviceBound, .backupNotEncrypted].contains($0.outcome.reason) }
   }
 }
 
 extension PlanReport {
-  /// The plan as one HTML file.
+  /// Returns the plan as one HTML file.
   ///
   /// - Parameters:
   ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
@@ -205,7 +207,7 @@ extension PlanReport {
   }
 }
 
-/// `plan --expect` (format `plan-expectation-result/1`): one line for each miss, and the count.
+/// The report of `plan --expect` (format `plan-expectation-result/1`): a line for each miss, and the counts.
 package struct ExpectationReport: Report {
   package let check: ExpectationCheck
   private let report: PlanReport
@@ -227,10 +229,11 @@ package struct ExpectationReport: Report {
   private var move: MoveDocument { MoveDocument(report.document) }
 
   package var json: JSONValue { ExpectationDocument(check, move: move).json }
+  /// The result as JUnit XML, in UTF-8.
   package var junit: [UInt8] { Array(ExpectationTestReport(check, move: move).xml.utf8) }
 }
 
-/// `plan --by-app` (format `migration-by-app/1`): the plan's items by the app they belong to.
+/// The report of `plan --by-app` (format `migration-by-app/1`): the plan's items by app.
 package struct AppReport: Report {
   package let report: PlanReport
 
@@ -254,7 +257,7 @@ package struct AppReport: Report {
       let heads = WordWrap.labeled(
         style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
       lines += heads.map { style.painted($0, .bold) }
-      // What asks for something first.
+      // Losses come first, because they require an action.
       let decisions = share.unreadable + share.staysBehind + share.migrates
       let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
         var row = text.row(decision)
@@ -335,6 +338,8 @@ package struct OutlookReport: Report {
   }
 
   package var json: JSONValue { OutlookDocument(facts).json }
+  /// Returns the outlook as one HTML file.
+  ///
   /// - Parameter program: The name and version that the page states.
   package func page(program: String) -> OutlookPage { OutlookPage(facts, program: program) }
 }

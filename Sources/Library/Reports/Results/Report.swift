@@ -1,9 +1,14 @@
 package import KeyhaulKit
 
-/// A result that has a form in text and one in JSON.
+/// A result that can be shown as text and as JSON.
 package protocol Report {
+  /// The JSON document.
   var json: JSONValue { get }
-  /// - Parameter showsAll: Every item, however many (`-v`).
+  /// Returns the lines of the text.
+  ///
+  /// - Parameters:
+  ///   - style: The width and the colors of the output.
+  ///   - showsAll: Whether to list every item (`-v`).
   func lines(style: TextStyle, showsAll: Bool) -> [String]
   /// The last part of the report, if it is too long to keep in memory; `nil` if it is not.
   var tail: (any StreamedSection)? { get }
@@ -13,13 +18,19 @@ extension Report {
   package var tail: (any StreamedSection)? { nil }
 }
 
-/// The end of a report that may have a million parts: each is made when it is written.
+/// The last part of a report, with elements that are created while they are written. There may be millions.
 package protocol StreamedSection {
   /// The name of the document's last member, an array.
   var member: String { get }
-  /// - Throws: What reading a part throws, translated by `failure`, and what `body` throws.
+  /// Calls a closure with each element of the member.
+  ///
+  /// - Parameters:
+  ///   - failure: Converts an error of reading to the type that this method throws.
+  ///   - body: Writes an element.
+  /// - Throws: The converted error of reading, or the error of `body`.
   func forEachElement<Failure: Error>(
     failure: (KeyhaulError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void) throws(Failure)
+  /// Calls a closure with each line of the text. The parameters and errors are those of `forEachElement`.
   func forEachLine<Failure: Error>(
     style: TextStyle, failure: (KeyhaulError) -> Failure, _ body: (String) throws(Failure) -> Void
   ) throws(Failure)

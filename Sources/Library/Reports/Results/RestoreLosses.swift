@@ -7,8 +7,8 @@ package struct RestoreLosses {
 
   package init(_ report: PlanReport) { self.report = report }
 
-  /// The plan in short: from where to where, what goes, by name and with the dates that a decision knows, the newer ones
-  /// first, what cannot be read, and the counts.
+  /// Returns the short form of a plan: the heading, the overwritten items (newer ones first) and the removed items by name,
+  /// the unreadable items, and the counts.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     let text = report.text(showsAll: showsAll)
     func group(_ title: String, _ items: ReportItemTable, count: Int) -> [String] {

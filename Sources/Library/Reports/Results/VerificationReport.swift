@@ -1,14 +1,14 @@
 package import KeyhaulKit
 
-/// The result of verifying a backup, as `backup-verification/1` and as text: a row for each check, its faults, and
-/// whether this copy is reliable.
+/// The result of verifying a backup (`backup-verification/1`). The text has a row for each check, its faults, and a
+/// conclusion about this copy.
 package struct VerificationReport {
   package let verification: BackupVerification
-  /// The archive as the user named it.
+  /// The path of the backup, as the user typed it.
   package let name: String
-  /// The device that made the backup, as it claims.
+  /// The source device according to the backup. Untrusted.
   let device: String?
-  /// Whether the password was left out on request.
+  /// Whether the user asked for a check without the password.
   let isQuickAsked: Bool
   /// The items' evidence about the given device key; `nil` if no key was given or tried.
   package let deviceKey: DeviceKeyVerdict?
@@ -34,7 +34,7 @@ package struct VerificationReport {
     package var color: Color?
   }
 
-  /// The most faults of one check that are named unless all are asked for.
+  /// The maximum number of faults that are listed for a check, unless all are requested.
   package static let shortList = 10
 
   package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
@@ -48,7 +48,7 @@ package struct VerificationReport {
         lines += Self.row("-", id, "not checked: \(left.reason)", style, .faint)
       }
     }
-    // Only where items were counted.
+    // Without counts of items, the line would not apply.
     if verification.items != nil { lines += BackupBlindSpots.lines(style: style).map { Line(text: $0) } }
     let color: Color? = verification.isFaultless ? nil : .red
     let sentences = [conclusion, deviceKeySentence, sealSentence].compactMap(\.self).joined(separator: " ")
@@ -78,18 +78,18 @@ package struct VerificationReport {
     _ state: String, _ id: BackupVerification.CheckID, _ detail: String, _ style: TextStyle, _ color: Color?
   ) -> [Line] {
     let label = "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(id.rawValue, columns: 13)
-    // A name in it is escaped already where an error names it.
+    // Names in errors are already escaped.
     let shown = UntrustedText.escaped(detail, keepingEscapes: true)
     return WordWrap.labeled(label, style.adapted(shown), columns: style.width).enumerated().map {
       Line(text: $1, color: $0 == 0 ? color : nil)
     }
   }
 
-  /// Every fault that the check's own sentence does not say already.
+  /// Returns the lines about the faults that the detail of the check does not already contain.
   private func faultLines(
     of check: BackupVerification.Check, style: TextStyle, showsAll: Bool
   ) -> [Line] {
-    // Of the seal many files have the same reason.
+    // Many faults of the seal have the same reason, so the location must be compared too.
     let faults = verification.faults.filter { fault in
       fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.placeText : fault.reason)
     }
@@ -115,10 +115,10 @@ package struct VerificationReport {
   /// The skipped checks, except for a missing seal.
   private var unmade: [BackupVerification.SkippedCheck] { verification.unchecked.filter { $0.id != .seal } }
 
-  /// The source device that the backup names, as a sentence part. Anyone can change that name.
+  /// A clause about the source device that the backup names. Anyone could have changed this name.
   private var owner: String { device.map { "the backup names \($0)" } ?? "the backup does not name the device" }
 
-  /// The last line: whether this copy can be relied on.
+  /// The sentence that states whether this copy can be relied on.
   private var conclusion: String {
     switch verification.verdict {
     case .damaged:
@@ -146,7 +146,7 @@ package struct VerificationReport {
     }
   }
 
-  /// The conclusion if a check was skipped. Names the skipped checks, or the command that makes them.
+  /// The conclusion if checks were skipped. It names these checks, or the command that makes them.
   private var asFarAsSeen: String {
     guard !verification.isQuick else {
       return "\(faultless), as far as Keyhaul can check without the password; \(rest)."
@@ -164,7 +164,8 @@ package struct VerificationReport {
     verification.verifiedAllFiles ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(unseen)"
   }
 
-  /// ", 264 digests are right and 56 files carry none: a change in them cannot be seen"
+  /// A remark about undetectable changes, such as " (264 digests are right, 56 files have none: a change in them cannot be
+  /// seen)"; empty if files were not checked.
   private var unseen: String {
     guard let files = verification.files else { return "" }
     let right = "\(HumanReadable.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
@@ -175,8 +176,8 @@ package struct VerificationReport {
     return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
-  /// "1 item could not be checked, because it needs a device's hardware key (the backup names old-phone)"; `nil` if all
-  /// were checked.
+  /// The clause about items that could not be checked: "1 item could not be checked, because it needs a device's hardware
+  /// key (the backup names old-phone)"; `nil` if all were checked.
   private var boundItems: String? {
     let bound = verification.items?.deviceBound ?? 0
     guard bound > 0 else { return nil }
@@ -189,7 +190,7 @@ package struct VerificationReport {
     return "\(HumanReadable.count(bound, "item")) could not be checked, because \(why)"
   }
 
-  /// "1 item is lost in this copy and 2 files are missing"
+  /// A clause that lists the damage: "1 item is lost in this copy and 2 files are missing".
   package var loss: String {
     var parts: [String] = []
     let count = verification.faultCount

@@ -1,31 +1,32 @@
 import KeyhaulKit
 
-/// The plan as streams of items: from where they belong to where they end.
+/// A plan as streams of items, from their groups to their outcomes.
 struct SankeyDiagram: Sendable {
-  /// The grouping of the diagram's left side.
+  /// The groupings of the items on the left side.
   enum Axis: String, Sendable {
     case app
     case kind
     case protection
   }
 
-  /// The origin of items: a part of the source, or the target's own items.
+  /// The origin of a stream: a group of the source's items, or the target's own items.
   enum Origin: Sendable, Hashable {
     case app(AppName)
-    /// Items that name a group of Apple's, which are iOS's own and those of its apps.
+    /// Items in Apple's access groups: those of iOS and of its apps.
     case system
-    /// So many apps together, each with fewer items than those that have a bar of their own.
+    /// This many apps together, each with fewer items than the apps that have their own bar.
     case otherApps(Int)
-    /// Items that open and name no app.
+    /// Decrypted items that do not name an app.
     case noApp
-    /// Items that are sealed, and whose they are with them.
+    /// Encrypted items, whose apps are not known.
     case sealed
     case kind(ItemKind)
     case protection(ProtectionClass?)
+    /// The target's own items.
     case onTarget
   }
 
-  /// The destination of items.
+  /// The outcome of the items of a stream.
   enum End: String, Sendable, CaseIterable {
     case moves
     case stays
@@ -33,22 +34,27 @@ struct SankeyDiagram: Sendable {
     case gone
   }
 
+  /// The items with the same origin and outcome.
   struct Stream: Sendable, Hashable {
     let origin: Origin
     let end: End
     let count: Int
   }
 
-  /// The most apps that have a bar of their own.
+  /// The maximum number of apps that have their own bar.
   static let maximumAppCount = 7
 
   let axis: Axis
-  /// In the order in which they are drawn, from the top: by origin, then by end. None is empty.
+  /// The streams from top to bottom, by origin, then by outcome. None is empty.
   let streams: [Stream]
 
+  /// Creates the diagram of a plan.
+  ///
   /// - Parameters:
-  ///   - apps: Which app an item belongs to; asked where the axis is the apps.
-  ///   - removedCount: How many items of the target are gone afterwards.
+  ///   - decisions: The decisions about the items.
+  ///   - axis: The grouping of the items.
+  ///   - apps: The names of the apps, for the grouping by app.
+  ///   - removedCount: The number of items that the restore removes from the target.
   init(_ decisions: [MigrationPlan.Decision], by axis: Axis, apps: AppDirectory, removedCount: Int) {
     self.axis = axis
     var counts: [Origin: [End: Int]] = [:]
@@ -81,7 +87,7 @@ struct SankeyDiagram: Sendable {
     streams.reduce(into: []) { if $0.last != $1.origin { $0.append($1.origin) } }
   }
 
-  /// Those in use, from the top.
+  /// The outcomes that occur, from top to bottom.
   var ends: [End] { End.allCases.filter { end in streams.contains { $0.end == end } } }
 
   func count(of end: End) -> Int { streams.reduce(0) { $0 + ($1.end == end ? $1.count : 0) } }
@@ -93,7 +99,7 @@ struct SankeyDiagram: Sendable {
   private static func countsByApp(
     _ decisions: [MigrationPlan.Decision], _ apps: AppDirectory
   ) -> (origins: [Origin], counts: [Origin: [End: Int]]) {
-    // An access group says the app, and many items have the same one.
+    // Many items have the same access group, so the lookup is cached.
     var known: [String: Origin] = [:]
     var origins: [Origin] = []
     var counts: [Origin: [End: Int]] = [:]
@@ -111,15 +117,15 @@ struct SankeyDiagram: Sendable {
     return (origins, counts)
   }
 
-  /// The apps with the most items first, then by name; what has fewer than those that are shown becomes one origin, and
-  /// what is no single app's stands last.
+  /// Returns the origins in order: apps by number of items, then by name; the other apps together; then items without an
+  /// app. The counts of the other apps are merged.
   private static func ordered(_ origins: [Origin], _ counts: inout [Origin: [End: Int]]) -> [Origin] {
     let apps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { place, origin in
       let total = counts[origin, default: [:]].values.reduce(0, +)
       return origin.appName.map { (rank: (-total, $0, place), origin: origin) }
     }
     let ranked = apps.sorted { $0.rank < $1.rank }.map(\.origin)
-    // One that is left over has the room that "1 other app" would take.
+    // A single other app takes as much space as "1 other app".
     let shown = ranked.count <= maximumAppCount + 1 ? ranked[...] : ranked.prefix(maximumAppCount)
     let rest = ranked.dropFirst(shown.count)
     var others: [End: Int] = [:]
@@ -142,7 +148,7 @@ extension SankeyDiagram.End {
 }
 
 extension SankeyDiagram.Origin {
-  /// The origin of an app's items.
+  /// Creates the origin of an app's items.
   init(_ app: AppName) {
     switch app.kind {
     case .app, .identifier: self = .app(app)
@@ -152,7 +158,7 @@ extension SankeyDiagram.Origin {
     }
   }
 
-  /// The name to order an app by; `nil` of what is no single app.
+  /// The name of the app; `nil` if the origin is not a single app.
   var appName: String? {
     switch self {
     case .app(let app): app.words
@@ -160,10 +166,10 @@ extension SankeyDiagram.Origin {
     }
   }
 
-  /// Whether its words come out of a backup, which may have any writing direction.
+  /// Whether the label comes from a backup, so that it may have any writing direction.
   var isName: Bool { appName != nil }
 
-  /// In words for one or two short lines.
+  /// The label, in one or two short lines.
   var lines: [String] {
     switch self {
     case .app(let app): app.team.map { [app.text, "team \($0)"] } ?? [app.words]
@@ -180,8 +186,8 @@ extension SankeyDiagram.Origin {
   }
 }
 
-/// The picture of a move in two views, one of which is shown: by the app or the kind of the items, and by when they may
-/// be read. Nothing but radio buttons and style rules chooses; paper has the one that is chosen.
+/// Two diagrams of a move, by app or kind and by protection class. Radio buttons and style rules show one of them, on the
+/// screen and in print.
 struct SankeyTabs {
   let figures: [(axis: SankeyDiagram.Axis, figure: SankeyView)]
 

@@ -193,13 +193,16 @@ extension SankeyDiagram.Axis {
 /// Only heights are calculated. They do not depend on a font, because labels have lines of a fixed height. The browser
 /// determines the widths of the columns.
 struct SankeyLayout: Sendable {
-  /// The height of all items together, the minimum thickness of a stream, the height of a label's line, and the gap
-  /// between two bars.
+  /// The height of all streams together.
   static let flowHeight = 200.0
+  /// The minimum thickness of a stream.
   static let minimumThickness = 3.0
+  /// The height of a label's line.
   static let lineHeight = 16.0
+  /// The gap between two bars.
   static let gap = 10.0
 
+  /// The vertical position of a bar.
   struct Bar: Sendable {
     let top: Double
     let height: Double
@@ -257,10 +260,10 @@ struct SankeyLayout: Sendable {
     ends = zip(flow.ends, endBars).map { (end: $0, bar: $1) }
   }
 
-  /// A verb and a name.
+  /// The number of lines in the label of an outcome: a verb and a name.
   static let linesOfAnEnd = 2
 
-  /// The room of a label: its lines, and one for the count where the screen is narrow.
+  /// Returns the height of a label: its lines, and one more line for the count on a narrow screen.
   static func labelHeight(of lines: Int) -> Double { lineHeight * Double(lines + 1) }
 
   private typealias Size = (height: Double, label: Double)
@@ -269,7 +272,7 @@ struct SankeyLayout: Sendable {
     bars.reduce(0) { $0 + max($1.height, $1.label) } + gap * Double(max(0, bars.count - 1))
   }
 
-  /// Bars below each other, each in the middle of the room that it or its label needs.
+  /// Returns bars below each other. Each is centered in the height that it or its label needs.
   private static func bars(_ sizes: [Size], from top: Double) -> [Bar] {
     var top = top
     return sizes.map { size in
@@ -281,7 +284,7 @@ struct SankeyLayout: Sendable {
 }
 
 extension PageStyle {
-  /// The colors and sizes of the flow figure, which only a plan's page has.
+  /// The style rules of the diagram, for pages that have one.
   ///
   /// A label's line has the height that `SankeyLayout` calculates with. A column is as wide as its text, up to a limit;
   /// if there is not enough room, words are cut and counts stay whole.

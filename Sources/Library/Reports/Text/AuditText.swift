@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// An audit as text: what a developer asks of the items that apps store.
+/// The audit of a keychain as text, for developers.
 package struct AuditText {
   let audit: KeychainAudit
   let source: ReportSource
@@ -10,7 +10,7 @@ package struct AuditText {
     self.source = source
   }
 
-  /// Items under a heading, and what to do about them.
+  /// Items with a heading and advice.
   private struct Group {
     let title: String
     let items: [MigrationComparison.Item]
@@ -30,7 +30,8 @@ package struct AuditText {
     ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [lost])
   }
 
-  /// That none stays is said of a device alone: a backup does not show all that stays.
+  /// Whether to report the number of items that never leave the device. "0" would be wrong for a backup, which does not
+  /// contain all of them.
   private var countsStaying: Bool { source.isDevice || !audit.staying.isEmpty }
 
   private var staying: Group {
@@ -60,7 +61,7 @@ package struct AuditText {
       + WordWrap.lines(of: summary, columns: style.width)
   }
 
-  /// The items stand under their classes: in a column of their own, the words of those would cut the names.
+  /// Returns the lines of a group. Protection classes are subheadings, because a column would leave less room for names.
   private func lines(of group: Group, _ style: TextStyle, _ showsAll: Bool) -> [String] {
     let head = "\(group.title) (\(HumanReadable.grouped(group.items.count)))"
     guard !group.items.isEmpty else { return [head, ""] }
@@ -84,7 +85,7 @@ package struct AuditText {
   }
 
   private func table(of items: ArraySlice<MigrationComparison.Item>) -> Table {
-    // Where none of them stays, there is room for longer names.
+    // An empty column would only leave less room for the names.
     let reasons: [Table.Column] = items.contains { $0.reasonToStay != nil } ? [.init("WHY IT STAYS")] : []
     var table = Table([.init("KIND"), .init("NAME", flexible: true), .init("APP", flexible: true)] + reasons)
     for item in items {

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// Four restores compared, as text.
+/// The comparison of four restores as text.
 package struct ComparisonText {
   let comparison: MigrationComparison
   let source: ReportSource
@@ -47,7 +47,7 @@ package struct ComparisonText {
     return lines + source.blindSpotLines(style: style, showsAll: showsAll)
   }
 
-  /// What arrives in one of the four and may be of no use there.
+  /// Returns the lines about items that arrive in one of the restores but may be unusable there.
   private func warnedLines(_ style: TextStyle) -> [String] {
     let lines = ArrivalWarning.allCases.flatMap { warning -> [String] in
       let items = comparison.items.filter { item in
@@ -65,7 +65,7 @@ package struct ComparisonText {
 
   private static let maximumNameCount = 3
 
-  /// The four counts in a table; where that is too wide, one device below the other.
+  /// Returns the counts of the four restores as a table. If it is too wide, the devices are below each other.
   private func countLines(_ style: TextStyle) -> [String] {
     let rows = Self.passwords.map { hasPassword in
       [hasPassword ? "  backup with a password" : "  backup without a password"]
@@ -93,7 +93,8 @@ package struct ComparisonText {
   private static let labelWidth = 26
   private static let minimumCellWidth = 27
 
-  /// "14 restored, 4 stay behind". That none stays is said of a device alone: a backup does not show all that stays.
+  /// Returns the counts of a restore: "14 restored, 4 stay behind". "0 stay behind" is only for a device, because a backup
+  /// does not contain all items that stay behind.
   private func text(_ counts: MigrationComparison.Counts) -> String {
     var text = "\(HumanReadable.grouped(counts.arrives)) restored"
     if counts.staysBehind > 0 || source.isDevice {
@@ -103,7 +104,7 @@ package struct ComparisonText {
     return text
   }
 
-  /// Each item with its four outcomes; in a narrow table without its class, which the reason tells of.
+  /// Returns the table of items with their four outcomes. A narrow table omits the class, because the reason implies it.
   private func itemLines(_ style: TextStyle) -> [String] {
     let meaning = "Each pair: to the same device, to another.  + restored  < stays behind  ! cannot be read"
     return WordWrap.lines(of: meaning, columns: style.width)

@@ -1,12 +1,12 @@
 package import KeyhaulKit
 
 extension ItemText {
-  /// "generic password "chat.example · anna"", in one line that is safe to show.
+  /// Returns an item in one line, with escaped names: `generic password "chat.example · anna"`.
   package static func line(of row: KeychainEntry) -> String {
     "\(row.kind.noun) \"\(UntrustedText.escaped(name(row.identity), columns: 80))\""
   }
 
-  /// The heading of a column with the differences between items with the same description.
+  /// The title of the column with the differences between items with the same description.
   package static var distinctionTitle: String { "DIFFERS IN" }
 
   /// Returns the differences between items with the same description in a table, such as "port 8443" or "access group
@@ -39,7 +39,7 @@ extension ItemText {
     return parts.isEmpty ? "key" : parts.joined(separator: ", ")
   }
 
-  /// "RSA, 2,048 bits", "P-256"; `nil` if the item says neither its type nor its size.
+  /// Returns the type and the size of a key, such as "RSA, 2,048 bits" or "P-256"; `nil` if the item states neither.
   private static func material(of item: KeychainItem) -> String? {
     let size = number(.keySizeInBits, of: item).flatMap { $0 > 0 ? $0 : nil }
     let bits = size.map { "\(HumanReadable.grouped($0)) bits" }
@@ -50,7 +50,7 @@ extension ItemText {
     }
   }
 
-  /// Whether a key is public or private, as text; `nil` if this is unknown.
+  /// Returns "public" or "private"; `nil` if the role of the key is unknown.
   private static func half(of item: KeychainItem) -> String? {
     switch number(.keyClass, of: item).flatMap(KeyMaterial.Role.init(rawValue:)) {
     case .publicKey: "public"

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The text that names an item in a line: its kind and its names.
+/// The texts for an item in a line: its kind, its names and its class.
 package enum ItemText {
   package static func kind(_ kind: ItemKind) -> String {
     switch kind {
@@ -11,7 +11,7 @@ package enum ItemText {
     }
   }
 
-  /// "chat.example · push token". Hostile: to be escaped where it is shown, as tables do.
+  /// Returns the names of an item: "chat.example · push token". Untrusted: the caller must escape it, as `Table` does.
   package static func name(_ identity: ItemDescriptor) -> String {
     if !identity.names.isEmpty { return identity.names.joined(separator: " · ") }
     let state = identity.isSealed ? "sealed" : "unnamed"
@@ -21,7 +21,7 @@ package enum ItemText {
   /// Returns the title of a column of protection classes.
   package static func protectionTitle(isShort: Bool) -> String { isShort ? "CLASS" : "PROTECTION" }
 
-  /// The protection class in words, in fewer of them in a narrow table; a dash where it is not known.
+  /// Returns a protection class as text, shorter for a narrow table; a dash if the class is unknown.
   package static func protection(_ protection: ProtectionClass?, isShort: Bool = false) -> String {
     (isShort ? protection?.shortPhrase : protection?.phrase) ?? "–"
   }

@@ -4,7 +4,7 @@ package import KeyhaulKit
 /// counts for a new device and for the same one, and every item.
 package struct OutlookText {
   private let facts: OutlookSummary
-  /// Every item, however many.
+  /// Whether to list every item.
   private let showsAll: Bool
 
   package init(_ facts: OutlookSummary, showsAll: Bool) {
@@ -26,7 +26,7 @@ package struct OutlookText {
           : "All items, their classes and how they were checked: add -v")
   }
 
-  /// The counts on both devices, how they are known, and every item with its reason.
+  /// Returns the counts on both devices, how they were determined, and every item with its reason.
   private func details(_ style: TextStyle) -> [String] {
     func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
     var lines = wrapped(facts.details) + [""] + table.lines(style: style) + [""] + wrapped(facts.basis)
@@ -45,13 +45,13 @@ package struct OutlookText {
 
   private func shown(_ text: String, _ style: TextStyle) -> String { style.adapted(UntrustedText.escaped(text)) }
 
-  /// Where nobody knows what never entered the backup, no 0 stands for it.
+  /// The table of counts on both devices. An unknown count is "not known" instead of 0.
   private var table: Table {
     let both = [facts.counts(onSameDevice: false), facts.counts(onSameDevice: true)]
     func cells(_ count: (RestoreOutlook.Counts) -> Int?) -> [String] {
       both.map { count($0).map { HumanReadable.grouped($0) } ?? "not known" }
     }
-    // A sentence such as "the iPhone that made this backup" is no heading.
+    // A phrase such as "the iPhone that made this backup" is too long for a heading.
     let isNamed = !facts.phone.hasPrefix("the ")
     let phone = isNamed ? UntrustedText.escaped(facts.phone.uppercased(), columns: 24, ellipsis: "...") : "THE SAME"
     var table = Table([

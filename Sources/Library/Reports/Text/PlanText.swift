@@ -1,12 +1,12 @@
 package import KeyhaulKit
 
-/// A plan as text for a terminal: what is removed first, then what moves, what stays and why, what is lost; whom to
-/// ask for it, what a backup cannot show, and the counts last.
+/// A plan as text: groups of items that are removed, move, stay behind or are lost; then the apps to sign in to again,
+/// the limits of a backup, and the counts.
 package struct PlanText {
   let plan: MigrationPlan
   let source: ReportSource
   let targetName: String
-  /// The names of some of the target's items cannot be read then.
+  /// Whether the target is locked, so that the names of some of its items cannot be read.
   let isTargetLocked: Bool
   let showsAll: Bool
 
@@ -41,12 +41,12 @@ package struct PlanText {
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
   }
 
-  /// The items that cannot be read, by what is wrong with them.
+  /// Returns the lines about unreadable items, by reason.
   package func damageLines(style: TextStyle) -> [String] {
     Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(decisions($0), $0, style) }
   }
 
-  /// Those of one reason, or of none: one group at a time, as all of them are as many as the plan's own.
+  /// Returns the decisions with a reason, or without one. Only one group is in memory at a time.
   private func decisions(_ reason: Reason?) -> [MigrationPlan.Decision] {
     plan.decisions.filter { $0.outcome.reason == reason }
   }
@@ -72,6 +72,7 @@ package struct PlanText {
     return lines.isEmpty ? [] : lines + [""]
   }
 
+  /// Whether an item stays behind with an encrypted name.
   package static func isSealed(_ decision: MigrationPlan.Decision) -> Bool {
     if case .staysBehind = decision.outcome { decision.identity.isSealed } else { false }
   }
@@ -79,9 +80,9 @@ package struct PlanText {
   /// Returns the name of an item if only its position is known.
   package static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(encrypted, item \(decision.index))" }
 
-  /// "12 will move (10 new, 1 replaced, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
+  /// The last line: "12 will move (10 new, 1 replaced, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
   ///
-  /// That none stays behind is said of a device alone: a backup does not show all that stays.
+  /// "0 stay behind" is only for a device, because a backup does not contain all items that stay behind.
   package var summaryLine: String {
     let summary = plan.summary
     let kept = summary.byChange[.keepsExisting, default: 0]
@@ -123,7 +124,7 @@ package struct PlanText {
       advice: advice)
   }
 
-  /// The line of an item of the target that is gone afterwards.
+  /// Returns the row of an item that the restore removes from the target.
   package func removedRow(_ identity: ItemDescriptor) -> ReportItemTable.Row {
     ReportItemTable.Row(
       symbol: "-", kind: identity.kind, name: removedName(identity), protection: "",
@@ -189,7 +190,7 @@ package struct PlanText {
       seal: { Self.isSealed($0) ? .init(kind: $0.identity.kind, protection: $0.protection) : nil }, row: row)
   }
 
-  /// The fact behind a group and what to do about it, with the devices' names where they say more.
+  /// Returns the fact behind a group, and the recommended action, with the names of the devices.
   private func sentences(for reason: Reason) -> (fact: String, advice: String) {
     let device = source.sourceDevice
     return switch reason {
@@ -208,7 +209,7 @@ package struct PlanText {
     }
   }
 
-  /// The line of one decision.
+  /// Returns the row of a decision.
   package func row(_ decision: MigrationPlan.Decision) -> ReportItemTable.Row {
     let name: String
     var remark = ""

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// Items of a report in columns: a symbol, the kind, the name, the protection class, a remark where there is one.
+/// A table of a report's items: symbol, kind, name, protection class and an optional remark.
 package struct ReportItemTable {
   package struct Row {
     let symbol: String
@@ -8,9 +8,9 @@ package struct ReportItemTable {
     package var name: String
     package var protection: String
     package var remark: String
-    /// Whose it is, for rows that read the same otherwise; hostile.
+    /// The access group, to distinguish rows that look the same. Untrusted.
     let accessGroup: String?
-    /// Its place in the backup, for those that read the same even then.
+    /// The position in the backup, to distinguish rows that still look the same; `nil` if the item is not in a backup.
     let place: Int?
 
     package init(
@@ -28,13 +28,13 @@ package struct ReportItemTable {
   }
 
   private let shown: [Row]
-  /// How many more there are.
+  /// The number of items that are not shown.
   private let hiddenCount: Int
 
-  /// The most items that a group shows unless all are asked for.
+  /// The maximum number of items in a group, unless all are requested.
   package static let shortGroup = 10
 
-  /// As much as a sealed item says of itself.
+  /// The known properties of an encrypted item.
   package struct Seal: Hashable {
     let kind: ItemKind
     let protection: ProtectionClass?
@@ -45,11 +45,14 @@ package struct ReportItemTable {
     }
   }
 
+  /// Creates a table of items.
+  ///
   /// - Parameters:
-  ///   - showsAll: Shows every item, however many.
-  ///   - seal: What a sealed item says of itself; `nil` for one that has a name. Where not all is shown, sealed items that
-  ///     say the same have one row, with their number.
-  ///   - row: Makes the row of an item; asked for those that are shown.
+  ///   - items: The items.
+  ///   - showsAll: Whether to list every item. Otherwise encrypted items with equal properties share a row with their
+  ///     number.
+  ///   - seal: Returns the properties of an encrypted item; `nil` if the item has a name.
+  ///   - row: Returns the row of an item. It is called only for items that are shown.
   package init<Item>(_ items: [Item], showsAll: Bool, seal: (Item) -> Seal? = { _ in nil }, row: (Item) -> Row) {
     guard !showsAll else {
       shown = Self.distinguished(items.map(row))
@@ -75,8 +78,7 @@ package struct ReportItemTable {
     hiddenCount = items.count - shownCount
   }
 
-  /// Gives rows that would read the same the access groups in which they differ, and where they differ in none, their
-  /// places.
+  /// Returns the rows, with remarks that distinguish equal ones: their access groups, or their positions.
   private static func distinguished(_ rows: [Row]) -> [Row] {
     var rows = rows
     tell(&rows) { row in row.accessGroup.map { "access group \($0)" } ?? "no access group" }

@@ -4,6 +4,7 @@ package import KeyhaulKit
 package struct ReportSource {
   /// The name that the user typed.
   package let name: String
+  /// The source in the documents of reports.
   package let document: PlanDocument.Source
   /// The name of the source device according to the backup, or of the device itself; `nil` if it is unknown.
   let deviceName: String?
@@ -13,7 +14,7 @@ package struct ReportSource {
   package var namesFrom: String?
   /// The other items of the source device, if it was available.
   package var sourceDeviceItems: SourceDeviceItems?
-  /// The statement about a dump; `nil` if the source is not a dump.
+  /// The disclaimer about a dump; `nil` if the source is not a dump.
   package private(set) var statement: DumpDisclaimer?
   /// The anomalies of the backup that did not prevent the plan.
   package var findings: [BackupFinding] = []
@@ -21,9 +22,9 @@ package struct ReportSource {
   /// Whether the names were removed.
   private var isRedacted = false
 
-  /// For a backup: the kind of each item that cannot be read in it.
+  /// The kinds of the backup's unreadable items, one for each item.
   package var lostKinds: [ItemKind] = []
-  /// For a backup: whether unnamed items may be missing in it.
+  /// Whether the backup may have lost items that nothing names.
   package var mayLackItems = false
 
   /// Returns the number of removed items that may be the only good copies of items that the backup has lost.
@@ -120,6 +121,7 @@ package struct ReportSource {
     mayLackItems = source.mayLackItems
   }
 
+  /// The source without names.
   package var redacted: ReportSource { ReportSource(redacting: self) }
 
   /// Returns the lines about items that are not in a backup; empty if the source is a device, because its plan names
@@ -130,7 +132,7 @@ package struct ReportSource {
       + (isDevice ? [] : BackupBlindSpots.lines(style: style))
   }
 
-  /// The members about items that are not in a backup, for documents other than a plan.
+  /// The fields about items that are not in a backup, for documents other than a plan.
   package var blindSpotFields: [(String, JSONValue)] {
     document.blindSpotFields + (sourceDeviceItems.map { [("not_in_backup", PlanDocument.NotInBackup($0).json)] } ?? [])
   }

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The texts about a restore's losses and gains, for the question to the user and for the message if nobody is asked.
+/// The texts about the changes of a restore, for the question to the user and for messages without a question.
 package struct RestoreLossText {
   private let plan: MigrationPlan
   /// The name of the target.
@@ -25,8 +25,8 @@ package struct RestoreLossText {
   /// Whether the restore adds or overwrites an item.
   package var bringsSomething: Bool { newCount > 0 || !overwriting.isEmpty }
 
-  /// "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add 12, without 1 that cannot be
-  /// read?"
+  /// The question before a restore: "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add
+  /// 12, skipping 1 that cannot be read?"
   package var question: String {
     let addition = newCount == 0 ? "add none" : "add \(HumanReadable.grouped(newCount))"
     var steps: [String] = []
@@ -44,7 +44,7 @@ package struct RestoreLossText {
     return text.prefix(1).uppercased() + text.dropFirst()
   }
 
-  /// The warning if nobody was asked: each overwritten item that is newer on the target, with both dates.
+  /// The warning if the user was not asked: the overwritten items that are newer on the target; `nil` if there are none.
   package var newerWarning: (message: String, why: String, advice: String)? {
     guard !newer.isEmpty else { return nil }
     let most = 3
@@ -59,7 +59,7 @@ package struct RestoreLossText {
     )
   }
 
-  /// "adding 12 items, removing 2 items from new-phone and overwriting 3 there, of which 1 is newer than the backup's,"
+  /// A phrase about the refused changes, such as "adding 12 items, removing 2 items from new-phone and overwriting 3 there".
   package var refusal: String {
     var steps: [String] = []
     if newCount > 0 { steps.append("adding \(HumanReadable.count(newCount, "item"))") }
@@ -105,7 +105,7 @@ package struct RestoreSummaryText {
     summary = plan.summary
     changesNothing = plan.changesNothing
     self.device = device
-    // A restore that replaces puts them back as they were.
+    // A replacing restore removes these items and adds them again.
     sameThere = summary.byChange[.identical, default: 0]
     keptThere = summary.byChange[.keepsExisting, default: 0]
     overwritten = plan.overwriting.count
@@ -121,7 +121,7 @@ package struct RestoreSummaryText {
     return "\(HumanReadable.count(restored, "item")) \(restored == 1 ? "was" : "were") restored to \(device)\(removed)"
   }
 
-  /// "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
+  /// The last line of a restore: "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
   package var sentence: String {
     let did = "Restored \(HumanReadable.count(restored, "item")) to \(device) in one step"
     var (head, rest) = (changesNothing ? "Nothing was restored to \(device)" : did, [String]())

@@ -1,12 +1,12 @@
 package import KeyhaulKit
 
-/// The apps in which a person has something to do after the move, those with the most losses first.
+/// The list of apps that lose items, as text: where the user has to sign in again. Apps with the most losses come first.
 package struct SignInAgain {
   let losses: AppsNeedingSignIn
   let targetName: String
   let showsAll: Bool
 
-  /// The most items of an app that are named.
+  /// The maximum number of items that are named for each app.
   private static let shortList = 3
 
   package init(shares: [AppSummary], targetName: String, showsAll: Bool) {
@@ -54,7 +54,7 @@ package struct SignInAgain {
     return lines + [""]
   }
 
-  /// An item among those of its own app: its account, else whatever it is called.
+  /// Returns the name of an item in the list of its app: its account, or its other names.
   private static func short(_ identity: ItemDescriptor) -> String {
     let account = identity.account ?? ""
     return UntrustedText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)

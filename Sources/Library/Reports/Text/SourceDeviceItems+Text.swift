@@ -1,7 +1,8 @@
 package import KeyhaulKit
 
 extension SourceDeviceItems {
-  /// That the device is available, as of when, and how far it is known to be the one that made the backup.
+  /// Sentences about the comparison with the source device: its revision, whether it is proven to be the source device, and
+  /// the changes since the backup.
   package var statement: String {
     let who = isProven ? "which made this backup" : "whose identifier is in this backup"
     var text = "Compared with \(device), \(who), as it is now (revision \(revision))."
@@ -26,7 +27,8 @@ extension SourceDeviceItems {
     ].compactMap(\.self)
   }
 
-  /// "4 items on old-phone are never in a backup" and what else is on the device alone; `nil` if the backup holds all.
+  /// The counts of items that are only on the device, such as "4 items on old-phone are never in a backup"; `nil` if there
+  /// are none.
   package var absence: String? {
     let parts = [
       (never.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),

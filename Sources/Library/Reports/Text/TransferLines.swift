@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// Lines with the number of items for each way to another device, and their names.
+/// The transfer methods as text: the number of items for each method, and the items by name.
 struct TransferLines {
   let comparison: MigrationComparison
 
@@ -15,7 +15,7 @@ struct TransferLines {
     return table.lines(style: style) + (showsAll ? [""] + itemLines(style) : [])
   }
 
-  /// Each item with its four answers.
+  /// Returns the table of items with the verdict for each transfer method.
   private func itemLines(_ style: TextStyle) -> [String] {
     var table = Table([
       .init("ITEM", rightAligned: true), .init("NAME", flexible: true), .init("PASSWORD"), .init("WITHOUT"),
@@ -33,12 +33,12 @@ struct TransferLines {
 }
 
 extension BackupBlindSpots {
-  /// The line about items that no backup contains, wrapped.
+  /// Returns the line about items that no backup contains, wrapped.
   package static func lines(style: TextStyle) -> [String] { WordWrap.lines(of: line, columns: style.width) }
 }
 
 extension SourceDeviceItems {
-  /// The items that the device has and its backup has not, each with its reason, and as of when.
+  /// Returns the lines about items that are only on the device, with their reasons and the state of the device.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     func wrapped(_ text: String, _ label: String = "") -> [String] {
       WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
@@ -63,9 +63,11 @@ extension SourceDeviceItems {
 }
 
 extension Checklist {
-  /// The list with a box to tick before each entry.
+  /// Returns the lines of the checklist, with a box before each entry.
   ///
-  /// - Parameter isShort: Whether to leave out the titles of groups and the names of items.
+  /// - Parameters:
+  ///   - style: The width and the colors of the output.
+  ///   - isShort: Whether to leave out the titles of groups.
   func lines(style: TextStyle, isShort: Bool) -> [String] {
     let groups = groups.filter { !$0.entries.isEmpty }
     guard !groups.isEmpty else { return [] }

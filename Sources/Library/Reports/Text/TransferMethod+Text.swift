@@ -13,12 +13,12 @@ extension TransferMethod {
 }
 
 extension TransferAssessment {
-  /// "yes: it is marked to synchronize"
+  /// The verdict with its rationale: "yes: it is flagged to sync".
   package var words: String { "\(verdict.words): \(rationale.words)" }
 }
 
 extension TransferAssessment.Verdict {
-  /// The answer, for people.
+  /// The verdict in text: "yes", "no" or "not known".
   package var words: String {
     switch self {
     case .yes: "yes"
@@ -27,7 +27,7 @@ extension TransferAssessment.Verdict {
     }
   }
 
-  /// The answer as one sign in a table.
+  /// The verdict as a symbol in a table.
   package var symbol: String {
     switch self {
     case .yes: "+"
@@ -38,7 +38,7 @@ extension TransferAssessment.Verdict {
 }
 
 extension TransferRationale {
-  /// The reason in words.
+  /// The rationale in text.
   package var words: String {
     switch self {
     case .restored: "a restore moves it"

@@ -9,13 +9,15 @@ package struct BackupDocument {
   private let isEncrypted: Bool
   private let isKeyPublished: Bool
 
+  /// Creates the document of a backup.
+  ///
   /// - Parameters:
-  ///   - report: What became of the device's items.
+  ///   - report: The items that the backup contains, and those that it omits.
   ///   - device: The device's name.
-  ///   - archive: Where the backup goes, as the user named it.
-  ///   - written: What was written; `nil` for a dry run.
+  ///   - archive: The path of the backup, as the user typed it.
+  ///   - written: The backup that was written; `nil` in a dry run.
   ///   - isEncrypted: Whether the backup has a password.
-  ///   - isKeyPublished: Whether everybody can compute the device's hardware key.
+  ///   - isKeyPublished: Whether anyone can compute the device's hardware key, because its seed is published.
   package init(
     _ report: ExportReport, of device: String, to archive: String, written: WrittenBackup?, isEncrypted: Bool,
     isKeyPublished: Bool
@@ -54,12 +56,14 @@ package struct ConversionDocument {
   private let copy: RewrittenBackup?
   private let isDryRun: Bool
 
+  /// Creates the document of a conversion.
+  ///
   /// - Parameters:
-  ///   - source: The backup, as the user named it.
-  ///   - digest: That of the backup.
-  ///   - archive: Where the copy goes, as the user named it.
+  ///   - source: The path of the backup, as the user typed it.
+  ///   - digest: The digest of the backup.
+  ///   - archive: The path of the copy, as the user typed it.
   ///   - copy: The copy; `nil` if nothing was written.
-  ///   - isDryRun: Whether nothing was to be written.
+  ///   - isDryRun: Whether the user asked for a dry run.
   package init(of source: String, digest: String, to archive: String, copy: RewrittenBackup?, isDryRun: Bool) {
     self.source = source
     self.digest = digest
@@ -68,17 +72,17 @@ package struct ConversionDocument {
     self.isDryRun = isDryRun
   }
 
-  /// The document of a packed or unpacked copy.
+  /// Returns the document of a packed or unpacked copy.
   ///
-  /// - Parameter isWritten: Whether this call has written it.
+  /// - Parameter isWritten: Whether this call wrote the copy.
   package func json(isWritten: Bool) -> JSONValue { document([("written", .boolean(isWritten))]) }
 
-  /// The document of a decrypted copy.
+  /// Returns the document of a decrypted copy.
   ///
   /// - Parameters:
-  ///   - written: What was written; `nil` if nothing was.
-  ///   - differing: The files that are not what was backed up, in the order in which they are listed.
-  ///   - items: The file with the items in plain text; `nil` without one.
+  ///   - written: The copy; `nil` if nothing was written.
+  ///   - differing: The files whose contents differ from what was backed up, in the order of the manifest.
+  ///   - items: The path of the file with the items in plain text; `nil` if none was written.
   package func json(decrypting written: DecryptedBackup?, differing: [ListedFile], items: String?) -> JSONValue {
     let faults = (written?.faults ?? []).map { fault -> JSONValue in
       [
@@ -109,12 +113,14 @@ package struct ConversionDocument {
 package struct RekeyDocument {
   package let json: JSONValue
 
+  /// Creates the document of a change of the password or of the iterations.
+  ///
   /// - Parameters:
-  ///   - archive: The backup, as the user named it.
-  ///   - keybag: As it is afterwards.
-  ///   - isEncrypted: Whether the backup has a password afterwards.
-  ///   - isWritten: Whether this call has changed it.
-  ///   - isDryRun: Whether nothing was to be written.
+  ///   - archive: The path of the backup, as the user typed it.
+  ///   - keybag: The keybag after the change.
+  ///   - isEncrypted: Whether the backup has a password after the change.
+  ///   - isWritten: Whether this call changed the backup.
+  ///   - isDryRun: Whether the user asked for a dry run.
   ///   - isKeyProven: Whether an item confirms the device key that was used; `nil` if none was used.
   package init(
     of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool, isKeyProven: Bool? = nil
@@ -132,12 +138,14 @@ package struct RekeyDocument {
 package struct SealDocument {
   package let json: JSONValue
 
+  /// Creates the document of a seal.
+  ///
   /// - Parameters:
   ///   - archive: The backup.
-  ///   - name: As the user named it.
+  ///   - name: The path of the backup, as the user typed it.
   ///   - fileCount: The number of files that the seal covers; `nil` if there is no seal yet.
-  ///   - isWritten: Whether this call has written the seal.
-  ///   - isDryRun: Whether nothing was to be written.
+  ///   - isWritten: Whether this call wrote the seal.
+  ///   - isDryRun: Whether the user asked for a dry run.
   package init(of archive: BackupArchive, named name: String, fileCount: Int?, isWritten: Bool, isDryRun: Bool) {
     json = [
       "format": "seal-result/1", "archive": .string(name), "digest": .string(archive.digest),

@@ -1,13 +1,14 @@
 package import KeyhaulKit
 
-/// One side of a comparison of two keychains.
+/// A keychain that is compared with another one.
 package struct ComparisonSide {
+  /// The kinds of sources of a keychain.
   package enum Kind: String {
     case archive, device, dump
   }
 
   package let kind: Kind
-  /// "backup", "device", "dump" or "database".
+  /// The kind of source in sentences: "backup", "device", "dump" or "database".
   package var noun: String { statement?.noun ?? (kind == .archive ? "backup" : kind.rawValue) }
   /// The name in messages.
   package let name: String
@@ -16,12 +17,13 @@ package struct ComparisonSide {
   /// The name of the keychain's device; `nil` if it is unknown.
   package let deviceName: String?
   package let items: [KeychainEntry]
-  /// Whether it has a keychain at all, as a device always has.
+  /// Whether the source has a keychain. A device always has one.
   package let hasKeychain: Bool
-  /// The decisions about items that a rule keeps out of every backup.
+  /// The decisions about items that a rule excludes from every backup.
   package let leftOut: [MigrationPlan.Decision]
+  /// The description of damage in the keybag; `nil` if there is none.
   package let keybagDamage: String?
-  /// The statement about a dump; `nil` if the keychain is not from a dump.
+  /// The disclaimer about a dump; `nil` if the keychain is not from a dump.
   package let statement: DumpDisclaimer?
 
   package init(
@@ -41,7 +43,7 @@ package struct ComparisonSide {
 }
 
 extension KeychainEntry {
-  /// Returns the decision to keep the item out of every backup.
+  /// Returns the decision to exclude the item from every backup.
   package func leftOut(because rule: Reason) -> MigrationPlan.Decision {
     MigrationPlan.Decision(
       index: index ?? 0, identity: identity, protection: protection, outcome: .staysBehind(rule), detail: nil)

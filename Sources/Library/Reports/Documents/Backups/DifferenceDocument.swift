@@ -1,13 +1,15 @@
 package import KeyhaulKit
 
-/// The document of `keychain-diff/1`: what two keychains differ in. Names attributes, never their values.
+/// The difference between two keychains (`keychain-diff/1`). It names attributes, never their values.
 package struct DifferenceDocument {
   let first: ComparisonSide
   let second: ComparisonSide
   let difference: KeychainDifference
   let showsUnseen: Bool
 
-  /// - Parameter showsUnseen: Whether one of the two is an archive, and the document says what no backup shows.
+  /// Creates the document of a difference.
+  ///
+  /// - Parameter showsUnseen: Whether to list the reasons why items are in no backup, as reports about a backup do.
   package init(
     _ first: ComparisonSide, _ second: ComparisonSide, _ difference: KeychainDifference, showsUnseen: Bool
   ) {

@@ -12,10 +12,13 @@ package struct DumpInspection {
   /// The names of the items.
   private let names: [String]
 
+  /// Creates the report about a dump.
+  ///
   /// - Parameters:
+  ///   - dump: The dump.
   ///   - name: The name that the user typed. Untrusted.
-  ///   - digest: SHA-256 of the file.
-  ///   - listsItems: Whether every item is shown.
+  ///   - digest: The SHA-256 digest of the file.
+  ///   - listsItems: Whether to list every item.
   ///   - names: The name of each item for reports, in the items' order.
   ///   - disambiguators: The differences between items with the same description, one text for each item.
   package init(
@@ -31,7 +34,7 @@ package struct DumpInspection {
     statement = DumpDisclaimer(dump, named: name)
   }
 
-  /// Whether items do not open whole.
+  /// Whether parts of items cannot be decrypted or read.
   package var isPartlyUnreadable: Bool { statement.counts.undecryptable > 0 }
 
   // MARK: Text
@@ -80,7 +83,7 @@ package struct DumpInspection {
   }
 
   private func itemTable(isShort: Bool) -> Table {
-    // A column that says the same of every item takes room from the names.
+    // A column with the same value in every row would only leave less room for the names.
     let showsState = dump.items.contains { !$0.hasSecret }
     let showsDistinctions = disambiguators.contains { !$0.isEmpty }
     var table = Table(

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The document of `backup-inspection/1`: what can be said of an archive, with or without its password.
+/// The contents of a backup, with or without its password (`backup-inspection/1`).
 package struct InspectionDocument {
   let archive: BackupArchive
   let opened: UnlockedBackup?
@@ -19,16 +19,21 @@ package struct InspectionDocument {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }
 
+  /// Creates the document of a backup.
+  ///
   /// - Parameters:
-  ///   - opened: With its keychain's items tried; `nil` without the password.
+  ///   - archive: The backup.
+  ///   - opened: The backup with its decrypted items; `nil` without the password.
   ///   - files: The stored files.
-  ///   - listing: The list of files counted; `nil` if the list stays closed.
-  ///   - domains: The files by domain, the largest first; `nil` if the list stays closed.
-  ///   - tree: The domains and directories in the list of files; `nil` if the list was not opened, or the tree was not
-  ///     requested.
-  ///   - unlockTime: How long deriving the password's key is likely to take on this machine, and how long it took.
+  ///   - listing: The counts of the manifest's files; `nil` if the manifest cannot be decrypted or read.
+  ///   - domains: The files by domain, the largest first; `nil` if the manifest cannot be decrypted or read.
+  ///   - tree: The domains and directories of the manifest; `nil` if the manifest cannot be decrypted or read, or if the
+  ///     tree was not requested.
+  ///   - unlockTime: The estimated and the measured duration of the derivation of the password's key on this machine.
+  ///   - listsItems: Whether to list every item.
+  ///   - showsTree: Whether to list the domains and directories.
   ///   - sourceDeviceItems: The other items of the source device, if it was available.
-  ///   - findings: What was gone around.
+  ///   - findings: The anomalies that did not prevent the inspection.
   package init(
     _ archive: BackupArchive, opened: UnlockedBackup?, files: StoredPayloads, listing: FileList.Listing?,
     domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
@@ -47,7 +52,7 @@ package struct InspectionDocument {
     self.showsTree = showsTree
   }
 
-  /// The document. Members that require the password are `null` without it.
+  /// The document. Without the password, members that require it are `null`.
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [
       ("format", "backup-inspection/1"),
@@ -80,7 +85,7 @@ package struct InspectionDocument {
     return .object(fields)
   }
 
-  /// The findings that no device writes.
+  /// The anomalies, including class keys that are not bound to the device.
   private var findings: [JSONValue] {
     let others = found.map(\.json)
     guard let unbound = archive.unboundClassKeys else { return others }

@@ -1,13 +1,16 @@
 package import KeyhaulKit
 
-/// The document of `backup-verification/1`: what checking a backup found out.
+/// The result of verifying a backup (`backup-verification/1`).
 package struct VerificationDocument {
   let verification: BackupVerification
   let name: String
   let deviceKey: DeviceKeyVerdict?
 
+  /// Creates the document of a verification.
+  ///
   /// - Parameters:
-  ///   - name: The archive, as the user named it.
+  ///   - verification: The result of the verification.
+  ///   - name: The path of the backup, as the user typed it.
   ///   - deviceKey: The items' evidence about the given device key; `nil` if no key was given or tried.
   package init(_ verification: BackupVerification, of name: String, deviceKey: DeviceKeyVerdict? = nil) {
     self.verification = verification
@@ -82,7 +85,11 @@ package enum DeviceKeyVerdict: String, Sendable {
   /// No item needs a device key.
   case unproven
 
-  /// - Parameter isForeign: Whether another key was used instead, because this one decrypts none of the items.
+  /// Creates the verdict about a device key.
+  ///
+  /// - Parameters:
+  ///   - proof: The evidence from the items.
+  ///   - isForeign: Whether another key was used instead, because the given one decrypts none of the items.
   package init(_ proof: DeviceKeyEvidence, isForeign: Bool) {
     if isForeign || proof.isSameDevice == false {
       self = .foreign
@@ -93,7 +100,7 @@ package enum DeviceKeyVerdict: String, Sendable {
     }
   }
 
-  /// Whether the key decrypts the items that it should; `nil` if no item shows it.
+  /// Whether the key decrypts all items that need a device key; `nil` if no item needs one.
   package var fits: Bool? {
     switch self {
     case .proven: true

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The document of `plan-expectation-result/1`: what a list of expectations came to.
+/// The result of checking a list of expectations (`plan-expectation-result/1`).
 package struct ExpectationDocument {
   let check: ExpectationCheck
   let move: MoveDocument
@@ -37,7 +37,7 @@ package struct ExpectationDocument {
     return .object(fields + (miss.sealedCount > 0 ? [("sealed", .count(miss.sealedCount))] : []))
   }
 
-  /// The expectation as the list spells it.
+  /// Returns an expectation in the form of the expectation list.
   private static func json(_ expectation: PlanExpectation) -> JSONValue {
     var fields = ExpectationMessages.fields(expectation.matcher).map { ($0.0, JSONValue.string($0.1)) }
     fields.append(("expect", .string(expectation.fate.rawValue)))
@@ -47,7 +47,7 @@ package struct ExpectationDocument {
     return .object(fields)
   }
 
-  /// The item as a plan has it; what arrives in a comparison has no `change`, since there is no target.
+  /// Returns an item with its outcome. In a comparison, it has no `change`, because there is no target.
   private static func json(_ item: ExpectedItem) -> JSONValue {
     var fields: [(String, JSONValue)] = [("index", .count(item.index))]
     fields += JSONValue.identity(item.identity)

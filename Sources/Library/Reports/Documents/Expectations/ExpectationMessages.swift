@@ -5,27 +5,32 @@ package struct ExpectationMessages: Sendable {
   let check: ExpectationCheck
   let source: PlanDocument.Source
 
-  /// - Parameter source: The backup, or the device for a simulated backup.
+  /// Creates the messages about a check.
+  ///
+  /// - Parameters:
+  ///   - check: The result of checking the expectations.
+  ///   - source: The backup, or the device of a simulated backup.
   package init(_ check: ExpectationCheck, source: PlanDocument.Source) {
     self.check = check
     self.source = source
   }
 
-  /// Whether several restores are told apart.
+  /// Whether the messages name the restore, because several restores were checked.
   private var isComparison: Bool { check.scenarios.count > 1 }
 
-  /// "missed: generic password "chat.example · push token": expected migrates, the plan says stays-behind (device-bound)"
+  /// Returns the line of a miss: `missed: generic password "chat.example · push token": expected migrates, the plan says
+  /// stays-behind (device-bound)`.
   package func line(of miss: PlanExpectation.Miss, in scenario: ExpectedScenario) -> String {
     "missed: \(isComparison ? "\(Self.words(scenario)): " : "")\(sentence(of: miss))"
   }
 
-  /// "met: service chat.example: migrates (1 item)"
+  /// Returns the line of a met expectation: "met: service chat.example: migrates (1 item)".
   package func line(ofMet found: ExpectationCheck.Case) -> String {
     "met: \(isComparison ? "\(Self.words(found.scenario)): " : "")\(Self.name(found.expectation.matcher)): "
       + "\(found.expectation.fate.rawValue) (\(HumanReadable.count(found.matchedCount, "item")))"
   }
 
-  /// "4 of 5 expectations met." Also states the number of expectations that were not checked.
+  /// The result in one line: "4 of 5 expectations met." It also states the number of unchecked expectations.
   package var verdict: String {
     let met =
       "\(HumanReadable.grouped(check.metCount)) of \(HumanReadable.count(check.checkedCount, "expectation")) met"
@@ -38,7 +43,7 @@ package struct ExpectationMessages: Sendable {
     return "\(met); \(others) not checked (\(SuggestedCommands.comparing) checks all four restores)."
   }
 
-  /// Returns the text of `line(of:in:)` without the word "missed" and the restore.
+  /// Returns the text of `line(of:in:)` without the word "missed" and without the restore.
   func sentence(of miss: PlanExpectation.Miss) -> String {
     let wanted = miss.expectation
     var expected = "expected \(wanted.fate.rawValue)"
@@ -64,7 +69,7 @@ package struct ExpectationMessages: Sendable {
     return "but no item matches\(hint)"
   }
 
-  /// "with a password, to another device"
+  /// Returns the description of a restore: "with a password, to another device".
   package static func words(_ scenario: ExpectedScenario) -> String {
     let device =
       switch scenario.onSameDevice {
@@ -75,12 +80,12 @@ package struct ExpectationMessages: Sendable {
     return "\(scenario.hasPassword ? "with" : "without") a password, \(device)"
   }
 
-  /// "kind key, label ssh*"
+  /// Returns the conditions of a matcher as one text: "kind key, label ssh*".
   static func name(_ matcher: ItemMatcher) -> String {
     fields(matcher).map { "\($0.0) \($0.1)" }.joined(separator: ", ")
   }
 
-  /// The conditions of a matcher, as the list spells them.
+  /// Returns the conditions of a matcher, with their names in the expectation list.
   static func fields(_ matcher: ItemMatcher) -> [(String, String)] {
     let patterns = [
       ("label", matcher.label), ("account", matcher.account), ("service", matcher.service),
@@ -99,7 +104,7 @@ package struct ExpectationMessages: Sendable {
 }
 
 extension RestoreOutcome {
-  /// The outcome without its reason.
+  /// The fate of the item, without the reason.
   var fate: ItemFate {
     switch self {
     case .arrives: .migrates

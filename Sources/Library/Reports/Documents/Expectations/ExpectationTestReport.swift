@@ -50,7 +50,7 @@ package struct ExpectationTestReport {
           let sentences = found.misses.map(words.sentence)
           let more = sentences.count > 1 ? " (and \(HumanReadable.grouped(sentences.count - 1)) more)" : ""
           page.element("failure", ["message": (sentences.first ?? "") + more, "type": "missed"]) { page in
-            // Each on a line of its own; a line break in a sentence is escaped.
+            // Line breaks in sentences are escaped, so each sentence is one line.
             for sentence in sentences {
               page.words(sentence)
               page.newLine()
@@ -88,8 +88,8 @@ package struct ExpectationTestReport {
     ]
   }
 
-  /// "service chat.example, account anna: migrates". Systems tell tests apart by their names, so that what the list says
-  /// twice has a number.
+  /// Returns the names of tests, such as "service chat.example, account anna: migrates". A repeated name ends in a
+  /// number, because continuous integration distinguishes tests by name.
   private func testNames(_ indexes: [Int]) -> [String] {
     var seen: [String: Int] = [:]
     return indexes.map { index in

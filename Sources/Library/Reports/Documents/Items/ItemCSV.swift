@@ -1,19 +1,21 @@
 package import KeyhaulKit
 
-/// The table of `item find --format csv`, for spreadsheets and other programs. Names are whole, as in JSON.
+/// The table of `item find --format csv`, for spreadsheets and other programs. Like JSON, it does not shorten names.
 package enum ItemCSV {
   private static let columns = [
     "kind", "service", "server", "account", "label", "access_group", "protection", "protocol", "port", "path",
     "synchronizable", "created", "changed", "readable",
   ]
-  /// A secret is in one of the two columns: as text if it is valid UTF-8 and not a spreadsheet formula, otherwise in
-  /// base64.
+  /// The columns for secrets. A secret is in the first column if it is valid UTF-8 and not a spreadsheet formula,
+  /// otherwise in the second.
   private static let secretColumns = ["secret", "secret_base64"]
 
-  /// Returns the table.
+  /// Returns a table of items.
   ///
   /// - Parameters:
-  ///   - backup: The path of the items' backup, for the first column; `nil` for a table without this column.
+  ///   - rows: The items.
+  ///   - revealsSecrets: Whether the table has columns for secrets.
+  ///   - backup: The path of the items' backup, for the first column; `nil` to omit this column.
   ///   - hasHead: Whether the table begins with the names of the columns.
   package static func table(
     of rows: [KeychainEntry], revealsSecrets: Bool, backup: String? = nil, hasHead: Bool = true

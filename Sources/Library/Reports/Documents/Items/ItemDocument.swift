@@ -1,12 +1,12 @@
 package import KeyhaulKit
 
-/// The document of `keychain-items/1`.
+/// A list of keychain items (`keychain-items/1`).
 package struct ItemDocument {
-  /// "device" or "archive", and its name.
+  /// The kind of source, "device" or "archive", and its name.
   package let source: (kind: String, name: String)
-  /// Whether secrets are shown. Those of items that ask for their owner never are.
+  /// Whether the document contains secrets.
   package let revealsSecrets: Bool
-  /// Whether an access control keeps a secret back: a dump has it in clear all the same.
+  /// Whether to omit the secrets of items that require authentication. A dump contains these in plain text anyway.
   package let omitsProtectedSecrets: Bool
 
   package init(
@@ -17,7 +17,7 @@ package struct ItemDocument {
     self.revealsSecrets = revealsSecrets
   }
 
-  /// Returns the start of the document. The caller adds the object of each item, then the command's own members.
+  /// Returns the start of the document. The caller adds the object of each item, then the members of the command.
   package func stream() -> JSONStream {
     let origin: JSONValue = ["kind": .string(source.kind), "name": .string(source.name)]
     return JSONStream(["format": "keychain-items/1", "source": origin, "items": []])
@@ -25,7 +25,9 @@ package struct ItemDocument {
 
   /// Returns the object of an item.
   ///
-  /// - Parameter includesSecret: Whether it states if the secret is there, as it does for a dump's item.
+  /// - Parameters:
+  ///   - entry: The item.
+  ///   - includesSecret: Whether to state if the secret is known, as in documents about a dump.
   package func object(_ entry: KeychainEntry, includesSecret: Bool = false) -> JSONValue {
     var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
     fields += [
@@ -47,14 +49,14 @@ package struct ItemDocument {
     return .object(fields)
   }
 
-  /// In the order of Apple's schema, then those that it does not know.
+  /// Returns the attributes of an item: first those of Apple's schema, in its order, then the others by name.
   private static func attributes(of item: KeychainItem) -> JSONValue {
     let known = AttributeTable.definitions(of: item.kind).map(\.code).filter { item[$0] != nil }
     let others = Set(item.attributes.keys).subtracting(known).sorted()
     return .object((known + others).compactMap { code in item[code].map { (code.rawValue, value($0)) } })
   }
 
-  /// A value with its type: text and numbers as they are, dates in UTC with all of their fraction, data in base64.
+  /// Returns a value in JSON: dates are in UTC with their complete fraction, data is in base64.
   package static func value(_ value: PropertyValue) -> JSONValue {
     switch value {
     case .null: .null
@@ -64,7 +66,7 @@ package struct ItemDocument {
     case .real(let number): .number(number)
     case .date(let date) where (Timestamp.earliest...Timestamp.latest).contains(date.secondsSinceReferenceDate):
       .string(Timestamp.text(of: date))
-    // A moment that RFC 3339 has no text for.
+    // RFC 3339 cannot express this date.
     case .date(let date): ["seconds": .string("\(date.secondsSinceReferenceDate)")]
     case .data(let bytes): ["base64": .string(Base64Digits.text(of: bytes))]
     case .string(let text): .string(text)
@@ -75,7 +77,7 @@ package struct ItemDocument {
     }
   }
 
-  /// Written out of the secret's own memory.
+  /// Returns a secret in base64, and also as text if it is valid UTF-8. The bytes are not copied to unprotected memory.
   private static func secret(_ secret: SensitiveBytes) -> JSONValue {
     var fields: [(String, JSONValue)] = [("base64", .sensitive(secret, .base64))]
     if secret.withBytes({ UTF8Scalars.isValid($0) }) { fields.append(("text", .sensitive(secret, .text))) }

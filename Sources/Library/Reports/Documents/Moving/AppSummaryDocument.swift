@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The document of `migration-by-app/1`: a plan's items by the app they belong to.
+/// The items of a plan by app (`migration-by-app/1`).
 package struct AppSummaryDocument {
   let shares: [AppSummary]
   let move: MoveDocument

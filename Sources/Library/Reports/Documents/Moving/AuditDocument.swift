@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The document of `keychain-audit/1`: what a developer asks of the items that apps store.
+/// An audit of the items that apps store, for developers (`keychain-audit/1`).
 package struct AuditDocument {
   let audit: KeychainAudit
   let move: MoveDocument

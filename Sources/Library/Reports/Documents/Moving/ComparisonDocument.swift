@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The document of `migration-comparison/1`: what the four restores bring back.
+/// The comparison of four restores (`migration-comparison/1`).
 package struct ComparisonDocument {
   let comparison: MigrationComparison
   let move: MoveDocument
@@ -54,7 +54,7 @@ package struct ComparisonDocument {
 
   private static func json(_ scenario: RestoreScenario) -> JSONValue { .object(fields(scenario)) }
 
-  /// The fields that name one of the four.
+  /// Returns the fields that identify one of the four restores.
   static func fields(_ scenario: RestoreScenario) -> [(String, JSONValue)] {
     [("password", .boolean(scenario.hasPassword)), ("same_device", .boolean(scenario.onSameDevice))]
   }

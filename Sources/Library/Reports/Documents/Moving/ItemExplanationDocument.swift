@@ -1,13 +1,19 @@
 package import KeyhaulKit
 
-/// The document of `item-story/1`: what there is to say of each of the items that were asked about.
+/// The explanations of the items that the user asked about (`item-story/1`).
 package struct ItemExplanationDocument {
   let explanations: [ItemExplanation]
   let source: PlanDocument.Source
   let target: String?
   let dump: PlanDocument.Dump?
 
-  /// - Parameter dump: What is said of a source that is a dump or a database.
+  /// Creates the document of explanations.
+  ///
+  /// - Parameters:
+  ///   - explanations: The explanations of the items.
+  ///   - source: The backup or the device.
+  ///   - target: The name of the target; `nil` if there is none.
+  ///   - dump: The remarks about the source; `nil` if the source is not a dump or a database.
   package init(
     explanations: [ItemExplanation], source: PlanDocument.Source, target: String?, dump: PlanDocument.Dump? = nil
   ) {
@@ -76,7 +82,7 @@ package struct ItemExplanationDocument {
 }
 
 extension TransferAssessments {
-  /// Each way with its answer and why.
+  /// Each transfer method with its assessment and the rationale.
   package var json: JSONValue {
     .array(
       TransferMethod.allCases.map { way in
@@ -89,7 +95,8 @@ extension TransferAssessments {
 }
 
 extension ItemExplanation {
-  /// Its place in the backup, or in the one that would be made now; `--item` takes it.
+  /// The position of the item in the backup, or in the backup that would be made now, for `--item`; `nil` if it is not in
+  /// one.
   package var index: Int? {
     switch location {
     case .archive(let index), .device(let index): index

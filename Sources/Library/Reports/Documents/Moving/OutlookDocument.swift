@@ -1,9 +1,8 @@
 package import KeyhaulKit
 
-/// The document of the format `migration-futures/1`: the items that return to a new device, and to the same device after
-/// it was erased.
+/// The items that a restore brings to a new device, and to the same device after an erase (`migration-futures/1`).
 ///
-/// It is not a plan, because it has no existing target, and two outcomes for each item.
+/// This is not a plan: there is no existing target, and each item has two outcomes.
 package struct OutlookDocument {
   let facts: OutlookSummary
 
@@ -32,7 +31,8 @@ package struct OutlookDocument {
     return .object(fields)
   }
 
-  /// A backup has its password or none; of a device both kinds are thought of, the planned one first.
+  /// The restores in the document. A backup has a password or not. For a device, both cases are included, the planned one
+  /// first.
   private var scenarios: [RestoreScenario] {
     let given = facts.restoreOutlook.hasPassword
     return (facts.isOfBackup ? [given] : [given, !given]).flatMap { hasPassword in

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The document of `restore-result/1`: what came of a restore, with the fields of its plan.
+/// The result of a restore, with the fields of its plan (`restore-result/1`).
 package struct RestoreDocument {
   let plan: PlanDocument
   let restored: Int
@@ -8,12 +8,14 @@ package struct RestoreDocument {
   let newer: Int
   let revision: String
 
+  /// Creates the document of a restore.
+  ///
   /// - Parameters:
   ///   - plan: The plan that was carried out.
-  ///   - restored: How many items were stored that were not there already.
-  ///   - overwritten: How many took the place of another one that was not the same.
-  ///   - newer: How many of those were newer on the target.
-  ///   - revision: Of the target, afterwards.
+  ///   - restored: The number of items that were stored, without those that the target already had.
+  ///   - overwritten: The number of items that replaced a different item on the target.
+  ///   - newer: The number of overwritten items that were newer on the target.
+  ///   - revision: The revision of the target after the restore.
   package init(plan: PlanDocument, restored: Int, overwritten: Int, newer: Int, revision: String) {
     self.plan = plan
     self.restored = restored
@@ -55,23 +57,23 @@ package struct MoveDocument {
 }
 
 extension PlanDocument.Source {
-  /// The last fields that only depend on the source: none for a device, because its plan names every item.
+  /// The last fields that depend only on the source: none for a device, because its plan names every item.
   package var blindSpotFields: [(String, JSONValue)] {
     switch kind {
     case .archive: [BackupBlindSpots.field]
-    // A plan of a device names every item; what a dump does not tell its own member says.
+    // A document about a dump has a separate member about missing items.
     case .device, .dump: []
     }
   }
 }
 
 extension PlanDocument {
-  /// The field about what of the backup is not as a device leaves it, where something is.
+  /// The field about anomalies of the backup; none if there are no anomalies.
   package var findingFields: [(String, JSONValue)] {
     findings.isEmpty ? [] : [("findings", .array(findings.map(\.json)))]
   }
 
-  /// The fields about what is in no backup, as every document of a move ends with them.
+  /// The last fields of every document about a move, about items that are not in the backup.
   package var blindSpotFields: [(String, JSONValue)] {
     source.blindSpotFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])
       + (dump.map { [("dump", $0.json)] } ?? [])

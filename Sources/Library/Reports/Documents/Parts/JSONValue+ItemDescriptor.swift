@@ -1,7 +1,7 @@
 package import KeyhaulKit
 
 extension JSONValue {
-  /// The fields that name an item in every report.
+  /// Returns the fields that identify an item in every report.
   package static func identity(_ identity: ItemDescriptor) -> [(String, JSONValue)] {
     [
       ("kind", .string(identity.kind.reportName)), ("label", .text(identity.label)),
@@ -12,7 +12,7 @@ extension JSONValue {
 }
 
 extension BackupFinding {
-  /// The fields of a finding: the fact, its position, whether something is lost, and whether a restore is possible.
+  /// The finding with its location, whether something is lost, and whether a restore is possible.
   var json: JSONValue {
     [
       "id": .string(kind.rawValue), "place": .string(place), "detail": .string(fact), "lost": .boolean(isLoss),
@@ -22,6 +22,6 @@ extension BackupFinding {
 }
 
 extension BackupBlindSpots {
-  /// The member of every document about what is in a backup.
+  /// The field about the items that a backup cannot show, for every document about a backup.
   package static var field: (String, JSONValue) { ("cannot_show", PlanDocument.BackupLimitation.unseenItems.json) }
 }

@@ -1,11 +1,11 @@
 package import KeyhaulKit
 
-/// A piece of a page, written element by element.
+/// A writer for a part of a page. Its output is both HTML and well-formed XML.
 ///
-/// Names of elements and attributes are literals of the program; every other text goes through `escaped`, so that no
-/// name out of a backup can become markup, reorder the words around it or hide. What is written is HTML and well-formed
-/// XML at the same time.
+/// Names of elements and attributes are string literals. All other text is escaped, so a name from a backup cannot become
+/// markup, reorder the text around it, or hide.
 package struct HTMLWriter: Sendable {
+  /// The HTML so far.
   package private(set) var text = ""
 
   package init() {}
@@ -13,10 +13,10 @@ package struct HTMLWriter: Sendable {
   package typealias Attributes = KeyValuePairs<StaticString, String>
   package typealias Body = (inout HTMLWriter) -> Void
 
-  /// The most Unicode scalars of a name that a page shows.
+  /// The maximum number of Unicode scalars of a name on a page.
   package static let maximumNameLength = 160
 
-  /// An element with content.
+  /// Writes an element with content.
   package mutating func element(_ name: StaticString, _ attributes: Attributes = [:], _ body: Body) {
     open(name, attributes)
     text += ">"
@@ -24,33 +24,35 @@ package struct HTMLWriter: Sendable {
     text += "</\(name)>"
   }
 
+  /// Writes an element that contains text.
   package mutating func element(_ name: StaticString, _ attributes: Attributes, _ words: String) {
     element(name, attributes) { $0.words(words) }
   }
 
+  /// Writes an element without attributes that contains text.
   package mutating func element(_ name: StaticString, _ words: String) { element(name, [:], words) }
 
-  /// An element without content.
+  /// Writes an element without content.
   package mutating func voidElement(_ name: StaticString, _ attributes: Attributes = [:]) {
     open(name, attributes)
     text += "/>"
   }
 
-  /// Our own words, with names in them where they occur.
+  /// Writes text, which may contain names.
   package mutating func words(_ words: String) { text += Self.escaped(words) }
 
-  /// A sentence of the library, in which names are escaped already.
+  /// Writes a sentence whose names are already escaped.
   package mutating func sentence(_ words: String) { text += Self.escaped(words, keepingEscapes: true) }
 
-  /// A name out of a backup inside a sentence: kept from lending its writing direction to the words around it.
+  /// Writes a name from a backup. Its writing direction does not affect the text around it.
   package mutating func name(_ name: String) {
     element("bdi") { $0.words(Self.shortened(name)) }
   }
 
-  /// The style sheet as it is: a literal of the program.
+  /// Writes a style sheet, unchanged.
   package mutating func style(_ sheet: String) { text += "<style>\(sheet)</style>" }
 
-  /// A line break between parts of the page, for people who read its source.
+  /// Writes a line break, to make the source of the page readable.
   package mutating func newLine() { text += "\n" }
 
   private mutating func open(_ name: StaticString, _ attributes: Attributes) {
@@ -58,9 +60,11 @@ package struct HTMLWriter: Sendable {
     for (key, value) in attributes { text += " \(key)=\"\(Self.escaped(value))\"" }
   }
 
-  /// Everything that a browser would act on or not show, spelled out.
+  /// Returns text without markup and without invisible characters, which become visible escapes.
   ///
-  /// - Parameter keepingEscapes: As `UntrustedText.shown` takes it.
+  /// - Parameters:
+  ///   - words: The text.
+  ///   - keepingEscapes: Whether the text already contains escapes, which stay as they are.
   package static func escaped(_ words: String, keepingEscapes: Bool = false) -> String {
     let shown = UntrustedText.escaped(words, keepingEscapes: keepingEscapes)
     guard shown.utf8.contains(where: { "<>&\"'".utf8.contains($0) }) else { return shown }
@@ -78,7 +82,7 @@ package struct HTMLWriter: Sendable {
     return result
   }
 
-  /// A name's beginning, where it is longer than anybody reads.
+  /// Returns a name, or its beginning and an ellipsis if it has more Unicode scalars than the limit.
   package static func shortened(_ name: String, to limit: Int = maximumNameLength) -> String {
     let scalars = name.unicodeScalars
     guard let end = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),
@@ -88,12 +92,14 @@ package struct HTMLWriter: Sendable {
   }
 }
 
-/// What a browser may do for a page: use its one style sheet, and nothing else. No script runs, nothing is fetched, no
-/// form is sent, whatever slipped into the page.
+/// The Content Security Policy of a page. It allows one style sheet, and nothing else: no scripts, no requests, and no
+/// forms.
 ///
 /// Source: W3C, Content Security Policy Level 3.
 package enum ContentPolicy {
-  /// The policy that admits this style sheet by its digest, and no other style.
+  /// Returns the policy that allows only this style sheet, by its digest.
+  ///
+  /// - Throws: `.cryptoFailed` if the digest cannot be computed.
   package static func admitting(style sheet: String) throws(DataProtectionError) -> String {
     let digest = Base64Digits.text(of: try Digest.sha256(Array(sheet.utf8)))
     return "default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'; form-action 'none'"

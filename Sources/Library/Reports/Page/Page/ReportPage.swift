@@ -1,7 +1,6 @@
 package import KeyhaulKit
 
-/// The frame of every report that is a page: one file that fetches nothing, runs nothing, and reads well in light, in
-/// dark and on paper.
+/// The frame of all pages: one self-contained file without scripts, readable in light mode, in dark mode and on paper.
 package struct ReportPage: Sendable {
   /// The title of the browser's tab.
   package let title: String
@@ -9,7 +8,7 @@ package struct ReportPage: Sendable {
   package let program: String
   /// A sentence about the personal data on the page, for users who want to share it.
   package var content: String
-  /// The style rules of this report only, which follow the rules of all pages.
+  /// The additional style rules of this page.
   package var style: String
 
   package init(
@@ -22,9 +21,12 @@ package struct ReportPage: Sendable {
     self.style = style
   }
 
-  /// The page in UTF-8, with what `body` writes as its content and `footer` before the program's name.
+  /// Returns the page as one document.
   ///
-  /// - Throws: Where the digest of the style sheet, which the policy names, cannot be computed.
+  /// - Parameters:
+  ///   - body: Writes the content of the page.
+  ///   - footer: Writes the part of the footer above the program's name.
+  /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   package func html(body: HTMLWriter.Body, footer: HTMLWriter.Body = { _ in }) throws(DataProtectionError) -> String {
     let sheet = PageStyle.base + PageStyle.parts + style + PageStyle.print
     let policy = try ContentPolicy.admitting(style: sheet)
@@ -53,9 +55,9 @@ package struct ReportPage: Sendable {
   }
 }
 
-/// The style sheets of the pages. Plain text, so that a page needs nothing besides itself.
+/// The style sheets of the pages, which every page contains as text.
 package enum PageStyle {
-  /// Colors, type and the parts that every report has.
+  /// The colors, fonts and basic elements of all pages.
   package static let base = """
     :root{color-scheme:light dark;--paper:#faf9f6;--card:#fff;--ink:#1c2330;--soft:#565f6e;--line:#e2dfd7;\
     --moves:#17725a;--moves-tint:#bfe0d3;--stays:#8a5300;--stays-tint:#f6e2bd;--lost:#b02a2a;--lost-tint:#f6d4d0;\
@@ -90,7 +92,7 @@ package enum PageStyle {
 
     """
 
-  /// On paper: everything open, in ink, and cards in one piece.
+  /// The rules for printing: all details are expanded, and no card is split across pages.
   package static let print = """
     @media print{@page{margin:14mm}html{background:none;font-size:9pt;line-height:1.4}body{max-width:none;padding:0}\
     .verdict{font-size:1.5rem}h2{break-after:avoid;margin:1.1rem 0 .5rem}\
@@ -101,11 +103,10 @@ package enum PageStyle {
 }
 
 extension PageStyle {
-  /// The parts that reports share: tiles, cards, tables, folded lists and steps.
+  /// The rules for shared parts of pages: tiles, cards, tables, collapsed lists and steps.
   ///
-  /// The filters and the clipping of cells are for screens alone, and no rule has a `:has()`: with them the time in which a
-  /// browser printed ten thousand rows grew with their square. Paper has all rows in any case, and words that break where
-  /// they have to.
+  /// Filters and the clipping of cells apply only to screens, and no rule uses `:has()`. With them, the time to print a
+  /// table grew with the square of its rows. In print, all rows are visible, and long words are broken.
   package static let parts = """
     .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin-top:1.6rem}
     .tiles li{background:var(--card);border:1px solid var(--line);border-radius:.7rem;line-height:1.3;\
@@ -206,16 +207,16 @@ extension PageStyle {
 
     """
 
-  /// The filters' buttons by what they let through: what becomes of an item, and its kind (`PageTable`).
+  /// The CSS classes of rows that the filters select, by outcome and by kind (`PageTable`).
   private static let filters = ["m", "s", "u", "g", "i", "c", "k"]
 
-  /// The labels of buttons that are in a state.
+  /// Returns the selectors of filter labels whose button is in a state.
   private static func chosen(_ state: String, _ part: String = "") -> String {
     (["all-outcome", "all-kind"] + filters).map { "#show-\($0)\(state)~.filter [for=show-\($0)]\(part)" }
       .joined(separator: ",")
   }
 
-  /// The rows that a chosen filter does not let through.
+  /// The selectors of rows that the chosen filter hides.
   private static var hiding: String {
     filters.map { "#show-\($0):checked~.rows tbody tr:not(.\($0))" }.joined(separator: ",")
   }

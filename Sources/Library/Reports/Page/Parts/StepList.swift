@@ -1,7 +1,8 @@
 import KeyhaulKit
 
-/// What to do now, in order, with the commands to copy.
+/// The section with the next steps in order, each with commands to copy.
 package struct StepList {
+  /// A step in one or more sentences, with its commands.
   package struct Step {
     package let words: String
     package let commands: [String]
@@ -33,13 +34,14 @@ package struct StepList {
     }
   }
 
+  /// Writes commands, one on each line.
   package static func write(_ commands: [String], to page: inout HTMLWriter) {
     page.element("pre") { page in
       for command in commands { write(command, to: &page) }
     }
   }
 
-  /// A command whose words stay whole where the line is short.
+  /// Writes a command so that lines break only between its words.
   private static func write(_ command: String, to page: inout HTMLWriter) {
     page.element("code") { page in
       for (index, word) in command.split(separator: " ", omittingEmptySubsequences: false).enumerated() {
@@ -50,7 +52,7 @@ package struct StepList {
   }
 }
 
-/// The counts that stand under a verdict, each with its sign: color says nothing that the sign and the words don't.
+/// The counts below a verdict. Each has a color, and a symbol and a label that repeat its meaning.
 package struct Tiles {
   package enum Style: String {
     case moves, stays, lost, gone
