@@ -127,7 +127,7 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     .testTarget(
       name: "SignInTests", dependencies: ["SignIn", "KeyhaulTesting"],
       path: "docs/Templates/AppKeychainTests/Tests/SignInTests", packageAccess: false),
-    tests(of: "KeyhaulTesting", ["KeychainServices", "Explanations", "VirtualDevice", grdb]),
+    tests(of: "KeyhaulTesting", ["KeychainServices", "Explanations", "Reports", "VirtualDevice", grdb]),
     tests(of: "KeyhaulServing", ["KeyhaulTesting", "Basics"]),
     .testTarget(
       name: "AppleComparisonTests",

@@ -3,14 +3,18 @@
 
     check_structure.py [--draw] [FOLDER]
 
-A target imports only targets of lower layers. Inside a target, folders must not use each other in a cycle. A folder
-uses another one if one of its files names a type, a protocol or a free function that only the other one declares. Exit
-1 if an import violates the layers, or if folders form a cycle. --draw prints the graph, lowest layer first.
+A target imports only targets of lower layers, and every target and test target depends in Package.swift on what it
+imports: otherwise a build can succeed or fail depending on what happens to be compiled first. Inside a target, folders
+must not use each other in a cycle. A folder uses another one if one of its files names a type, a protocol or a free
+function that only the other one declares. Exit 1 if an import violates the layers or is not declared, or if folders
+form a cycle. --draw prints the graph, lowest layer first.
 """
 
 import argparse
+import json
 import pathlib
 import re
+import subprocess
 import sys
 from collections import defaultdict
 
@@ -112,6 +116,33 @@ def lowest_first(uses):
     return order
 
 
+def undeclared_imports(manifest, root):
+    """Return a finding for each import of a target of the package that the importing target does not depend on.
+
+    manifest is what `swift package dump-package` prints.
+    """
+    targets = {target["name"]: target for target in json.loads(manifest)["targets"]}
+    findings = []
+    for name, target in targets.items():
+        available, waiting = set(), [name]
+        while waiting:
+            next_name = waiting.pop()
+            if next_name in targets and next_name not in available:
+                available.add(next_name)
+                for dependency in targets[next_name]["dependencies"]:
+                    waiting += [value[0] for kind, value in dependency.items() if kind in ("byName", "target")]
+        folder = root / target.get("path", f"Tests/{name}")
+        excluded = [folder / path for path in target["exclude"]]
+        for path in sorted(folder.rglob("*.swift")):
+            if not any(part in excluded for part in [path, *path.parents]):
+                imported = set(IMPORTED.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))))
+                findings += [
+                    f"{path.relative_to(root)}: imports {module}, and {name} does not depend on it in Package.swift"
+                    for module in sorted((imported & targets.keys()) - available)
+                ]
+    return findings
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--draw", action="store_true")
@@ -151,6 +182,10 @@ def main():
             )
             for folder in lowest_first(uses):
                 print(f"    {folder}  ({file_counts[folder]})  -> {', '.join(sorted(uses[folder])) or 'nothing'}")
+    if (root / "Package.swift").exists():
+        command = ["swift", "package", "dump-package"]
+        manifest = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
+        findings += undeclared_imports(manifest, root)
     for finding in findings:
         print(finding)
     print(f"structure: {checked} files checked, {len(findings)} findings", file=sys.stderr)

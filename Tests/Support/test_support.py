@@ -467,6 +467,30 @@ class LayerChecks(unittest.TestCase):
             self.assertEqual(found.returncode, 1)
             self.assertIn(f"imports {module}, which is not in a layer below {target}", found.stdout)
 
+    def test_only_declared_dependencies_are_imported(self):
+        manifest = json.dumps({"targets": [
+            {"name": "Basics", "path": "Sources/Library/Basics", "exclude": [], "dependencies": []},
+            {"name": "Reports", "path": "Sources/Library/Reports", "exclude": ["Apple"],
+             "dependencies": [{"byName": ["Basics", None]}, {"product": ["GRDB", "GRDB.swift", None, None]}]},
+            {"name": "ReportsTests", "exclude": [], "dependencies": [{"byName": ["Reports", None]}]},
+        ]})
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in [
+                ("Sources/Library/Reports/A.swift", "import Basics\nimport GRDB"),
+                ("Sources/Library/Reports/Apple/B.swift", "import ReportsTests"),
+                ("Tests/ReportsTests/C.swift", "@testable import Reports\nimport Basics"),
+            ]:
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text, encoding="utf-8")
+            self.assertEqual(check_structure.undeclared_imports(manifest, root), [])
+            (root / "Sources/Library/Basics").mkdir()
+            (root / "Sources/Library/Basics/D.swift").write_text("package import Reports", encoding="utf-8")
+            self.assertEqual(
+                check_structure.undeclared_imports(manifest, root),
+                ["Sources/Library/Basics/D.swift: imports Reports, and Basics does not depend on it in Package.swift"],
+            )
+
 
 class SourceRules(unittest.TestCase):
     """The rules of check_sources.py."""
