@@ -14,7 +14,7 @@ public struct RestoreOutlook: Sendable {
   /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
   /// Whether the items are those of a backup; otherwise, they are all items of a device.
-  package let isOfBackup: Bool
+  package let sourceIsBackup: Bool
   /// The positions of items that should return to the same device according to their class. The key that would prove
   /// this is not available.
   public let expected: Set<Int>
@@ -25,12 +25,12 @@ public struct RestoreOutlook: Sendable {
 
   /// Creates an outlook from known outcomes.
   package init(
-    _ comparison: MigrationComparison, planForNewDevice: MigrationPlan, isOfBackup: Bool, expected: Set<Int> = [],
+    _ comparison: MigrationComparison, planForNewDevice: MigrationPlan, sourceIsBackup: Bool, expected: Set<Int> = [],
     triedDeviceKey: Bool, sourceDeviceItems: SourceDeviceItems? = nil
   ) {
     self.comparison = comparison
     self.planForNewDevice = planForNewDevice
-    self.isOfBackup = isOfBackup
+    self.sourceIsBackup = sourceIsBackup
     self.expected = expected
     self.triedDeviceKey = triedDeviceKey
     self.sourceDeviceItems = sourceDeviceItems
@@ -76,7 +76,7 @@ public struct RestoreOutlook: Sendable {
       return MigrationComparison.Item(decision, restoreOutcomes)
     }
     self.init(
-      MigrationComparison(items, current: current), planForNewDevice: onNew, isOfBackup: true, expected: expected,
+      MigrationComparison(items, current: current), planForNewDevice: onNew, sourceIsBackup: true, expected: expected,
       triedDeviceKey: onSame != nil, sourceDeviceItems: sourceDeviceItems)
   }
 
@@ -92,7 +92,8 @@ public struct RestoreOutlook: Sendable {
     let compared = try MigrationComparison(of: device, onto: device, knowing: simulatedBackup)
     self.init(
       MigrationComparison(compared.items, current: RestoreScenario(hasPassword: hasPassword, onSameDevice: false)),
-      planForNewDevice: try Restorer.plan(simulatedBackup, ontoEmpty: otherKey), isOfBackup: false, triedDeviceKey: true
+      planForNewDevice: try Restorer.plan(simulatedBackup, ontoEmpty: otherKey), sourceIsBackup: false,
+      triedDeviceKey: true
     )
   }
 }
@@ -151,12 +152,12 @@ extension RestoreOutlook {
   /// - Parameter scenario: The restore. If a backup does not have its kind of password, the items are counted by class.
   public func counts(_ scenario: RestoreScenario) -> Counts {
     var counts = Counts()
-    if !isOfBackup { (counts.never, counts.since) = (0, 0) }
+    if !sourceIsBackup { (counts.never, counts.since) = (0, 0) }
     for item in comparison.items {
       switch item[scenario] {
       case .arrives where scenario.onSameDevice && expected.contains(item.index): counts.expected += 1
       case .arrives: counts.arrives += 1
-      case .staysBehind where !isOfBackup && !item.isInBackup: counts.never = (counts.never ?? 0) + 1
+      case .staysBehind where !sourceIsBackup && !item.isInBackup: counts.never = (counts.never ?? 0) + 1
       case .staysBehind: counts.staysBehind += 1
       case .unreadable: counts.unreadable += 1
       }
@@ -241,7 +242,7 @@ extension RestoreOutlook {
     }
     return RestoreOutlook(
       MigrationComparison(items, current: comparison.current), planForNewDevice: planForNewDevice.redacted,
-      isOfBackup: isOfBackup, expected: expected, triedDeviceKey: triedDeviceKey,
+      sourceIsBackup: sourceIsBackup, expected: expected, triedDeviceKey: triedDeviceKey,
       sourceDeviceItems: sourceDeviceItems?.redacted)
   }
 }

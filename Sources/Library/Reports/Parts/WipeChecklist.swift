@@ -12,8 +12,8 @@ struct WipeChecklist {
 
   /// The states of the backup of the phone.
   enum BackupState {
-    /// A usable backup exists. `word` is the backup as an argument of commands.
-    case good(word: String)
+    /// A usable backup exists. `argument` is the backup as an argument of commands.
+    case good(argument: String)
     /// A backup has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
     case missing(command: String?)
   }
@@ -23,12 +23,12 @@ struct WipeChecklist {
   /// The name of the target: another phone, or the same one after the erase.
   let target: String
   /// Whether the target is the same phone; `nil` if the checklist covers both cases.
-  let isReturn: Bool?
+  let isSameDevice: Bool?
   let backup: BackupState
   /// The number of items that move only if the backup has a password.
   let gainedByPassword: Int
   /// Whether the losses are from a backup, which may not contain all items of its phone.
-  let isOfBackup: Bool
+  let sourceIsBackup: Bool
   let losses: [Loss]
   let apps: AppDirectory
   /// Whether each app has its own entry; otherwise apps with the same advice share one.
@@ -37,7 +37,7 @@ struct WipeChecklist {
   var codes: [Checklist.Entry] = []
 
   /// The maximum number of listed apps, and of names in an entry, unless all are requested.
-  private static let shortList = 3
+  private static let defaultNameLimit = 3
   /// The maximum width of an app's name in a list, in columns.
   private static let nameWidth = 30
 
@@ -49,9 +49,11 @@ struct WipeChecklist {
       groups: [
         .init(title: "The backup", entries: backupEntries),
         .init(
-          title: "Apps, while \(name) still works", note: isOfBackup ? BackupBlindSpots.line : nil, entries: appEntries),
+          title: "Apps, while \(name) still works", note: sourceIsBackup ? BackupBlindSpots.line : nil,
+          entries: appEntries),
         .init(
-          title: isReturn == true ? "After the restore" : "On \(HTMLWriter.shortened(target))", entries: accountEntries),
+          title: isSameDevice == true ? "After the restore" : "On \(HTMLWriter.shortened(target))",
+          entries: accountEntries),
         .init(title: "Last of all", entries: last),
       ])
   }
@@ -70,23 +72,23 @@ struct WipeChecklist {
     var entries: [Checklist.Entry] =
       switch backup {
       case .missing(let command?):
-        [.init(words: "Make a backup with a password, and keep the password.\(gain)", commands: [command])]
+        [.init(text: "Make a backup with a password, and keep the password.\(gain)", commands: [command])]
       case .missing(nil):
         [
           .init(
-            words: "Make a new backup with a password.\(gain)",
+            text: "Make a new backup with a password.\(gain)",
             details: showsAll
               ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts])
-                .map(\.words)
+                .map(\.text)
               : PublishedStep.shortPasswordSteps)
         ]
-      case .good(let word):
-        [.init(words: "Check that the backup is intact.", commands: [SuggestedCommands.verify(word)])]
+      case .good(let argument):
+        [.init(text: "Check that the backup is intact.", commands: [SuggestedCommands.verify(argument)])]
       }
-    if damaged > 0, isOfBackup {
+    if damaged > 0, sourceIsBackup {
       entries.append(
         .init(
-          words:
+          text:
             "Find another copy of the backup, or make a new one: \(HumanReadable.count(damaged, "item")) cannot be "
             + "read in this one."))
     }
@@ -107,18 +109,18 @@ struct WipeChecklist {
   /// The entries about apps: those that lose items, then kinds of apps that often store secrets on the phone, then the
   /// number of the others.
   private var appEntries: [Checklist.Entry] {
-    let shares = shares
-    let named = shares.filter { !$0.name.isEmpty }
-    let shown = showsAll ? named[...] : named.prefix(Self.shortList)
+    let appLosses = appLosses
+    let named = appLosses.filter { !$0.name.isEmpty }
+    let shown = showsAll ? named[...] : named.prefix(Self.defaultNameLimit)
     var entries = codes + shown.map(entry)
     if shown.count < named.count {
       let rest = named.count - shown.count
       entries.append(
-        .init(words: "\(HumanReadable.count(rest, "more app")) \(rest == 1 ? "loses" : "lose") items (-v lists all)."))
+        .init(text: "\(HumanReadable.count(rest, "more app")) \(rest == 1 ? "loses" : "lose") items (-v lists all)."))
     }
     // If only the password is missing, the verdict already counts these items.
     let isCounted = !showsAll && gainedByPassword > 0
-    entries += shares.filter { $0.name.isEmpty && !(isCounted && $0.isSealed) }.map(entry)
+    entries += appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
     let listed = Set(named.map(\.name))
     let others = apps.installed.filter { !listed.contains($0.name) }
     for kind in AppKind.allCases {
@@ -131,21 +133,21 @@ struct WipeChecklist {
       let names = others.filter { $0.kind == nil }.map { Self.short($0.name) }.joined(separator: ", ")
       entries.append(
         .init(
-          words: "\(HumanReadable.count(rest, noun)): Check that you can sign in"
+          text: "\(HumanReadable.count(rest, noun)): Check that you can sign in"
             + (showsAll ? ": \(names)." : " (-v lists all).")))
     }
-    if isOfBackup, apps.installed.isEmpty { entries.append(Self.unseen) }
+    if sourceIsBackup, apps.installed.isEmpty { entries.append(Self.unseen) }
     return entries
   }
 
   /// Returns an entry for apps of a kind; `nil` if there are none.
   private func entry(_ names: [String], _ action: String) -> Checklist.Entry? {
     guard !names.isEmpty else { return nil }
-    let limit = showsAll ? Checklist.maximumEntryCount : Self.shortList
+    let limit = showsAll ? Checklist.maximumEntryCount : Self.defaultNameLimit
     let shown = names.prefix(limit).map(Self.short)
     let rest = names.count - shown.count
     return Checklist.Entry(
-      name: HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown), words: action)
+      name: HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown), text: action)
   }
 
   /// Returns the name of an app without the subtitle that many names in the App Store have, as in "Signal - Private
@@ -158,48 +160,49 @@ struct WipeChecklist {
   }
 
   private static let unseen = Checklist.Entry(
-    words:
+    text:
       "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
       + "phone?")
 
   /// The lost items of an app.
-  private struct Share {
+  private struct AppLoss {
     /// The name of the app; empty for items that do not name one.
     let name: String
     let losses: [Loss]
-    var isSealed: Bool { losses.allSatisfy { $0.identity.isSealed && $0.reason == .deviceBound } }
+    var isEncrypted: Bool { losses.allSatisfy { $0.identity.isEncrypted && $0.reason == .deviceBound } }
   }
 
   /// The losses that require an action, by app. Apps with the most losses come first, items without an app last.
-  private var shares: [Share] {
-    var shares: [String: [Loss]] = [:]
+  private var appLosses: [AppLoss] {
+    var appLosses: [String: [Loss]] = [:]
     for loss in losses where Self.isGuarded(loss.reason) || loss.reason == .deviceBound {
       let app = apps.app(of: loss.identity)
-      shares[!app.isKnown ? "" : app.isAppleGroup ? AppName.appleGroupDescription : app.words, default: []].append(loss)
+      appLosses[!app.isKnown ? "" : app.isAppleGroup ? AppName.appleGroupDescription : app.displayName, default: []]
+        .append(loss)
     }
-    return shares.map { (rank: ($0 == "" ? 1 : 0, -$1.count, $1[0].index), share: Share(name: $0, losses: $1)) }
-      .sorted { $0.rank < $1.rank }.map(\.share)
+    return appLosses.map { (rank: ($0 == "" ? 1 : 0, -$1.count, $1[0].index), appLoss: AppLoss(name: $0, losses: $1)) }
+      .sorted { $0.rank < $1.rank }.map(\.appLoss)
   }
 
-  private func entry(_ share: Share) -> Checklist.Entry {
-    let reasons = Set(share.losses.map(\.reason))
-    let named = share.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isSealed }
-    let kind = apps.installed.first { $0.name == share.name }?.kind
-    var words = [Self.moving(reasons)]
+  private func entry(_ appLoss: AppLoss) -> Checklist.Entry {
+    let reasons = Set(appLoss.losses.map(\.reason))
+    let named = appLoss.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isEncrypted }
+    let kind = apps.installed.first { $0.name == appLoss.name }?.kind
+    var sentences = [Self.moving(reasons)]
     if reasons.contains(.deviceBound) {
-      words.append(
-        isReturn == true
-          ? "" : share.name.isEmpty ? "Sign in again where an app asks for it." : kind?.action ?? Self.signIn)
+      sentences.append(
+        isSameDevice == true
+          ? "" : appLoss.name.isEmpty ? "Sign in again where an app asks for it." : kind?.action ?? Self.signIn)
     }
-    if share.name.isEmpty {
-      let count = share.losses.count
-      words.insert(
+    if appLoss.name.isEmpty {
+      let count = appLoss.losses.count
+      sentences.insert(
         "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app"
           + (named.isEmpty && showsAll ? ", because names are encrypted too." : "."), at: 0)
     }
     return Checklist.Entry(
-      name: share.name, words: words.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
-      unnamedCount: showsAll ? share.losses.count - named.count : 0)
+      name: appLoss.name, text: sentences.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
+      unnamedCount: showsAll ? appLoss.losses.count - named.count : 0)
   }
 
   private static let signIn = "Sign in or set it up again."
@@ -215,15 +218,18 @@ struct WipeChecklist {
   }
 
   private static func moving(_ reasons: Set<Reason>) -> String {
-    var words: [String] = []
+    var sentences: [String] = []
     if !reasons.isDisjoint(with: [.passcodeOnly, .needsAuthentication]) {
-      words.append("Export or move the protected data in the app.")
+      sentences.append("Export or move the protected data in the app.")
     }
     if reasons.contains(.hardwareKey) {
-      words.append("Make sure that you can register a new key; the old one works only on this phone or its smart card.")
+      sentences.append(
+        "Make sure that you can register a new key; the old one works only on this phone or its smart card.")
     }
-    if reasons.contains(.appClip) { words.append("Install the full app, and check that it has the App Clip's data.") }
-    return words.joined(separator: " ")
+    if reasons.contains(.appClip) {
+      sentences.append("Install the full app, and check that it has the App Clip's data.")
+    }
+    return sentences.joined(separator: " ")
   }
 
   // MARK: The new phone
@@ -231,15 +237,15 @@ struct WipeChecklist {
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
     var entries: [Checklist.Entry] = []
-    if isReturn != true {
+    if isSameDevice != true {
       entries.append(
         .init(
-          words: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
-          details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.words) : []))
-      entries.append(.init(words: "Add your cards to Wallet again: they are in no backup."))
+          text: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
+          details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.text) : []))
+      entries.append(.init(text: "Add your cards to Wallet again: they are in no backup."))
     }
     if shared > 0 {
-      entries.append(.init(words: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
+      entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
     }
     return entries
   }
@@ -248,10 +254,10 @@ struct WipeChecklist {
     let name = HTMLWriter.shortened(phone)
     let copy = "Keep a copy of the backup, and its password."
     let away = "Erase \(name) only when every app that you need works on \(HTMLWriter.shortened(target))."
-    return switch isReturn {
-    case true?: [.init(words: copy)]
-    case false?: [.init(words: away)]
-    case nil: [.init(words: "\(away) \(copy)")]
+    return switch isSameDevice {
+    case true?: [.init(text: copy)]
+    case false?: [.init(text: away)]
+    case nil: [.init(text: "\(away) \(copy)")]
     }
   }
 }

@@ -8,10 +8,10 @@ package struct PlanReport {
   /// The number of removed items that are known to exist nowhere else.
   package let removedOnlyCopies: Int
   /// The command that unlocks the target.
-  package var unlocking: String
+  package var unlockCommand: String
   private let made: String
   /// The source and the target with their names, even if the report is redacted.
-  private let named: (source: ReportSource, target: PlanDocument.Target)
+  private let unredacted: (source: ReportSource, target: PlanDocument.Target)
   private let isRedacted: Bool
 
   /// The target of a plan.
@@ -63,21 +63,21 @@ package struct PlanReport {
     self.source = isRedacted ? source.redacted : source
     self.made = Timestamp.text(of: made)
     self.isRedacted = isRedacted
-    named = (source, target)
+    unredacted = (source, target)
     removedOnlyCopies = source.onlyCopies(removedBy: plan)
     self.target = Target(
       name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
       itemCount: target.items, isHypothetical: target.isHypothetical, isSimulator: isSimulator)
-    unlocking = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
+    unlockCommand = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
   }
 
   /// The plan as a document. It is created in each call, because text output does not need it.
   package var document: PlanDocument {
     var document = PlanDocument(
-      made: made, source: named.source.document, target: named.target, plan: plan,
-      limitation: named.source.document.kind == .archive ? .unseenItems : nil,
-      notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.statement?.ofPlan,
-      findings: named.source.findings)
+      made: made, source: unredacted.source.document, target: unredacted.target, plan: plan,
+      limitation: unredacted.source.document.kind == .archive ? .unseenItems : nil,
+      notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.disclaimer?.planDocument,
+      findings: unredacted.source.findings)
     document.removedOnlyCopies = removedOnlyCopies
     return isRedacted ? document.redactingNames() : document
   }
@@ -89,14 +89,14 @@ package struct PlanReport {
       return "It is only a report: it would remove items and restore none, so restore refuses to carry it out."
     }
     // The restore unlocks the device, which reveals names of items. The plan would then differ.
-    if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {
+    if target.state != .unlocked, plan.removed.contains(where: \.isEncrypted) {
       return "It is only a report: unlock \(UntrustedText.escaped(target.name)) and plan again to carry it out."
     }
     return nil
   }
 
   /// The revision of the target when the plan was made, such as `r17`.
-  package var revision: String { named.target.revision }
+  package var revision: String { unredacted.target.revision }
 
   /// Returns the groups of the plan as text.
   package func text(showsAll: Bool) -> PlanText {
@@ -108,7 +108,7 @@ package struct PlanReport {
   /// Returns the verdict, for the start of a report, and an empty line.
   package func verdictLines(style: TextStyle) -> [String] {
     let verdict = PlanVerdict(
-      plan.summary, isOfBackup: source.isArchive, isReturn: plan.isSameDevice == true, target: target.name)
+      plan.summary, sourceIsBackup: source.isArchive, isSameDevice: plan.isSameDevice == true, target: target.name)
     let text = style.adapted(UntrustedText.escaped(verdict.text))
     return WordWrap.lines(of: text, columns: style.width).map { style.painted($0, .bold) } + [""]
   }
@@ -139,10 +139,10 @@ package struct PlanReport {
     ]
     if target.state != .unlocked {
       parts.append(
-        ("  ", "before a restore, unlock \(target.name): \(unlocking)"))
+        ("  ", "before a restore, unlock \(target.name): \(unlockCommand)"))
     }
     if let obstacle = source.obstacle { parts.append(("  ", obstacle)) }
-    if let device = source.namesFrom {
+    if let device = source.nameDecryptingDevice {
       parts.append(("  ", "this-device-only items: names decrypted with the hardware key of \(device)"))
     }
     return parts.flatMap { indent, text in
@@ -152,7 +152,7 @@ package struct PlanReport {
 
   private var sourceLine: String {
     let count = HumanReadable.count(plan.decisions.count, "item")
-    guard source.isDevice || source.statement != nil else {
+    guard source.isDevice || source.disclaimer != nil else {
       let made = source.made.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
       return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
@@ -211,19 +211,19 @@ extension PlanReport {
 package struct ExpectationReport: Report {
   package let check: ExpectationCheck
   private let report: PlanReport
-  private let words: ExpectationMessages
+  private let messages: ExpectationMessages
 
   package init(_ check: ExpectationCheck, _ report: PlanReport) {
     self.check = check
     self.report = report
-    words = ExpectationMessages(check, source: report.document.source)
+    messages = ExpectationMessages(check, source: report.document.source)
   }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    var lines = check.cases.flatMap { found in found.misses.map { words.line(of: $0, in: found.scenario) } }
-    if showsAll { lines += check.cases.filter(\.isMet).map(words.line(ofMet:)) }
+    var lines = check.cases.flatMap { found in found.misses.map { messages.line(of: $0, in: found.scenario) } }
+    if showsAll { lines += check.cases.filter(\.isMet).map(messages.line(ofMet:)) }
     return lines.map { style.adapted(UntrustedText.escaped($0)) } + report.source.blindSpotLines(style: style)
-      + [words.verdict]
+      + [messages.verdict]
   }
 
   private var move: MoveDocument { MoveDocument(report.document) }
@@ -241,39 +241,39 @@ package struct AppReport: Report {
     self.report = report
   }
 
-  private var shares: [AppSummary] { report.plan.byApp(report.source.apps) }
+  private var summaries: [AppSummary] { report.plan.byApp(report.source.apps) }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = report.heading(style: style) + [""]
     let text = report.text(showsAll: showsAll)
-    let shares = shares
+    let summaries = summaries
     lines += text.legend(style: style)
-    for share in shares {
+    for summary in summaries {
       let counts = [
-        (share.migrates.count, "moves", "move"), (share.staysBehind.count, "stays", "stay"),
-        (share.unreadable.count, "cannot be read", "cannot be read"),
+        (summary.migrates.count, "moves", "move"), (summary.staysBehind.count, "stays", "stay"),
+        (summary.unreadable.count, "cannot be read", "cannot be read"),
       ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-      let name = UntrustedText.escaped(share.app.words, columns: max(20, style.width - 34))
+      let name = UntrustedText.escaped(summary.app.displayName, columns: max(20, style.width - 34))
       let heads = WordWrap.labeled(
         style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
       lines += heads.map { style.painted($0, .bold) }
       // Losses come first, because they require an action.
-      let decisions = share.unreadable + share.staysBehind + share.migrates
+      let decisions = summary.unreadable + summary.staysBehind + summary.migrates
       let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
         var row = text.row(decision)
         if let reason = decision.outcome.reason { row.protection = reason.rawValue }
-        if decision.identity.isSealed { row.name = PlanText.sealedName(decision) }
+        if decision.identity.isEncrypted { row.name = PlanText.encryptedItemName(decision) }
         row.remark = ""
         return row
       }
       lines += items.lines(style: style) + [""]
     }
-    lines += SignInAgain(shares: shares, targetName: report.target.name, showsAll: showsAll).lines(style: style)
+    lines += SignInText(summaries: summaries, targetName: report.target.name, showsAll: showsAll).lines(style: style)
     return lines + report.source.blindSpotLines(style: style)
       + WordWrap.lines(of: text.summaryLine, columns: style.width)
   }
 
-  package var json: JSONValue { AppSummaryDocument(shares: shares, move: MoveDocument(report.document)).json }
+  package var json: JSONValue { AppSummaryDocument(summaries: summaries, move: MoveDocument(report.document)).json }
 }
 
 /// The report of `plan --compare` (format `migration-comparison/1`). It compares restores of a backup with and without
@@ -329,17 +329,17 @@ package struct AuditReport: Report {
 /// The report of `plan` without `--to` (format `migration-futures/1`): the losses on a new device, and on the erased
 /// source device.
 package struct OutlookReport: Report {
-  package let facts: OutlookSummary
+  package let summary: OutlookSummary
 
-  package init(facts: OutlookSummary) { self.facts = facts }
+  package init(summary: OutlookSummary) { self.summary = summary }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    OutlookText(facts, showsAll: showsAll).lines(style: style)
+    OutlookText(summary, showsAll: showsAll).lines(style: style)
   }
 
-  package var json: JSONValue { OutlookDocument(facts).json }
+  package var json: JSONValue { OutlookDocument(summary).json }
   /// Returns the outlook as one HTML file.
   ///
   /// - Parameter program: The name and version that the page states.
-  package func page(program: String) -> OutlookPage { OutlookPage(facts, program: program) }
+  package func page(program: String) -> OutlookPage { OutlookPage(summary, program: program) }
 }
