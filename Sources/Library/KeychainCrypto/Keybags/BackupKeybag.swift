@@ -15,7 +15,7 @@ package struct UnlockedKeybag: Sendable {
 /// Protection".
 public enum BackupKeybag {
   /// The PBKDF2-HMAC-SHA256 iterations (`DPIC`) of every real backup since iOS 10.2.
-  package static let standardRounds = 10_000_000
+  public static let standardRounds = 10_000_000
   /// The PBKDF2-HMAC-SHA1 iterations (`ITER`) of every real backup.
   package static let lastRounds: UInt32 = 10_000
   /// The most iterations of a new keybag: the readers' standard limit minus `lastRounds`.
