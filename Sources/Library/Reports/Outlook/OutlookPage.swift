@@ -62,6 +62,7 @@ public struct OutlookPage: HTMLPage {
         let password = facts.source.encrypted ? "with a password" : "without a password"
         page.words(", \(facts.protection ?? password). ")
         if let condition = facts.condition { page.sentence("\(condition) ") }
+        if let remainder = facts.remainder { page.words("\(remainder) ") }
         page.words("Nothing has been changed.")
       }
     }
@@ -73,7 +74,9 @@ public struct OutlookPage: HTMLPage {
     let never = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, words: "never in a backup") }
     return Tiles(
       tiles: [
-        .init(style: .moves, symbol: "+", count: counts.returningCount, words: "move to \(facts.newPhone)"),
+        .init(
+          style: .moves, symbol: "+", count: counts.returningCount,
+          words: "\(facts.backupCondition.isUsable ? "" : "could ")move to \(facts.newPhone)"),
         .init(
           style: .stays, symbol: "<", count: counts.staysBehind,
           words: counts.staysBehind == 1 ? "stays behind" : "stay behind"),

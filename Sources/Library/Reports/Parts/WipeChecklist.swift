@@ -14,8 +14,12 @@ struct WipeChecklist {
   enum BackupState {
     /// A usable backup exists. `word` is the backup as an argument of commands.
     case good(word: String)
-    /// A backup has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
+    /// A backup with a password has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
     case missing(command: String?)
+    /// A backup with a password exists, and a new one would contain more items.
+    case outdated(command: String)
+    /// A backup exists that cannot be restored as it is. `word` is the backup as an argument of commands.
+    case unusable(BackupCondition, hasPassword: Bool, word: String, command: String?)
   }
 
   /// The name of the phone that will be wiped, or a substitute.
@@ -35,6 +39,8 @@ struct WipeChecklist {
   var showsAll = true
   /// The entries about one-time passwords.
   var codes: [Checklist.Entry] = []
+  /// The installed apps whose codes have an entry in `codes`.
+  var appsWithCodeEntry: Set<InstalledApp> = []
 
   /// The maximum number of listed apps, and of names in an entry, unless all are requested.
   private static let shortList = 3
@@ -67,23 +73,34 @@ struct WipeChecklist {
 
   private var backupEntries: [Checklist.Entry] {
     let damaged = losses.count(where: \.reason.isLostInThisCopy)
+    let name = HTMLWriter.shortened(phone)
     var entries: [Checklist.Entry] =
       switch backup {
       case .missing(let command?):
         [.init(words: "Make a backup with a password, and keep the password.\(gain)", commands: [command])]
-      case .missing(nil):
+      case .missing(nil): [.init(words: "Make a new backup with a password.\(gain)", details: passwordSteps)]
+      case .outdated(let command):
+        [.init(words: "Make a new backup: \(name) has items that are not in this one.", commands: [command])]
+      case .unusable(.decryptedCopy, _, _, _):
+        [.init(words: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.")]
+      case .unusable(_, hasPassword: true, let word, let command):
         [
           .init(
-            words: "Make a new backup with a password.\(gain)",
-            details: showsAll
-              ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts])
-                .map(\.words)
-              : PublishedStep.shortPasswordSteps)
+            words: "Make a new backup while \(name) still works.",
+            commands: command.map { [$0] } ?? []),
+          .init(words: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(word)]),
+        ]
+      case .unusable(_, hasPassword: false, let word, let command):
+        [
+          .init(
+            words: "Make a new backup with a password while \(name) still works.\(gain)",
+            details: command == nil ? passwordSteps : [], commands: command.map { [$0] } ?? []),
+          .init(words: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(word)]),
         ]
       case .good(let word):
         [.init(words: "Check that the backup is intact.", commands: [SuggestedCommands.verify(word)])]
       }
-    if damaged > 0, isOfBackup {
+    if damaged > 0, isOfBackup, !isUnusable {
       entries.append(
         .init(
           words:
@@ -91,6 +108,15 @@ struct WipeChecklist {
             + "read in this one."))
     }
     return entries
+  }
+
+  private var isUnusable: Bool { if case .unusable = backup { true } else { false } }
+
+  /// The steps that set a backup password, by computer.
+  private var passwordSteps: [String] {
+    showsAll
+      ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts]).map(\.words)
+      : PublishedStep.shortPasswordSteps
   }
 
   /// A sentence about the effect of a password, such as " 14 of these items would then move."; empty if there is none.
@@ -109,25 +135,28 @@ struct WipeChecklist {
   private var appEntries: [Checklist.Entry] {
     let shares = shares
     let named = shares.filter { !$0.name.isEmpty }
-    let shown = showsAll ? named[...] : named.prefix(Self.shortList)
+    // One more takes no more lines than the note that there is one more.
+    let shown = showsAll || named.count == Self.shortList + 1 ? named[...] : named.prefix(Self.shortList)
     var entries = codes + shown.map(entry)
     if shown.count < named.count {
       let rest = named.count - shown.count
       entries.append(
-        .init(words: "\(HumanReadable.count(rest, "more app")) \(rest == 1 ? "loses" : "lose") items (-v lists all)."))
+        .init(words: "\(HumanReadable.grouped(rest)) more apps lose items (-v lists all)."))
     }
     // If only the password is missing, the verdict already counts these items.
     let isCounted = !showsAll && gainedByPassword > 0
     entries += shares.filter { $0.name.isEmpty && !(isCounted && $0.isSealed) }.map(entry)
     let listed = Set(named.map(\.name))
-    let others = apps.installed.filter { !listed.contains($0.name) }
+    let others = apps.installed.filter { !listed.contains($0.name) && !appsWithCodeEntry.contains($0) }
     for kind in AppKind.allCases {
       let names = others.filter { $0.kind == kind }.map(\.name)
       if let entry = entry(names, kind.action) { entries.append(entry) }
     }
     let rest = others.count { $0.kind == nil }
-    if rest > 0 {
-      let noun = apps.installed.count == rest ? "app" : "other app"
+    // The plan of the new backup says it.
+    let isShortened = isUnusable && !showsAll
+    if rest > 0, !isShortened {
+      let noun = apps.installed.count == rest && codes.isEmpty ? "app" : "other app"
       let names = others.filter { $0.kind == nil }.map { Self.short($0.name) }.joined(separator: ", ")
       entries.append(
         .init(
@@ -141,7 +170,8 @@ struct WipeChecklist {
   /// Returns an entry for apps of a kind; `nil` if there are none.
   private func entry(_ names: [String], _ action: String) -> Checklist.Entry? {
     guard !names.isEmpty else { return nil }
-    let limit = showsAll ? Checklist.maximumEntryCount : Self.shortList
+    let limit =
+      showsAll ? Checklist.maximumEntryCount : Self.shortList + (names.count == Self.shortList + 1 ? 1 : 0)
     let shown = names.prefix(limit).map(Self.short)
     let rest = names.count - shown.count
     return Checklist.Entry(
@@ -184,22 +214,52 @@ struct WipeChecklist {
   private func entry(_ share: Share) -> Checklist.Entry {
     let reasons = Set(share.losses.map(\.reason))
     let named = share.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isSealed }
-    let kind = apps.installed.first { $0.name == share.name }?.kind
+    let app = apps.installed.first { $0.name == share.name }
+    // The app's codes have an entry of their own.
+    let kind = app.map(appsWithCodeEntry.contains) == true ? nil : app?.kind
     var words = [Self.moving(reasons)]
     if reasons.contains(.deviceBound) {
       words.append(
         isReturn == true
-          ? "" : share.name.isEmpty ? "Sign in again where an app asks for it." : kind?.action ?? Self.signIn)
+          ? ""
+          : !share.name.isEmpty
+            ? kind?.action ?? Self.signIn
+            : share.isSealed && !showsAll ? "sign in where an app asks." : "Sign in again where an app asks for it.")
     }
-    if share.name.isEmpty {
-      let count = share.losses.count
-      words.insert(
-        "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app"
-          + (named.isEmpty && showsAll ? ", because names are encrypted too." : "."), at: 0)
-    }
+    words.insert(share.name.isEmpty ? unnamed(share) : showsAll ? "" : Self.staying(share), at: 0)
     return Checklist.Entry(
       name: share.name, words: words.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
       unnamedCount: showsAll ? share.losses.count - named.count : 0)
+  }
+
+  /// Returns the start of an entry for items whose app is unknown: "4 encrypted items stay (3 passwords, 1 key):"
+  private func unnamed(_ share: Share) -> String {
+    let count = share.losses.count
+    guard share.isSealed else {
+      return "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app."
+    }
+    let kinds = Self.kinds(share.losses)
+    guard showsAll else {
+      let stay = count == 1 ? "item stays" : "items stay"
+      return "\(HumanReadable.grouped(count)) encrypted \(stay) (\(kinds.joined(separator: ", "))):"
+    }
+    return "\(HumanReadable.list(kinds)) \(count == 1 ? "stays" : "stay"): "
+      + (count == 1 ? "its name and app are encrypted." : "their names and apps are encrypted.")
+  }
+
+  /// Returns the number of items of each kind: "2 passwords", "1 key".
+  private static func kinds(_ losses: [Loss]) -> [String] {
+    let counts: [(count: Int, noun: String)] = [
+      (losses.count { $0.identity.kind == .genericPassword || $0.identity.kind == .internetPassword }, "password"),
+      (losses.count { $0.identity.kind == .key }, "key"),
+      (losses.count { $0.identity.kind == .certificate }, "certificate"),
+    ]
+    return counts.filter { $0.count > 0 }.map { HumanReadable.count($0.count, $0.noun) }
+  }
+
+  /// Returns the number of an app's items that stay: "2 items stay."
+  private static func staying(_ share: Share) -> String {
+    "\(HumanReadable.count(share.losses.count, "item")) \(share.losses.count == 1 ? "stays" : "stay")."
   }
 
   private static let signIn = "Sign in or set it up again."
@@ -220,7 +280,8 @@ struct WipeChecklist {
       words.append("Export or move the protected data in the app.")
     }
     if reasons.contains(.hardwareKey) {
-      words.append("Make sure that you can register a new key; the old one works only on this phone or its smart card.")
+      words.append(
+        "Make sure that you can register a new key; the old one works only on this device or its smart card.")
     }
     if reasons.contains(.appClip) { words.append("Install the full app, and check that it has the App Clip's data.") }
     return words.joined(separator: " ")
@@ -231,7 +292,7 @@ struct WipeChecklist {
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
     var entries: [Checklist.Entry] = []
-    if isReturn != true {
+    if isReturn != true, showsAll || !isUnusable {
       entries.append(
         .init(
           words: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
@@ -263,7 +324,7 @@ extension AppKind {
     case .authenticator: "Export the codes."
     case .messenger: "Transfer the chats."
     case .wallet: "Have the recovery phrase ready."
-    case .finance: "Register the new phone."
+    case .finance: "Register the new device."
     }
   }
 }

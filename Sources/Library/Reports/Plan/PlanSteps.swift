@@ -5,14 +5,14 @@ extension StepList {
   init(_ page: PlanPage) {
     let steps = PlanSteps(page: page)
     self.init(
-      steps: [steps.newBackup, steps.otherCopy, steps.merging, steps.restoring, steps.keepingOldDevice]
+      steps: [steps.newBackup, steps.otherCopy, page.codes, steps.merging, steps.restoring, steps.keepingOldDevice]
         .compactMap(\.self))
   }
 }
 
 extension PlanPage {
-  /// Whether an anomaly of the backup prevents every restore.
-  var isObstructed: Bool { document.findings.obstacle != nil }
+  /// Whether damage or an anomaly of the backup prevents a restore as it is.
+  var isObstructed: Bool { document.findings.obstacle != nil || !condition.isUsable }
   /// Whether the backup is a decrypted copy.
   var isCopyInClear: Bool { document.findings.contains { $0.id == BackupFinding.Kind.decryptedCopy.rawValue } }
 
@@ -73,8 +73,10 @@ private struct PlanSteps {
     }
     if lost == 0 {
       return .init(
-        words: "Look for another copy of the backup: this one cannot be restored as it is. This command shows whether "
-          + "a copy is intact:", commands: [SuggestedCommands.verify("COPY")])
+        words:
+          "Make a new backup while \(HTMLWriter.shortened(page.sourceDevice)) still works, or look for another copy: "
+          + "this one cannot be restored as it is. This command shows whether a copy is intact:",
+        commands: [SuggestedCommands.verify("COPY")])
     }
     return .init(
       words:

@@ -15,7 +15,7 @@ package struct OutlookText {
   package func lines(style: TextStyle) -> [String] {
     func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
     var lines = wrapped(facts.verdict).map { style.painted($0, .bold) } + [""]
-    lines += wrapped([facts.meaning, facts.state].compactMap(\.self).joined(separator: " ")) + [""]
+    lines += wrapped([facts.meaning, facts.state].joined(separator: " ")) + [""]
     lines += facts.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
     if showsAll { lines += details(style) }
     if facts.isOfBackup { lines += BackupBlindSpots.lines(style: style) }
