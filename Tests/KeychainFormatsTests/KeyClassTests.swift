@@ -15,7 +15,7 @@ struct KeyClassTests {
       (3, nil, "3 (files)"), (0x13, nil, "19 (files, key generation 1)"),
     ] as [(UInt32, ProtectionClass?, String)] {
       let keyClass = KeyClass(rawValue: number)
-      #expect(ProtectionClass(keyClass: keyClass) == protection && keyClass.words == words)
+      #expect(ProtectionClass(keyClass: keyClass) == protection && keyClass.displayName == words)
     }
   }
 
@@ -24,7 +24,7 @@ struct KeyClassTests {
   @Test("An unknown class has no name in any key generation", arguments: numbers)
   func unknown(number: UInt32) {
     let keyClass = KeyClass(rawValue: number)
-    #expect(ProtectionClass(keyClass: keyClass) == nil && keyClass.words == "\(number) (unknown use)")
+    #expect(ProtectionClass(keyClass: keyClass) == nil && keyClass.displayName == "\(number) (unknown use)")
     #expect(!keyClass.protectsFiles)
   }
 }

@@ -16,7 +16,7 @@ struct AppDirectoryTests {
 
   @Test("A team's group with the identifier of an installed app is that app's")
   func ownGroup() {
-    #expect(app("ABCDE12345.org.example.chat", in: directory).words == "Example Chat")
+    #expect(app("ABCDE12345.org.example.chat", in: directory).displayName == "Example Chat")
   }
 
   @Test(
@@ -30,12 +30,12 @@ struct AppDirectoryTests {
     ])
   func unproven(group: String, words: String) {
     let app = app(group, in: directory)
-    #expect(app.words == words && app.kind != .app)
+    #expect(app.displayName == words && app.kind != .app)
   }
 
   @Test("An app group belongs to all apps whose entries list it")
   func appGroup() {
-    #expect(app("group.org.example", in: directory).words == "Example Mail, Tool")
+    #expect(app("group.org.example", in: directory).displayName == "Example Mail, Tool")
   }
 
   @Test(

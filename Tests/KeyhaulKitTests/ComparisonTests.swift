@@ -194,9 +194,9 @@ struct AppTests {
   func unnamed(group: String?) {
     let directory = AppDirectory([])
     #expect(directory.app(of: item(of: group)).kind == .unnamed)
-    #expect(directory.app(of: item(of: group)).words == "(names no app)")
+    #expect(directory.app(of: item(of: group)).displayName == "(names no app)")
     let sealed = directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
-    #expect(sealed.kind == .unknown && sealed.words == "(encrypted)")
+    #expect(sealed.kind == .unknown && sealed.displayName == "(encrypted)")
     // A table of a device that is locked shows the group beside what is sealed.
     #expect(directory.app(of: ItemDescriptor(undecryptable: .key, accessGroup: "apple")).kind == .group)
   }

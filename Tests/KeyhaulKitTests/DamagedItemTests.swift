@@ -108,9 +108,9 @@ struct DamagedItem {
       decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], removedRowCount: 0)
     let shares = plan.byApp(AppDirectory([]))
     #expect(shares.map(\.app.kind) == [.unnamed, .unknown])
-    #expect(shares.map(\.app.words) == ["(names no app)", "(encrypted)"])
+    #expect(shares.map(\.app.displayName) == ["(names no app)", "(encrypted)"])
     let losses = AppsNeedingSignIn(shares)
-    #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.sealedCount == 1)
+    #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.encryptedCount == 1)
   }
 
   @Test("one of version 2 is a property list and is restored as well")

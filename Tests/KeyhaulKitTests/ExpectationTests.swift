@@ -113,7 +113,7 @@ struct ExpectationTests {
 
   @Test("says how many sealed items may be meant, where that keeps it from being known")
   func sealed() throws {
-    func counts(_ expectation: String) throws -> [Int] { try misses(expectation).map(\.sealedCount) }
+    func counts(_ expectation: String) throws -> [Int] { try misses(expectation).map(\.encryptedCount) }
     #expect(try counts(#"{"label": "nobody's", "expect": "absent"}"#) == [1])
     #expect(try counts(#"{"label": "nobody's", "expect": "migrates"}"#) == [1])
     #expect(try counts(#"{"account": "nobody", "expect": "migrates"}"#) == [0])

@@ -171,5 +171,5 @@ struct ForecastTests {
 
 extension MigrationPlan.Decision {
   /// Whether the item is known by name.
-  fileprivate var item: ItemDescriptor? { identity.isSealed ? nil : identity }
+  fileprivate var item: ItemDescriptor? { identity.isEncrypted ? nil : identity }
 }

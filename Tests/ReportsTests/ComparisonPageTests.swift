@@ -6,9 +6,9 @@ import Testing
 @testable import KeyhaulKit
 @testable import Reports
 
-@Suite("The page of four restores")
+@Suite("Comparison page")
 struct ComparisonPageTests {
-  /// An item as its class lets it travel, or left out of every backup by a rule.
+  /// Returns an item with the outcomes of its class, or excluded from every backup for a reason.
   private func item(
     _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, account: String = "anna",
     group: String? = "ABCDE12345.org.example.chat"
@@ -30,7 +30,7 @@ struct ComparisonPageTests {
     _ items: [MigrationComparison.Item], encrypted: Bool = true, same: Bool = false,
     kind: PlanDocument.Source.Kind = .archive, apps: AppDirectory = AppDirectory([]), name: String = "family.backup"
   ) -> ComparisonPage {
-    let plan = PlanPage.of([], from: name, encrypted: encrypted, isSameDevice: same, kind: kind)
+    let plan = PlanPage.make([], from: name, encrypted: encrypted, isSameDevice: same, kind: kind)
     return ComparisonPage(
       MigrationComparison(items, current: RestoreScenario(hasPassword: encrypted, onSameDevice: same)),
       of: plan.document, apps: apps, sourceArgument: name, targetArgument: "new-phone", program: "keyhaul 1.0")
@@ -46,25 +46,25 @@ struct ComparisonPageTests {
     ]
   }
 
-  @Test("counts all four, and marks the one that is planned")
+  @Test("The table counts all four restores and marks the planned one")
   func table() throws {
     let page = try PageReader(page(bank()).html())
-    // With a password: back to its own device and to another; without: the same two.
+    // With a password, to the same device and to another; without a password, to the same two.
     #expect(page.texts(of: "b").prefix(4) == ["3", "2", "3", "0"])
-    #expect(page.words.ranges(of: "planned here").count == 1)
+    #expect(page.visibleText.ranges(of: "planned here").count == 1)
     #expect(
-      page.words.contains("With the password, 2 of 6 items move, and no more can; 4 stay behind in any case;"))
+      page.visibleText.contains("With the password, 2 of 6 items move, and no more can; 4 stay behind in any case;"))
     #expect(page.texts(of: "title").first == "Four ways to restore family.backup")
   }
 
-  /// The entries of a group, each as its name, its words and its commands.
+  /// Returns the entries of a group, each with its name, text and commands.
   private func entries(_ page: ComparisonPage, _ group: Int) -> [String] {
     page.checklist.groups[group].entries.map {
-      ([$0.name, $0.words] + $0.commands).filter { !$0.isEmpty }.joined(separator: " | ")
+      ([$0.name, $0.text] + $0.commands).filter { !$0.isEmpty }.joined(separator: " | ")
     }
   }
 
-  @Test("lists by app what to move while the old phone opens it, and where to sign in again")
+  @Test("The checklist lists by app what to move from the old phone and where to sign in again")
   func checklist() {
     let page = page(bank(), apps: AppDirectory(installed: ["com.example.bank": "Example Bank"]))
     #expect(page.checklist.title == "Before you erase" && page.checklist.name == "old-phone")
@@ -85,18 +85,18 @@ struct ComparisonPageTests {
     #expect(entries(page, 3) == ["Erase old-phone only when every app that you need works on new-phone."])
   }
 
-  @Test("says of a backup that there may be more to move, and of a device, which shows all, nothing of the kind")
+  @Test("The checklist of a backup, but not of a device, states that there may be more items")
   func unseen() throws {
     let ofBackup = page([item(0, .whenUnlocked)])
     let note = BackupBlindSpots.line
     #expect(ofBackup.checklist.groups[1].note == note && entries(ofBackup, 1).count == 1)
     let ofDevice = page([item(0, .whenUnlocked)], kind: .device, name: "old-phone")
     #expect(ofDevice.checklist.groups[1].note == nil && entries(ofDevice, 1).isEmpty)
-    let words = try PageReader(ofDevice.html()).words
-    #expect(!words.contains(BackupBlindSpots.line) && !words.contains("Apps, while old-phone still works"))
+    let visibleText = try PageReader(ofDevice.html()).visibleText
+    #expect(!visibleText.contains(BackupBlindSpots.line) && !visibleText.contains("Apps, while old-phone still works"))
   }
 
-  @Test("asks for a new backup where there is none, or where a password would bring more, and for no other")
+  @Test("The checklist asks for a new backup only if there is none or if a password would move more items")
   func newBackup() {
     let (free, bound) = (item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly))
     let old = "Make a backup with a password, and keep the password. | keyhaul backup old-phone -o "
@@ -109,17 +109,17 @@ struct ComparisonPageTests {
     #expect(entries(page([free], encrypted: false, same: true), 0) == [check])
   }
 
-  @Test("to the phone itself asks for no other phone")
+  @Test("The checklist for the same device mentions no new device")
   func sameDevice() {
     let page = page(bank(), same: true)
     #expect(page.checklist.groups.map(\.title).last == "Last of all")
     #expect(page.checklist.groups[2].title == "After the restore")
-    // What is of this device only comes back to it.
+    // This-device-only items return to their own device.
     #expect(entries(page, 2).isEmpty)
     #expect(entries(page, 3) == ["Keep a copy of the backup, and its password."])
   }
 
-  @Test("names what is damaged, and puts all that names no app together")
+  @Test("The checklist counts damaged items, and groups items that do not name an app")
   func damaged() {
     let page = page([
       item(0, nil, .malformed), item(1, .whenUnlockedThisDeviceOnly, group: nil),
@@ -133,7 +133,7 @@ struct ComparisonPageTests {
     #expect(page.checklist.groups[1].entries[0].unnamedCount == 2)
   }
 
-  @Test("has a box for each entry, and no script to tick it")
+  @Test("The checklist has a checkbox for each entry and no script")
   func boxes() throws {
     let page = page(bank())
     let read = try PageReader(page.html())
@@ -143,14 +143,14 @@ struct ComparisonPageTests {
     #expect(try page.html() == self.page(bank()).html())
   }
 
-  @Test("says of every item where it arrives")
+  @Test("The table states for every item the devices that it moves to")
   func items() throws {
-    let words = try PageReader(page(bank()).html()).words
-    for text in ["any device, with a password", "old-phone only", "no device"] { #expect(words.contains(text)) }
-    #expect(try PageReader(page([item(0, nil, .tagMismatch)]).html()).words.contains("cannot be read"))
+    let visibleText = try PageReader(page(bank()).html()).visibleText
+    for text in ["any device, with a password", "old-phone only", "no device"] { #expect(visibleText.contains(text)) }
+    #expect(try PageReader(page([item(0, nil, .tagMismatch)]).html()).visibleText.contains("cannot be read"))
   }
 
-  @Test("is well-formed and inert, whatever the names are", arguments: HostilePageTests.names)
+  @Test("The comparison page is well-formed and inert with any names", arguments: MaliciousNameTests.names)
   func hostile(name: String) throws {
     func structure(_ name: String) throws -> PageReader {
       let items = [

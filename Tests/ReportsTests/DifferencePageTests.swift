@@ -7,7 +7,7 @@ import Testing
 
 @testable import Reports
 
-@Suite("The page of a comparison")
+@Suite("Difference page")
 struct DifferencePageTests {
   /// A generic password with a secret that no page may show.
   private func item(
@@ -48,7 +48,7 @@ struct DifferencePageTests {
       try KeychainDifference(from: first, to: second), program: "keyhaul 1.0")
   }
 
-  @Test("says in one sentence what is new, changed, gone and the same")
+  @Test("The verdict counts new, changed, missing and equal items in one sentence")
   func verdicts() throws {
     let (anna, berta, carl) = (item("anna"), item("berta"), item("carl"))
     let sealed = KeychainEntry(
@@ -69,31 +69,31 @@ struct DifferencePageTests {
     for (first, second, verdict) in verdicts { #expect(try page(first, second).verdict == verdict) }
   }
 
-  @Test("names the attributes that changed and that a secret did, and no value of either")
+  @Test("The page names changed attributes and changed secrets, but no values")
   func changes() throws {
-    let words = try PageReader(
+    let visibleText = try PageReader(
       page(
         open([item("anna", secret: "first-secret"), item("berta", label: "old-label")]),
         open([
           item("anna", .afterFirstUnlock, secret: "second-secret"), item("berta", label: "new-label"),
         ])
       ).html()
-    ).words
-    #expect(words.contains("secret and protection changed"))
-    #expect(words.contains("label changed"))
-    #expect(words.contains("Changed in family.backup (2)"))
-    // The label is a name of the item, and its account is what the table calls it by.
-    for value in ["first-secret", "second-secret", "old-label"] { #expect(!words.contains(value), "\(value)") }
+    ).visibleText
+    #expect(visibleText.contains("secret and protection changed"))
+    #expect(visibleText.contains("label changed"))
+    #expect(visibleText.contains("Changed in family.backup (2)"))
+    // The table shows the account instead of the label.
+    for value in ["first-secret", "second-secret", "old-label"] { #expect(!visibleText.contains(value), "\(value)") }
   }
 
-  @Test("tells what could not be compared, and what no backup holds, each with its reason")
+  @Test("The page lists items that could not be compared and items in no backup, with their reasons")
   func left() throws {
     let sealed = KeychainEntry(
       index: 4, sealed: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .tagMismatch)
     var wallet = ItemDescriptor(undecryptable: .genericPassword)
     wallet.service = "wallet"
-    let words = try PageReader(
+    let visibleText = try PageReader(
       page(
         [sealed], open([item("anna")]),
         to: side(
@@ -102,105 +102,106 @@ struct DifferencePageTests {
             .init(index: 0, identity: wallet, protection: nil, outcome: .staysBehind(.passcodeOnly), detail: nil)
           ])
       ).html()
-    ).words
-    #expect(words.contains("1 only in monday.backup"))
-    #expect(words.contains("1 of them cannot be read because of damage"))
-    #expect(words.contains("wallet") && words.contains("passcode-only"))
-    #expect(words.contains("keyhaul   verify   monday.backup"))
-    #expect(words.contains("keyhaul   backup   old-phone   -o   new.backup"))
-    // No key opens what is damaged.
-    #expect(!words.contains("--device-key-file"))
+    ).visibleText
+    #expect(visibleText.contains("1 only in monday.backup"))
+    #expect(visibleText.contains("1 of them cannot be read because of damage"))
+    #expect(visibleText.contains("wallet") && visibleText.contains("passcode-only"))
+    #expect(visibleText.contains("keyhaul   verify   monday.backup"))
+    #expect(visibleText.contains("keyhaul   backup   old-phone   -o   new.backup"))
+    // No key decrypts damaged items.
+    #expect(!visibleText.contains("--device-key-file"))
   }
 
-  /// An item that only its own device opens, and one as it is where that device's key is not available.
+  /// Returns an item that only its own device can decrypt.
   private func bound(_ account: String) -> KeychainItem { item(account, .whenUnlockedThisDeviceOnly) }
 
-  private func sealed(_ index: Int) -> KeychainEntry {
+  private func encryptedItem(_ index: Int) -> KeychainEntry {
     KeychainEntry(
       index: index, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
   }
 
-  @Test("lists what may be encrypted on the other side apart from what is new or gone, and the numbers add up")
+  @Test("Items that may be encrypted on the other side are listed separately, and the counts add up")
   func doubtful() throws {
     let anna = item("anna")
     let page = try PageReader(
-      page(open([anna]) + [sealed(1)], open([anna, bound("berta"), item("carl")])).html())
-    // New, changed, gone, the same, and what may be sealed: three items in the second backup.
+      page(open([anna]) + [encryptedItem(1)], open([anna, bound("berta"), item("carl")])).html())
+    // The counts of new, changed, missing, equal and possibly encrypted items.
     #expect(page.texts(of: "b").prefix(5) == ["1", "0", "0", "1", "1"])
     for text in [
       "1 item is new; 1 is the same; 1 may be encrypted on the other side.", "New in family.backup (1)",
       "May be encrypted on the other side (1)", "berta", "new, or encrypted in monday.backup",
       "keyhaul   diff   monday.backup   family.backup   --device-key-file   PATH",
     ] {
-      #expect(page.words.contains(text), "\(text)")
+      #expect(page.visibleText.contains(text), "\(text)")
     }
-    let other = try PageReader(self.page(open([anna, bound("berta")]), open([anna]) + [sealed(1)]).html()).words
+    let other = try PageReader(self.page(open([anna, bound("berta")]), open([anna]) + [encryptedItem(1)]).html())
+      .visibleText
     #expect(other.contains(", or encrypted in family.backup"))
   }
 
-  @Test("calls what both store byte for byte the same, and says that it is sealed")
+  @Test("Encrypted items with identical bytes count as equal")
   func alike() throws {
-    let copy = sealed(1).stored(as: try ItemFingerprint(of: [1]))
+    let copy = encryptedItem(1).stored(as: try ItemFingerprint(of: [1]))
     let page = try page(open([item("anna")]) + [copy], open([item("anna")]) + [copy])
     #expect(page.verdict == "Nothing differs: 2 items on both sides.")
-    let words = try PageReader(page.html()).words
-    #expect(words.contains("1 of the same items is encrypted and stored identically, byte for byte."))
-    #expect(!words.contains("could not be compared"))
+    let visibleText = try PageReader(page.html()).visibleText
+    #expect(visibleText.contains("1 of the same items is encrypted and stored identically, byte for byte."))
+    #expect(!visibleText.contains("could not be compared"))
   }
 
-  @Test("counts what is sealed on both sides once, where the two may be one")
+  @Test("Encrypted items that may match on both sides count once")
   func once() throws {
-    let page = try PageReader(page([sealed(0), sealed(1)], [sealed(0)]).html())
-    #expect(page.texts(of: "b").contains("2 items") && page.words.contains("at least"))
-    #expect(page.words.contains("It is not known which of them match."))
+    let page = try PageReader(page([encryptedItem(0), encryptedItem(1)], [encryptedItem(0)]).html())
+    #expect(page.texts(of: "b").contains("2 items") && page.visibleText.contains("at least"))
+    #expect(page.visibleText.contains("It is not known which of them match."))
   }
 
-  @Test("does not call two backups different for what may be encrypted, unless there is more of it than is sealed")
+  @Test("Backups differ only if there are more possible matches than encrypted items")
   func onlyDoubtful() throws {
     let anna = item("anna")
-    let same = try page([sealed(0)], open([bound("berta")]))
+    let same = try page([encryptedItem(0)], open([bound("berta")]))
     #expect(same.verdict == "None of the items can be compared; 1 may be encrypted on the other side.")
-    let steps = try PageReader(same.html()).words
+    let steps = try PageReader(same.html()).visibleText
     #expect(steps.contains("keyhaul   diff") && !steps.contains("keyhaul   plan"))
-    let known = try page(open([anna]) + [sealed(1)], open([anna, bound("berta")]))
+    let known = try page(open([anna]) + [encryptedItem(1)], open([anna, bound("berta")]))
     #expect(known.verdict == "All comparable items are the same: 1 item; 1 may be encrypted on the other side.")
-    let more = try page([sealed(0)], open([bound("berta"), bound("carl")]))
+    let more = try page([encryptedItem(0)], open([bound("berta"), bound("carl")]))
     #expect(
       more.verdict == "At least 1 item differs, but it is not known which; 2 may be encrypted on the other side.")
-    #expect(try PageReader(more.html()).words.contains("keyhaul   plan   family.backup   --to   DEVICE"))
+    #expect(try PageReader(more.html()).visibleText.contains("keyhaul   plan   family.backup   --to   DEVICE"))
   }
 
-  @Test("says what tells two rows apart that would read alike")
+  @Test("Rows that would look the same state their difference")
   func disambiguators() throws {
     var synced = item("anna")
     synced[.synchronizable] = .integer(1)
-    let words = try PageReader(page([], open([item("anna"), synced, item("berta")])).html()).words
-    #expect(words.contains("new: not synced") && words.contains("new: synced"))
-    #expect(words.ranges(of: "synced").count == 2)
+    let visibleText = try PageReader(page([], open([item("anna"), synced, item("berta")])).html()).visibleText
+    #expect(visibleText.contains("new: not synced") && visibleText.contains("new: synced"))
+    #expect(visibleText.ranges(of: "synced").count == 2)
   }
 
-  @Test("says of a side without a keychain that it has none")
+  @Test("The page states that a side has no keychain")
   func noKeychain() throws {
-    let words = try PageReader(
+    let visibleText = try PageReader(
       page([], open([item("anna")]), from: side("empty.backup", hasKeychain: false)).html()
-    ).words
-    #expect(words.contains(": it has no keychain."))
-    #expect(words.contains("family.backup") && words.contains(": 3 items."))
+    ).visibleText
+    #expect(visibleText.contains(": it has no keychain."))
+    #expect(visibleText.contains("family.backup") && visibleText.contains(": 3 items."))
   }
 
-  @Test("calls a device in commands what was typed for it, and names nothing that cannot be typed")
+  @Test("Commands contain the typed argument of a device, and no name that cannot be typed")
   func typed() throws {
-    let words = try PageReader(
+    let visibleText = try PageReader(
       page([], open([item("anna")]), to: side("old-phone", .device, typed: "./phones/old-phone")).html()
-    ).words
-    #expect(words.contains("keyhaul   backup   ./phones/old-phone   -o   new.backup"))
-    let hostile = try PageReader(page([], open([item("anna")]), to: side("a\u{1B}b")).html()).words
+    ).visibleText
+    #expect(visibleText.contains("keyhaul   backup   ./phones/old-phone   -o   new.backup"))
+    let hostile = try PageReader(page([], open([item("anna")]), to: side("a\u{1B}b")).html()).visibleText
     #expect(hostile.contains("keyhaul   plan   ARCHIVE   --to   DEVICE"))
     #expect(hostile.contains(#"a\u{1B}b"#) && !hostile.contains(#"\u{5C}"#))
   }
 
-  @Test("is well-formed and inert, whatever the names are", arguments: HostilePageTests.names)
+  @Test("The difference page is well-formed and inert with any names", arguments: MaliciousNameTests.names)
   func hostile(name: String) throws {
     func structure(_ name: String) throws -> PageReader {
       let one = item(name, service: name, secret: "one", group: name)
@@ -214,7 +215,7 @@ struct DifferencePageTests {
     #expect(!read.elements.contains("script"))
   }
 
-  @Test("folds a long list, and shows a short one at once")
+  @Test("A long list is collapsed, and a short list is expanded")
   func folding() throws {
     let many = (0..<60).map { item("account-\($0)") }
     #expect(try page([], open(many)).html().contains(#"<details class="items"><summary>"#))

@@ -5,10 +5,10 @@ import VirtualDevice
 
 @testable import Reports
 
-@Suite("Words on a page")
+@Suite("Escaping of text on pages")
 struct EscapingTests {
   @Test(
-    "nothing that a browser acts on or hides is left as it is",
+    "Markup and invisible characters are escaped",
     arguments: [
       ("<b>&\"'", "&lt;b&gt;&amp;&quot;&#39;"), ("a\u{202E}b", #"a\u{202E}b"#), ("a\u{0}\n", #"a\u{0}\u{A}"#),
       ("\u{FEFF}\u{FFFE}", #"\u{FEFF}\u{FFFE}"#), ("Café 日本 · …", "Café 日本 · …"), ("&amp;", "&amp;amp;"),
@@ -17,7 +17,7 @@ struct EscapingTests {
     #expect(HTMLWriter.escaped(text) == escaped)
   }
 
-  @Test("a name is shown up to 160 characters, and marked where it goes on")
+  @Test("A name of more than 160 characters is shortened and ends in an ellipsis")
   func length() {
     let longest = String(repeating: "x", count: HTMLWriter.maximumNameLength)
     #expect(HTMLWriter.shortened(longest) == longest)
@@ -25,7 +25,7 @@ struct EscapingTests {
   }
 
   @Test(
-    "a device is called by its name where a virtual device can have it",
+    "A command has a device's name only if a virtual device can have that name",
     arguments: [
       ("old-phone", "old-phone"), ("--help", "DEVICE"), ("Anna's phone", "DEVICE"), ("../phone", "DEVICE"),
       (String(repeating: "x", count: 64), String(repeating: "x", count: 64)),
@@ -36,13 +36,13 @@ struct EscapingTests {
   }
 
   @Test(
-    "a moment is said without a locale",
+    "A date and time does not depend on the locale",
     arguments: [
       ("2026-11-20T18:04:10Z", "20 November 2026 at 18:04 UTC"),
       ("2026-01-02T01:30:00+02:00", "1 January 2026 at 23:30 UTC"),
       ("yesterday", "yesterday"),
     ])
-  func dates(text: String, words: String) {
-    #expect(LongDateFormat.dateAndTime(text) == words)
+  func dates(text: String, formatted: String) {
+    #expect(LongDateFormat.dateAndTime(text) == formatted)
   }
 }

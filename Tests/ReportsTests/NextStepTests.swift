@@ -6,19 +6,18 @@ import Testing
 @testable import Backups
 @testable import Reports
 
-/// Each page ends with what to do next, and nothing of it is in vain.
-@Suite("The next steps of a page")
+@Suite("Next steps on pages")
 struct NextStepTests {
-  /// The steps as their first words, with the commands that they give.
-  private func check(_ list: StepList, _ expected: [(words: String, commands: [String])], _ situation: String) {
-    #expect(list.steps.count == expected.count, "\(situation): \(list.steps.map(\.words))")
+  /// Checks that steps begin with the expected texts and have the expected commands.
+  private func check(_ list: StepList, _ expected: [(text: String, commands: [String])], _ situation: String) {
+    #expect(list.steps.count == expected.count, "\(situation): \(list.steps.map(\.text))")
     for (step, expected) in zip(list.steps, expected) {
-      #expect(step.words.hasPrefix(expected.words), "\(situation): \(step.words)")
+      #expect(step.text.hasPrefix(expected.text), "\(situation): \(step.text)")
       #expect(step.commands == expected.commands, "\(situation)")
     }
   }
 
-  private typealias Steps = [(words: String, commands: [String])]
+  private typealias Steps = [(text: String, commands: [String])]
 
   private static let restore: Steps = [
     (
@@ -46,7 +45,7 @@ struct NextStepTests {
     ),
   ]
 
-  @Test("of a plan of a backup bring something in every situation")
+  @Test("The steps after a plan of a backup are useful in every situation")
   func plans() {
     let new = decision(0, .migrates(.new))
     let same = decision(1, .migrates(.identical))
@@ -58,31 +57,31 @@ struct NextStepTests {
     let damaged = decision(7, .unreadable(.tagMismatch))
     let there = [identity("there")]
     let table: [(situation: String, page: PlanPage, steps: Steps)] = [
-      ("nothing is in the backup", .of([]), []),
-      ("nothing is in the backup, and a restore would remove", .of([], removed: there), []),
-      ("all move", .of([new]), Self.restore),
-      ("all move, and something there goes", .of([new], removed: there), Self.merge + Self.restore),
-      ("all are there already", .of([same, same], policy: .merge), []),
-      ("all are there already, newer or the same", .of([same, older], policy: .merge), []),
-      ("all are there already, and more, which would go", .of([same], removed: there), []),
-      ("one of two is new", .of([same, new]), Self.restore),
-      ("some stay", .of([new, bound]), Self.restore + Self.keep),
-      ("all stay", .of([bound]), Self.keep),
-      ("all stay, and a restore would only remove", .of([bound], removed: there), Self.keep),
-      ("what stays, every device has itself", .of([new, systems]), Self.restore),
-      ("what stays was deleted before", .of([new, deleted]), Self.restore),
-      ("all come back to the device itself", .of([new], isSameDevice: true), Self.restore),
-      ("some come back, and the phone is the same", .of([new, bound], isSameDevice: true), Self.restore),
-      ("some cannot be read", .of([new, damaged]), Self.otherCopy + Self.restore + Self.keep),
-      ("none can be read", .of([damaged]), Self.otherCopy + Self.keep),
-      ("there is no password", .of([closed], encrypted: false), Self.withPassword),
+      ("nothing is in the backup", .make([]), []),
+      ("nothing is in the backup, and a restore would remove", .make([], removed: there), []),
+      ("all move", .make([new]), Self.restore),
+      ("all move, and something there goes", .make([new], removed: there), Self.merge + Self.restore),
+      ("all are there already", .make([same, same], policy: .merge), []),
+      ("all are there already, newer or the same", .make([same, older], policy: .merge), []),
+      ("all are there already, and more, which would go", .make([same], removed: there), []),
+      ("one of two is new", .make([same, new]), Self.restore),
+      ("some stay", .make([new, bound]), Self.restore + Self.keep),
+      ("all stay", .make([bound]), Self.keep),
+      ("all stay, and a restore would only remove", .make([bound], removed: there), Self.keep),
+      ("what stays, every device has itself", .make([new, systems]), Self.restore),
+      ("what stays was deleted before", .make([new, deleted]), Self.restore),
+      ("all come back to the device itself", .make([new], isSameDevice: true), Self.restore),
+      ("some come back, and the phone is the same", .make([new, bound], isSameDevice: true), Self.restore),
+      ("some cannot be read", .make([new, damaged]), Self.otherCopy + Self.restore + Self.keep),
+      ("none can be read", .make([damaged]), Self.otherCopy + Self.keep),
+      ("there is no password", .make([closed], encrypted: false), Self.withPassword),
       (
-        "there is no password, and some are bound", .of([closed, bound], encrypted: false),
+        "there is no password, and some are bound", .make([closed, bound], encrypted: false),
         Self.withPassword + Self.keep
       ),
       (
         "there is no password, and something there goes: the backup that is merged is the new one",
-        .of([closed], removed: there, encrypted: false),
+        .make([closed], removed: there, encrypted: false),
         [
           Self.withPassword[0],
           ("To keep the items on", ["keyhaul plan with-password.backup --to new-phone --existing merge"]),
@@ -90,24 +89,24 @@ struct NextStepTests {
         ]
       ),
       (
-        "the target is locked", .of([new], state: "before-first-unlock"),
-        [(Self.restore[0].words, ["keyhaul device unlock new-phone"] + Self.restore[0].commands)]
+        "the target is locked", .make([new], state: "before-first-unlock"),
+        [(Self.restore[0].text, ["keyhaul device unlock new-phone"] + Self.restore[0].commands)]
       ),
     ]
     for (situation, page, steps) in table { check(StepList(page), steps, situation) }
   }
 
-  @Test("of a plan of a device make the backup first, and none where nothing would be restored")
+  @Test("The steps after a plan of a device begin with a backup, unless nothing would be restored")
   func devices() {
     func page(_ decisions: [Decision], removed: [ItemDescriptor] = [], encrypted: Bool = true, same: Bool = false)
       -> PlanPage
     {
-      .of(decisions, removed: removed, from: "old-phone", encrypted: encrypted, isSameDevice: same, kind: .device)
+      .make(decisions, removed: removed, from: "old-phone", encrypted: encrypted, isSameDevice: same, kind: .device)
     }
-    func restore(_ words: String = "Plan with that backup", _ flags: String = "") -> Steps {
+    func restore(_ text: String = "Plan with that backup", _ flags: String = "") -> Steps {
       [
         (
-          words,
+          text,
           [
             "keyhaul plan old-phone.backup --to new-phone\(flags) -o move.plan",
             "keyhaul restore old-phone.backup --to new-phone --plan move.plan",
@@ -140,7 +139,7 @@ struct NextStepTests {
     for (situation, page, steps) in table { check(StepList(page), steps, situation) }
   }
 
-  @Test("of an archive bring something in every situation")
+  @Test("The steps after an inspection are useful in every situation")
   func archives() throws {
     func item(_ protection: ProtectionClass?, _ reason: Reason? = nil, isSecretOnly: Bool = false)
       -> KeychainEntry
@@ -155,9 +154,9 @@ struct NextStepTests {
     func page(
       _ items: [KeychainEntry]?, encrypted: Bool = true, hasKeychain: Bool = true
     ) throws -> InspectionPage {
-      var facts = try InspectionPageTests.facts(items, encrypted: encrypted)
-      facts.hasKeychain = hasKeychain
-      return InspectionPage(facts, program: "keyhaul 1.0")
+      var backup = try InspectionPageTests.backup(items, encrypted: encrypted)
+      backup.hasKeychain = hasKeychain
+      return InspectionPage(backup, program: "keyhaul 1.0")
     }
     let verify: Steps = [("Check that every file", ["keyhaul verify family.backup"])]
     let plan: Steps = [("See what a restore to a device would do", ["keyhaul plan family.backup --to DEVICE"])]
@@ -185,17 +184,20 @@ struct NextStepTests {
       ("it is empty", try page([]), verify),
       ("it has no keychain", try page(nil, hasKeychain: false), verify),
       ("it has no password", try page([free], encrypted: false), password + plan + verify),
-      ("it has no password and nothing that one would bring", try page([bound], encrypted: false), plan + verify),
+      ("it has no password, and a password would not help", try page([bound], encrypted: false), plan + verify),
       ("it has no password and no items", try page([], encrypted: false), verify),
       ("one of two is damaged", try page([free, lost]), damage + plan),
       ("all are damaged", try page([lost]), damage),
-      ("it holds secrets without names alone", try page([secret]), save + verify),
-      ("it holds such, without a password", try page([secret], encrypted: false), save + verify),
+      ("it contains only secrets without names", try page([secret]), save + verify),
+      (
+        "it contains only secrets without names, and has no password", try page([secret], encrypted: false),
+        save + verify
+      ),
     ]
     for (situation, page, steps) in table { check(StepList(page), steps, situation) }
   }
 
-  @Test("of a comparison bring something in every situation")
+  @Test("The steps after a comparison are useful in every situation")
   func differences() throws {
     let anna = item("anna")
     let sealed = KeychainEntry(
@@ -221,15 +223,15 @@ struct NextStepTests {
         [
           ("two backups are the same", monday, one, family, one, []),
           ("two backups differ", monday, one, family, two, plan),
-          ("all is gone, and there is nothing to restore", monday, one, empty, [], []),
+          ("all items are missing, and nothing can be restored", monday, one, empty, [], []),
           (
-            "a device has gone on", monday, one, phone, two,
+            "a device has changed", monday, one, phone, two,
             [("Make a new backup", ["keyhaul backup phone -o new.backup"])]
           ),
-          ("a device is as its backup", monday, one, phone, one, []),
-          ("a device has nothing any more", monday, one, side(.device, "phone", 0), [], []),
+          ("a device equals its backup", monday, one, phone, one, []),
+          ("a device has no items", monday, one, side(.device, "phone", 0), [], []),
           (
-            "a backup is held against a device", phone, one, family, two,
+            "a backup is compared with a device", phone, one, family, two,
             [("See what restoring family to phone would do", ["keyhaul plan family --to phone"])]
           ),
           ("two devices differ", phone, one, other, two, []),
@@ -239,7 +241,7 @@ struct NextStepTests {
             [("Find out what is damaged", ["keyhaul verify monday"])]
           ),
           (
-            "what is sealed may be the same", monday, [sealed], family, bound,
+            "an encrypted item may match", monday, [sealed], family, bound,
             [("To see which encrypted items are the same", ["keyhaul diff monday family --device-key-file PATH"])]
           ),
         ]

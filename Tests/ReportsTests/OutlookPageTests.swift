@@ -7,7 +7,7 @@ import Testing
 @testable import KeyhaulKit
 @testable import Reports
 
-@Suite("The page of a plan without a target")
+@Suite("Outlook page")
 struct OutlookPageTests {
   private func identity(_ service: String, _ group: String) -> ItemDescriptor {
     var identity = ItemDescriptor(undecryptable: .genericPassword, accessGroup: group)
@@ -15,12 +15,13 @@ struct OutlookPageTests {
     return identity
   }
 
-  /// A backup without its device: two items move, one stays and is known, two stay and are encrypted.
+  /// Returns the page of a backup whose device is not available: two items move, one stays behind, and two encrypted ones
+  /// stay behind.
   private func page(phone: String? = "Santas Phone", password: Bool = true, redacted: Bool = false) -> OutlookPage {
-    OutlookPage(facts(phone: phone, password: password, redacted: redacted), program: "keyhaul 1.0")
+    OutlookPage(summary(phone: phone, password: password, redacted: redacted), program: "keyhaul 1.0")
   }
 
-  private func facts(
+  private func summary(
     phone: String? = "Santas Phone", password: Bool = true, redacted: Bool = false, unreadable: Int = 0
   ) -> OutlookSummary {
     let away = RestoreScenario(hasPassword: password, onSameDevice: false)
@@ -49,7 +50,7 @@ struct OutlookPageTests {
     let plan = MigrationPlan(
       decisions: decisions, removed: [], policy: .replace, isSameDevice: false, imports: [], removedRowCount: 0)
     let restoreOutlook = RestoreOutlook(
-      MigrationComparison(items, current: away), planForNewDevice: plan, isOfBackup: true, triedDeviceKey: false)
+      MigrationComparison(items, current: away), planForNewDevice: plan, sourceIsBackup: true, triedDeviceKey: false)
     let source = PlanDocument.Source(
       kind: .archive, name: "family.backup", device: nil, made: "2026-11-20T18:04:10Z", deviceName: phone,
       encrypted: password, digest: "sha256:" + String(repeating: "4f", count: 32))
@@ -61,7 +62,7 @@ struct OutlookPageTests {
       sourceArgument: "family.backup", isRedacted: redacted)
   }
 
-  @Test("The heading has at most 12 words, and the verdict at most 15, whatever the phone is called")
+  @Test("The heading has at most 12 words and the verdict at most 15, with any phone name")
   func headings() throws {
     let names = [
       nil, "Santas Phone", "a phone with a name of many words that goes on and on", String(repeating: "x", count: 300),
@@ -71,18 +72,19 @@ struct OutlookPageTests {
       let html = try page(phone: name).html()
       let heading = try #require(try PageReader(html).texts(of: "h1").first)
       #expect(heading.split(separator: " ").count <= 12)
-      for facts in [facts(phone: name), facts(phone: name, password: false), facts(phone: name, unreadable: 3)] {
-        #expect(facts.verdict.split(separator: " ").count <= 15, "\(facts.verdict)")
-        #expect(facts.verdict.count <= 100, "\(facts.verdict)")
+      for summary in [summary(phone: name), summary(phone: name, password: false), summary(phone: name, unreadable: 3)]
+      {
+        #expect(summary.verdict.split(separator: " ").count <= 15, "\(summary.verdict)")
+        #expect(summary.verdict.count <= 100, "\(summary.verdict)")
       }
     }
-    #expect(facts().verdict == "2 of 5 keychain items reach a new iPhone; 3 stay with Santas Phone.")
-    #expect(facts(phone: nil).verdict == "2 of 5 keychain items reach a new iPhone; 3 stay behind.")
+    #expect(summary().verdict == "2 of 5 keychain items reach a new iPhone; 3 stay with Santas Phone.")
+    #expect(summary(phone: nil).verdict == "2 of 5 keychain items reach a new iPhone; 3 stay behind.")
     #expect(
-      facts(unreadable: 1).verdict == "2 of 6 keychain items reach a new iPhone; 3 stay behind, 1 unreadable.")
+      summary(unreadable: 1).verdict == "2 of 6 keychain items reach a new iPhone; 3 stay behind, 1 unreadable.")
   }
 
-  @Test("The page has tiles, the flow by app, cards and the checklist, as the page for a target has")
+  @Test("The outlook page has tiles, the diagram by app, cards and the checklist, like a plan page")
   func parts() throws {
     let html = try page().html()
     let read = try PageReader(html)
@@ -90,14 +92,15 @@ struct OutlookPageTests {
       #expect(html.contains(part), "\(part)")
     }
     #expect(read.elements.count { $0 == "main" } == 1 && read.elements.count { $0 == "h1" } == 1)
-    let words = read.words
-    #expect(words.contains("Example Bank") && words.contains("Example Mail"))
-    // An encrypted item names no app; its number helps nobody.
-    #expect(words.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))
-    #expect(!words.contains("items 3 and 4"))
+    let visibleText = read.visibleText
+    #expect(visibleText.contains("Example Bank") && visibleText.contains("Example Mail"))
+    // The position of an encrypted item does not help the user.
+    #expect(
+      visibleText.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))
+    #expect(!visibleText.contains("items 3 and 4"))
   }
 
-  @Test("On paper the checklist follows the heading")
+  @Test("In print, the checklist follows the heading")
   func paper() throws {
     let html = try page().html()
     #expect(html.contains("@media print{main{display:flex"))
@@ -106,29 +109,29 @@ struct OutlookPageTests {
 
   @Test("A redacted page has no name of an app, a device or a backup")
   func redacted() throws {
-    let words = try PageReader(page(redacted: true).html()).words
+    let visibleText = try PageReader(page(redacted: true).html()).visibleText
     for name in ["Example Bank", "Santas Phone", "family.backup", "Signal", "org.example"] {
-      #expect(!words.contains(name), "\(name)")
+      #expect(!visibleText.contains(name), "\(name)")
     }
   }
 }
 
-@Suite("Steps that others have published")
+@Suite("Published steps")
 struct PublishedStepTests {
   @Test("A step has its row in docs/Rules.md, with its source", arguments: PublishedStep.allCases)
   func documented(_ step: PublishedStep) throws {
     let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
     let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
-    let row = "| \(step.rawValue) | \(step.words) | \(step.source) |"
+    let row = "| \(step.rawValue) | \(step.text) | \(step.source) |"
     #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }
 
-  @Test("explain tells how to turn the backup password on, and what a reset keeps and costs")
+  @Test("The explain topic describes how to turn on the backup password, and the effects of a reset")
   func topic() throws {
     let topic = try #require(Explanation.vocabulary.first { $0.id == "backup-password" })
-    for step in PublishedStep.passwordSteps { #expect(topic.action.contains(step.words)) }
+    for step in PublishedStep.passwordSteps { #expect(topic.action.contains(step.text)) }
     for step in [PublishedStep.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts] {
-      #expect(topic.effect.contains(step.words))
+      #expect(topic.effect.contains(step.text))
     }
     #expect(topic.source?.contains("108353") == true)
   }

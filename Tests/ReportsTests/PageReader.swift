@@ -1,17 +1,17 @@
 import Basics
 import Testing
 
-/// Reads a page as strictly as XML is read, which a browser would not: every element closed in its order, every
-/// attribute quoted, no character that should have been escaped.
+/// A strict reader for pages. Unlike a browser, it requires well-formed XML: closed elements, quoted attributes, and
+/// escaped characters.
 struct PageReader {
   struct Fault: Error, CustomStringConvertible {
     let description: String
   }
 
-  /// Names of the elements in the order in which they open.
+  /// The names of the elements, in the order of their start tags.
   private(set) var elements: [String] = []
   private(set) var attributes: Set<String> = []
-  /// The text of each element by itself, entities resolved.
+  /// The texts between tags with their elements, with entities decoded.
   private(set) var texts: [(element: String, text: String)] = []
 
   private static let entities = ["lt": "<", "gt": ">", "amp": "&", "quot": "\"", "#39": "'"]
@@ -25,8 +25,8 @@ struct PageReader {
       if next != "<" {
         let text = rest.prefix { $0 != "<" }
         rest = rest.dropFirst(text.count)
-        let words = open.last == "style" ? String(text) : try Self.resolved(text)
-        if !open.isEmpty { texts.append((open.last ?? "", words)) }
+        let decoded = open.last == "style" ? String(text) : try Self.resolved(text)
+        if !open.isEmpty { texts.append((open.last ?? "", decoded)) }
         continue
       }
       let tag = rest.prefix { $0 != ">" }
@@ -79,8 +79,8 @@ struct PageReader {
     return result
   }
 
-  /// Everything that a person reads, in one text.
-  var words: String { texts.filter { $0.element != "style" }.map(\.text).joined(separator: " ") }
+  /// The text that a user sees.
+  var visibleText: String { texts.filter { $0.element != "style" }.map(\.text).joined(separator: " ") }
 
   func texts(of element: String) -> [String] { texts.filter { $0.element == element }.map(\.text) }
 }

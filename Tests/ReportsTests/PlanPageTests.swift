@@ -7,9 +7,9 @@ import Testing
 
 @testable import Reports
 
-@Suite("The page of a plan")
+@Suite("Plan page")
 struct PlanPageTests {
-  @Test("says the verdict first, in one sentence")
+  @Test("The verdict is one sentence")
   func verdicts() {
     let move = decision(0, .migrates(.new))
     let stay = decision(1, .staysBehind(.deviceBound))
@@ -17,51 +17,51 @@ struct PlanPageTests {
     let closed = decision(3, .staysBehind(.backupNotEncrypted))
     let there = [identity("a"), identity("b")]
     let verdicts: [(PlanPage, String)] = [
-      (.of([]), "There is nothing to move to new-phone."),
-      (.of([move]), "The only item in the backup moves to new-phone."),
-      (.of([move, move]), "All 2 items in the backup move to new-phone."),
-      (.of([move, move], isSameDevice: true), "All 2 items in the backup are restored to new-phone."),
-      (.of([move, stay]), "1 of 2 items moves to new-phone; 1 stays behind."),
-      (.of([move, move, stay, stay, lost]), "2 of 5 items move to new-phone; 2 stay behind, 1 cannot be read."),
-      (.of([stay]), "The only item cannot move to new-phone."),
-      (.of([stay, lost]), "None of the 2 items can move to new-phone."),
-      (.of([closed, stay]), "Nothing can move to new-phone, because the backup has no password."),
+      (.make([]), "There is nothing to move to new-phone."),
+      (.make([move]), "The only item in the backup moves to new-phone."),
+      (.make([move, move]), "All 2 items in the backup move to new-phone."),
+      (.make([move, move], isSameDevice: true), "All 2 items in the backup are restored to new-phone."),
+      (.make([move, stay]), "1 of 2 items moves to new-phone; 1 stays behind."),
+      (.make([move, move, stay, stay, lost]), "2 of 5 items move to new-phone; 2 stay behind, 1 cannot be read."),
+      (.make([stay]), "The only item cannot move to new-phone."),
+      (.make([stay, lost]), "None of the 2 items can move to new-phone."),
+      (.make([closed, stay]), "Nothing can move to new-phone, because the backup has no password."),
       (
-        .of([move], removed: there),
+        .make([move], removed: there),
         "The only item in the backup moves to new-phone; 2 items on the target are removed."
       ),
       (
-        .of([move, stay], removed: [there[0]]),
+        .make([move, stay], removed: [there[0]]),
         "1 of 2 items moves to new-phone; 1 stays behind, 1 item on the target is removed."
       ),
       (
-        .of([stay], removed: there),
+        .make([stay], removed: there),
         "The only item cannot move to new-phone; a restore would only remove 2 items from it."
       ),
     ]
     for (page, verdict) in verdicts { #expect(page.verdict == verdict) }
   }
 
-  @Test("explains every reason that occurs, in full, and none that does not", arguments: Reason.allCases)
+  @Test("The page explains every reason that occurs, and no other", arguments: Reason.allCases)
   func reasons(_ reason: Reason) throws {
     let outcome: MigrationPlan.Outcome = reason.isDamage ? .unreadable(reason) : .staysBehind(reason)
-    let words = try PageReader(PlanPage.of([decision(0, outcome)]).html()).words
+    let visibleText = try PageReader(PlanPage.make([decision(0, outcome)]).html()).visibleText
     let explanation = reason.explanation
     for text in [
       explanation.headline.dropFirst(), explanation.rule[...], explanation.effect[...], explanation.action[...],
     ] {
-      #expect(words.contains(text), "\(text)")
+      #expect(visibleText.contains(text), "\(text)")
     }
-    for other in Reason.allCases where other != reason { #expect(!words.contains(other.explanation.rule)) }
+    for other in Reason.allCases where other != reason { #expect(!visibleText.contains(other.explanation.rule)) }
   }
 
-  @Test("is well-formed, whatever it holds")
+  @Test("The plan page is well-formed with any contents")
   func structure() throws {
     let pages: [PlanPage] = [
-      .of([]), .of(everything), .of(everything, removed: (0..<30).map { identity("there \($0)") }),
-      .of([], removed: [identity("x")]),
-      .of(everything, policy: .merge, kind: .device),
-      .of((0..<120).map { decision($0, .migrates(.new)) }, isSameDevice: nil),
+      .make([]), .make(allOutcomes), .make(allOutcomes, removed: (0..<30).map { identity("there \($0)") }),
+      .make([], removed: [identity("x")]),
+      .make(allOutcomes, policy: .merge, kind: .device),
+      .make((0..<120).map { decision($0, .migrates(.new)) }, isSameDevice: nil),
     ]
     for page in pages {
       let read = try PageReader(page.html())
@@ -72,32 +72,34 @@ struct PlanPageTests {
     }
   }
 
-  @Test("admits its own style sheet by its digest, and nothing else")
+  @Test("The content policy allows only the page's own style sheet, by its digest")
   func policy() throws {
-    let page = try PlanPage.of(everything).html()
+    let page = try PlanPage.make(allOutcomes).html()
     let sheet = try #require(try PageReader(page).texts(of: "style").first)
     let digest = Base64Digits.text(of: try Digest.sha256(Array(sheet.utf8)))
     #expect(page.contains("content=\"default-src &#39;none&#39;; style-src &#39;sha256-\(digest)&#39;; base-uri"))
     #expect(!page.contains("://") && !page.contains("@import"))
   }
 
-  @Test("is the same page for the same plan")
+  @Test("Equal plans give equal pages")
   func repeatable() throws {
-    #expect(try PlanPage.of(everything).html() == PlanPage.of(everything).html())
+    #expect(try PlanPage.make(allOutcomes).html() == PlanPage.make(allOutcomes).html())
   }
 
-  @Test("lists the apps to sign in to by what they lose, with names where the backup knows them")
+  @Test("The apps to sign in to are listed by their number of lost items, with their names if known")
   func signIn() throws {
     let decisions = [
       decision(0, .staysBehind(.deviceBound), group: "ABCDE12345.com.example.bank"),
       decision(1, .staysBehind(.deviceBound)), decision(2, .unreadable(.tagMismatch)),
       decision(3, .migrates(.new), group: "ABCDE12345.com.example.mail"),
-      decision(4, .staysBehind(.systemBound), group: "com.apple.security.sos"), sealed(5, .staysBehind(.deviceBound)),
+      decision(4, .staysBehind(.systemBound), group: "com.apple.security.sos"),
+      encryptedItem(5, .staysBehind(.deviceBound)),
     ]
-    let words = try PageReader(
-      PlanPage.of(decisions, apps: AppDirectory(installed: ["com.example.bank": "Example Bank"])).html()
-    ).words
-    let section = try #require(words.split(separator: "Sign in again on ").last?.split(separator: "All 6 items").first)
+    let visibleText = try PageReader(
+      PlanPage.make(decisions, apps: AppDirectory(installed: ["com.example.bank": "Example Bank"])).html()
+    ).visibleText
+    let section = try #require(
+      visibleText.split(separator: "Sign in again on ").last?.split(separator: "All 6 items").first)
     #expect(section.contains("org.example.chat (team ABCDE12345)  2 items"))
     #expect(section.contains("Example Bank  1 item"))
     #expect(section.firstRange(of: "chat")!.lowerBound < section.firstRange(of: "Bank")!.lowerBound)
@@ -105,63 +107,67 @@ struct PlanPageTests {
     #expect(!section.contains("mail") && !section.contains("sos"))
   }
 
-  @Test("says of an item that opens and names no app that it names none, which is not said of a sealed one")
+  @Test("A decrypted item without an app is marked, and an encrypted item is not")
   func unnamed() throws {
     let secretAlone = Decision(
       index: 0, identity: ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:])),
       protection: .whenUnlocked, outcome: .unreadable(.unsupportedVersion), detail: nil)
-    let decisions = [secretAlone, sealed(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound))]
-    let words = try PageReader(PlanPage.of(decisions).html()).words
-    #expect(words.ranges(of: "(names no app)").count == 1)
-    #expect(words.contains("2 more lost items do not name an app."))
-    #expect(try !PageReader(PlanPage.of(decisions, isRedacted: true).html()).words.contains("(names no app)"))
+    let decisions = [
+      secretAlone, encryptedItem(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound)),
+    ]
+    let visibleText = try PageReader(PlanPage.make(decisions).html()).visibleText
+    #expect(visibleText.ranges(of: "(names no app)").count == 1)
+    #expect(visibleText.contains("2 more lost items do not name an app."))
+    #expect(try !PageReader(PlanPage.make(decisions, isRedacted: true).html()).visibleText.contains("(names no app)"))
   }
 
-  @Test("Encrypted items are counted, because they name no app and their numbers help no one")
+  @Test("Encrypted items are counted, and their positions are not listed")
   func sealedItems() throws {
-    let words = try PageReader(
-      PlanPage.of([sealed(3, .staysBehind(.deviceBound)), sealed(1204, .staysBehind(.deviceBound))]).html()
-    ).words
-    #expect(words.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))
-    #expect(!words.contains("items 3 and 1,204"))
+    let visibleText = try PageReader(
+      PlanPage.make([encryptedItem(3, .staysBehind(.deviceBound)), encryptedItem(1204, .staysBehind(.deviceBound))])
+        .html()
+    ).visibleText
+    #expect(
+      visibleText.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))
+    #expect(!visibleText.contains("items 3 and 1,204"))
   }
 
-  @Test("ends with commands that a shell takes as they are")
+  @Test("The commands are quoted for a shell")
   func commands() throws {
-    let page = PlanPage.of([decision(0, .migrates(.new))], policy: .merge, from: "my backup", to: "it's")
-    let commands = try PageReader(page.html()).words
+    let page = PlanPage.make([decision(0, .migrates(.new))], policy: .merge, from: "my backup", to: "it's")
+    let commands = try PageReader(page.html()).visibleText
     #expect(
       commands.contains(#"keyhaul   plan   'my   backup'   --to   'it'\''s'   --existing   merge   -o   move.plan"#))
   }
 
-  @Test("calls the target in commands what was typed for it, and names no command that backs up a real device")
+  @Test("Commands contain the typed argument of the target, and none backs up a real device")
   func devicesInCommands() throws {
-    let path = PlanPage.of([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
-    #expect(try PageReader(path.html()).words.contains("--to   ./phones/new-phone"))
+    let path = PlanPage.make([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
+    #expect(try PageReader(path.html()).visibleText.contains("--to   ./phones/new-phone"))
     for name in ["--help", "my phone", String(repeating: "x", count: 200)] {
-      let page = PlanPage.of([decision(0, .staysBehind(.backupNotEncrypted))], device: name, encrypted: false)
-      let words = try PageReader(page.html()).words
-      #expect(!words.contains("keyhaul   backup") && words.contains("Encrypt local backup"), "\(name)")
+      let page = PlanPage.make([decision(0, .staysBehind(.backupNotEncrypted))], device: name, encrypted: false)
+      let visibleText = try PageReader(page.html()).visibleText
+      #expect(!visibleText.contains("keyhaul   backup") && visibleText.contains("Encrypt local backup"), "\(name)")
     }
   }
 
-  @Test("tells what brings more: a password, another copy, merging")
+  @Test("The page suggests a password, another copy, and a merge")
   func advice() throws {
-    let words = try PageReader(
-      PlanPage.of(
+    let visibleText = try PageReader(
+      PlanPage.make(
         [decision(0, .staysBehind(.backupNotEncrypted)), decision(1, .unreadable(.malformed))],
         removed: [identity("x")], encrypted: false
       ).html()
-    ).words
+    ).visibleText
     for text in [
       "The item that is held back only by the missing password can then move.", "Look for another copy",
       "plan a restore that merges",
     ] {
-      #expect(words.contains(text), "\(text)")
+      #expect(visibleText.contains(text), "\(text)")
     }
   }
 
-  @Test("ten thousand items fit in five million bytes")
+  @Test("A page of 10,000 items has fewer than 5,000,000 bytes")
   func size() throws {
     let decisions = (0..<10_000).map { index in
       decision(
@@ -169,6 +175,6 @@ struct PlanPageTests {
         service: "service-\(index).example.com", account: "somebody.with.a.long.name-\(index)@mail.example.org",
         group: "ABCDE12345.com.example.application-\(index % 500)")
     }
-    #expect(try PlanPage.of(decisions).html().utf8.count < 5_000_000)
+    #expect(try PlanPage.make(decisions).html().utf8.count < 5_000_000)
   }
 }

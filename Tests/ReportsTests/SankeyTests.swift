@@ -7,9 +7,9 @@ import Testing
 
 @testable import Reports
 
-@Suite("The picture of a move")
+@Suite("Sankey diagram")
 struct SankeyTests {
-  private func flow(seed: UInt64, by axis: SankeyDiagram.Axis = .protection) -> SankeyDiagram {
+  private func diagram(seed: UInt64, by axis: SankeyDiagram.Axis = .protection) -> SankeyDiagram {
     var random = SeededRandom(seed: seed)
     let classes: [ProtectionClass?] = ProtectionClass.allCases + [nil]
     let outcomes: [MigrationPlan.Outcome] = [.migrates(.new), .staysBehind(.deviceBound), .unreadable(.malformed)]
@@ -24,23 +24,24 @@ struct SankeyTests {
     return SankeyDiagram(decisions, by: axis, apps: AppDirectory([]), removedCount: removed)
   }
 
-  @Test("has a stream for each class and end that occur, and every item is in one")
-  func streams() {
+  @Test("Each class and outcome that occur have a flow, and each item is in one flow")
+  func flows() {
     let decisions = [
       decision(0, .migrates(.new)), decision(1, .migrates(.identical)),
       decision(2, .staysBehind(.deviceBound), protection: .alwaysThisDeviceOnly),
       decision(3, .unreadable(.noClassKey)), decision(4, .unreadable(.malformed), protection: nil),
     ]
     #expect(
-      SankeyDiagram(decisions, by: .protection, apps: AppDirectory([]), removedCount: 1).streams == [
-        .init(origin: .protection(.whenUnlocked), end: .moves, count: 2),
-        .init(origin: .protection(.whenUnlocked), end: .lost, count: 1),
-        .init(origin: .protection(.alwaysThisDeviceOnly), end: .stays, count: 1),
-        .init(origin: .protection(nil), end: .lost, count: 1), .init(origin: .onTarget, end: .gone, count: 1),
+      SankeyDiagram(decisions, by: .protection, apps: AppDirectory([]), removedCount: 1).flows == [
+        .init(origin: .protection(.whenUnlocked), destination: .moves, count: 2),
+        .init(origin: .protection(.whenUnlocked), destination: .lost, count: 1),
+        .init(origin: .protection(.alwaysThisDeviceOnly), destination: .stays, count: 1),
+        .init(origin: .protection(nil), destination: .lost, count: 1),
+        .init(origin: .onTarget, destination: .gone, count: 1),
       ])
   }
 
-  @Test("names the apps with the most items, puts the others together, and tells Apple's from nobody's")
+  @Test("The apps with the most items have their own bars, and Apple's items are separate from items without an app")
   func apps() {
     var decisions: [Decision] = []
     for app in 0..<10 {
@@ -51,85 +52,86 @@ struct SankeyTests {
     decisions.append(decision(55, .migrates(.new), group: "apple"))
     decisions.append(decision(56, .staysBehind(.systemBound), group: "com.apple.security.sos"))
     decisions.append(decision(57, .migrates(.new), group: "group.com.example.shared"))
-    decisions.append(sealed(58, .staysBehind(.deviceBound)))
+    decisions.append(encryptedItem(58, .staysBehind(.deviceBound)))
     let unnamed = ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:]))
     decisions.append(
       Decision(index: 59, identity: unnamed, protection: nil, outcome: .unreadable(.unsupportedVersion), detail: nil))
     let directory = AppDirectory(installed: ["org.example.app9": "Chatter"])
-    let flow = SankeyDiagram(decisions, by: .app, apps: directory, removedCount: 0)
+    let diagram = SankeyDiagram(decisions, by: .app, apps: directory, removedCount: 0)
     #expect(
-      flow.origins.map(\.lines) == [
+      diagram.origins.map(\.lines) == [
         ["Chatter"], ["org.example.app8", "team ABCDE12345"], ["org.example.app7", "team ABCDE12345"],
         ["org.example.app6", "team ABCDE12345"], ["org.example.app5", "team ABCDE12345"],
         ["org.example.app4", "team ABCDE12345"], ["org.example.app3", "team ABCDE12345"], ["4 other apps"],
         ["iOS, Apple’s apps"], ["of no named app"], ["app unknown", "(encrypted)"],
       ])
     // Apps 0, 1 and 2 have one, two and three items; the shared group has one.
-    #expect(flow.origins.map { flow.count(of: $0) } == [10, 9, 8, 7, 6, 5, 4, 7, 2, 1, 1])
-    #expect(flow.streams.reduce(0) { $0 + $1.count } == 60)
+    #expect(diagram.origins.map { diagram.count(of: $0) } == [10, 9, 8, 7, 6, 5, 4, 7, 2, 1, 1])
+    #expect(diagram.flows.reduce(0) { $0 + $1.count } == 60)
   }
 
-  @Test("gives the last app the bar that it would be summed up in")
+  @Test("A single remaining app has its own bar")
   func lastApp() {
     let decisions = (0..<8).map { decision($0, .migrates(.new), group: "ABCDE12345.org.example.app\($0)") }
-    let flow = SankeyDiagram(decisions, by: .app, apps: AppDirectory([]), removedCount: 0)
-    #expect(flow.origins.map(\.lines) == (0..<8).map { ["org.example.app\($0)", "team ABCDE12345"] })
+    let diagram = SankeyDiagram(decisions, by: .app, apps: AppDirectory([]), removedCount: 0)
+    #expect(diagram.origins.map(\.lines) == (0..<8).map { ["org.example.app\($0)", "team ABCDE12345"] })
   }
 
-  @Test("is by app where any item says its app, and else by kind; the classes are its second view")
+  @Test("The first view is by app, or by kind if no item names its app; the second view is by class")
   func views() throws {
     func captions(_ page: PlanPage) throws -> [String] { try PageReader(page.html()).texts(of: "figcaption") }
     let classes = "Where the item goes, by protection"
-    #expect(try captions(.of([decision(0, .migrates(.new))])) == ["Where the item goes, by app", classes])
-    #expect(try captions(.of([sealed(0, .staysBehind(.deviceBound))])) == ["Where the item goes, by kind", classes])
-    let redacted = PlanPage.of([decision(0, .migrates(.new))], isRedacted: true)
+    #expect(try captions(.make([decision(0, .migrates(.new))])) == ["Where the item goes, by app", classes])
+    #expect(
+      try captions(.make([encryptedItem(0, .staysBehind(.deviceBound))])) == ["Where the item goes, by kind", classes])
+    let redacted = PlanPage.make([decision(0, .migrates(.new))], isRedacted: true)
     #expect(try captions(redacted) == ["Where the item goes, by kind", classes])
   }
 
-  @Test("has no two bars or labels over each other and none outside", arguments: 0..<40)
+  @Test("Bars and labels do not overlap and are inside of the drawing", arguments: 0..<40)
   func layout(seed: Int) {
     for axis in [SankeyDiagram.Axis.app, .kind, .protection] {
-      let layout = SankeyLayout(flow(seed: UInt64(seed), by: axis))
-      for bars in [layout.origins.map(\.bar), layout.ends.map(\.bar)] {
+      let layout = SankeyLayout(diagram(seed: UInt64(seed), by: axis))
+      for bars in [layout.origins.map(\.bar), layout.destinations.map(\.bar)] {
         for bar in bars {
-          #expect(bar.room >= bar.height && bar.room >= 2 * SankeyLayout.lineHeight)
-          #expect(bar.middle - bar.room / 2 >= -0.01 && bar.middle + bar.room / 2 <= layout.height + 0.01)
+          #expect(bar.slotHeight >= bar.height && bar.slotHeight >= 2 * SankeyLayout.lineHeight)
+          #expect(bar.middle - bar.slotHeight / 2 >= -0.01 && bar.middle + bar.slotHeight / 2 <= layout.height + 0.01)
         }
         for (upper, lower) in zip(bars, bars.dropFirst()) {
-          #expect(lower.middle - upper.middle >= (upper.room + lower.room) / 2 + SankeyLayout.gap - 0.01)
+          #expect(lower.middle - upper.middle >= (upper.slotHeight + lower.slotHeight) / 2 + SankeyLayout.gap - 0.01)
         }
       }
     }
   }
 
-  @Test("has bands that fill their bars from end to end", arguments: 0..<40)
+  @Test("The bands fill their bars completely", arguments: 0..<40)
   func bands(seed: Int) throws {
-    let layout = SankeyLayout(flow(seed: UInt64(seed)))
+    let layout = SankeyLayout(diagram(seed: UInt64(seed)))
     for (origin, bar) in layout.origins {
-      let bands = layout.bands.filter { $0.stream.origin == origin }
+      let bands = layout.bands.filter { $0.flow.origin == origin }
       #expect(abs(bands.reduce(0) { $0 + $1.thickness } - bar.height) < 0.01)
       #expect(try #require(bands.first).start == bar.top)
     }
-    for (end, bar) in layout.ends {
-      let bands = layout.bands.filter { $0.stream.end == end }
+    for (destination, bar) in layout.destinations {
+      let bands = layout.bands.filter { $0.flow.destination == destination }
       #expect(abs(bands.reduce(0) { $0 + $1.thickness } - bar.height) < 0.01)
       #expect(try #require(bands.first).end == bar.top)
     }
     #expect(layout.bands.allSatisfy { $0.thickness >= SankeyLayout.minimumThickness })
   }
 
-  @Test("writes no letter into the drawing, so that none can leave it: labels are text of the page")
+  @Test("The drawing contains no text, because the labels are text of the page")
   func labels() throws {
-    let page = try PlanPage.of(everything, removed: [identity("x")]).html()
+    let page = try PlanPage.make(allOutcomes, removed: [identity("x")]).html()
     #expect(!page.contains("<text") && page.contains("<b>"))
     let read = try PageReader(page)
     #expect(read.elements.count { $0 == "figure" } == 2)
     #expect(!read.attributes.contains("style"))
   }
 
-  @Test("is told in words too")
+  @Test("The diagram has a description as text")
   func description() throws {
-    let page = try PlanPage.of([
+    let page = try PlanPage.make([
       decision(0, .migrates(.new)), decision(1, .staysBehind(.deviceBound), protection: .whenUnlockedThisDeviceOnly),
     ]).html()
     #expect(

@@ -35,8 +35,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "Fixtures/devices"
 
 
-class Desk(ServedDevices):
-    """Two devices, with what the checks know of them."""
+class ServedTestDevices(ServedDevices):
+    """Two served devices, with the expected contents of their backups and the differences that were found."""
 
     def __init__(self, program, folder):
         super().__init__(program, folder)
@@ -51,8 +51,8 @@ class Desk(ServedDevices):
 class LibimobiledeviceClient:
     name = "libimobiledevice"
 
-    def __init__(self, desk, udid):
-        self.desk, self.udid = desk, udid
+    def __init__(self, devices, udid):
+        self.devices, self.udid = devices, udid
 
     def run(self, folder, *arguments, status=0, **secrets):
         environment = {}
@@ -60,18 +60,18 @@ class LibimobiledeviceClient:
             environment["BACKUP_PASSWORD"] = secrets["old"]
         if secrets.get("new"):
             environment["BACKUP_PASSWORD_NEW"] = secrets["new"]
-        return self.desk.client(
+        return self.devices.client(
             "idevicebackup2", "-u", self.udid, *arguments, folder, status=status, environment=environment)
 
     def pair(self):
-        self.desk.client("idevicepair", "-u", self.udid, "pair")
-        self.desk.client("idevicepair", "-u", self.udid, "validate")
+        self.devices.client("idevicepair", "-u", self.udid, "pair")
+        self.devices.client("idevicepair", "-u", self.udid, "validate")
 
     def unpair(self):
-        self.desk.client("idevicepair", "-u", self.udid, "unpair")
+        self.devices.client("idevicepair", "-u", self.udid, "unpair")
 
     def info(self):
-        return self.desk.client("ideviceinfo", "-u", self.udid)
+        return self.devices.client("ideviceinfo", "-u", self.udid)
 
     def backup(self, folder, full=False):
         self.run(folder, "backup", *(["--full"] if full else []))
@@ -110,11 +110,11 @@ class PymobiledeviceClient:
     name = "pymobiledevice3"
     wrong_password = 1
 
-    def __init__(self, desk, udid, program):
-        self.desk, self.udid, self.program = desk, udid, program
+    def __init__(self, devices, udid, program):
+        self.devices, self.udid, self.program = devices, udid, program
 
     def run(self, *arguments, status=0):
-        return self.desk.client(self.program, *arguments, status=status)
+        return self.devices.client(self.program, *arguments, status=status)
 
     def pair(self):
         self.run("lockdown", "pair", "--udid", self.udid)
@@ -171,26 +171,26 @@ class Checks:
         print(f"  ok    {text}", flush=True)
 
 
-def make_devices(desk):
+def make_devices(devices):
     """Two phones; of the old one a twin with the same hardware, to restore with our own program."""
-    desk.keyhaul("device", "create", "old-phone", "--from", "old-phone")
-    desk.keyhaul("device", "create", "new-phone", "--from", "new-phone")
+    devices.keyhaul("device", "create", "old-phone", "--from", "old-phone")
+    devices.keyhaul("device", "create", "new-phone", "--from", "new-phone")
 
 
-def restored_by_program(desk, backup, target, password):
+def restored_by_program(devices, backup, target, password):
     """What a copy of a device has after `keyhaul restore` of the same backup; None if Keyhaul refuses, because nothing would
     arrive. A phone restores nothing then, and removes its own items all the same."""
-    home = desk.folder / "twins"
+    home = devices.folder / "twins"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
-    shutil.copytree(desk.home / target, home / target)
+    shutil.copytree(devices.home / target, home / target)
     arguments = ["--home", str(home), "restore", str(backup), "--to", target, "--yes"]
     if password:
-        arguments += ["--password-file", str(desk.secret(password))]
-    answer = desk.keyhaul(*arguments, status=(0, 3, 14))
+        arguments += ["--password-file", str(devices.secret(password))]
+    answer = devices.keyhaul(*arguments, status=(0, 3, 14))
     if not answer:
         return None
-    items = desk.items(target, home)
+    items = devices.items(target, home)
     shutil.rmtree(home)
     return items
 
@@ -202,15 +202,15 @@ ARRIVING = {
 }
 
 
-def check_restore(checks, desk, make_client, folder, source, target, password):
+def check_restore(checks, devices, make_client, folder, source, target, password):
     """A client's restore does what the plan of the same backup says, and what `keyhaul restore` does."""
-    backup = folder / desk.udid(source)
-    twin = restored_by_program(desk, backup, target, password)
-    plan = desk.plan(backup, target, password)
-    before, in_backup = desk.entries(target), desk.entries(backup, password)
+    backup = folder / devices.udid(source)
+    twin = restored_by_program(devices, backup, target, password)
+    plan = devices.plan(backup, target, password)
+    before, in_backup = devices.entries(target), devices.entries(backup, password)
     planned = client_backups.planned_items(plan, before, in_backup)
-    make_client(target).restore(folder, password, source=desk.udid(source) if source != target else None)
-    problems = client_backups.item_problems(planned, [interop.program_item(entry) for entry in desk.entries(target)])
+    make_client(target).restore(folder, password, source=devices.udid(source) if source != target else None)
+    problems = client_backups.item_problems(planned, [interop.program_item(entry) for entry in devices.entries(target)])
     words = f"restore of {target} from {source}, {'with' if password else 'without'} a password"
     arriving = {item["protection"] for item in plan["items"] if item["outcome"] == "migrates"}
     checks.that(
@@ -219,15 +219,15 @@ def check_restore(checks, desk, make_client, folder, source, target, password):
         f"{plan['summary']['removed']} removed)", "\n".join(problems))
     checks.that(arriving == ARRIVING[source == target, bool(password)], f"{words} brings {sorted(arriving) or 'nothing'}")
     if twin is not None:
-        checks.that(desk.items(target) == twin, f"{words} equals keyhaul restore")
+        checks.that(devices.items(target) == twin, f"{words} equals keyhaul restore")
 
 
-def check_backup(checks, desk, text, backup, device, password):
+def check_backup(checks, devices, text, backup, device, password):
     """A backup of a client passes every proof: the program's own check, the device, other readers, and `keyhaul backup`."""
-    desk.verify(backup, password)
-    key = desk.hardware_key(device)
+    devices.verify(backup, password)
+    key = devices.hardware_key(device)
     exported = [
-        interop.program_item(entry) for entry in desk.entries(device) if interop.is_exported(entry, desk.device_only)]
+        interop.program_item(entry) for entry in devices.entries(device) if interop.is_exported(entry, devices.device_only)]
     found = client_backups.backup_items(backup, password, key)
     problems = client_backups.item_problems(exported, found)
     checks.that(not problems, f"{text} has the {len(exported)} items of the device", "\n".join(problems))
@@ -236,20 +236,20 @@ def check_backup(checks, desk, text, backup, device, password):
     checks.that(
         len(readers) >= 2 and all(content == keychain for content in readers.values()),
         f"{text} is read by {', '.join(sorted(readers))}")
-    own = desk.folder / "own"
+    own = devices.folder / "own"
     shutil.rmtree(own, ignore_errors=True)
-    desk.keyhaul(
+    devices.keyhaul(
         "backup", device, "-o", f"{own}/", status=(0, 3),
-        *(["--password-file", str(desk.secret(password)), "--rounds", ITERATIONS] if password else ["--no-password"]))
+        *(["--password-file", str(devices.secret(password)), "--rounds", ITERATIONS] if password else ["--no-password"]))
     differences = client_backups.content_differences(
         client_backups.contents(backup, password, key), client_backups.contents(own, password, key))
     unexplained = [name for name in differences if name not in client_backups.DIFFERENCES]
     checks.that(
         not unexplained, f"{text} differs from keyhaul backup in {len(differences)} listed parts", ", ".join(unexplained))
-    desk.differences.update(differences)
+    devices.differences.update(differences)
 
 
-def check_client(checks, desk, make_client, folder):
+def check_client(checks, devices, make_client, folder):
     client = make_client("old-phone")
     udid = client.udid
     folder.mkdir()
@@ -260,7 +260,7 @@ def check_client(checks, desk, make_client, folder):
     client.backup(folder, full=True)
 
     def check(text, password=None):
-        check_backup(checks, desk, text, backup, "old-phone", password)
+        check_backup(checks, devices, text, backup, "old-phone", password)
 
     check("a full backup")
     client.backup(folder)
@@ -272,8 +272,8 @@ def check_client(checks, desk, make_client, folder):
         unpacked.read_bytes() == (backup / "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e").read_bytes(),
         "unback gives the stored file")
 
-    check_restore(checks, desk, make_client, folder, "old-phone", "old-phone", None)
-    check_restore(checks, desk, make_client, folder, "old-phone", "new-phone", None)
+    check_restore(checks, devices, make_client, folder, "old-phone", "old-phone", None)
+    check_restore(checks, devices, make_client, folder, "old-phone", "new-phone", None)
 
     client.encryption_on(folder, FIRST)
     client.backup(folder)
@@ -283,12 +283,12 @@ def check_client(checks, desk, make_client, folder):
     client.change(folder, FIRST, SECOND)
     client.backup(folder)
     check("after a change, an encrypted backup", SECOND)
-    before = desk.items("new-phone")
+    before = devices.items("new-phone")
     make_client("new-phone").restore(
         folder, WRONG, source=udid, status=(client.wrong_password, 1, 255))
-    checks.that(desk.items("new-phone") == before, "a restore with a wrong password changes nothing")
-    check_restore(checks, desk, make_client, folder, "old-phone", "old-phone", SECOND)
-    check_restore(checks, desk, make_client, folder, "old-phone", "new-phone", SECOND)
+    checks.that(devices.items("new-phone") == before, "a restore with a wrong password changes nothing")
+    check_restore(checks, devices, make_client, folder, "old-phone", "old-phone", SECOND)
+    check_restore(checks, devices, make_client, folder, "old-phone", "new-phone", SECOND)
     client.encryption_off(folder, WRONG, status=(client.wrong_password, 1, 255))
     client.encryption_off(folder, SECOND)
     client.backup(folder)
@@ -299,7 +299,7 @@ def check_client(checks, desk, make_client, folder):
 
 
 class CuttingProxy:
-    """Passes connections on to a server. After a number of bytes, it closes all that are open, like a pulled cable."""
+    """A proxy that forwards connections to a server, and closes all of them after a number of bytes."""
 
     def __init__(self, address):
         host, port = address.rsplit(":", 1)
@@ -309,7 +309,7 @@ class CuttingProxy:
         threading.Thread(target=self.accept, daemon=True).start()
 
     def start(self, limit=None):
-        """Begin to count again. After `limit` bytes, every connection is closed once; None is no limit."""
+        """Restart the count. After `limit` bytes, every connection is closed once; None means no limit."""
         with self.lock:
             self.count, self.limit = 0, limit
 
@@ -350,14 +350,14 @@ class CuttingProxy:
         # A thread may wait for this socket, so that only its own end closes it.
 
 
-def check_cuts(checks, desk, make_client, folder, count, seed):
+def check_cuts(checks, devices, make_client, folder, count, seed):
     """A connection that is cut leaves the device old or new, and the client's folder as `keyhaul verify` says."""
     client = make_client("old-phone")
     backup = folder / client.udid
     random_moments = random.Random(f"cuts {seed}")
     folder.mkdir()
-    proxy = CuttingProxy(desk.environment["USBMUXD_SOCKET_ADDRESS"])
-    through_proxy = {**desk.environment, "USBMUXD_SOCKET_ADDRESS": proxy.address}
+    proxy = CuttingProxy(devices.environment["USBMUXD_SOCKET_ADDRESS"])
+    through_proxy = {**devices.environment, "USBMUXD_SOCKET_ADDRESS": proxy.address}
 
     def run(*arguments):
         """Run the client through the proxy. Return its exit code, or None if it did not notice the cut."""
@@ -371,16 +371,16 @@ def check_cuts(checks, desk, make_client, folder, count, seed):
     def is_readable():
         """Whether `keyhaul verify` finds no fault in the client's folder."""
         checked = subprocess.run(
-            [desk.program, "verify", str(backup)], env=desk.environment, capture_output=True, text=True, timeout=60)
+            [devices.program, "verify", str(backup)], env=devices.environment, capture_output=True, text=True, timeout=60)
         require(checked.returncode in (0, 3, 13, 14), f"verify of a cut backup: {checked.returncode}\n{checked.stderr}")
         return checked.returncode == 0
 
     def set_moment(number):
         """Give the device an item of its own for each moment, so that old and new differ."""
-        desk.keyhaul("item", "delete", "old-phone", "--account", "moment", "--yes", status=(0, 4))
-        desk.keyhaul(
+        devices.keyhaul("item", "delete", "old-phone", "--account", "moment", "--yes", status=(0, 4))
+        devices.keyhaul(
             "item", "add", "old-phone", "--service", f"cut-{number}", "--account", "moment", "--access-group",
-            "ABCDE12345.org.example.chat", "--secret-file", str(desk.secret("moment")))
+            "ABCDE12345.org.example.chat", "--secret-file", str(devices.secret("moment")))
 
     def services(entries):
         return {entry["attributes"].get("svce") for entry in entries if entry["attributes"].get("acct") == "moment"}
@@ -389,16 +389,16 @@ def check_cuts(checks, desk, make_client, folder, count, seed):
     require(run("backup") == 0, "a backup through the proxy failed")
     backup_length = proxy.count
     outcomes = collections.Counter()
-    written = services(desk.entries(backup))
+    written = services(devices.entries(backup))
     for number in range(count):
         set_moment(number)
         proxy.start(random_moments.randrange(backup_length))
-        before = desk.items("old-phone")
+        before = devices.items("old-phone")
         status = run("backup")
-        require(desk.items("old-phone") == before, "a cut backup changed the device")
+        require(devices.items("old-phone") == before, "a cut backup changed the device")
         readable = is_readable()
         if readable:
-            found = services(desk.entries(backup))
+            found = services(devices.entries(backup))
             require(found in (written, {f"cut-{number}"}), f"a cut backup has neither the old nor the new items: {found}")
             outcomes["new" if found == {f"cut-{number}"} else "old"] += 1
         else:
@@ -409,7 +409,7 @@ def check_cuts(checks, desk, make_client, folder, count, seed):
             proxy.start()
             require(run("backup") == 0, "the backup after a cut one failed")
             require(is_readable(), "the backup after a cut one is not whole")
-        written = services(desk.entries(backup))
+        written = services(devices.entries(backup))
     checks.that(
         sum(outcomes.values()) == count,
         f"{count} cut backups leave the device as it was, and the folder as verify says "
@@ -418,16 +418,16 @@ def check_cuts(checks, desk, make_client, folder, count, seed):
     proxy.start()
     require(run("restore", "--system", "--no-reboot") == 0, "a restore through the proxy failed")
     restore_length = proxy.count
-    new = desk.items("old-phone")
+    new = devices.items("old-phone")
     outcomes.clear()
     for number in range(count):
-        if desk.items("old-phone") == new:
+        if devices.items("old-phone") == new:
             set_moment(f"restore-{number}")
-        old = desk.items("old-phone")
+        old = devices.items("old-phone")
         require(old != new, "the old and the new state do not differ")
         proxy.start(random_moments.randrange(restore_length))
         status = run("restore", "--system", "--no-reboot")
-        found = desk.items("old-phone")
+        found = devices.items("old-phone")
         require(found in (old, new), "a cut restore left the device neither old nor new")
         require(status != 0 or found == new, "the client took a restore for whole that the device did not make")
         outcomes["new" if found == new else "old"] += 1
@@ -437,41 +437,41 @@ def check_cuts(checks, desk, make_client, folder, count, seed):
         f"{count} cut restores leave the device old or new "
         f"({', '.join(f'{number} {name}' for name, number in sorted(outcomes.items()))})")
     client.backup(folder)
-    desk.verify(backup)
+    devices.verify(backup)
 
 
-def check_busy(checks, desk, make_client, folder):
+def check_busy(checks, devices, make_client, folder):
     """A second client waits for the lock of a first one that has stopped in the middle, and gives up."""
     client = make_client("old-phone")
     folder.mkdir()
     first = subprocess.Popen(
-        ["stdbuf", "-oL", "idevicebackup2", "-u", client.udid, "backup", str(folder)], env=desk.environment,
+        ["stdbuf", "-oL", "idevicebackup2", "-u", client.udid, "backup", str(folder)], env=devices.environment,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     # The client prints this when it has the lock.
     for line in first.stdout:
         if "Starting backup" in line:
             break
     first.send_signal(signal.SIGSTOP)
-    other = desk.folder / "busy-other"
+    other = devices.folder / "busy-other"
     other.mkdir()
     output = client.run(other, "backup", status=255)
     checks.that("lock" in output.lower(), "a second client finds the synchronization lock taken", output)
     first.send_signal(signal.SIGCONT)
     first.communicate(timeout=60)
     checks.that(first.returncode == 0, "the first client's backup then ends well")
-    desk.verify(folder / client.udid)
+    devices.verify(folder / client.udid)
 
 
-def check_page(checks, desk, pytest):
+def check_page(checks, devices, pytest):
     """The shell test and the Python test of the tutorial pass as they are printed."""
     page = (ROOT / "docs/Tutorials/TestABackupTool.md").read_text(encoding="utf-8")
     for language, code in re.findall(r"^```(sh|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
-        folder = desk.folder / f"page-{language}"
+        folder = devices.folder / f"page-{language}"
         folder.mkdir()
         (folder / "test_page.py").write_text(code, encoding="utf-8")
         environment = {
-            **desk.environment, "KEYHAUL_HOME": str(folder / "devices"),
-            "PATH": f"{os.path.dirname(desk.program)}:{os.environ['PATH']}"}
+            **devices.environment, "KEYHAUL_HOME": str(folder / "devices"),
+            "PATH": f"{os.path.dirname(devices.program)}:{os.environ['PATH']}"}
         environment.pop("USBMUXD_SOCKET_ADDRESS", None)
         command = [str(pytest), "-q", "test_page.py"] if language == "python" else ["sh", "-c", code]
         run = subprocess.run(
@@ -496,31 +496,31 @@ def main():
         sys.exit(2)
     checks = Checks()
     with tempfile.TemporaryDirectory(prefix="clients-") as name:
-        desk = Desk(program, pathlib.Path(name))
-        make_devices(desk)
+        devices = ServedTestDevices(program, pathlib.Path(name))
+        make_devices(devices)
         print(f"seed: {arguments.seed}")
-        desk.serve("old-phone", "new-phone")
+        devices.serve("old-phone", "new-phone")
         try:
-            listed = desk.client("idevice_id", "-l").split()
+            listed = devices.client("idevice_id", "-l").split()
             checks.that(
-                sorted(line for line in listed if "-" in line) == sorted(map(desk.udid, ("old-phone", "new-phone"))),
+                sorted(line for line in listed if "-" in line) == sorted(map(devices.udid, ("old-phone", "new-phone"))),
                 "idevice_id lists both devices", str(listed))
             print("\nlibimobiledevice")
-            make = lambda device: LibimobiledeviceClient(desk, desk.udid(device))
-            check_client(checks, desk, make, desk.folder / "libimobiledevice")
-            check_cuts(checks, desk, make, desk.folder / "cuts", arguments.cuts, arguments.seed)
-            check_busy(checks, desk, make, desk.folder / "busy")
+            make = lambda device: LibimobiledeviceClient(devices, devices.udid(device))
+            check_client(checks, devices, make, devices.folder / "libimobiledevice")
+            check_cuts(checks, devices, make, devices.folder / "cuts", arguments.cuts, arguments.seed)
+            check_busy(checks, devices, make, devices.folder / "busy")
             if arguments.pymobiledevice3:
                 print("\npymobiledevice3")
-                make = lambda device: PymobiledeviceClient(desk, desk.udid(device), arguments.pymobiledevice3.absolute())
-                check_client(checks, desk, make, desk.folder / "pymobiledevice3")
-                extracted = make("old-phone").extract(desk.folder / "pymobiledevice3")
+                make = lambda device: PymobiledeviceClient(devices, devices.udid(device), arguments.pymobiledevice3.absolute())
+                check_client(checks, devices, make, devices.folder / "pymobiledevice3")
+                extracted = make("old-phone").extract(devices.folder / "pymobiledevice3")
                 checks.that(extracted.exists(), "extract gives the file")
             print("\nThe listed differences between clients' backups and those of keyhaul backup")
-            for name in sorted(desk.differences):
+            for name in sorted(devices.differences):
                 print(f"  {name}: {client_backups.DIFFERENCES[name]}")
-            desk.stop()
-            log = (desk.folder / "server.log").read_text()
+            devices.stop()
+            log = (devices.folder / "server.log").read_text()
             telling = [line for line in log.splitlines() if any(word in line for word in (FIRST, SECOND, WRONG, "PRIVATE"))]
             requests = ("usbmuxd: ListDevices", "usbmuxd: Connect to port 62078", "lockdown: StartService",
                         "com.apple.afc: lock", "com.apple.mobile.notification_proxy: ")
@@ -529,10 +529,10 @@ def main():
             checks.that(not telling, "no password is in the log", "\n".join(telling[:5]))
             if arguments.pytest:
                 print("\nThe page for authors of backup tools")
-                check_page(checks, desk, arguments.pytest.absolute())
+                check_page(checks, devices, arguments.pytest.absolute())
         except (Difference, subprocess.TimeoutExpired) as difference:
-            print(f"  FAIL  {difference}\n{(desk.folder / 'server.log').read_text()[-4000:]}", file=sys.stderr)
-            desk.server.kill()
+            print(f"  FAIL  {difference}\n{(devices.folder / 'server.log').read_text()[-4000:]}", file=sys.stderr)
+            devices.server.kill()
             sys.exit(1)
     print(f"\n{checks.count} checks passed")
 

@@ -123,7 +123,7 @@ PLAIN_TARGETS = [
     "Sources/Library/Basics", "Sources/Library/KeychainFormats", "Sources/Library/KeychainCrypto",
     "Sources/Library/KeychainRules", "Sources/Library/Keychains", "Sources/Library/VirtualDevice",
     "Sources/Library/Backups", "Sources/Library/KeyhaulKit", "Sources/Library/DeviceServer",
-    "Sources/Library/Explanations", "Sources/Library/Reports",
+    "Sources/Library/Explanations", "Sources/Library/Reports", "Tests/ReportsTests",
     "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests", "Tests/KeychainRulesTests",
     "Tests/KeychainsTests", "Tests/VirtualDeviceTests", "Tests/AppleComparisonTests",
     "Sources/Apple", "Tests/BackupsTests", "Tests/KeychainServicesTests", "Tests/KeyhaulTestingTests",

@@ -36,7 +36,7 @@ from served_devices import Difference, ServedDevices, require
 LOCKDOWN_PORT = 62078
 PASSWORD = "password-of-the-device"
 HOSTILE_PASSWORD = "password-of-a-hostile-client"
-# A part of every name that a session tries to make outside of the device.
+# A part of every file name that a session tries to create outside of the device.
 CANARY = f"keyhaul-canary-{os.getpid()}"
 # The server has to close a connection this long after the client's end, and after a handshake that does not come.
 CLOSING_SECONDS, HANDSHAKE_SECONDS, IDLE_SECONDS = 30, 10, 60
@@ -46,11 +46,11 @@ DEVICE_FILES = ("device.json", "hardware.uid", "keybag", "keychain-2.db", "pairi
 
 
 class Closed(Exception):
-    """The server closed the connection, as it may in every hostile session."""
+    """The server closed the connection, which is allowed in every malicious session."""
 
 
-class Host:
-    """What the sessions know of the server: its address, and the pair records of its devices."""
+class Server:
+    """The address of the server, and the pair records of its devices."""
 
     def __init__(self, address, devices, folder):
         host, port = address.rsplit(":", 1)
@@ -80,7 +80,7 @@ class Host:
 
 
 class Connection:
-    """One connection of a client."""
+    """A connection of a client to the server."""
 
     def __init__(self, host):
         self.host, self.tag = host, 0
@@ -136,7 +136,7 @@ class Connection:
                 pass
 
     def secure(self, context):
-        """Begin TLS. The plain socket stays, for bytes beside TLS."""
+        """Begin TLS. The plain socket stays open, to send bytes outside of TLS."""
         try:
             self.plain = socket.socket(fileno=os.dup(self.socket.fileno()))
             self.plain.settimeout(CLOSING_SECONDS)
@@ -195,7 +195,7 @@ class Connection:
 
 
 def encoded(message, binary=False):
-    """Return a property list. XML has no form for some characters; such a message is binary."""
+    """Return a message as a property list. It is binary if XML cannot represent a character."""
     try:
         return plistlib.dumps(message, fmt=plistlib.FMT_BINARY if binary else plistlib.FMT_XML)
     except ValueError:
@@ -219,7 +219,7 @@ def service(host, name, service_name):
     return Connection(host).connect(name, port).secure(host.contexts[name])
 
 
-# Hostile bytes
+# Malicious messages
 
 def garbage(rng, most=4_000):
     return rng.randbytes(rng.randint(1, most))
@@ -280,7 +280,7 @@ def value(rng, depth=3):
             for _ in range(rng.randrange(4))}
 
 
-# Sessions. Each takes a random source and the host, and raises Difference if the server did what it may not do.
+# Sessions. Each raises Difference if the server misbehaves.
 
 def multiplexer_garbage(rng, host):
     connection = Connection(host)
@@ -301,7 +301,7 @@ def multiplexer_bomb(rng, host):
 
 
 def multiplexer_order(rng, host):
-    """Requests that a client may not make, or not in this order. None of them changes a pair record."""
+    """Requests that are forbidden or in the wrong order. None of them changes a pair record."""
     connection = Connection(host)
     for _ in range(rng.randint(1, 8)):
         kind = rng.choice([
@@ -338,7 +338,7 @@ def lockdown_bomb(rng, host):
 
 
 def lockdown_order(rng, host):
-    """Requests of a session without one, and pairings that are none."""
+    """Session requests without a session, and invalid pairings."""
     connection = Connection(host).connect("old-phone")
     record = {key: rng.choice([garbage(rng), path(rng), "x"]) for key in (
         "DeviceCertificate", "HostCertificate", "RootCertificate", "HostID", "SystemBUID")}
@@ -382,7 +382,7 @@ def half_closed_tls(rng, host):
 
 
 def foreign_certificate(rng, host):
-    """The certificate of another pairing, or none: lockdown may not answer."""
+    """The certificate of another pairing, or no certificate: lockdown may not answer."""
     connection = Connection(host).connect("old-phone")
     connection.start_session("old-phone")
     connection.secure(rng.choice([host.contexts["new-phone"], host.contexts["none"]]))
@@ -569,7 +569,7 @@ def backup_identifiers(rng, host):
 
 
 def backup_order(rng, host):
-    """Messages before the greeting, answers that nobody asked for, and broken frames."""
+    """Messages before the greeting, unexpected answers, and broken frames."""
     link = backup_link(rng, host)
     if rng.random() < 0.5:
         link.greet()
@@ -598,7 +598,7 @@ def backup_refused(rng, host):
 
 
 def restore_files(rng, host):
-    """Files that the device did not ask for, and streams that break off."""
+    """Files that the device did not ask for, and streams that end early."""
     link = backup_link(rng, host).greet()
     udid = host.udid("old-phone")
     options = {"Password": HOSTILE_PASSWORD} if rng.random() < 0.5 else {}
@@ -637,7 +637,7 @@ def restore_files(rng, host):
 
 
 def backup_answers(rng, host):
-    """A backup whose client answers wrongly or goes away. It never reaches the last step."""
+    """A backup whose client sends wrong answers or disconnects before the last step."""
     link = backup_link(rng, host).greet()
     link.request("Backup")
     udid = host.udid("old-phone")
@@ -667,7 +667,7 @@ def backup_answers(rng, host):
 
 
 def silence(rng, host):
-    """A connection that stays open and says nothing more, at some layer."""
+    """A connection that stays open and sends nothing more, at some layer."""
     connection = Connection(host)
     if rng.random() < 0.6:
         connection.connect("old-phone")
@@ -687,7 +687,7 @@ def reset(rng, host):
     connection.close()
 
 
-# The sessions, with how often each is taken.
+# The sessions, with their relative frequencies.
 SESSIONS = {
     multiplexer_garbage: 8, multiplexer_lengths: 8, multiplexer_bomb: 6, multiplexer_order: 10, lockdown_garbage: 8,
     lockdown_bomb: 6, lockdown_order: 12, garbage_before_tls: 6, garbage_after_tls: 6, half_closed_tls: 5,
@@ -750,7 +750,7 @@ def digests(folder):
 
 
 def canaries(folder):
-    """Return the files with the name of the canary, in the test's folder and where the paths of the sessions lead."""
+    """Return the files with the canary name, in the test's folder and at the targets of the sessions' paths."""
     found = [str(file) for file in folder.rglob(f"*{CANARY}*")]
     for place in {pathlib.Path.cwd(), pathlib.Path.home(), pathlib.Path("/"), pathlib.Path("/tmp"), *folder.parents}:
         try:
@@ -782,11 +782,11 @@ def check(devices, arguments):
         devices.verify(backups / old, PASSWORD)
 
     good_session()
-    host = Host(
+    host = Server(
         devices.environment["USBMUXD_SOCKET_ADDRESS"], {"old-phone": (1, old), "new-phone": (2, udids["new-phone"])}, folder)
     host.contexts["none"] = host.context("none", None)
     usage = Usage(devices.server.pid)
-    # The first sessions load what stays loaded.
+    # The first sessions load code and data that stay in memory.
     run_sessions(host, min(60, arguments.count), f"warm-up {arguments.seed}", arguments.workers)
     for _, connection in host.silent:
         connection.close()

@@ -41,7 +41,7 @@ class Launcher:
     def run(self, command, folder=None, timeout_seconds=0):
         """Run a command without input and output.
 
-        After `timeout_seconds`, the command is killed; 0 is no limit.
+        After `timeout_seconds`, the command is killed; 0 means no limit.
         """
         request = {
             "command": [os.fspath(argument) for argument in command],

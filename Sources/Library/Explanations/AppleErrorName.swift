@@ -17,7 +17,7 @@ package struct AppleErrorName: Sendable, Hashable {
     }
 
     /// The words that name the domain, in lower case.
-    fileprivate var words: [String] {
+    fileprivate var keywords: [String] {
       switch self {
       case .keychain: ["osstatus"]
       case .backup: ["mberrordomain", "errorcode"]
@@ -43,7 +43,7 @@ package struct AppleErrorName: Sendable, Hashable {
     if characters.hasPrefix("code=") { characters.removeFirst("code=".count) }
     let digits = String(characters.reversed().prefix { $0.isASCII && $0.isNumber }.reversed())
     guard let magnitude = Int32(digits) else { return nil }
-    if let named = Domain.allCases.first(where: { $0.words.contains { characters.contains($0) } }) {
+    if let named = Domain.allCases.first(where: { $0.keywords.contains { characters.contains($0) } }) {
       domain = named
     } else if characters == "-" + digits || characters == digits && digits.count >= 5 {
       domain = .keychain

@@ -12,7 +12,10 @@ public enum BackupBlindSpots {
   public static let reasons: [Reason] = Reason.allCases.filter { $0.blindSpotDescription != nil }
 
   /// The kinds of these items: "passcode-only items, keys of a token, … and items of App Clips".
-  public static let words = HumanReadable.list(reasons.compactMap(\.blindSpotDescription))
+  public static let itemKinds = HumanReadable.list(reasons.compactMap(\.blindSpotDescription))
+  /// The former name of `itemKinds`.
+  @available(*, deprecated, renamed: "itemKinds")
+  public static var words: String { itemKinds }
 
   /// The id of the page of `explain` about these items.
   package static let topic = "never-in-backup"
@@ -22,7 +25,7 @@ public enum BackupBlindSpots {
 
   /// The sentence in JSON documents and in `explain`.
   public static let sentence =
-    "A backup cannot show items that never entered it, and no report on a backup counts them: \(words)."
+    "A backup cannot show items that never entered it, and no report on a backup counts them: \(itemKinds)."
 
   /// The possible uses of such items, and what to do while the device can still use them. This follows the sentence in
   /// reports about a device that is wiped or replaced.

@@ -8,9 +8,9 @@ extension Explanation {
   private static func page(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
     switch kind {
     case .payloadMissing, .payloadCut, .payloadUnreadable, .digestMismatch, .paddingInvalid, .recordMalformed:
-      ofPayload(kind)
+      payloadPage(kind)
     case .structureDamaged, .unfinished, .keybagDamaged, .hardwareLayerMissing, .databaseDamaged, .itemDamaged:
-      ofStructure(kind)
+      structurePage(kind)
     // `findings` contains the explanations of these words.
     case .falseClaim, .passwordDenied, .wrapsUnusual, .keychainDamaged: nil
     // `GlossaryTerm` explains these words.
@@ -18,39 +18,39 @@ extension Explanation {
     }
   }
 
-  private static func ofPayload(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
+  private static func payloadPage(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
     switch kind {
     case .payloadMissing:
-      of(
+      makePage(
         kind, "a file is listed but not stored",
         "The manifest lists the files of the backup. The bytes of each file are stored under a separate name.",
         "This file is lost in this copy. The other files are not affected.",
         "Use another copy of the backup for this file. An interrupted copy looks like this.")
     case .payloadCut:
-      of(
+      makePage(
         kind, "a stored file is cut short",
         "An encrypted file consists of whole blocks of 16 bytes and ends with padding. The manifest records its size.",
         "This file differs from what was written. The other files are not affected.", forThatFile)
     case .payloadUnreadable:
-      of(
+      makePage(
         kind, "a stored file's bytes cannot be read",
         "The system or the archive's format reports an error, or there is a link in place of the file.",
         "It is not known whether the file is intact.", "Check the disk and the permissions, and verify again.")
     case .digestMismatch:
-      of(
+      makePage(
         kind, "a file's bytes do not match the digest in the manifest",
         "Some manifests record a digest of the stored bytes. Keyhaul computes it again.",
         "The file or its record was changed. If it is the keychain file, items may still be intact, because each has "
           + "its own authentication tag.",
         forThatFile)
     case .paddingInvalid:
-      of(
+      makePage(
         kind, "a file does not end with valid padding",
         "An encrypted file ends with padding (AES-CBC, PKCS #7). A wrong key or changed bytes almost never produce "
           + "valid padding.",
         "At least the end of the file was changed.", forThatFile)
     case .recordMalformed:
-      of(
+      makePage(
         kind, "the manifest has a row that no device writes",
         "Each row records the file's size, protection class and key. The row's identifier is the SHA-1 of domain and "
           + "path, and occurs only once.",
@@ -59,30 +59,30 @@ extension Explanation {
     }
   }
 
-  private static func ofStructure(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
+  private static func structurePage(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
     switch kind {
     case .structureDamaged:
-      of(
+      makePage(
         kind, "a property list that belongs to every backup is damaged or missing",
         "A backup has Manifest.plist, Status.plist and Info.plist.",
         "Without a complete Manifest.plist and Status.plist, Keyhaul restores nothing. Without Info.plist, reports "
           + "contain fewer names.",
         anotherCopy)
     case .unfinished:
-      of(
+      makePage(
         kind, "the device did not finish the backup",
         "Status.plist records the device's progress; \"finished\" means that the backup is complete.",
         "Files and items may be missing, and Keyhaul cannot tell which. plan and restore refuse the backup (exit code "
           + "13).",
         "Make the backup again, or use an older one.")
     case .keybagDamaged:
-      of(
+      makePage(
         kind, "the keybag contradicts itself, or one of its keys cannot be unwrapped",
         "The keybag contains a wrapped key for each protection class. Unwrapping a key shows whether its bytes are "
           + "right.",
         "Items and files that need such a key cannot be decrypted. All others can.", anotherCopy)
     case .hardwareLayerMissing:
-      of(
+      makePage(
         kind, "class keys are not bound to the device, although every device binds them",
         "A device wraps the keys of this-device-only items with its hardware key. In a backup without a password, it "
           + "wraps every keychain key this way.",
@@ -90,13 +90,13 @@ extension Explanation {
           + "can decrypt them and may have written them, so plan and restore refuse the backup (exit code 14).",
         "Do not rely on these items being bound to the device. Make a new backup.")
     case .databaseDamaged:
-      of(
+      makePage(
         kind, "the manifest cannot be read to its end",
         "Manifest.db (in old backups: Manifest.mbdb) says which stored file is which.",
         "Files listed only in the lost part are lost too. The report says how much can be read, if that is known.",
         anotherCopy)
     case .itemDamaged:
-      of(
+      makePage(
         kind, "an item cannot be decrypted, or no device accepts it",
         "Each item has an authentication tag (AES-GCM), which shows any changed byte. The decrypted contents must be "
           + "valid for an item of its kind.",
@@ -109,7 +109,7 @@ extension Explanation {
 
   private static let forThatFile = "Use another copy of the backup for that file."
 
-  private static func of(
+  private static func makePage(
     _ kind: BackupVerification.Fault.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String
   ) -> Explanation {
     Explanation(

@@ -9,27 +9,27 @@ extension Explanation {
     switch kind {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
       .decryptedCopy, .passwordDenied, .wrapsUnusual:
-      ofManifest(kind)
-    case .stateMissing, .propertyListUnreadable: ofPropertyList(kind)
+      manifestPage(kind)
+    case .stateMissing, .propertyListUnreadable: propertyListPage(kind)
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .payloadsRenamed, .listUnreadable:
-      ofList(kind)
-    case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown: ofKeychain(kind)
+      fileListPage(kind)
+    case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown: keychainPage(kind)
     // `GlossaryTerm` explains these words.
     case .keybagMismatch, .sealBroken: nil
     }
   }
 
-  private static func ofManifest(_ kind: BackupFinding.Kind) -> Explanation? {
+  private static func manifestPage(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .manifestUnreadable:
-      of(
+      makePage(
         kind, "Manifest.plist cannot be read",
         "Manifest.plist contains the keybag, and says whether the backup has a password.",
         "Without it, no key is available. inspect shows what is left; every other command refuses the backup (exit "
           + "code 13).",
         anotherCopy)
     case .manifestMissing:
-      of(
+      makePage(
         kind, "Manifest.plist is missing, and Manifest.db is read",
         "Every backup has a Manifest.plist, which contains its keybag. Some tools that decrypt a backup leave only "
           + "Manifest.db.",
@@ -38,20 +38,20 @@ extension Explanation {
           + "command that restores or writes a backup refuse it (exit code 13).",
         "Use the backup that the copy was made from; export --files extracts unencrypted files.")
     case .versionMissing:
-      of(
+      makePage(
         kind, "Manifest.plist has no version", "Every device writes Version into Manifest.plist.",
         "Nothing is lost, and everything can be read. No device writes such a file, so restore and rekey refuse the "
           + "backup (exit code 13).",
         "Use another copy of the backup, or export its items.")
     case .keybagUnusable:
-      of(
+      makePage(
         kind, "Manifest.plist contains no usable keybag",
         "The keybag contains the wrapped keys of all items and, in a backup with a password, of all files.",
         "No item can be decrypted. In a backup with a password, no file can either. restore and rekey refuse the "
           + "backup (exit code 13).",
         anotherCopy)
     case .classKeysDamaged:
-      of(
+      makePage(
         kind, "some class keys of the keybag cannot be unwrapped",
         "Each protection class has its own key in the keybag. Unwrapping the key shows whether its bytes are right "
           + "(RFC 3394).",
@@ -59,14 +59,14 @@ extension Explanation {
           + "first. rekey refuses the backup (exit code 13).",
         "Use another copy of the backup, or restore the items that can be decrypted.")
     case .falseClaim:
-      of(
+      makePage(
         kind, "Manifest.plist says that there is a password, but nothing is encrypted",
         "If IsEncrypted is true, a device encrypts the manifest and the files.",
         "Nothing is lost, but the backup is less protected than it claims. It can be inspected. restore and rekey "
           + "refuse it (exit code 14).",
         "Use another copy of the backup; do not rely on the password of this copy.")
     case .decryptedCopy:
-      of(
+      makePage(
         kind, "the backup is a decrypted copy, made by convert --decrypted",
         "Its files are not encrypted, and only its keychain items need the password. No device writes or accepts such "
           + "a backup.",
@@ -74,14 +74,14 @@ extension Explanation {
           + "shows the result for the original backup.",
         "Restore the original backup.")
     case .passwordDenied:
-      of(
+      makePage(
         kind, "Manifest.plist says that there is no password, but its parts were made with one",
         "Only a backup with a password has a ManifestKey, or a keybag with a DPIC count.",
         "Manifest.plist was changed, by accident or on purpose. The backup can be inspected. restore and rekey refuse "
           + "it (exit code 14).",
         "Use another copy of the backup.")
     case .wrapsUnusual:
-      of(
+      makePage(
         kind, "class keys are wrapped in a way that no device uses",
         "In a backup with a password, a device wraps every class key with the password. It wraps the keys of "
           + "migratable classes with nothing else.",
@@ -92,17 +92,17 @@ extension Explanation {
     }
   }
 
-  private static func ofPropertyList(_ kind: BackupFinding.Kind) -> Explanation? {
+  private static func propertyListPage(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .stateMissing:
-      of(
+      makePage(
         kind, "Status.plist does not say whether the backup was finished",
         "A device records its progress in SnapshotState of Status.plist; \"finished\" means that the backup is "
           + "complete.",
         "Nothing shows whether a part is missing. restore refuses the backup (exit code 13).",
         "Use another copy of the backup, or export its items.")
     case .propertyListUnreadable:
-      of(
+      makePage(
         kind, "Info.plist or Status.plist cannot be read",
         "Info.plist describes the device, its apps and the date. Status.plist records the progress of the backup.",
         "No item and no file is lost. Without Info.plist, reports contain fewer names. Without Status.plist, restore "
@@ -112,10 +112,10 @@ extension Explanation {
     }
   }
 
-  private static func ofList(_ kind: BackupFinding.Kind) -> Explanation? {
+  private static func fileListPage(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .listTrailingBytes:
-      of(
+      makePage(
         kind, "Manifest.db has bytes after its last page",
         "The header of an SQLite file states the number of pages. SQLite does not read bytes after the last page.",
         "Nothing is lost. SQLite may leave whole pages there, and restore accepts them. Other bytes show that the "
@@ -123,21 +123,21 @@ extension Explanation {
           + "refuses it in both cases.",
         "If the bytes are not whole pages, use another copy of the backup.")
     case .listJournalUnread:
-      of(
+      makePage(
         kind, "part of a log or a journal next to Manifest.db is not read",
         "Keyhaul reads Manifest.db-wal and Manifest.db-journal with the manifest, as SQLite does. It does not read a "
           + "part that does not match the manifest or belongs to an unfinished change.",
         "Keyhaul does not see files listed only in this part. restore and rekey refuse the backup (exit code 13).",
         "Use another copy of the backup; export --files writes the files that the manifest lists.")
     case .listNamesNotUTF8:
-      of(
+      makePage(
         kind, "a name in the manifest is not UTF-8",
         "Keyhaul shows the byte F5, for example, as %F5. Identifiers are computed from the original bytes.",
         "Nothing is lost. export --files writes the file under the name that is shown; the export's manifest records "
           + "the original bytes. export --domain --path accepts the name as it is shown.",
         "Nothing. Rename the files if you need other names.")
     case .payloadsRenamed:
-      of(
+      makePage(
         kind, "stored files do not have the names that a device gives them",
         "Since iOS 10, the stored file 7dfd... belongs in the 7d folder; before that, next to the manifest. If it is "
           + "not there, Keyhaul looks for its name in capitals and in the other place. If it finds several such "
@@ -145,14 +145,14 @@ extension Explanation {
         "A stored file that Keyhaul finds is not lost. Programs that look only for the right name do not find it.",
         "Make a copy with convert, which gives each stored file its right name.")
     case .listDamaged:
-      of(
+      makePage(
         kind, "part of the manifest is damaged or cut off",
         "Keyhaul checks the pages and the indexes of Manifest.db. If one fails, Keyhaul tries each row separately.",
         "A file can be read if its row is undamaged. Keyhaul counts the other files if they are listed anywhere. "
           + "restore and rekey refuse the backup (exit code 13).",
         "Use another copy of the backup; export --files writes what is left.")
     case .listUnreadable:
-      of(
+      makePage(
         kind, "no part of the manifest can be read",
         "Manifest.db (in old backups: Manifest.mbdb) says which stored file is which. The keychain is one of these "
           + "files.",
@@ -161,27 +161,27 @@ extension Explanation {
     }
   }
 
-  private static func ofKeychain(_ kind: BackupFinding.Kind) -> Explanation? {
+  private static func keychainPage(_ kind: BackupFinding.Kind) -> Explanation? {
     switch kind {
     case .keychainMissing:
-      of(
+      makePage(
         kind, "the keychain file is listed but not stored", inOneFile,
         "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
           + "(exit code 13).",
         "Use another copy of the backup; export --files writes its files.")
     case .keychainDamaged:
-      of(
+      makePage(
         kind, "the keychain file cannot be read", inOneFile,
         "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
           + "(exit code 13).",
         "Use another copy of the backup; export --files writes its files.")
     case .keychainInXML:
-      of(
+      makePage(
         kind, "the keychain file is an XML property list", "Devices write the binary format.",
         "Nothing is lost: each item can be decrypted. A program wrote the file, not a device.",
         "Nothing.")
     case .keychainKeysUnknown:
-      of(
+      makePage(
         kind, "the keychain file has keys that do not name a kind of item",
         "The keychain file contains a list for each kind of item: passwords, certificates, keys.",
         "Keyhaul reads every item of a known kind, and ignores the values of the other keys.",
@@ -193,7 +193,7 @@ extension Explanation {
   static let anotherCopy = "Use another copy of the backup."
   private static let inOneFile = "All items are in one file: keychain-backup.plist in KeychainDomain."
 
-  private static func of(
+  private static func makePage(
     _ kind: BackupFinding.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String
   ) -> Explanation {
     Explanation(

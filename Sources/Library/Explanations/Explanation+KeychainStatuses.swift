@@ -8,7 +8,7 @@ extension Explanation {
   private static let header = "Apple, SecBase.h"
   private static let privateHeader = "Apple securityd, SecBasePriv.h"
 
-  private static func of(
+  private static func makePage(
     _ name: String, _ number: Int32, _ headline: String, _ rule: String, _ effect: String, _ action: String,
     source: String = header
   ) -> Explanation {
@@ -16,11 +16,11 @@ extension Explanation {
       id: name, number: number, headline: headline, rule: rule, effect: effect, action: action, source: source)
   }
 
-  fileprivate static func of(
+  fileprivate static func makePage(
     _ status: SecItemStatus, _ headline: String, _ rule: String, _ effect: String, _ action: String,
     isPrivate: Bool = false, see source: String? = nil
   ) -> Explanation {
-    of(
+    makePage(
       status.constantName, status.rawValue, headline, rule, effect, action,
       source: (isPrivate ? privateHeader : header) + (source.map { "; \($0)" } ?? ""))
   }
@@ -28,85 +28,85 @@ extension Explanation {
   // MARK: Files, imports, code signing
 
   private static let fileStatuses = [
-    of(
+    makePage(
       "errSecInteractionRequired", -25315, "the user would have to be asked",
       "The call needs an answer of the user, and cannot show a dialog.", "Nothing was read or changed.",
       "Make the call where a dialog can be shown, or use an item that needs no answer."),
-    of(
+    makePage(
       "errSecInDarkWake", -25320, "the Mac runs with its screen off, so no dialog can be shown",
       "The call would have to ask the user while the Mac is awake only for background work.",
       "Nothing was read or changed.", "Make the call again when the Mac is in use."),
-    of(
+    makePage(
       "errSecNoSuchKeychain", -25294, "there is no such keychain file",
       "The keychain that the call names does not exist. Only macOS has keychain files.",
       "Nothing was read or changed.", "List the keychains with \"security list-keychains\"."),
-    of(
+    makePage(
       "errSecInvalidKeychain", -25295, "the file is not a keychain, or is damaged",
       "The file that the call names cannot be read as a keychain file of macOS.", "Nothing was read or changed.",
       "Use another copy of the file."),
-    of(
+    makePage(
       "errSecDuplicateKeychain", -25296, "a keychain file of this name exists",
       "A new keychain cannot have the name of an existing one.", "No keychain was created.",
       "Open the existing keychain, or choose another name."),
-    of(
+    makePage(
       "errSecNoDefaultKeychain", -25307, "the user has no default keychain",
       "A call that names no keychain uses the default one. A process without a login, such as a service or a job of a "
         + "build server, may have none.",
       "Nothing was read or changed.",
       "Set one with \"security default-keychain -s FILE\", or run the process as a "
         + "user."),
-    of(
+    makePage(
       "errSecNoAccessForItem", -25243, "the item has no access control list",
       "Items in keychain files of macOS list the programs that may use them. The call asked an item without such a "
         + "list.",
       "The list was not read or changed.", "Ask only items of a keychain file for their access."),
-    of(
+    makePage(
       "errSecReadOnlyAttr", -25309, "the attribute cannot be changed",
       "The keychain sets some attributes itself, such as the dates.", "Nothing was changed.",
       "Leave the attribute out of the changes."),
-    of(
+    makePage(
       "errSecBufferTooSmall", -25301, "the buffer is too small for the result",
       "The caller provides the memory for the result in this call, and the result is larger.",
       "The result was not returned.", "Ask for the size first, then provide as much."),
-    of(
+    makePage(
       "errSecDataTooLarge", -25302, "the data is too large for the call",
       "The call does not handle data of this size.", "Nothing was stored or returned.",
       "Store large data in a file, and the key that encrypts the file in the keychain."),
-    of(
+    makePage(
       "errSecDataNotAvailable", -25316, "the contents of the item cannot be returned",
       "The item was found, but its contents were not available.", "The secret was not returned.",
       "Unlock the device or the keychain, and make the call again."),
-    of(
+    makePage(
       "errSecKeySizeNotAllowed", -25311, "the key has a size that is not allowed",
       "A type of key has only certain sizes.", "No key was made or imported.",
       "Use a size that Apple's reference lists for the type of key."),
-    of(
+    makePage(
       "errSecUnsupportedFormat", -25256, "the data has a format that cannot be imported or exported",
       "The format is known, but not for this kind of data.", "Nothing was imported or exported.",
       "Convert the data, for example to PKCS #12 for a certificate with its key."),
-    of(
+    makePage(
       "errSecUnknownFormat", -25257, "the format of the data is not known",
       "The data to import has none of the formats that the call recognizes.", "Nothing was imported.",
       "Check that the file is complete, and name its format."),
-    of(
+    makePage(
       "errSecMultiplePrivKeys", -25259, "the data contains several private keys",
       "The import was asked to accept only one.", "Nothing was imported.", "Import the keys one at a time."),
-    of(
+    makePage(
       "errSecPassphraseRequired", -25260, "the import or the export needs a passphrase",
       "A private key is imported or exported only with the passphrase that encrypts it.",
       "Nothing was imported or exported.", "Pass the passphrase."),
-    of(
+    makePage(
       "errSecPkcs12VerifyFailure", -25264, "the PKCS #12 file does not match its authentication code",
       "The code is computed from the contents and the passphrase. Either of them differs.", "Nothing was imported.",
       "Check the passphrase. If it is right, the file is damaged: use another copy."),
-    of(
+    makePage(
       "errSecInternalComponent", -2070, "a part of the system failed",
       "codesign reports this if it cannot use the private key, for example because the keychain is locked in a "
         + "session without a user interface, or because the key's access list does not name codesign.",
       "Nothing was signed.",
       "Unlock the keychain with \"security unlock-keychain\", then try again.",
       source: header + "; Apple DTS, \"Resolving errSecInternalComponent errors during code signing\""),
-    of(
+    makePage(
       "errSecCoreFoundationUnknown", -4960, "Core Foundation failed for a reason that it does not name",
       "The call uses Core Foundation, which reported no closer error.", "The call did nothing that it reports.",
       "Check the arguments, then make the call again."),
@@ -118,32 +118,32 @@ extension SecItemStatus {
   package var explanation: Explanation {
     switch self {
     case .success, .unimplemented, .parameter, .badRequest, .noSuchAttribute, .noSuchClass, .invalidItemReference:
-      ofQuery
-    case .duplicateItem, .itemNotFound, .missingEntitlement, .restrictedAPI: ofItems
-    case .interactionNotAllowed, .authFailed, .authNeeded, .userCanceled, .policyDenied, .upgradePending: ofAccess
+      queryPage
+    case .duplicateItem, .itemNotFound, .missingEntitlement, .restrictedAPI: itemPage
+    case .interactionNotAllowed, .authFailed, .authNeeded, .userCanceled, .policyDenied, .upgradePending: accessPage
     case .diskFull, .ioError, .allocate, .notAvailable, .readOnly, .decode, .internalError, .serviceNotAvailable,
       .verifyFailed:
-      ofStorage
+      storagePage
     }
   }
 
   private static let nothingDone = "Nothing was searched, returned or changed."
 
-  private var ofQuery: Explanation {
+  private var queryPage: Explanation {
     switch self {
     case .success:
-      .of(
+      .makePage(
         self, "the call succeeded",
         "Every keychain call returns a status. 0 means that the call did what it was asked.",
         "The result is valid.", "Nothing.")
     case .unimplemented:
-      .of(
+      .makePage(
         self, "this kind of item cannot be searched in this way",
         "The query has a match key that its class does not have, such as the issuer of a password.",
         Self.nothingDone, "Leave the match key out, or search for certificates or identities.",
         see: "securityd, SecItemServer.c")
     case .parameter:
-      .of(
+      .makePage(
         self, "a key or a value of the call is not valid",
         "Nearly every malformed query gets this status: it has no class (kSecClass), a key that does not exist, a "
           + "value of the wrong type, or keys that cannot be combined.",
@@ -152,34 +152,34 @@ extension SecItemStatus {
           + "neither return keys nor match keys, and SecItemDelete accepts no match keys.",
         see: "securityd, SecItemServer.c")
     case .badRequest:
-      .of(
+      .makePage(
         self, "the call is not valid in the current state",
         "An argument is not valid, or it is too late or too early for the call.",
         "The call did nothing.", "Check the arguments, and whether the object of the call can still be used.")
     case .noSuchAttribute:
-      .of(
+      .makePage(
         self, "the class has no such attribute",
         "The query has an attribute of another class, such as a server for a generic password, or the changes of "
           + "SecItemUpdate have a key that is not an attribute.",
         Self.nothingDone, "Leave the attribute out, or use the class that has it.", see: "securityd, SecDbQuery.c")
     case .noSuchClass:
-      .of(
+      .makePage(
         self, "there is no such class of items",
         "kSecClass has a value that is not one of Apple's classes, or a persistent reference is to an item of another "
           + "class than the query's.",
         Self.nothingDone, "Use one of the constants that begin with kSecClass.", see: "securityd, SecItemServer.c")
     default:
-      .of(
+      .makePage(
         self, "the reference no longer refers to an item",
         "A reference is to one item. It does not refer to a new item with the same attributes.",
         Self.nothingDone, "Search for the item by its attributes, and keep the new reference.")
     }
   }
 
-  private var ofItems: Explanation {
+  private var itemPage: Explanation {
     switch self {
     case .duplicateItem:
-      .of(
+      .makePage(
         self, "an item with the same primary key exists",
         "A keychain has at most one item for each primary key. For a generic password this is the account, the "
           + "service, the access group and whether it syncs. The label, the generic data, the protection class and "
@@ -189,7 +189,7 @@ extension SecItemStatus {
           + "of the primary key.",
         see: "securityd, SecDbItem.c; Apple, \"errSecDuplicateItem\"")
     case .itemNotFound:
-      .of(
+      .makePage(
         self, "no item matches",
         "A query finds an item only if each attribute in the query equals that of the item, and the item is in one of "
           + "the app's access groups. It finds items that sync only if it asks for them.",
@@ -198,7 +198,7 @@ extension SecItemStatus {
         "Search with fewer attributes. For an item that stayed behind, see \"\(SuggestedCommands.explaining("stays-behind"))\".",
         see: "securityd, SecItemServer.c")
     case .missingEntitlement:
-      .of(
+      .makePage(
         self, "the app may not use the access group",
         "An app's signature lists the access groups that it may use: its keychain groups, its own identifier and its "
           + "app groups. The call names another group, or the process has none, such as a tool or a test without a "
@@ -207,16 +207,16 @@ extension SecItemStatus {
         "Use one of the app's groups, or add the Keychain Sharing capability. Run tests in a host app.",
         see: "Apple, \"Sharing access to keychain items among a collection of apps\"")
     default:
-      .of(
+      .makePage(
         self, "an App Clip may not do this", "An App Clip may not add items that sync.", "The item was not added.",
         "Add an item that does not sync, or make the call in the full app.", see: "securityd, SecItemServer.c")
     }
   }
 
-  private var ofAccess: Explanation {
+  private var accessPage: Explanation {
     switch self {
     case .interactionNotAllowed:
-      .of(
+      .makePage(
         self, "the device is locked, or the user would have to be asked",
         "An item can be read and written only while the key of its class is in memory: \"when unlocked\" needs an "
           + "unlocked device, \"after first unlock\" one unlock since the start. An item that needs Face ID, Touch ID "
@@ -226,66 +226,66 @@ extension SecItemStatus {
           + "Mac without a user interface, unlock the keychain with \"security unlock-keychain\".",
         see: "Apple, \"Restricting keychain item accessibility\"")
     case .authFailed:
-      .of(
+      .makePage(
         self, "the user could not be authenticated, or the device has no passcode",
         "Face ID, Touch ID, the passcode or the password of a keychain file was not accepted. Adding an item of the "
           + "class akpu to a device without a passcode gives the same status.",
         "The secret was not returned, or the item was not added.",
         "Authenticate again, or set a passcode on the device.", see: "securityd, SecItemServer.c")
     case .authNeeded:
-      .of(
+      .makePage(
         self, "the user has to be authenticated first",
         "The keychain uses this status inside, before it asks the user. An app does not normally get it.",
         "The secret was not returned.", "Let the user authenticate, and make the call again.", isPrivate: true)
     case .userCanceled:
-      .of(
+      .makePage(
         self, "the user dismissed the dialog",
         "The item needs Face ID, Touch ID or the passcode, and the user canceled the dialog.",
         "The secret was not returned, or the item was not changed.",
         "Nothing is wrong. Ask again when the user starts the action again.")
     case .upgradePending:
-      .of(
+      .makePage(
         self, "the keychain is waiting to be converted to its newest format",
         "After an update of iOS, the keychain's database may have to be converted. This needs keys that are in memory "
           + "only while the device is unlocked.",
         "The keychain cannot be used until then.", "Unlock the device, and make the call again.", isPrivate: true)
     default:
-      .of(
+      .makePage(
         self, "a policy forbids this",
         "A policy of the system does not allow the operation. Apple's header says no more.",
         "The call was refused.", "Check the restrictions of the device and the arguments of the call.")
     }
   }
 
-  private var ofStorage: Explanation {
+  private var storagePage: Explanation {
     switch self {
     case .diskFull:
-      .of(
+      .makePage(
         self, "no space is left", "The keychain is a database file, and a change to it needs free space.",
         "Nothing was changed.", "Free some space, and make the call again.")
     case .ioError:
-      .of(
+      .makePage(
         self, "the keychain's file cannot be read or written",
         "The system reported an error for the keychain's database.",
         "The call changed nothing.", "Restart the device. If it happens again, make a backup while you can.")
     case .allocate:
-      .of(
+      .makePage(
         self, "there is not enough memory", "The system could not give the call the memory that it needs.",
         "The call changed nothing.", "Search for fewer items at once, or without their secrets.")
     case .notAvailable:
-      .of(
+      .makePage(
         self, "the keychain cannot be used",
         "The database cannot be opened, or there is no key for the class of the item. Errors of the database and of "
           + "the key store that have no status of their own give this one too.",
         "The item cannot be read or changed now.", "Unlock or restart the device, and make the call again.",
         see: "securityd, SecDbKeychainItem.m")
     case .readOnly:
-      .of(
+      .makePage(
         self, "the keychain cannot be changed", "The keychain file, on macOS, may only be read.",
         "Nothing was changed.",
         "Check the permissions of the file, or write to another keychain.")
     case .decode:
-      .of(
+      .makePage(
         self, "the item cannot be decrypted or read",
         "Each encrypted item has a version, the class of its key and an authentication tag. Its bytes were changed, "
           + "or its key no longer exists: removing the passcode deletes the key of the class akpu. SecPKCS12Import "
@@ -294,17 +294,17 @@ extension SecItemStatus {
         "Restore the item from a backup, or sign in again. \"\(SuggestedCommands.verifying)\" checks every item of a backup.",
         see: "securityd, SecItemServer.c, SecDbKeychainItem.m")
     case .internalError:
-      .of(
+      .makePage(
         self, "an error inside the keychain", "The keychain got into a state that it does not expect.",
         "The call did not do what it was asked.", "Make the call again. If it fails again, report it to Apple.",
         isPrivate: true)
     case .serviceNotAvailable:
-      .of(
+      .makePage(
         self, "a service that the call needs is missing",
         "The system's service did not answer, or does not exist here.",
         "The call did nothing.", "Restart the device, and make the call again.")
     default:
-      .of(
+      .makePage(
         self, "a signature or a digest does not verify", "The data is not what was signed, or another key signed it.",
         "The data is not proven to be genuine.", "Do not rely on the data. Use another copy.")
     }

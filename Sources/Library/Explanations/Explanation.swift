@@ -195,7 +195,7 @@ extension ItemFate {
       Explanation(
         id: rawValue, headline: "no such item is in the backup",
         rule: "A list of expectations can state that an item is not in the backup. A plan made from a backup never "
-          + "lists the items that no backup contains: \(BackupBlindSpots.words).",
+          + "lists the items that no backup contains: \(BackupBlindSpots.itemKinds).",
         effect: "The expectation is met if no item of the plan matches it.",
         action: "To see such items and their reasons, plan for the device itself instead of its backup.")
     case .unreadable:
@@ -246,7 +246,7 @@ extension ArrivalWarning {
   }
 
   /// The text after a count of such items, such as "unusable there".
-  package var countedWords: String {
+  package var countSuffix: String {
     switch self {
     case .migratesButUnusable: "unusable there"
     case .useNotKnown: "whose keys may not work there"
@@ -255,7 +255,7 @@ extension ArrivalWarning {
 
   /// Returns each count with its text: "1 unusable there".
   package static func counted(_ counts: [ArrivalWarning: Int]) -> [String] {
-    allCases.compactMap { warning in counts[warning].map { "\(HumanReadable.grouped($0)) \(warning.countedWords)" } }
+    allCases.compactMap { warning in counts[warning].map { "\(HumanReadable.grouped($0)) \(warning.countSuffix)" } }
   }
 }
 

@@ -16,7 +16,7 @@ package enum PublishedStep: String, CaseIterable {
   case wallet = "Wallet"
 
   /// The step, in one or more sentences.
-  package var words: String {
+  package var text: String {
     switch self {
     case .mac:
       "Mac: select the iPhone in Finder (iTunes up to macOS Mojave) and turn on \"Encrypt local backup\"."
@@ -64,7 +64,7 @@ package enum PublishedStep: String, CaseIterable {
     "Forgotten password, earlier backups: \(SuggestedCommands.explaining("backup-password"))",
   ]
 
-  private static func text(_ steps: [PublishedStep]) -> String { steps.map(\.words).joined(separator: " ") }
+  private static func joinedText(_ steps: [PublishedStep]) -> String { steps.map(\.text).joined(separator: " ") }
 
   private static func sources(_ steps: [PublishedStep]) -> String {
     var sources: [String] = []
@@ -77,15 +77,15 @@ package enum PublishedStep: String, CaseIterable {
     id: "backup-password", headline: "how to give an iPhone's backups a password, or a new one",
     rule: "Without a backup password, no keychain item of a backup moves to another device. Finder, Apple Devices and "
       + "iTunes call this password \"Encrypt local backup\".",
-    effect: text([.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts]),
-    action: text(passwordSteps),
+    effect: joinedText([.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts]),
+    action: joinedText(passwordSteps),
     source: sources(passwordSteps + [.forgottenPassword]))
 
   /// The page of `explain` about other ways to move items to a new phone.
   package static let newPhone = Explanation(
     id: "new-phone", headline: "what else brings passwords to a new phone, and what nothing brings",
-    rule: text([.quickStart, .iCloudKeychain]),
-    effect: "Neither brings items that are bound to the source device. \(PublishedStep.wallet.words)",
+    rule: joinedText([.quickStart, .iCloudKeychain]),
+    effect: "Neither brings items that are bound to the source device. \(PublishedStep.wallet.text)",
     action: "Keep the source device until every app that you need works on the new one.",
     source: sources([.quickStart, .iCloudKeychain, .wallet]))
 }

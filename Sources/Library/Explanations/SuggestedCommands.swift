@@ -31,7 +31,7 @@ package enum SuggestedCommands {
     "keyhaul plan \(source) --to \(target)" + (policy.isEmpty ? "" : " " + policy) + (file.map { " -o \($0)" } ?? "")
   }
   /// Returns the command that plans for a new device, and for the same one after an erase.
-  package static func futures(of source: String) -> String { "keyhaul plan \(source)" }
+  package static func outlook(of source: String) -> String { "keyhaul plan \(source)" }
   package static func restore(_ archive: String, onto target: String, plan: String) -> String {
     "keyhaul restore \(archive) --to \(target) --plan \(plan)"
   }

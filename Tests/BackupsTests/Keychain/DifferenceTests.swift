@@ -29,7 +29,7 @@ struct DifferenceTests {
       .password("berta", with: [.uuid: .string("0A"), .persistentReference: .data([1, 2]), .digest: .data([3])]),
       .password("anna", with: [.multiUser: .data([])]))
     let difference = try KeychainDifference(from: first, to: second)
-    #expect(difference.isEmpty && difference.sameCount == 2 && difference.sealed.total == 0)
+    #expect(difference.isEmpty && difference.sameCount == 2 && difference.undecrypted.total == 0)
   }
 
   @Test("Items that only one keychain contains are differences")
@@ -127,14 +127,14 @@ struct DifferenceTests {
     let difference = try KeychainDifference(
       from: [sealed(0, reference(1))] + open(.password("anna"), from: 1),
       to: open(.password("anna")) + [sealed(1, reference(1))])
-    #expect(difference.sealed == .init(inBoth: 1) && difference.isEmpty && difference.sameCount == 1)
+    #expect(difference.undecrypted == .init(inBoth: 1) && difference.isEmpty && difference.sameCount == 1)
   }
 
   @Test("An item that is encrypted in the other keychain under the same reference is not new")
   func sealedAndOpen() throws {
     let onDevice = KeychainEntry(index: 0, item: .password("token"), persistentReference: try reference(1))
     let difference = try KeychainDifference(from: [sealed(0, reference(1))], to: [onDevice])
-    #expect(difference.added.isEmpty && difference.sealed == .init(inBoth: 1, openInSecond: 1))
+    #expect(difference.added.isEmpty && difference.undecrypted == .init(inBoth: 1, decryptedOnlyInSecond: 1))
     #expect(difference.isEmpty && !difference.isComplete)
   }
 
@@ -143,14 +143,14 @@ struct DifferenceTests {
     let number = try PersistentReference.rowID(.genericPassword, 7).serialized()
     let other = KeychainEntry(index: 0, item: .password("token"), persistentReference: number)
     let difference = try KeychainDifference(from: [sealed(0, number)], to: [other])
-    #expect(difference.added.count == 1 && difference.sealed == .init(onlyInFirst: 1))
+    #expect(difference.added.count == 1 && difference.undecrypted == .init(onlyInFirst: 1))
   }
 
   @Test("Encrypted items are not paired by an ambiguous reference")
   func ambiguousReferences() throws {
     let difference = try KeychainDifference(
       from: [sealed(0, reference(1)), sealed(1, reference(1))], to: [sealed(0, reference(1))])
-    #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1))
+    #expect(difference.undecrypted == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1))
   }
 
   @Test("An item that may be encrypted in the other keychain is neither added nor removed")
@@ -159,7 +159,7 @@ struct DifferenceTests {
     let forward = try KeychainDifference(
       from: [sealed(0, reference(1))], to: open(bound, .password("anna"), from: 4))
     #expect(forward.added.map(\.index) == [5] && forward.possiblyInFirst.map(\.index) == [4])
-    #expect(forward.sealed == .init(onlyInFirst: 1))
+    #expect(forward.undecrypted == .init(onlyInFirst: 1))
     let back = try KeychainDifference(from: open(bound), to: [sealed(0, nil, .tagMismatch)])
     #expect(back.removed.isEmpty && back.possiblyInSecond.map(\.identity.account) == ["token"] && back.isEmpty)
     var key = bound
@@ -178,7 +178,7 @@ struct DifferenceTests {
     ]
     let difference = try KeychainDifference(from: before, to: after)
     #expect(difference.added.map(\.index) == [1] && difference.possiblyInFirst.isEmpty)
-    #expect(difference.sealed == .init(inBoth: 1, openInSecond: 1, onlyInFirst: 1))
+    #expect(difference.undecrypted == .init(inBoth: 1, decryptedOnlyInSecond: 1, onlyInFirst: 1))
   }
 
   @Test("More undecided items than encrypted counterparts are a difference")
@@ -218,7 +218,7 @@ struct DifferenceTests {
   func damaged() throws {
     let difference = try KeychainDifference(
       from: [sealed(0, nil, .tagMismatch), sealed(1, nil)], to: [sealed(0, nil, .malformed)])
-    #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1, damaged: 2))
+    #expect(difference.undecrypted == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1, damaged: 2))
   }
 
   @Test("Two copies of a backup are equal, with device-bound items compared by their bytes")
@@ -227,7 +227,7 @@ struct DifferenceTests {
     let archive = try shelf.open()
     let opened = try archive.open(with: archive.unlock(password: Secret(utf8: Shelf.password)))
     let difference = try KeychainDifference(from: opened.entries, to: opened.entries)
-    #expect(difference.sameCount == 2 && difference.sealed == .init(alike: 1) && difference.isComplete)
+    #expect(difference.sameCount == 2 && difference.undecrypted == .init(identicalCount: 1) && difference.isComplete)
     #expect(opened.entries.map(\.reason) == [nil, .deviceBound])
   }
 

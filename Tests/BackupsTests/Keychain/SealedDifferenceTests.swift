@@ -31,18 +31,19 @@ struct SealedDifferenceTests {
     let difference = try KeychainDifference(
       from: [sealed(0, stored: [1]), sealed(1, stored: [2]), sealed(2, stored: [2])],
       to: [sealed(0, stored: [2]), sealed(1, stored: [1]), sealed(2, stored: [2])])
-    #expect(difference.sealed == .init(alike: 3) && difference.sameCount == 3)
+    #expect(difference.undecrypted == .init(identicalCount: 3) && difference.sameCount == 3)
     #expect(difference.isEmpty && difference.isComplete && difference.unknownCount == 0)
     let fewer = try KeychainDifference(
       from: [sealed(0, stored: [2]), sealed(1, stored: [2])], to: [sealed(0, stored: [2])])
-    #expect(fewer.sealed == .init(alike: 1, onlyInFirst: 1) && fewer.unknownCount == 1 && !fewer.isComplete)
+    #expect(
+      fewer.undecrypted == .init(identicalCount: 1, onlyInFirst: 1) && fewer.unknownCount == 1 && !fewer.isComplete)
   }
 
   @Test("Encrypted items of different kinds, or without bytes, are not equal")
   func otherKind() throws {
     let kinds = try KeychainDifference(
       from: [sealed(0, stored: [1])], to: [sealed(0, stored: [1], kind: .key)])
-    #expect(kinds.sealed == .init(onlyInFirst: 1, onlyInSecond: 1) && kinds.unknownCount == 2)
+    #expect(kinds.undecrypted == .init(onlyInFirst: 1, onlyInSecond: 1) && kinds.unknownCount == 2)
     #expect(try KeychainDifference(from: [sealed(0)], to: [sealed(0)]).sameCount == 0)
   }
 
@@ -53,7 +54,7 @@ struct SealedDifferenceTests {
       ([try sealed(0, stored: [1])], [try open(0, stored: [1])]),
     ] {
       let difference = try KeychainDifference(from: first, to: second)
-      #expect(difference.sealed == .init(alike: 1) && difference.sameCount == 1)
+      #expect(difference.undecrypted == .init(identicalCount: 1) && difference.sameCount == 1)
       #expect(difference.possiblyInSecond.isEmpty && difference.possiblyInFirst.isEmpty && difference.isComplete)
     }
   }
@@ -62,14 +63,14 @@ struct SealedDifferenceTests {
   func damage() throws {
     let alike = try KeychainDifference(
       from: [sealed(0, stored: [1], .tagMismatch)], to: [sealed(0, stored: [1], .tagMismatch)])
-    #expect(alike.sealed == .init(alike: 1, equalAndDamaged: 1) && alike.isComplete)
+    #expect(alike.undecrypted == .init(identicalCount: 1, identicalDamagedCount: 1) && alike.isComplete)
     // The same bytes with another keybag: an item can be decrypted in one backup and is damaged in the other.
     let lost = try KeychainDifference(
       from: [open(0, stored: [1])], to: [sealed(0, stored: [1], .tagMismatch)])
-    #expect(lost.sealed == .init(onlyInSecond: 1, damaged: 1) && lost.sameCount == 0)
+    #expect(lost.undecrypted == .init(onlyInSecond: 1, damaged: 1) && lost.sameCount == 0)
     let keyless = try KeychainDifference(
       from: [sealed(0, stored: [1])], to: [sealed(0, stored: [1], .noClassKey)])
-    #expect(keyless.sealed.alike == 0 && keyless.sealed.damaged == 1)
+    #expect(keyless.undecrypted.identicalCount == 0 && keyless.undecrypted.damaged == 1)
   }
 
   @Test("Encrypted items of the same kind and class may be the same, and are counted once")
@@ -78,8 +79,8 @@ struct SealedDifferenceTests {
     let second = try [sealed(0, stored: [4]), sealed(1, stored: [5], kind: .key), sealed(2, stored: [6], kind: .key)]
     let difference = try KeychainDifference(from: first, to: second)
     // Two passwords against one, and one key against two.
-    #expect(difference.sealed == .init(onlyInFirst: 3, onlyInSecond: 3, possiblePairs: 2))
-    #expect(difference.sealed.total == 4 && difference.unknownCount == 4)
+    #expect(difference.undecrypted == .init(onlyInFirst: 3, onlyInSecond: 3, possiblePairs: 2))
+    #expect(difference.undecrypted.total == 4 && difference.unknownCount == 4)
   }
 
   @Test("Encrypted items of different classes or references are counted as two")
@@ -89,7 +90,7 @@ struct SealedDifferenceTests {
     #expect(classes.unknownCount == 2)
     let references = try KeychainDifference(
       from: [sealed(0, reference: 1), sealed(1, reference: 2)], to: [sealed(0, reference: 1), sealed(1, reference: 3)])
-    #expect(references.sealed == .init(inBoth: 1, onlyInFirst: 1, onlyInSecond: 1) && references.unknownCount == 3)
+    #expect(references.undecrypted == .init(inBoth: 1, onlyInFirst: 1, onlyInSecond: 1) && references.unknownCount == 3)
     // An item without a reference may be either.
     let nameless = try KeychainDifference(
       from: [sealed(0, reference: 1), sealed(1, reference: 2)], to: [sealed(0, reference: 1), sealed(1)])

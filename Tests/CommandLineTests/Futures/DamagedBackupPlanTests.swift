@@ -135,4 +135,15 @@ struct DamagedBackupPlanTests {
         "None of the 18 items in it could move to a new iPhone, because it has no password; others may be missing."),
       "\(text)")
   }
+
+  @Test(
+    "The reason of an unfinished backup names its file once", arguments: ["verify encrypted", "verify encrypted old"])
+  func unfinished(command: String) throws {
+    let world = try IPhoneBackups.world()
+    try Damage.changing("Status.plist") { $0["SnapshotState"] = "uploading" }(world, "encrypted")
+    let outcome = try world.keyhaul("\(command) \(Self.password)")
+    let reason = "Status.plist: it says \"uploading\", not \"finished\", so the device never finished the backup"
+    #expect(flat(outcome.output).components(separatedBy: reason).count == 2, "\(outcome)")
+    #expect(!outcome.output.contains("Status.plist says"), "\(outcome)")
+  }
 }

@@ -16,7 +16,7 @@ struct ReportItemTableTests {
   private func lines(_ items: [Item], showsAll: Bool = false) -> [String] {
     let table = ReportItemTable(
       items, showsAll: showsAll,
-      seal: { $0.isSealed ? .init(kind: .genericPassword, protection: $0.protection) : nil },
+      group: { $0.isSealed ? .init(kind: .genericPassword, protection: $0.protection) : nil },
       row: { item in
         .init(
           symbol: "+", kind: .genericPassword, name: item.name, protection: item.protection.phrase,

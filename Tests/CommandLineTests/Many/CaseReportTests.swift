@@ -121,7 +121,7 @@ struct CaseReportTests {
       "faults": [["id": "payload-cut", "file": .string(hostile), "detail": .string(hostile)]],
       "checks": [["id": "files", "ok": false, "detail": .string(hostile)]],
     ]
-    let backup = CaseReport.Examined(
+    let backup = CaseReport.ExaminedBackup(
       path: hostile, result: .damaged, headline: hostile, reason: hostile, digest: hostile, sealCode: hostile,
       sealState: "broken",
       files: EvidenceComparison(count: 1, byteCount: 2, changed: [hostile], changedCount: 1, gap: hostile),

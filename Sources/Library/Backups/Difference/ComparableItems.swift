@@ -17,15 +17,15 @@ struct ComparableItems {
 
   /// Removes encrypted items: those with identical bytes in both lists, those with the same reference, and the rest.
   init(_ all: [KeychainEntry], _ others: [KeychainEntry]) {
-    guard all.contains(where: \.isSealed) || others.contains(where: \.isSealed) else {
+    guard all.contains(where: \.isEncrypted) || others.contains(where: \.isEncrypted) else {
       (first, second, sharesReferences) = (all, others, false)
       return
     }
     let (named, alsoNamed) = (Self.byReference(all), Self.byReference(others))
     sharesReferences = named.keys.contains { alsoNamed[$0] != nil }
     let alike = Self.itemsWithEqualBytes(all, others)
-    counts.alike = alike.first.count
-    counts.equalAndDamaged = all.count { alike.first.contains($0.position) && $0.isDamaged }
+    counts.identicalCount = alike.first.count
+    counts.identicalDamagedCount = all.count { alike.first.contains($0.position) && $0.isDamaged }
     let one = alike.first.isEmpty ? all : all.filter { !alike.first.contains($0.position) }
     let other = alike.first.isEmpty ? others : others.filter { !alike.second.contains($0.position) }
     let inSecond = alike.first.isEmpty ? alsoNamed : Self.byReference(other)
@@ -33,10 +33,10 @@ struct ComparableItems {
     for (reference, place) in alike.first.isEmpty ? named : Self.byReference(one) {
       guard let partner = inSecond[reference].map({ other[$0] }) else { continue }
       let item = one[place]
-      guard item.isSealed || partner.isSealed else { continue }
+      guard item.isEncrypted || partner.isEncrypted else { continue }
       counts.inBoth += 1
-      if !item.isSealed { counts.openInFirst += 1 }
-      if !partner.isSealed { counts.openInSecond += 1 }
+      if !item.isEncrypted { counts.decryptedOnlyInFirst += 1 }
+      if !partner.isEncrypted { counts.decryptedOnlyInSecond += 1 }
       if item.isDamaged || partner.isDamaged { counts.damaged += 1 }
       partners.first.insert(item.position)
       partners.second.insert(partner.position)
@@ -54,7 +54,7 @@ struct ComparableItems {
   private static func itemsWithEqualBytes(
     _ one: [KeychainEntry], _ other: [KeychainEntry]
   ) -> (first: Set<Int>, second: Set<Int>) {
-    let sealed = Set((one + other).lazy.filter(\.isSealed).compactMap { Stored($0) })
+    let sealed = Set((one + other).lazy.filter(\.isEncrypted).compactMap { Stored($0) })
     guard !sealed.isEmpty else { return ([], []) }
     var candidates: [Stored: [KeychainEntry]] = [:]
     for item in other.reversed() {
@@ -87,7 +87,7 @@ struct ComparableItems {
     _ items: [KeychainEntry], without partners: Set<Int>
   ) -> (open: [KeychainEntry], sealed: [KeychainEntry]) {
     let left = items.filter { !partners.contains($0.position) }
-    return (left.filter { !$0.isSealed }, left.filter(\.isSealed))
+    return (left.filter { !$0.isEncrypted }, left.filter(\.isEncrypted))
   }
 
   /// Returns the positions of items by the UUID of their reference, if only one item has it.
@@ -132,7 +132,7 @@ struct ComparableItems {
   private func maximumPairCount(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
     let sorts = [(false, false), (false, true), (true, false), (true, true)]
     func counts(_ items: [KeychainEntry]) -> [Int] {
-      sorts.map { sort in items.count { (!$0.isSealed, $0.uuidReference != nil) == sort } }
+      sorts.map { sort in items.count { (!$0.isEncrypted, $0.uuidReference != nil) == sort } }
     }
     let (first, second) = (counts(one), counts(other))
     func couldMatch(_ left: Int, _ right: Int) -> Bool {
@@ -172,7 +172,7 @@ extension KeychainEntry {
   /// Returns whether two items with identical bytes count as the same: at least one is encrypted, and not only one of
   /// them is damaged.
   fileprivate func isEqualEncrypted(_ other: KeychainEntry) -> Bool {
-    (isSealed || other.isSealed) && (reason == other.reason || !isDamaged && !other.isDamaged)
+    (isEncrypted || other.isEncrypted) && (reason == other.reason || !isDamaged && !other.isDamaged)
   }
 
   /// The reference of the item, if it is a UUID. Row numbers are not unique across devices.

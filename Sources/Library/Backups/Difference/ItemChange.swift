@@ -27,10 +27,10 @@ package struct ItemChange: Sendable, Equatable {
   package var isOnlyModificationDate: Bool { !isSecretChanged && attributes == [.modificationDate] }
 
   /// The description, such as "secret and label changed" or "only its date changed".
-  package var words: String {
+  package var summary: String {
     guard !isOnlyModificationDate else { return "only its date changed" }
     let names = attributes.filter { $0 != .modificationDate }.map { code in
-      AttributeTable.definition(of: code, in: after.kind)?.words ?? code.rawValue
+      AttributeTable.definition(of: code, in: after.kind)?.displayName ?? code.rawValue
     }
     return HumanReadable.list((isSecretChanged ? ["secret"] : []) + names) + " changed"
   }

@@ -17,7 +17,7 @@ public struct KeychainDifference: Sendable {
   /// The number of items that were compared without their secrets, because at least one list does not contain them.
   package let uncomparedSecretCount: Int
   /// The items that could not be compared, because they are encrypted in at least one list.
-  package let sealed: UndecryptedCounts
+  package let undecrypted: UndecryptedCounts
   /// Decrypted items of the first list that may be among the encrypted items of the second, in the first list's order.
   /// It is unknown whether they are missing or equal.
   package let possiblyInSecond: [Side]
@@ -52,15 +52,15 @@ public struct KeychainDifference: Sendable {
   package struct UndecryptedCounts: Sendable, Equatable {
     /// Items with identical bytes in both lists that are encrypted in at least one, as in two copies of a backup. They
     /// are equal. Only the next count includes them as well.
-    package var alike = 0
+    package var identicalCount = 0
     /// Items with identical bytes that are damaged in both lists.
-    package var equalAndDamaged = 0
+    package var identicalDamagedCount = 0
     /// Items with the same reference in both lists, at least one of them encrypted.
     package var inBoth = 0
     /// Items in both lists that are decrypted in the first one only.
-    package var openInFirst = 0
+    package var decryptedOnlyInFirst = 0
     /// Items in both lists that are decrypted in the second one only.
-    package var openInSecond = 0
+    package var decryptedOnlyInSecond = 0
     /// Encrypted items of the first list without a known counterpart in the second.
     package var onlyInFirst = 0
     /// Encrypted items of the second list without a known counterpart in the first.
@@ -71,9 +71,9 @@ public struct KeychainDifference: Sendable {
     package var damaged = 0
 
     /// The minimum number of distinct encrypted items.
-    package var total: Int { placeCount - possiblePairs }
+    package var total: Int { occurrenceCount - possiblePairs }
     /// The number of encrypted items, with possible pairs counted twice.
-    package var placeCount: Int { inBoth + onlyInFirst + onlyInSecond }
+    package var occurrenceCount: Int { inBoth + onlyInFirst + onlyInSecond }
   }
 
   /// The minimum number of items for which it is unknown whether they were added, changed, removed, or are equal. An
@@ -83,12 +83,12 @@ public struct KeychainDifference: Sendable {
   /// Whether no difference is known. More undecided items than possible encrypted counterparts are a difference,
   /// although it is unknown in which items.
   public var isEmpty: Bool {
-    added.isEmpty && changed.isEmpty && removed.isEmpty && possiblyInSecond.count <= sealed.onlyInSecond
-      && possiblyInFirst.count <= sealed.onlyInFirst
+    added.isEmpty && changed.isEmpty && removed.isEmpty && possiblyInSecond.count <= undecrypted.onlyInSecond
+      && possiblyInFirst.count <= undecrypted.onlyInFirst
   }
 
   /// Whether all differences are known: all items are decrypted or have identical bytes, and all secrets were compared.
-  package var isComplete: Bool { sealed.total == 0 && uncomparedSecretCount == 0 }
+  package var isComplete: Bool { undecrypted.total == 0 && uncomparedSecretCount == 0 }
 
   /// Compares two keychains by item. Items correspond if they have the same primary key: kind, names, access group, and
   /// synchronization (attributes with the flag P in Apple's schema).
@@ -125,11 +125,11 @@ public struct KeychainDifference: Sendable {
     self.possiblyInSecond = possiblyInSecond.map { Side($0) }
     self.possiblyInFirst = possiblyInFirst.map { Side($0) }
     self.changed = changed
-    self.sameCount = sameCount + comparable.counts.alike
+    self.sameCount = sameCount + comparable.counts.identicalCount
     self.uncomparedSecretCount = uncomparedSecretCount
-    sealed = comparable.counts
+    undecrypted = comparable.counts
     let (one, other) = (comparable.encryptedInFirst + possiblyInSecond, comparable.encryptedInSecond + possiblyInFirst)
-    unknownCount = sealed.inBoth + one.count + other.count - comparable.possiblePairs(one, other)
+    unknownCount = undecrypted.inBoth + one.count + other.count - comparable.possiblePairs(one, other)
   }
 
   /// The positions of decrypted items by the key that a restore uses, so that both agree on which items correspond.
@@ -242,8 +242,8 @@ extension KeychainDifference {
     // Two Unicode spellings of a text look the same, so they are compared by their bytes.
     let hasSameDescription = Set(texts).count == 1
     return texts.map { text in
-      if text.isEmpty || text == "0" { return "no \(definition.words)" }
-      return "\(definition.words) \(hasSameDescription ? "0x" + String(hexadecimal: Array(text.utf8)) : text)"
+      if text.isEmpty || text == "0" { return "no \(definition.displayName)" }
+      return "\(definition.displayName) \(hasSameDescription ? "0x" + String(hexadecimal: Array(text.utf8)) : text)"
     }
   }
 }

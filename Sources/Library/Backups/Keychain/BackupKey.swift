@@ -190,7 +190,7 @@ extension Keybag {
     guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
     return DataProtectionError(
       .unsupported,
-      "the keybag's type is \(type.rawValue) (\(type.words)), but a backup keybag's is \(BagType.backup.rawValue); "
+      "the keybag's type is \(type.rawValue) (\(type.displayName)), but a backup keybag's is \(BagType.backup.rawValue); "
         + error.reason)
   }
 }

@@ -8,7 +8,10 @@ public struct ItemDescriptor: Sendable, Hashable {
   /// The kind, which is also known for encrypted items.
   public var kind: ItemKind
   /// Whether the item is encrypted, so that its names are unknown. A decrypted item can also have no names.
-  public let isSealed: Bool
+  public let isEncrypted: Bool
+  /// The former name of `isEncrypted`.
+  @available(*, deprecated, renamed: "isEncrypted")
+  public var isSealed: Bool { isEncrypted }
   /// A single reference, because thousands of identities are copied repeatedly.
   private var box: Box
 
@@ -79,44 +82,44 @@ public struct ItemDescriptor: Sendable, Hashable {
 
   /// Creates the identity of an item that cannot be decrypted.
   package init(undecryptable kind: ItemKind, accessGroup: String? = nil) {
-    isSealed = true
+    isEncrypted = true
     self.kind = kind
     box = accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless
   }
 
   /// Creates an identity with a substitute name, for reports that are shared.
   package init(_ kind: ItemKind, called label: String) {
-    isSealed = false
+    isEncrypted = false
     self.kind = kind
     box = Box(Names(label: label))
   }
 
   /// Creates the identity of a decrypted item. UTF-8 data is text.
   package init(_ item: KeychainItem) {
-    isSealed = false
+    isEncrypted = false
     kind = item.kind
     box = Box(Self.names(of: item.attributes))
   }
 
   /// Creates the identity of an item that stays in memory, without copies of its names.
   package static func sharing(_ item: KeychainItem) -> ItemDescriptor {
-    ItemDescriptor(kind: item.kind, isSealed: false, box: Box(item.attributes))
+    ItemDescriptor(kind: item.kind, isEncrypted: false, box: Box(item.attributes))
   }
 
-  private init(kind: ItemKind, isSealed: Bool, box: Box) {
+  private init(kind: ItemKind, isEncrypted: Bool, box: Box) {
     self.kind = kind
-    self.isSealed = isSealed
+    self.isEncrypted = isEncrypted
     self.box = box
   }
 
   public static func == (left: ItemDescriptor, right: ItemDescriptor) -> Bool {
-    guard left.kind == right.kind, left.isSealed == right.isSealed else { return false }
+    guard left.kind == right.kind, left.isEncrypted == right.isEncrypted else { return false }
     return left.box === right.box || left.known == right.known
   }
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(kind)
-    hasher.combine(isSealed)
+    hasher.combine(isEncrypted)
     hasher.combine(known)
   }
 

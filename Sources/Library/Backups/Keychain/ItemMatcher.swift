@@ -46,7 +46,7 @@ public struct ItemMatcher: Hashable, Sendable {
 
   /// Returns whether an encrypted item with unknown names may match, by its kind. `matches` only considers its kind.
   package func couldMatch(_ identity: ItemDescriptor) -> Bool {
-    guard identity.isSealed, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
+    guard identity.isEncrypted, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
       return false
     }
     if let group = identity.accessGroup, let accessGroup, !accessGroup.matches(name: group) { return false }

@@ -216,7 +216,7 @@ public struct KeychainEntry: Sendable {
   }
 
   /// Whether the item cannot be decrypted.
-  var isSealed: Bool { item == nil }
+  var isEncrypted: Bool { item == nil }
 
   /// The kind of item.
   package var kind: ItemKind {

@@ -32,8 +32,8 @@ package struct UnboundClassKeys: Sendable, Hashable {
   }
 
   /// The fact with descriptions: "the keys of classes 6 (when unlocked) and 7 (after first unlock) in its …".
-  package var factInWords: String {
-    let names = HumanReadable.list(classes.map(\.words))
+  package var describedFact: String {
+    let names = HumanReadable.list(classes.map(\.displayName))
     return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
   }
 

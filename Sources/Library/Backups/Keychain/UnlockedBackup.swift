@@ -141,7 +141,7 @@ extension UnlockedBackup {
     // A missing keybag is a finding itself.
     guard !lost.isEmpty, !findings.contains(where: \.preventsReadingKeybag) else { return nil }
     // A number with a key generation is a separate class in a backup, with a known name.
-    let names = HumanReadable.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.words })
+    let names = HumanReadable.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.displayName })
     let need = lost.count == 1 ? "needs" : "need"
     return "the keybag has no key of class \(names), and \(HumanReadable.count(lost.count, "item")) \(need) one"
   }

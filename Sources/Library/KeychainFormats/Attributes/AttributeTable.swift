@@ -271,7 +271,7 @@ package struct AttributeDefinition: Sendable, Hashable {
 extension AttributeDefinition {
   /// The attribute's name in words, derived from Apple's constant: "creation date", "is invisible", and "protection"
   /// for the protection class.
-  package var words: String {
+  package var displayName: String {
     if code == .protection { return "protection" }
     guard let constantName else { return code.rawValue }
     let prefixes = ["kSecAttr", "kSec"]

@@ -109,15 +109,15 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
 
 extension KeyClass {
   /// The number with its meaning for people: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
-  package var words: String {
+  package var displayName: String {
     let use = ProtectionClass(keyClass: self)?.phrase ?? (protectsFiles ? "files" : nil)
     guard let use else { return "\(rawValue) (unknown use)" }
-    return "\(rawValue) (\(use)\(generationWords))"
+    return "\(rawValue) (\(use)\(generationSuffix))"
   }
 
   /// Whether the class protects files, in any key generation.
   package var protectsFiles: Bool { (1...4).contains(withoutGeneration.rawValue) }
 
   /// The key generation for people: ", key generation 1", or empty if there is none, as in backups.
-  package var generationWords: String { generation == 0 ? "" : ", key generation \(generation)" }
+  package var generationSuffix: String { generation == 0 ? "" : ", key generation \(generation)" }
 }

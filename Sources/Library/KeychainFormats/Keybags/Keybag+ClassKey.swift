@@ -22,7 +22,7 @@ extension Keybag {
     package static let asymmetricBackup = BagType(rawValue: 4)
 
     /// The purpose in words: "a running device".
-    package var words: String {
+    package var displayName: String {
       switch self {
       case .system: "a running device"
       case .backup: "a backup"

@@ -207,7 +207,7 @@ public struct PlanDocument: Sendable, Equatable {
     /// Returns whether both decisions about an item are the same. An encrypted item may have a name in only one of
     /// them, because names are known only if the source device's key is available.
     func decides(as other: Item) -> Bool {
-      guard outcome != .migrates, identity.isSealed || other.identity.isSealed else { return self == other }
+      guard outcome != .migrates, identity.isEncrypted || other.identity.isEncrypted else { return self == other }
       var named = other
       named.identity = identity
       return self == named && identity.kind == other.identity.kind
@@ -274,10 +274,10 @@ extension PlanDocument {
     if target.sameDevice != now.target.sameDevice { return "it was made for another device" }
     guard let difference = decisionDifference(from: now) else { return nil }
     guard target.state != now.target.state else { return difference }
-    return "it was made while \(target.name) was \(Self.words(ofState: target.state)): \(difference)"
+    return "it was made while \(target.name) was \(Self.description(ofState: target.state)): \(difference)"
   }
 
-  private static func words(ofState state: String) -> String {
+  private static func description(ofState state: String) -> String {
     state == "before-first-unlock" ? "not yet unlocked" : state
   }
 
@@ -288,8 +288,8 @@ extension PlanDocument {
       return "the decision on item \(index) is different now"
     }
     if removed != now.removed {
-      let isNamedAnew = removed.count == now.removed.count && removed.contains(where: \.isSealed)
-      return isNamedAnew
+      let hasDecryptedNames = removed.count == now.removed.count && removed.contains(where: \.isEncrypted)
+      return hasDecryptedNames
         ? "it does not name all items that would be removed" : "different items would be removed now"
     }
     if summary != now.summary { return "its summary does not match its items" }
@@ -424,7 +424,7 @@ extension PlanDocument {
       set { names.accessGroup = newValue }
     }
 
-    var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
+    var isEncrypted: Bool { label == nil && account == nil && service == nil && server == nil }
 
     /// Returns whether both have the same kind and the same names.
     package static func == (left: Self, right: Self) -> Bool {

@@ -54,7 +54,7 @@ struct ExpectedItems {
       let number = groups.count
       numbers[item.identity] = number
       groups.append(Group(identity: item.identity, places: [place]))
-      if item.identity.isSealed, item.identity.names.isEmpty { nameless.append(number) }
+      if item.identity.isEncrypted, item.identity.names.isEmpty { nameless.append(number) }
       for (position, name) in Self.names(of: item.identity).enumerated() {
         if let name { byName[position][Array(name.utf8), default: []].append(number) }
       }
@@ -117,15 +117,15 @@ struct ExpectedOutcomes {
     remainingMissCount -= found.reduce(0) { $0 + $1.count } + 1
     guard remainingMissCount >= 0 else { throw .tooManyMisses }
     var misses = found.joined().sorted().map {
-      PlanExpectation.Miss(expectation: expectation, item: items[$0], sealedCount: 0, isAnyItemMeant: true)
+      PlanExpectation.Miss(expectation: expectation, item: items[$0], encryptedCount: 0, isAnyItemMeant: true)
     }
     let isMissing = meant.certain.isEmpty && expectation.fate != .absent
     let sealed = isMissing ? meant.possible.flatMap { places[$0].values } : unmet(meant.possible)
-    let sealedCount = sealed.reduce(0) { $0 + $1.count }
-    if isMissing || sealedCount > 0 && (expectation.fate == .absent || expectation.matcher.canMatchSeveral) {
+    let encryptedCount = sealed.reduce(0) { $0 + $1.count }
+    if isMissing || encryptedCount > 0 && (expectation.fate == .absent || expectation.matcher.canMatchSeveral) {
       misses.append(
         PlanExpectation.Miss(
-          expectation: expectation, item: nil, sealedCount: sealedCount, isAnyItemMeant: !meant.certain.isEmpty))
+          expectation: expectation, item: nil, encryptedCount: encryptedCount, isAnyItemMeant: !meant.certain.isEmpty))
     }
     return misses
   }

@@ -41,7 +41,7 @@ package struct PlanExpectation: Sendable, Hashable {
     /// An item with another outcome; `nil` if no item certainly matches.
     package let item: ExpectedItem?
     /// The number of encrypted items that may match, because their names are unknown.
-    package let sealedCount: Int
+    package let encryptedCount: Int
     /// Whether any item certainly matches.
     package let isAnyItemMeant: Bool
   }

@@ -46,7 +46,7 @@ package struct AppName: Sendable, Hashable {
   package static let appleGroupDescription = "iOS, Apple\u{2019}s apps"
 
   /// The name in reports.
-  package var words: String {
+  package var displayName: String {
     switch kind {
     case .app: text
     case .identifier: team.map { "\(text) (team \($0))" } ?? text
@@ -104,7 +104,7 @@ public struct AppDirectory: Sendable {
   /// Returns the app that an item belongs to, according to its access group.
   package func app(of identity: ItemDescriptor) -> AppName {
     guard let group = identity.accessGroup, !group.isEmpty else {
-      return AppName(kind: identity.isSealed ? .unknown : .unnamed, text: "")
+      return AppName(kind: identity.isEncrypted ? .unknown : .unnamed, text: "")
     }
     if let names = namesByGroup[group] { return AppName(kind: .app, text: names.sorted().joined(separator: ", ")) }
     guard let identifier = Self.identifier(in: group) else { return AppName(kind: .group, text: group) }

@@ -229,7 +229,7 @@ extension RowFault {
     switch self {
     case .undecodable(let reason): reason
     case .locked: nil
-    case .keyUnavailable(let keyClass): "the device has no usable key of class \(keyClass.words)"
+    case .keyUnavailable(let keyClass): "the device has no usable key of class \(keyClass.displayName)"
     }
   }
 }

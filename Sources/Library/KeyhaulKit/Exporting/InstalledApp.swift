@@ -52,12 +52,12 @@ package enum AppKind: String, Sendable, CaseIterable {
     let words = Set((identifier + " " + name).split { !$0.isLetter && !$0.isNumber }.map(String.init))
     let kinds: [AppKind] = [.authenticator, .messenger, .wallet]
     let known = kinds.first { kind in
-      kind.identifiers.contains(identifier) || !kind.words.isDisjoint(with: words)
+      kind.identifiers.contains(identifier) || !kind.keywords.isDisjoint(with: words)
         || kind.names.contains { name.hasPrefix($0) }
     }
     if let known {
       self = known
-    } else if genre == Self.financeGenre || !AppKind.finance.words.isDisjoint(with: words) {
+    } else if genre == Self.financeGenre || !AppKind.finance.keywords.isDisjoint(with: words) {
       self = .finance
     } else {
       return nil
@@ -68,7 +68,7 @@ package enum AppKind: String, Sendable, CaseIterable {
   private static let maximumLength = 200
 
   /// Words that the names of such apps contain.
-  private var words: Set<String> {
+  private var keywords: Set<String> {
     switch self {
     case .authenticator: ["authenticator", "authy", "otp", "totp", "freeotp", "2fa", "2fas"]
     case .messenger: ["messenger"]

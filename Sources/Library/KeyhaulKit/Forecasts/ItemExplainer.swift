@@ -289,7 +289,7 @@ package struct ItemExplanation: Sendable {
   }
 
   /// The assessments of the ways to another device; `nil` if no outcome is known, as for an item only on the target.
-  package var ways: TransferAssessments? {
+  package var transfers: TransferAssessments? {
     guard !restoreOutcomes.isEmpty else { return nil }
     return TransferAssessments(
       restoreOutcomes: restoreOutcomes, protection: protection, isSynchronizable: isSynchronizable)

@@ -50,18 +50,18 @@ package struct AppsNeedingSignIn: Sendable {
   /// The apps, those with the most losses first.
   package let apps: [AppSummary]
   /// The number of lost items without a known owner because they are encrypted.
-  package let sealedCount: Int
+  package let encryptedCount: Int
   /// The number of lost items that are decrypted but name no owner.
   package let unnamedCount: Int
 
   /// Collects the losses of the apps.
   ///
-  /// - Parameter shares: The result of `MigrationPlan.byApp`.
-  package init(_ shares: [AppSummary]) {
-    let losing = shares.filter { !$0.losses.isEmpty }
+  /// - Parameter summaries: The result of `MigrationPlan.byApp`.
+  package init(_ summaries: [AppSummary]) {
+    let losing = summaries.filter { !$0.losses.isEmpty }
     apps = losing.filter(\.app.isKnown)
     func count(_ kind: AppName.Kind) -> Int { losing.reduce(0) { $0 + ($1.app.kind == kind ? $1.losses.count : 0) } }
-    sealedCount = count(.unknown)
+    encryptedCount = count(.unknown)
     unnamedCount = count(.unnamed)
   }
 }
@@ -69,7 +69,7 @@ package struct AppsNeedingSignIn: Sendable {
 extension MigrationPlan {
   /// Returns the plan's decisions by app: apps with the most losses first, then by name, then items of no known app.
   package func byApp(_ directory: AppDirectory) -> [AppSummary] {
-    var shares: [AppName: AppSummary] = [:]
+    var summaries: [AppName: AppSummary] = [:]
     var apps: [String: AppName] = [:]
     for decision in decisions {
       let group = decision.identity.accessGroup
@@ -77,15 +77,15 @@ extension MigrationPlan {
       if let group, app.isKnown { apps[group] = app }
       // Changes the summary in place, because taking it out and putting it back would copy its contents.
       switch decision.outcome {
-      case .migrates: shares[app, default: AppSummary(app: app)].migrates.append(decision)
-      case .staysBehind: shares[app, default: AppSummary(app: app)].staysBehind.append(decision)
-      case .unreadable: shares[app, default: AppSummary(app: app)].unreadable.append(decision)
+      case .migrates: summaries[app, default: AppSummary(app: app)].migrates.append(decision)
+      case .staysBehind: summaries[app, default: AppSummary(app: app)].staysBehind.append(decision)
+      case .unreadable: summaries[app, default: AppSummary(app: app)].unreadable.append(decision)
       }
     }
-    let ranked = shares.values.map { share in
-      (rank: (Self.place(share.app.kind), -share.losses.count, share.app.text), share: share)
+    let ranked = summaries.values.map { summary in
+      (rank: (Self.place(summary.app.kind), -summary.losses.count, summary.app.text), summary: summary)
     }
-    return ranked.sorted { $0.rank < $1.rank }.map(\.share)
+    return ranked.sorted { $0.rank < $1.rank }.map(\.summary)
   }
 
   private static func place(_ kind: AppName.Kind) -> Int {

@@ -45,7 +45,7 @@ public struct MigrationComparison: Sendable {
     }
 
     /// The assessments of the ways to another device.
-    package var ways: TransferAssessments {
+    package var transfers: TransferAssessments {
       TransferAssessments(restoreOutcomes: allOutcomes, protection: protection, isSynchronizable: isSynchronizable)
     }
 
@@ -106,7 +106,7 @@ public struct MigrationComparison: Sendable {
 
   /// The number of items with each verdict for one way to another device.
   public subscript(way: TransferMethod) -> [TransferAssessment.Verdict: Int] {
-    items.reduce(into: [:]) { counts, item in counts[item.ways[way].verdict, default: 0] += 1 }
+    items.reduce(into: [:]) { counts, item in counts[item.transfers[way].verdict, default: 0] += 1 }
   }
 
   /// Compares the outcomes of a backup with those of other backups of the same items.

@@ -14,7 +14,10 @@ public struct RestoreOutlook: Sendable {
   /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
   /// Whether the items are those of a backup; otherwise, they are all items of a device.
-  public let isOfBackup: Bool
+  public let sourceIsBackup: Bool
+  /// The former name of `sourceIsBackup`.
+  @available(*, deprecated, renamed: "sourceIsBackup")
+  public var isOfBackup: Bool { sourceIsBackup }
   /// The positions of items that should return to the same device according to their class. The key that would prove
   /// this is not available.
   public let expected: Set<Int>
@@ -25,12 +28,12 @@ public struct RestoreOutlook: Sendable {
 
   /// Creates an outlook from known outcomes.
   package init(
-    _ comparison: MigrationComparison, planForNewDevice: MigrationPlan, isOfBackup: Bool, expected: Set<Int> = [],
+    _ comparison: MigrationComparison, planForNewDevice: MigrationPlan, sourceIsBackup: Bool, expected: Set<Int> = [],
     triedDeviceKey: Bool, sourceDeviceItems: SourceDeviceItems? = nil
   ) {
     self.comparison = comparison
     self.planForNewDevice = planForNewDevice
-    self.isOfBackup = isOfBackup
+    self.sourceIsBackup = sourceIsBackup
     self.expected = expected
     self.triedDeviceKey = triedDeviceKey
     self.sourceDeviceItems = sourceDeviceItems
@@ -76,7 +79,7 @@ public struct RestoreOutlook: Sendable {
       return MigrationComparison.Item(decision, restoreOutcomes)
     }
     self.init(
-      MigrationComparison(items, current: current), planForNewDevice: onNew, isOfBackup: true, expected: expected,
+      MigrationComparison(items, current: current), planForNewDevice: onNew, sourceIsBackup: true, expected: expected,
       triedDeviceKey: onSame != nil, sourceDeviceItems: sourceDeviceItems)
   }
 
@@ -97,7 +100,8 @@ public struct RestoreOutlook: Sendable {
     let current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: false)
     self.init(
       MigrationComparison(compared.items, current: current),
-      planForNewDevice: try Restorer.plan(simulatedBackup, ontoEmpty: otherKey), isOfBackup: false, triedDeviceKey: true
+      planForNewDevice: try Restorer.plan(simulatedBackup, ontoEmpty: otherKey), sourceIsBackup: false,
+      triedDeviceKey: true
     )
   }
 }
@@ -156,12 +160,12 @@ extension RestoreOutlook {
   /// - Parameter scenario: The restore. If a backup does not have its kind of password, the items are counted by class.
   public func counts(_ scenario: RestoreScenario) -> Counts {
     var counts = Counts()
-    if !isOfBackup { (counts.never, counts.since) = (0, 0) }
+    if !sourceIsBackup { (counts.never, counts.since) = (0, 0) }
     for item in comparison.items {
       switch item[scenario] {
       case .arrives where scenario.onSameDevice && expected.contains(item.index): counts.expected += 1
       case .arrives: counts.arrives += 1
-      case .staysBehind where !isOfBackup && !item.isInBackup: counts.never = (counts.never ?? 0) + 1
+      case .staysBehind where !sourceIsBackup && !item.isInBackup: counts.never = (counts.never ?? 0) + 1
       case .staysBehind: counts.staysBehind += 1
       case .unreadable: counts.unreadable += 1
       }
@@ -246,7 +250,7 @@ extension RestoreOutlook {
     }
     return RestoreOutlook(
       MigrationComparison(items, current: comparison.current), planForNewDevice: planForNewDevice.redacted,
-      isOfBackup: isOfBackup, expected: expected, triedDeviceKey: triedDeviceKey,
+      sourceIsBackup: sourceIsBackup, expected: expected, triedDeviceKey: triedDeviceKey,
       sourceDeviceItems: sourceDeviceItems?.redacted)
   }
 }

@@ -228,7 +228,7 @@ public final class SimulatedBackup: Sendable {
       guard let item = isPosition ? exported[place] : positions[place] else { return decision }
       return decision.naming(
         ItemSummary(
-          decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
+          decision.identity.isEncrypted ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
           containsSecureEnclaveKey: item.containsSecureEnclaveKey))
     }
     guard keepsPositions else { return plan.showing(named + staying) }

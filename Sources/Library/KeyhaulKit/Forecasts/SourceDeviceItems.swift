@@ -77,7 +77,7 @@ public struct SourceDeviceItems: Sendable {
       absent: simulatedBackup.leftOut.map {
         Item(identity: $0.identity, protection: $0.protection, reason: $0.outcome.reason)
       } + difference.added.map { Item(identity: $0.identity, protection: $0.protection, reason: nil) },
-      includedCount: difference.sameCount + difference.changed.count + difference.sealed.inBoth,
+      includedCount: difference.sameCount + difference.changed.count + difference.undecrypted.inBoth,
       changedCount: difference.changed.count, possiblyIncludedCount: difference.possiblyInFirst.count,
       removedCount: difference.removed.count)
   }

@@ -99,7 +99,7 @@ extension MigrationPlan {
     guard !known.isEmpty else { return self }
     return showing(
       decisions.map { decision in
-        guard decision.identity.isSealed, let item = known[decision.index] else { return decision }
+        guard decision.identity.isEncrypted, let item = known[decision.index] else { return decision }
         return decision.naming(item)
       })
   }

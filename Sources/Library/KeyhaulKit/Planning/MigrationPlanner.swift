@@ -189,9 +189,9 @@ package enum MigrationPlanner {
   ) -> String? {
     switch failure {
     case .noClassKey(let keyClass):
-      joined("the keybag has no key of class \(keyClass.words)", place(of: archived))
+      joined("the keybag has no key of class \(keyClass.displayName)", place(of: archived))
     case .classKeyDamaged(let keyClass):
-      joined("the keybag's key of class \(keyClass.words) cannot be unwrapped", place(of: archived))
+      joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", place(of: archived))
     case .hardwareMissing: "only the hardware key of the source device can decrypt it"
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
       joined(

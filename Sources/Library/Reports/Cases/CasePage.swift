@@ -48,7 +48,7 @@ package struct CasePage: HTMLPage {
   private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
-        page.words("Case ")
+        page.text("Case ")
         page.name(report.name)
       }
       page.element("p", ["class": "verdict"], report.verdict)
@@ -62,16 +62,16 @@ package struct CasePage: HTMLPage {
     }
   }
 
-  private func write(_ backup: CaseReport.Examined, number: Int, to page: inout HTMLWriter) {
+  private func write(_ backup: CaseReport.ExaminedBackup, number: Int, to page: inout HTMLWriter) {
     page.newLine()
     page.element("section") { page in
       page.element("h2") { page in
-        page.words("\(number). ")
+        page.text("\(number). ")
         page.name(backup.path)
       }
       page.element("p") { page in
         page.element("strong", backup.result.rawValue)
-        page.words(" (exit code \(backup.result.code)): \(backup.headline).")
+        page.text(" (exit code \(backup.result.code)): \(backup.headline).")
       }
       if let reason = backup.reason { Self.sentence("Reason: \(reason)", to: &page) }
       page.element("h3", "What was examined")
@@ -99,7 +99,7 @@ package struct CasePage: HTMLPage {
   ]
 
   /// Returns the state of the seal, with its code. The code covers the SHA-256 of every file.
-  private static func sealText(_ backup: CaseReport.Examined) -> String {
+  private static func sealText(_ backup: CaseReport.ExaminedBackup) -> String {
     guard let code = backup.sealCode else {
       return backup.sealState == "broken" ? "broken: it cannot be read" : "none"
     }
@@ -112,7 +112,7 @@ package struct CasePage: HTMLPage {
     return "\(state); code \(code)"
   }
 
-  private func writeFindings(of backup: CaseReport.Examined, to page: inout HTMLWriter) {
+  private func writeFindings(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
     let document = backup.document
     let checks = (document?["checks"]?.arrayValue ?? []).map { check in
       (check["ok"]?.booleanValue == true ? "ok" : "FAIL", Self.text(check["id"]), Self.text(check["detail"]))

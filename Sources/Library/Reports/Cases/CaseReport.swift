@@ -17,11 +17,11 @@ package struct CaseReport: Sendable {
   package let command: [String]
   package let started: KeychainDate
   package let ended: KeychainDate
-  package let backups: [Examined]
+  package let backups: [ExaminedBackup]
 
   package init(
     name: String, examiner: String, program: String, folder: String, command: [String], started: KeychainDate,
-    ended: KeychainDate, backups: [Examined]
+    ended: KeychainDate, backups: [ExaminedBackup]
   ) {
     self.name = name
     self.examiner = examiner
@@ -34,7 +34,7 @@ package struct CaseReport: Sendable {
   }
 
   /// An examined backup.
-  package struct Examined: Sendable {
+  package struct ExaminedBackup: Sendable {
     /// The path that the examiner typed, or the path of the backup in a folder.
     package let path: String
     /// The result of the command for this backup alone.
@@ -173,7 +173,7 @@ extension CaseReport {
     ]
   }
 
-  private static func json(_ backup: Examined) -> JSONValue {
+  private static func json(_ backup: ExaminedBackup) -> JSONValue {
     [
       "path": .string(backup.path), "sha256": .text(backup.digest), "entries": .count(backup.files.count),
       "bytes": .integer(backup.files.byteCount), "code": .integer(Int64(backup.result.code)),

@@ -7,7 +7,7 @@ public struct ComparisonPage: HTMLPage {
   let document: PlanDocument
   let apps: AppDirectory
   let sourceDeviceItems: SourceDeviceItems?
-  let words: CommandPlaceholders
+  let placeholders: CommandPlaceholders
   let program: String
 
   /// Creates the page of a comparison of restores.
@@ -30,11 +30,11 @@ public struct ComparisonPage: HTMLPage {
     self.document = document
     self.apps = apps
     self.program = program
-    words = CommandPlaceholders(document, source: sourceArgument, target: targetArgument)
+    placeholders = CommandPlaceholders(document, source: sourceArgument, target: targetArgument)
   }
 
   var current: RestoreScenario { comparison.current }
-  var isOfBackup: Bool { document.source.kind == .archive }
+  var sourceIsBackup: Bool { document.source.kind == .archive }
 
   /// The restore of a backup with a password to the current target, which brings the most items.
   var best: RestoreScenario { RestoreScenario(hasPassword: true, onSameDevice: current.onSameDevice) }
@@ -63,16 +63,16 @@ public struct ComparisonPage: HTMLPage {
         heading(&page)
         FindingSection(document.findings).write(to: &page)
         RestoreTable(self).write(to: &page)
-        WaysTable(comparison).write(to: &page)
+        TransferMethodTable(comparison).write(to: &page)
         NotInBackupSection(sourceDeviceItems: sourceDeviceItems).write(to: &page)
         checklist.write(to: &page)
         PageTable(self).write(to: &page)
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Compared \(LongDateFormat.dateAndTime(document.made)). \(isOfBackup ? "Backup" : "Device") ")
+          page.text("Compared \(LongDateFormat.dateAndTime(document.made)). \(sourceIsBackup ? "Backup" : "Device") ")
           page.element("code", document.source.digest)
-          page.words(".")
+          page.text(".")
         }
       })
   }
@@ -80,19 +80,19 @@ public struct ComparisonPage: HTMLPage {
   private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
-        page.words("Four ways to restore ")
+        page.text("Four ways to restore ")
         page.name(document.source.name)
       }
       page.element("p", ["class": "verdict"], verdict)
       page.element("p", ["class": "facts"]) { page in
-        page.words(isOfBackup ? "From " : "From the device ")
+        page.text(sourceIsBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(document.source.name) }
-        page.words(
+        page.text(
           ", \(HumanReadable.count(comparison.items.count, "item")), \(document.source.encrypted ? "with" : "without") a password"
-            + (isOfBackup ? ". To " : ", as a backup made now would contain them. To "))
+            + (sourceIsBackup ? ". To " : ", as a backup made now would contain them. To "))
         page.element("strong") { $0.name(document.target.name) }
-        page.words(current.onSameDevice ? ", the source device." : ", another device.")
-        page.words(
+        page.text(current.onSameDevice ? ", the source device." : ", another device.")
+        page.text(
           " The numbers count the items that are on the device afterwards, including those it already has. Nothing "
             + "has been changed yet.")
       }
@@ -106,19 +106,19 @@ public struct ComparisonPage: HTMLPage {
   /// It asks for a new backup if there is none yet, if this one cannot be restored, or if a password would move more
   /// items. Otherwise it asks the user to verify the existing backup.
   var checklist: Checklist {
-    let needsNew = !isOfBackup || (!current.hasPassword && comparison.advice.gainedByPassword > 0)
+    let needsNew = !sourceIsBackup || (!current.hasPassword && comparison.advice.gainedByPassword > 0)
     let newBackup =
-      !isOfBackup || sourceDeviceItems != nil
-      ? SuggestedCommands.backup(of: words.oldDevice, to: words.newBackup) : nil
+      !sourceIsBackup || sourceDeviceItems != nil
+      ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
     let condition = BackupCondition(damage: [], findings: document.findings)
     let backup: WipeChecklist.BackupState =
-      isOfBackup && !condition.isUsable
-      ? .unusable(condition, hasPassword: current.hasPassword, word: words.source, command: newBackup)
-      : needsNew ? .missing(command: newBackup) : .good(word: words.source)
+      sourceIsBackup && !condition.isUsable
+      ? .unusable(condition, hasPassword: current.hasPassword, argument: placeholders.source, command: newBackup)
+      : needsNew ? .missing(command: newBackup) : .good(argument: placeholders.source)
     return WipeChecklist(
-      phone: phone, target: document.target.name, isReturn: current.onSameDevice,
+      phone: phone, target: document.target.name, isSameDevice: current.onSameDevice,
       backup: backup,
-      gainedByPassword: isOfBackup ? comparison.advice.gainedByPassword : 0, isOfBackup: isOfBackup,
+      gainedByPassword: sourceIsBackup ? comparison.advice.gainedByPassword : 0, sourceIsBackup: sourceIsBackup,
       losses: comparison.items.compactMap { item in
         item[best].reason.map { .init(index: item.index, identity: item.identity, reason: $0) }
       } + WipeChecklist.losses(of: sourceDeviceItems, after: comparison.items.count), apps: apps
@@ -144,10 +144,10 @@ extension RestoreTable {
   init(_ page: ComparisonPage) {
     columns = [
       { markup in
-        markup.words("Back to ")
+        markup.text("Back to ")
         markup.name(page.phone)
       },
-      { $0.words("To another device") },
+      { $0.text("To another device") },
     ]
     rows = [true, false].map { hasPassword in
       (
@@ -171,7 +171,7 @@ extension RestoreTable.Cell {
       isCurrent: isCurrent, count: counts.arrives, unit: "restored",
       details: ArrivalWarning.counted(counts.byWarning)
         + [
-          counts.staysBehind > 0 || !page.isOfBackup ? Self.staysBehind(counts.staysBehind) : nil,
+          counts.staysBehind > 0 || !page.sourceIsBackup ? Self.staysBehind(counts.staysBehind) : nil,
           Self.unreadable(counts.unreadable), isCurrent ? "planned here" : nil,
         ].compactMap(\.self))
   }
@@ -209,17 +209,18 @@ extension PageTable.Row {
     let app = page.apps.app(of: item.identity)
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: result,
-      detail: [reason?.explanation.headline, item.warningAway?.explanation.headline, Self.otherWays(item)].compactMap(
-        \.self
-      ).joined(separator: "; "))
+      app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
+      detail: [reason?.explanation.headline, item.warningAway?.explanation.headline, Self.otherTransfers(item)]
+        .compactMap(
+          \.self
+        ).joined(separator: "; "))
   }
 
   /// Returns whether the methods without a backup move an item: "direct transfer: yes, iCloud Keychain: no".
-  private static func otherWays(_ item: MigrationComparison.Item) -> String {
-    let ways = item.ways
-    return "direct transfer: \(ways.directTransfer.verdict.words), "
-      + "iCloud Keychain: \(ways.iCloudKeychain.verdict.words)"
+  private static func otherTransfers(_ item: MigrationComparison.Item) -> String {
+    let transfers = item.transfers
+    return "direct transfer: \(transfers.directTransfer.verdict.displayName), "
+      + "iCloud Keychain: \(transfers.iCloudKeychain.verdict.displayName)"
   }
 }
 
@@ -232,7 +233,7 @@ extension MigrationComparison.Item {
 }
 
 /// A table of the number of items that each transfer method moves to another device.
-struct WaysTable {
+struct TransferMethodTable {
   private let comparison: MigrationComparison
 
   init(_ comparison: MigrationComparison) { self.comparison = comparison }
@@ -250,11 +251,12 @@ struct WaysTable {
           }
         }
         markup.element("tbody") { markup in
-          for way in TransferMethod.allCases {
+          for method in TransferMethod.allCases {
             markup.element("tr") { markup in
-              markup.element("th", ["scope": "row"], way.words.prefix(1).uppercased() + way.words.dropFirst())
+              markup.element(
+                "th", ["scope": "row"], method.displayName.prefix(1).uppercased() + method.displayName.dropFirst())
               for verdict in verdicts {
-                markup.element("td", HumanReadable.grouped(comparison[way][verdict, default: 0]))
+                markup.element("td", HumanReadable.grouped(comparison[method][verdict, default: 0]))
               }
             }
           }

@@ -30,7 +30,7 @@ public struct DifferencePage: HTMLPage {
       heading(&page)
       tiles.write(to: &page)
       for table in tables { table.write(to: &page) }
-      sealedSection(&page)
+      undecryptedSection(&page)
       leftOutSection(&page)
       StepList(self).write(to: &page)
     })
@@ -39,18 +39,18 @@ public struct DifferencePage: HTMLPage {
   private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
-        page.words("From ")
+        page.text("From ")
         page.name(first.name)
-        page.words(" to ")
+        page.text(" to ")
         page.name(second.name)
       }
       page.element("p", ["class": "verdict"], verdict)
       page.element("p", ["class": "facts"]) { page in
         describe(first, as: "From ", to: &page)
-        page.words(" ")
+        page.text(" ")
         describe(second, as: "To ", to: &page)
-        page.words(" Keyhaul matches items by kind, names and access group.")
-        if let alike = difference.sealed.alikeSentence { page.words(" \(alike)") }
+        page.text(" Keyhaul matches items by kind, names and access group.")
+        if let identicalCount = difference.undecrypted.identicalItemsSentence { page.text(" \(identicalCount)") }
       }
       if first.kind == .archive || second.kind == .archive {
         page.element("p", ["class": "facts"], BackupBlindSpots.line)
@@ -59,24 +59,24 @@ public struct DifferencePage: HTMLPage {
   }
 
   private func describe(_ side: Side, as word: String, to page: inout HTMLWriter) {
-    page.words(word + (side.kind == .device ? "the device " : ""))
+    page.text(word + (side.kind == .device ? "the device " : ""))
     page.element("strong") { $0.name(side.name) }
     if side.kind == .archive, let device = side.deviceName {
-      page.words(", made by ")
+      page.text(", made by ")
       page.name(device)
     }
-    page.words(side.hasKeychain ? ": \(HumanReadable.count(side.itemCount, "item"))." : ": it has no keychain.")
+    page.text(side.hasKeychain ? ": \(HumanReadable.count(side.itemCount, "item"))." : ": it has no keychain.")
   }
 
   private var tiles: Tiles {
     var tiles: [Tiles.Tile] = [
-      .init(style: .moves, symbol: "+", count: difference.added.count, words: "new"),
-      .init(style: .stays, symbol: "~", count: difference.changed.count, words: "changed"),
-      .init(style: .gone, symbol: "-", count: difference.removed.count, words: "missing"),
-      .init(style: .plain, symbol: "=", count: difference.sameCount, words: "the same"),
+      .init(style: .moves, symbol: "+", count: difference.added.count, text: "new"),
+      .init(style: .stays, symbol: "~", count: difference.changed.count, text: "changed"),
+      .init(style: .gone, symbol: "-", count: difference.removed.count, text: "missing"),
+      .init(style: .plain, symbol: "=", count: difference.sameCount, text: "the same"),
     ]
     if possiblyIncludedCount > 0 {
-      tiles.append(.init(style: .plain, symbol: "?", count: possiblyIncludedCount, words: "may be encrypted"))
+      tiles.append(.init(style: .plain, symbol: "?", count: possiblyIncludedCount, text: "may be encrypted"))
     }
     return Tiles(tiles: tiles)
   }
@@ -88,13 +88,13 @@ public struct DifferencePage: HTMLPage {
       table("New in \(HTMLWriter.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
       table("Changed in \(HTMLWriter.shortened(second.name))", difference.changed.map(row)),
       table("Only in \(HTMLWriter.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "missing") }),
-      doubtfulTable,
+      possibleMatchTable,
     ]
   }
 
   /// The table of the items that may match an encrypted item on the other side.
-  private var doubtfulTable: PageTable {
-    func sealed(in side: Side) -> String {
+  private var possibleMatchTable: PageTable {
+    func encryptedRemark(in side: Side) -> String {
       "encrypted in \(HTMLWriter.shortened(side.name, to: Self.maximumRemarkLength))"
     }
     let rows =
@@ -102,9 +102,9 @@ public struct DifferencePage: HTMLPage {
         row(
           $0, .stays, "?",
           "only in \(HTMLWriter.shortened(first.name)), or "
-            + "\(sealed(in: second))")
+            + "\(encryptedRemark(in: second))")
       }
-      + difference.possiblyInFirst.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
+      + difference.possiblyInFirst.map { row($0, .stays, "?", "new, or \(encryptedRemark(in: first))") }
     var doubtful = table("May be encrypted on the other side", rows)
     doubtful.note =
       "Each of these items can be decrypted on only one side, but may match an encrypted item of its kind on the "
@@ -115,19 +115,19 @@ public struct DifferencePage: HTMLPage {
   private func table(_ title: String, _ rows: [PageTable.Row]) -> PageTable {
     PageTable(
       title: "\(title) (\(HumanReadable.grouped(rows.count)))", resultTitle: "What differs", rows: rows,
-      isOpen: rows.count <= PageTable.rowsInPart)
+      isExpanded: rows.count <= PageTable.rowsPerBody)
   }
 
   /// Returns the row of an item. If another row would look the same, the result states how the items differ: "new: port
   /// 8443, not synced".
   private func row(
-    _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ words: String
+    _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ text: String
   ) -> PageTable.Row {
     let disambiguators = side.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(
       style: style, symbol: symbol, item: ItemLabel(side.identity, index: side.index), kind: side.identity.kind,
       app: Self.app(of: side.identity), protection: side.protection,
-      result: disambiguators.isEmpty ? words : "\(words): \(disambiguators.joined(separator: ", "))",
+      result: disambiguators.isEmpty ? text : "\(text): \(disambiguators.joined(separator: ", "))",
       detail: side.modified.map(LongDateFormat.day))
   }
 
@@ -137,51 +137,51 @@ public struct DifferencePage: HTMLPage {
   private func row(_ change: ItemChange) -> PageTable.Row {
     PageTable.Row(
       style: .stays, symbol: "~", item: ItemLabel(change.after, index: change.indexAfter), kind: change.after.kind,
-      app: Self.app(of: change.after), protection: change.protection, result: change.words,
+      app: Self.app(of: change.after), protection: change.protection, result: change.summary,
       detail: change.modifiedAfter.map(LongDateFormat.day))
   }
 
   /// Returns the name of an item's app according to its access group, because no list of apps is valid for both sides.
   private static func app(of identity: ItemDescriptor) -> String {
     let app = AppDirectory([]).app(of: identity)
-    return app.kind == .unknown ? "" : app.words
+    return app.kind == .unknown ? "" : app.displayName
   }
 
   // MARK: What is not compared
 
-  private func sealedSection(_ page: inout HTMLWriter) {
-    let sealed = difference.sealed
-    guard sealed.total > 0 else { return }
+  private func undecryptedSection(_ page: inout HTMLWriter) {
+    let undecrypted = difference.undecrypted
+    guard undecrypted.total > 0 else { return }
     page.newLine()
     page.element("section") { page in
       page.element("h2", "What could not be compared")
-      page.element("article", ["class": sealed.damaged > 0 ? "card lost" : "card stays"]) { page in
+      page.element("article", ["class": undecrypted.damaged > 0 ? "card lost" : "card stays"]) { page in
         page.element("p", ["class": "count"]) { page in
-          if sealed.possiblePairs > 0 { page.words("at least ") }
-          page.element("b", HumanReadable.count(sealed.total, "item"))
+          if undecrypted.possiblePairs > 0 { page.text("at least ") }
+          page.element("b", HumanReadable.count(undecrypted.total, "item"))
         }
         page.element("h3", "They are encrypted on one side or on both")
         let places = [
-          (sealed.inBoth, "in both"),
-          (sealed.openInFirst, Self.opening(sealed.openInFirst, in: first)),
-          (sealed.openInSecond, Self.opening(sealed.openInSecond, in: second)),
-          (sealed.onlyInFirst, "only in \(HTMLWriter.shortened(first.name))"),
-          (sealed.onlyInSecond, "only in \(HTMLWriter.shortened(second.name))"),
+          (undecrypted.inBoth, "in both"),
+          (undecrypted.decryptedOnlyInFirst, Self.opening(undecrypted.decryptedOnlyInFirst, in: first)),
+          (undecrypted.decryptedOnlyInSecond, Self.opening(undecrypted.decryptedOnlyInSecond, in: second)),
+          (undecrypted.onlyInFirst, "only in \(HTMLWriter.shortened(first.name))"),
+          (undecrypted.onlyInSecond, "only in \(HTMLWriter.shortened(second.name))"),
         ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
         let damage =
-          (sealed.possiblePairs == 0 ? "" : " It is not known which of them match.")
-          + (sealed.damaged == 0
-            ? "" : " \(HumanReadable.grouped(sealed.damaged)) of them cannot be read because of damage.")
+          (undecrypted.possiblePairs == 0 ? "" : " It is not known which of them match.")
+          + (undecrypted.damaged == 0
+            ? "" : " \(HumanReadable.grouped(undecrypted.damaged)) of them cannot be read because of damage.")
         page.element(
           "p",
           "\(HumanReadable.list(places)). It is not known whether their contents differ, so they count neither as equal nor "
             + "as changed.\(damage)")
-        guard sealed.placeCount > sealed.damaged else { return }
+        guard undecrypted.occurrenceCount > undecrypted.damaged else { return }
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
-          page.words("The source device's key can decrypt \(sealed.damaged > 0 ? "the others" : "them"): ")
+          page.text("The source device's key can decrypt \(undecrypted.damaged > 0 ? "the others" : "them"): ")
           page.element("code", SuggestedCommands.deviceKeyFile)
-          page.words(".")
+          page.text(".")
         }
       }
     }
@@ -197,9 +197,9 @@ public struct DifferencePage: HTMLPage {
       page.newLine()
       page.element("section") { page in
         page.element("h2") { page in
-          page.words("Items that no backup of ")
+          page.text("Items that no backup of ")
           page.name(side.name)
-          page.words(" contains")
+          page.text(" contains")
         }
         page.element(
           "p",
@@ -216,7 +216,7 @@ public struct DifferencePage: HTMLPage {
             let headline = reason.explanation.headline
             page.element("h3", headline.prefix(1).uppercased() + headline.dropFirst())
             NameList(items.map { ItemLabel($0.identity, index: nil) }).write(
-              folding: ReasonCard.maximumListCount, to: &page)
+              collapsingAfter: ReasonCard.maximumListCount, to: &page)
           }
         }
       }
@@ -267,7 +267,7 @@ extension DifferencePage {
     }
 
     /// This side as an argument of suggested commands.
-    var word: String { ShellQuoting.argument(argument, placeholder: kind == .device ? "DEVICE" : "ARCHIVE") }
+    var commandArgument: String { ShellQuoting.argument(argument, placeholder: kind == .device ? "DEVICE" : "ARCHIVE") }
   }
 }
 
@@ -280,12 +280,12 @@ extension DifferencePage {
     ].filter { $0.0 > 0 }
     let same = difference.sameCount
     guard let first = parts.first else { return verdictWithoutNames + doubt + "." }
-    let words = parts.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
+    let clauses = parts.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
     // Only the first number has the noun "item".
     let head = "\(HumanReadable.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
     let rest =
       same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(HumanReadable.grouped(same)) are the same"
-    return ([head] + words.dropFirst()).joined(separator: ", ") + "; " + rest + doubt + "."
+    return ([head] + clauses.dropFirst()).joined(separator: ", ") + "; " + rest + doubt + "."
   }
 
   /// The verdict if no item is known to be new, changed or missing.
@@ -296,7 +296,7 @@ extension DifferencePage {
         "At least \(HumanReadable.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), "
         + "but it is not known which"
     }
-    if difference.sealed.total > 0 {
+    if difference.undecrypted.total > 0 {
       return same == 0
         ? "None of the items can be compared"
         : "All comparable items are the same: \(HumanReadable.count(same, "item"))"
@@ -316,8 +316,8 @@ extension DifferencePage {
 
   /// The number of these items that certainly differ, because there are fewer encrypted items than possible matches.
   private var minimumUnnamedCount: Int {
-    max(0, difference.possiblyInSecond.count - difference.sealed.onlyInSecond)
-      + max(0, difference.possiblyInFirst.count - difference.sealed.onlyInFirst)
+    max(0, difference.possiblyInSecond.count - difference.undecrypted.onlyInSecond)
+      + max(0, difference.possiblyInFirst.count - difference.undecrypted.onlyInFirst)
   }
 }
 
@@ -340,43 +340,47 @@ private struct DifferenceSteps {
   var newBackup: StepList.Step? {
     guard second.kind == .device, first.kind == .archive, !difference.isEmpty, second.itemCount > 0 else { return nil }
     return .init(
-      words: "Make a new backup of \(HTMLWriter.shortened(second.name)) as it is now.",
-      commands: [SuggestedCommands.backup(of: second.word, to: "new.backup")])
+      text: "Make a new backup of \(HTMLWriter.shortened(second.name)) as it is now.",
+      commands: [SuggestedCommands.backup(of: second.commandArgument, to: "new.backup")])
   }
 
   func opening(_ possiblyIncludedCount: Int) -> StepList.Step? {
-    guard possiblyIncludedCount > 0, difference.sealed.placeCount > difference.sealed.damaged else { return nil }
+    guard possiblyIncludedCount > 0, difference.undecrypted.occurrenceCount > difference.undecrypted.damaged else {
+      return nil
+    }
     return .init(
-      words: "To see which encrypted items are the same, supply the key of their source device and compare again.",
-      commands: [SuggestedCommands.diff(first.word, second.word, deviceKey: "PATH")])
+      text: "To see which encrypted items are the same, supply the key of their source device and compare again.",
+      commands: [SuggestedCommands.diff(first.commandArgument, second.commandArgument, deviceKey: "PATH")])
   }
 
   /// The step to verify the backups, if items are damaged. There is no such step for devices, which have no copies.
   var verifying: StepList.Step? {
     let archives = [first, second].filter { $0.kind == .archive }
-    guard difference.sealed.damaged > 0, !archives.isEmpty else { return nil }
+    guard difference.undecrypted.damaged > 0, !archives.isEmpty else { return nil }
     return .init(
-      words: "Find out what is damaged, and look for another copy.",
-      commands: archives.map { SuggestedCommands.verify($0.word) })
+      text: "Find out what is damaged, and look for another copy.",
+      commands: archives.map { SuggestedCommands.verify($0.commandArgument) })
   }
 
   var planning: StepList.Step? {
     guard second.kind == .archive, second.hasKeychain, second.itemCount > 0, !difference.isEmpty else { return nil }
     let device = first.kind == .device ? first : nil
     return .init(
-      words: "See what restoring \(HTMLWriter.shortened(second.name)) to "
+      text: "See what restoring \(HTMLWriter.shortened(second.name)) to "
         + "\(device.map { HTMLWriter.shortened($0.name) } ?? "a device") would do. Nothing is changed.",
-      commands: [SuggestedCommands.plan(second.word, onto: device?.word ?? "DEVICE")])
+      commands: [SuggestedCommands.plan(second.commandArgument, onto: device?.commandArgument ?? "DEVICE")])
   }
 }
 
 extension KeychainDifference.UndecryptedCounts {
   /// The sentence about encrypted items that are stored identically on both sides; `nil` if there are none.
-  package var alikeSentence: String? {
-    guard alike > 0 else { return nil }
-    let damage = equalAndDamaged == 0 ? "" : "; \(HumanReadable.grouped(equalAndDamaged)) cannot be read on either side"
+  package var identicalItemsSentence: String? {
+    guard identicalCount > 0 else { return nil }
+    let damage =
+      identicalDamagedCount == 0
+      ? "" : "; \(HumanReadable.grouped(identicalDamagedCount)) cannot be read on either side"
     return
-      "\(HumanReadable.grouped(alike)) of the same items \(alike == 1 ? "is" : "are") encrypted and stored identically, "
+      "\(HumanReadable.grouped(identicalCount)) of the same items \(identicalCount == 1 ? "is" : "are") encrypted and stored identically, "
       + "byte for byte\(damage)."
   }
 }

@@ -4,7 +4,7 @@ extension Explanation {
   /// The explanations of the outcomes for an item.
   package static let fates = [ItemFate.migrates, .staysBehind, .absent, .unreadable].map(\.explanation)
   /// The explanation of the methods that move items to another device.
-  package static let ways = [TransferMethod.explanation]
+  package static let transferMethods = [TransferMethod.explanation]
   /// The explanations of all reasons, changes and other terms in reports.
   package static let terms = GlossaryTerm.allCases.map(\.explanation)
 

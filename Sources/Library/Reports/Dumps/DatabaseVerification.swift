@@ -21,8 +21,8 @@ package struct DatabaseVerification {
 
   /// The result of a check.
   private enum Outcome {
-    case right
-    case wrong
+    case passed
+    case failed
     /// Something could not be checked.
     case unchecked
   }
@@ -47,7 +47,7 @@ package struct DatabaseVerification {
     self.rows = rows
     checks = [
       Check(
-        id: .pages, outcome: database.isIntact ? .right : .wrong,
+        id: .pages, outcome: database.isIntact ? .passed : .failed,
         detail: database.isIntact ? "SQLite finds no errors in them" : "they contradict each other"),
       Self.indexes(of: database), Self.log(database.journalStatus), Self.tables(database.missingTables),
       Self.items(rows, of: database), Self.digests(rows),
@@ -56,7 +56,7 @@ package struct DatabaseVerification {
   }
 
   /// Whether a check failed.
-  package var isDamaged: Bool { checks.contains { $0.outcome == .wrong } }
+  package var isDamaged: Bool { checks.contains { $0.outcome == .failed } }
   /// Whether something could not be checked.
   package var isPartial: Bool { checks.contains { $0.outcome == .unchecked } }
 
@@ -67,8 +67,8 @@ package struct DatabaseVerification {
       return Check(id: .indexes, outcome: .unchecked, detail: "not checked: the pages contradict each other")
     }
     return switch database.indexState {
-    case .sound: Check(id: .indexes, outcome: .right, detail: "they list every row of their tables")
-    case .damaged: Check(id: .indexes, outcome: .wrong, detail: "they do not list the rows of their tables")
+    case .sound: Check(id: .indexes, outcome: .passed, detail: "they list every row of their tables")
+    case .damaged: Check(id: .indexes, outcome: .failed, detail: "they do not list the rows of their tables")
     case .unchecked:
       Check(
         id: .indexes, outcome: .unchecked,
@@ -76,12 +76,12 @@ package struct DatabaseVerification {
     }
   }
 
-  private static func log(_ use: DatabaseDetails.JournalStatus) -> Check {
-    switch use {
-    case .none: Check(id: .log, outcome: .right, detail: "none, or empty")
-    case .applied: Check(id: .log, outcome: .right, detail: "its committed changes were read")
+  private static func log(_ status: DatabaseDetails.JournalStatus) -> Check {
+    switch status {
+    case .none: Check(id: .log, outcome: .passed, detail: "none, or empty")
+    case .applied: Check(id: .log, outcome: .passed, detail: "its committed changes were read")
     case .rolledBack:
-      Check(id: .log, outcome: .right, detail: "an unfinished change was rolled back, as its journal specifies")
+      Check(id: .log, outcome: .passed, detail: "an unfinished change was rolled back, as its journal specifies")
     case .partiallyApplied:
       Check(
         id: .log, outcome: .unchecked,
@@ -98,7 +98,7 @@ package struct DatabaseVerification {
 
   private static func tables(_ missing: [ItemKind]) -> Check {
     Check(
-      id: .tables, outcome: missing.isEmpty ? .right : .wrong,
+      id: .tables, outcome: missing.isEmpty ? .passed : .failed,
       detail: missing.isEmpty
         ? "all four item tables are present"
         : HumanReadable.list(missing.map(\.rawValue)) + (missing.count == 1 ? " is" : " are") + " missing or unreadable"
@@ -115,7 +115,7 @@ package struct DatabaseVerification {
       case .open, .unsupportedVersion, .accessControl: false
       }
     }
-    let unopened = rows.filter { row in
+    let withoutKey = rows.filter { row in
       [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.opened.verdict)
         && !damaged.contains { $0.row.kind == row.row.kind && $0.row.number == row.row.number }
     }
@@ -124,33 +124,33 @@ package struct DatabaseVerification {
       "\(HumanReadable.grouped(rows.count { $0.opened.verdict == .open })) of \(HumanReadable.grouped(rows.count)) can be "
         + "decrypted",
       damaged.isEmpty ? nil : "\(HumanReadable.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
-      unopened.isEmpty
-        ? nil : "\(HumanReadable.grouped(unopened.count)) \(unopened.count == 1 ? "has" : "have") no key here",
+      withoutKey.isEmpty
+        ? nil : "\(HumanReadable.grouped(withoutKey.count)) \(withoutKey.count == 1 ? "has" : "have") no key here",
       bound == 0 ? nil : "\(HumanReadable.grouped(bound)) can be decrypted only on their device",
     ].compactMap(\.self)
     return Check(
-      id: .items, outcome: damaged.isEmpty ? (unopened.isEmpty ? .right : .unchecked) : .wrong,
+      id: .items, outcome: damaged.isEmpty ? (withoutKey.isEmpty ? .passed : .unchecked) : .failed,
       detail: parts.joined(separator: ", "),
-      faults: (damaged + unopened).map { row in
+      faults: (damaged + withoutKey).map { row in
         (row.row, row.opened.fault.map { "\($0.verdict.rawValue) (\($0.place.rawValue)): \($0.reason)" } ?? "")
       })
   }
 
   private static func digests(_ rows: [KeychainDatabase.DecryptedRow]) -> Check {
     guard rows.isEmpty || rows.contains(where: \.row.hasDigestColumn) else {
-      return Check(id: .digests, outcome: .right, detail: "none: its schema has no sha1 column")
+      return Check(id: .digests, outcome: .passed, detail: "none: its schema has no sha1 column")
     }
     let known = rows.filter { $0.hasMatchingDigest != nil }
     guard !known.isEmpty || rows.isEmpty else {
       return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret can be decrypted")
     }
-    let wrong = known.filter { row in
+    let mismatched = known.filter { row in
       row.hasMatchingDigest == false || row.opened.findings.contains(.digestDiffers)
     }
     return Check(
-      id: .digests, outcome: wrong.isEmpty ? .right : .wrong,
-      detail: fitting(known.count - wrong.count, of: known.count) + " match the contents of their items",
-      faults: wrong.map { row in
+      id: .digests, outcome: mismatched.isEmpty ? .passed : .failed,
+      detail: ratio(known.count - mismatched.count, of: known.count) + " match the contents of their items",
+      faults: mismatched.map { row in
         (
           row.row,
           row.hasMatchingDigest == false
@@ -164,17 +164,17 @@ package struct DatabaseVerification {
     guard !known.isEmpty || rows.isEmpty else {
       return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row can be decrypted")
     }
-    let wrong = known.filter { !$0.differingColumns.isEmpty }
+    let mismatched = known.filter { !$0.differingColumns.isEmpty }
     return Check(
-      id: .columns, outcome: wrong.isEmpty ? .right : .wrong,
-      detail: fitting(known.count - wrong.count, of: known.count) + " rows match their items",
-      faults: wrong.map { row in
+      id: .columns, outcome: mismatched.isEmpty ? .passed : .failed,
+      detail: ratio(known.count - mismatched.count, of: known.count) + " rows match their items",
+      faults: mismatched.map { row in
         (row.row, "differ from the item: " + row.differingColumns.map(\.rawValue).joined(separator: ", "))
       })
   }
 
   /// Returns a count and a total: "12 of 13".
-  private static func fitting(_ count: Int, of all: Int) -> String {
+  private static func ratio(_ count: Int, of all: Int) -> String {
     "\(HumanReadable.grouped(count)) of \(HumanReadable.grouped(all))"
   }
 
@@ -187,7 +187,7 @@ package struct DatabaseVerification {
 
   private static let indent = 20
   /// The maximum number of faults that are listed for a check, unless all are requested.
-  private static let shortList = 10
+  private static let defaultFaultLimit = 10
 
   package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
     let space = String(repeating: " ", count: Self.indent)
@@ -195,14 +195,14 @@ package struct DatabaseVerification {
     for check in checks {
       let (state, color): (String, Color?) =
         switch check.outcome {
-        case .right: ("ok", nil)
-        case .wrong: ("FAIL", .red)
+        case .passed: ("ok", nil)
+        case .failed: ("FAIL", .red)
         case .unchecked: ("-", .faint)
         }
       let label =
         "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(check.id.rawValue, columns: Self.indent - 7)
       lines += WordWrap.labeled(label, check.detail, columns: style.width).map { Line(text: $0, color: color) }
-      let shown = showsAll ? check.faults[...] : check.faults.prefix(Self.shortList)
+      let shown = showsAll ? check.faults[...] : check.faults.prefix(Self.defaultFaultLimit)
       for fault in shown {
         let text =
           "\(fault.row.kind.rawValue) row \(fault.row.number): "
@@ -222,7 +222,7 @@ package struct DatabaseVerification {
 
   /// The names of the failed checks, for error messages.
   package var loss: String {
-    HumanReadable.list(checks.filter { $0.outcome == .wrong }.map(\.id.rawValue))
+    HumanReadable.list(checks.filter { $0.outcome == .failed }.map(\.id.rawValue))
   }
 
   private var conclusion: String {
@@ -242,7 +242,7 @@ package struct DatabaseVerification {
       "checks": .array(
         checks.map { check in
           [
-            "id": .string(check.id.rawValue), "ok": .boolean(check.outcome == .right),
+            "id": .string(check.id.rawValue), "ok": .boolean(check.outcome == .passed),
             "checked": .boolean(check.outcome != .unchecked), "detail": .string(check.detail),
           ]
         }),

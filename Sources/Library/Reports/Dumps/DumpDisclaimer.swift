@@ -38,16 +38,16 @@ package struct DumpDisclaimer {
 
   /// The sentence that states that the source was not protected.
   package var sentence: String {
-    if let facts = dump.database { return databaseSentence(facts) }
+    if let details = dump.database { return databaseSentence(details) }
     return
       "\(name) is \(dump.nature), read as \(dump.format.phrase): nothing enforced the protection classes of its items. "
       + "Nothing shows who wrote it or whether it is complete."
   }
 
   /// Returns a sentence about the protection of a database's items.
-  private func databaseSentence(_ facts: DatabaseDetails) -> String {
+  private func databaseSentence(_ details: DatabaseDetails) -> String {
     let trust =
-      switch facts.keys {
+      switch details.keys {
       case .inDatabase:
         "nothing enforces the protection classes of its items, and nothing shows who wrote it or whether it is complete"
       case .given, .absent: "it does not show who wrote it or whether it is complete"
@@ -57,12 +57,12 @@ package struct DumpDisclaimer {
 
   /// Remarks about a database apart from its items, one sentence each.
   private var databaseRemarks: [String] {
-    guard let facts = dump.database else { return [] }
-    let versions = facts.versionCounts.sorted { $0.key < $1.key }.map { version, count in
+    guard let details = dump.database else { return [] }
+    let versions = details.versionCounts.sorted { $0.key < $1.key }.map { version, count in
       "\(HumanReadable.count(count, "row")) of version \(version)"
     }
     let log =
-      switch facts.journalStatus {
+      switch details.journalStatus {
       case .none: String?.none
       case .applied: "The committed changes in its log (-wal) were read too."
       case .partiallyApplied:
@@ -79,11 +79,11 @@ package struct DumpDisclaimer {
         "Its log (-wal) or journal (-journal) belongs to another database, or to another state of this one, so nothing "
           + "from it is shown."
       }
-    let schema = facts.schema.map { "Its schema is \($0)" } ?? "It does not state its schema version"
+    let schema = details.schema.map { "Its schema is \($0)" } ?? "It does not state its schema version"
     let missing =
-      facts.missingTables.isEmpty
+      details.missingTables.isEmpty
       ? nil
-      : "It has no readable \(HumanReadable.list(facts.missingTables.map(\.rawValue), conjunction: "or")) table: "
+      : "It has no readable \(HumanReadable.list(details.missingTables.map(\.rawValue), conjunction: "or")) table: "
         + "any items stored there are not shown."
     return [schema + (versions.isEmpty ? "" : ", with \(HumanReadable.list(versions))") + ".", log, missing].compactMap(
       \.self)
@@ -215,7 +215,7 @@ package struct DumpDisclaimer {
   package var field: (String, JSONValue) { ("dump", json) }
 
   /// The disclaimer as a part of a plan's document.
-  package var ofPlan: PlanDocument.Dump {
+  package var planDocument: PlanDocument.Dump {
     PlanDocument.Dump(
       form: dump.format.rawValue, sentence: sentence, unknown: unknown + [skippedSentence].compactMap(\.self) + remarks)
   }
@@ -234,16 +234,16 @@ package struct DumpDisclaimer {
       "remarks": .array(remarks.map { .string($0) }),
     ]
     return document.adding(
-      dump.database.map { facts in
+      dump.database.map { details in
         [
           (
             "database",
             [
-              "schema": .text(facts.schema), "log": .string(facts.journalStatus.rawValue),
-              "keys": .string(facts.keys.rawValue),
+              "schema": .text(details.schema), "log": .string(details.journalStatus.rawValue),
+              "keys": .string(details.keys.rawValue),
               "versions": .object(
-                facts.versionCounts.sorted { $0.key < $1.key }.map { (String($0.key), .count($0.value)) }),
-              "missing_tables": .array(facts.missingTables.map { .string($0.rawValue) }),
+                details.versionCounts.sorted { $0.key < $1.key }.map { (String($0.key), .count($0.value)) }),
+              "missing_tables": .array(details.missingTables.map { .string($0.rawValue) }),
             ]
           )
         ]

@@ -35,8 +35,8 @@ package struct BackupDetails {
 
   /// Returns how the backup was made: "full · passcode set · finished 2026-11-20 18:04 CET · by iTunes 12.13".
   ///
-  /// - Parameter moment: Formats a date, with its time zone.
-  package func making(_ moment: (KeychainDate) -> String) -> String {
+  /// - Parameter format: Formats a date, with its time zone.
+  package func origin(formatting format: (KeychainDate) -> String) -> String {
     let status = archive.status
     let extent =
       switch status?.isFullBackup {
@@ -52,7 +52,7 @@ package struct BackupDetails {
       }
     var parts = [extent, passcode]
     if let status {
-      let date = status.date.map { " \(moment($0))" } ?? ""
+      let date = status.date.map { " \(format($0))" } ?? ""
       let end =
         switch status.snapshotState {
         case nil: "whether it was finished is not recorded"
@@ -62,7 +62,7 @@ package struct BackupDetails {
       parts.append(end + date)
     }
     if let last = archive.computerProperties?.lastBackup, differs(last) {
-      parts.append("last backup according to the computer: \(moment(last))")
+      parts.append("last backup according to the computer: \(format(last))")
     }
     return (parts + [program]).joined(separator: " · ")
   }
@@ -95,9 +95,9 @@ package struct BackupDetails {
       numbers.count == 1
       ? "class \(first)"
       : isRange ? "classes \(first) to \(last)" : "classes \(HumanReadable.list(numbers.map { String($0) }))"
-    var wraps: [(words: String, count: Int)] = []
+    var wraps: [(text: String, count: Int)] = []
     for record in records {
-      if let place = wraps.firstIndex(where: { $0.words == record.wrapping }) {
+      if let place = wraps.firstIndex(where: { $0.text == record.wrapping }) {
         wraps[place].count += 1
       } else {
         wraps.append((record.wrapping, 1))
@@ -105,7 +105,7 @@ package struct BackupDetails {
     }
     let parts = wraps.enumerated().map { offset, wrap in
       "\(HumanReadable.grouped(wrap.count)) \(offset == 0 ? "wrapped " : "")with "
-        + wrap.words.replacing("password", with: "the password").replacing("device", with: "the device")
+        + wrap.text.replacing("password", with: "the password").replacing("device", with: "the device")
     }
     return "\(present): \(parts.joined(separator: ", "))"
   }

@@ -2,9 +2,9 @@ import KeyhaulKit
 
 /// The section about the files in the manifest, with a collapsed tree of domains and directories.
 struct FileSection {
-  private let facts: InspectionPage.Facts
+  private let backup: InspectionPage.BackupInfo
 
-  init(_ facts: InspectionPage.Facts) { self.facts = facts }
+  init(_ backup: InspectionPage.BackupInfo) { self.backup = backup }
 
   /// The maximum number of domains, or of children of one node, in the tree. A real backup has hundreds of apps.
   static let maximumBranchCount = 100
@@ -13,11 +13,11 @@ struct FileSection {
     page.newLine()
     page.element("section") { page in
       page.element("h2", "Its files")
-      guard let files = facts.files else {
-        page.element("p", "They are listed in \(facts.layout.words), which is encrypted with the password.")
+      guard let files = backup.files else {
+        page.element("p", "They are listed in \(backup.layout.displayName), which is encrypted with the password.")
         return
       }
-      page.element("p", words(files))
+      page.element("p", summary(of: files))
       guard !files.branches.isEmpty else { return }
       page.element("details") { page in
         page.element("summary", "By domain and folder, the largest first")
@@ -26,7 +26,7 @@ struct FileSection {
     }
   }
 
-  private func words(_ files: InspectionPage.Files) -> String {
+  private func summary(of files: InspectionPage.Files) -> String {
     let listing = files.listing
     let kinds = [
       HumanReadable.count(listing.fileCount, "file"),
@@ -34,7 +34,7 @@ struct FileSection {
       listing.linkCount > 0 ? HumanReadable.count(listing.linkCount, "link") : nil,
     ].compactMap(\.self)
     let domains = HumanReadable.count(listing.rowCountByDomain.count, "domain")
-    var sentences = "\(facts.layout.words) lists \(HumanReadable.list(kinds)) in \(domains). "
+    var sentences = "\(backup.layout.displayName) lists \(HumanReadable.list(kinds)) in \(domains). "
     switch listing.missingCount {
     case 0: sentences += "None is missing."
     case 1: sentences += "1 of them is listed but not stored."
@@ -60,24 +60,24 @@ struct FileSection {
     guard nodes.count > Self.maximumBranchCount else { return }
     let rest = nodes.dropFirst(Self.maximumBranchCount)
     page.element("div") { page in
-      page.words("\(HumanReadable.grouped(rest.count)) more")
+      page.text("\(HumanReadable.grouped(rest.count)) more")
       amounts(DomainTree.Node(sumOf: rest), to: &page)
     }
   }
 
   private func line(_ node: DomainTree.Node, to page: inout HTMLWriter) {
-    if node.name.isEmpty { page.words("(no name)") } else { page.name(node.name) }
+    if node.name.isEmpty { page.text("(no name)") } else { page.name(node.name) }
     amounts(node, to: &page)
   }
 
   private func amounts(_ node: DomainTree.Node, to page: inout HTMLWriter) {
-    page.words(" ")
+    page.text(" ")
     page.element("span") { page in
       if node.missingCount > 0 {
         page.element("b", ["class": "lost"], "\(HumanReadable.grouped(node.missingCount)) missing")
-        page.words(" · ")
+        page.text(" · ")
       }
-      page.words("\(HumanReadable.count(node.fileCount, "file")), \(HumanReadable.bytes(node.storedByteCount))")
+      page.text("\(HumanReadable.count(node.fileCount, "file")), \(HumanReadable.bytes(node.storedByteCount))")
     }
   }
 }

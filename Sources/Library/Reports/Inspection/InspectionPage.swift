@@ -2,8 +2,12 @@ public import KeyhaulKit
 
 /// A page about the contents of a backup, with or without its password.
 public struct InspectionPage: HTMLPage {
-  /// The facts about a backup. Those that require the password are `nil` without it.
-  public struct Facts: Sendable {
+  /// The former name of `BackupInfo`.
+  @available(*, deprecated, renamed: "BackupInfo")
+  public typealias Facts = BackupInfo
+
+  /// The properties of a backup. Those that require the password are `nil` without it.
+  public struct BackupInfo: Sendable {
     /// The name in messages.
     public var name: String
     /// The command-line argument; `nil` if the backup came from a stream.
@@ -37,7 +41,7 @@ public struct InspectionPage: HTMLPage {
     /// The anomalies of the backup that did not prevent the inspection.
     package var findings: [BackupFinding] = []
     /// The items that cannot be decrypted, by kind, class and reason.
-    package var sealed: [UndecryptedItems.Group] = []
+    package var undecryptedItems: [UndecryptedItems.Group] = []
     /// The measured duration of the derivation of the password's key on this machine; `nil` if it was not derived.
     package var measuredUnlock: Duration?
     /// The reason why an existing keychain cannot be read at all; `nil` if it can.
@@ -79,49 +83,49 @@ public struct InspectionPage: HTMLPage {
     }
   }
 
-  let facts: Facts
+  let backup: BackupInfo
   let counts: Counts
   let program: String
 
   /// Creates the page of a backup.
   ///
   /// - Parameters:
-  ///   - facts: The facts about the backup.
+  ///   - backup: The properties of the backup.
   ///   - program: Name and version of the program that makes the page.
-  public init(_ facts: Facts, program: String) {
-    self.facts = facts
+  public init(_ backup: BackupInfo, program: String) {
+    self.backup = backup
     self.program = program
-    counts = Counts(facts)
+    counts = Counts(backup)
   }
 
   /// The name of the source device according to the backup, or a substitute.
-  var sourceName: String { facts.device.name.map { HTMLWriter.shortened($0) } ?? "the source device" }
-  var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
+  var sourceName: String { backup.device.name.map { HTMLWriter.shortened($0) } ?? "the source device" }
+  var missingCount: Int { backup.files?.listing.missingCount ?? 0 }
 
   /// Returns the page as one document. Equal backups give equal pages.
   ///
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
-    let title = "What is in \(HTMLWriter.shortened(facts.name))"
+    let title = "What is in \(HTMLWriter.shortened(backup.name))"
     var frame = ReportPage(title: title, program: program)
-    if facts.items == nil { frame.content = "This page contains no account names and no passwords." }
+    if backup.items == nil { frame.content = "This page contains no account names and no passwords." }
     return try frame.html(
       body: { page in
         heading(&page)
-        if facts.items != nil { tiles.write(to: &page) }
-        FindingSection(facts.findings).write(to: &page)
+        if backup.items != nil { tiles.write(to: &page) }
+        FindingSection(backup.findings).write(to: &page)
         ItemSection(self).write(to: &page)
-        EncryptedItemsSection(facts.sealed).write(to: &page)
-        NotInBackupSection(sourceDeviceItems: facts.sourceDeviceItems).write(to: &page)
-        FileSection(facts).write(to: &page)
-        KeybagSection(facts).write(to: &page)
+        EncryptedItemsSection(backup.undecryptedItems).write(to: &page)
+        NotInBackupSection(sourceDeviceItems: backup.sourceDeviceItems).write(to: &page)
+        FileSection(backup).write(to: &page)
+        KeybagSection(backup).write(to: &page)
         StepList(self).write(to: &page)
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Archive ")
-          page.element("code", facts.digest)
-          page.words(".")
+          page.text("Archive ")
+          page.element("code", backup.digest)
+          page.text(".")
         }
       })
   }
@@ -129,34 +133,34 @@ public struct InspectionPage: HTMLPage {
   private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
-        page.words("What is in ")
-        page.name(facts.name)
+        page.text("What is in ")
+        page.name(backup.name)
       }
       page.element("p", ["class": "verdict"], verdict)
       page.element("p", ["class": "facts"]) { page in
-        page.words("Made ")
-        if let date = facts.made { page.words(LongDateFormat.dateAndTime(date) + " ") }
-        page.words("by ")
+        page.text("Made ")
+        if let date = backup.made { page.text(LongDateFormat.dateAndTime(date) + " ") }
+        page.text("by ")
         page.element("strong") { page in
-          if let name = facts.device.name { page.name(name) } else { page.words("an unnamed device") }
+          if let name = backup.device.name { page.name(name) } else { page.text("an unnamed device") }
         }
-        let model = [facts.device.productType, facts.device.productVersion.map { "iOS \($0)" }].compactMap(\.self)
-        if !model.isEmpty { page.words(" (\(HTMLWriter.shortened(model.joined(separator: ", "))))") }
-        let isFalse = facts.findings.contains { $0.kind == .falseClaim }
-        page.words(
+        let model = [backup.device.productType, backup.device.productVersion.map { "iOS \($0)" }].compactMap(\.self)
+        if !model.isEmpty { page.text(" (\(HTMLWriter.shortened(model.joined(separator: ", "))))") }
+        let isFalse = backup.findings.contains { $0.kind == .falseClaim }
+        page.text(
           isFalse
             ? ", with unencrypted files, although Manifest.plist says that the backup is encrypted. "
-            : isCopyInClear
+            : isDecryptedCopy
               ? ", with unencrypted files and password-protected items. "
-              : facts.isEncrypted ? ", with a password. " : ", without a password. ")
-        page.words(
-          "\(HumanReadable.count(facts.storedFiles.count, "file")), \(HumanReadable.bytes(facts.storedFiles.byteCount))."
+              : backup.isEncrypted ? ", with a password. " : ", without a password. ")
+        page.text(
+          "\(HumanReadable.count(backup.storedFiles.count, "file")), \(HumanReadable.bytes(backup.storedFiles.byteCount))."
         )
       }
-      for line in facts.about {
+      for line in backup.about {
         page.element("p", ["class": "facts"], HTMLWriter.shortened(line, to: Self.maximumAboutLength))
       }
-      if facts.hasKeychain { page.element("p", ["class": "facts"], BackupBlindSpots.line) }
+      if backup.hasKeychain { page.element("p", ["class": "facts"], BackupBlindSpots.line) }
     }
   }
 
@@ -164,26 +168,26 @@ public struct InspectionPage: HTMLPage {
   private static let maximumAboutLength = 400
 
   private var tiles: Tiles {
-    let nowhere = Tiles.Tile(
-      style: .stays, symbol: "<", count: counts.nowhere,
-      words: facts.unbound?.isRefused == true ? "for no device" : "without a name, for no device")
+    let noDevice = Tiles.Tile(
+      style: .stays, symbol: "<", count: counts.noDevice,
+      text: backup.unbound?.isRefused == true ? "for no device" : "without a name, for no device")
     return Tiles(
       tiles: [
-        .init(style: .moves, symbol: "+", count: counts.anyDevice, words: "for any device"),
+        .init(style: .moves, symbol: "+", count: counts.anyDevice, text: "for any device"),
         .init(
           style: .stays, symbol: "<", count: counts.sameDevice,
-          words: "only for \(HTMLWriter.shortened(sourceName, to: 24))"),
-        .init(style: .lost, symbol: "!", count: counts.damaged, words: "cannot be read"),
+          text: "only for \(HTMLWriter.shortened(sourceName, to: 24))"),
+        .init(style: .lost, symbol: "!", count: counts.damaged, text: "cannot be read"),
         .init(
-          style: .lost, symbol: "?", count: missingCount, words: missingCount == 1 ? "file is missing" : "files missing"
+          style: .lost, symbol: "?", count: missingCount, text: missingCount == 1 ? "file is missing" : "files missing"
         ),
-      ] + (counts.nowhere > 0 ? [nowhere] : []) + NotInBackupSection.tile(facts.sourceDeviceItems))
+      ] + (counts.noDevice > 0 ? [noDevice] : []) + NotInBackupSection.tile(backup.sourceDeviceItems))
   }
 }
 
-extension InspectionPage.Facts {
+extension InspectionPage.BackupInfo {
   /// The devices that an item can be restored to.
-  enum Portability { case anyDevice, sameDevice, nowhere, damaged }
+  enum Portability { case anyDevice, sameDevice, noDevice, damaged }
 
   /// The class keys that lack the device's key wrap; `nil` if none does.
   var unbound: UnboundClassKeys? { UnboundClassKeys(of: keybag, backupHasPassword: isEncrypted) }
@@ -192,7 +196,7 @@ extension InspectionPage.Facts {
   /// difference.
   func portability(of item: KeychainEntry) -> Portability {
     if item.reason?.isDamage == true { return .damaged }
-    if item.isSecretOnly { return .nowhere }
+    if item.isSecretOnly { return .noDevice }
     return portability(of: item.protection)
   }
 
@@ -200,7 +204,7 @@ extension InspectionPage.Facts {
   func portability(of protection: ProtectionClass?) -> Portability {
     if let unbound {
       // restore refuses such a backup.
-      if unbound.isRefused { return .nowhere }
+      if unbound.isRefused { return .noDevice }
       if unbound.contains(protection) { return .anyDevice }
     }
     return isEncrypted && protection?.isThisDeviceOnly == false ? .anyDevice : .sameDevice
@@ -213,21 +217,21 @@ extension InspectionPage {
     private(set) var total = 0
     private(set) var anyDevice = 0
     private(set) var sameDevice = 0
-    private(set) var nowhere = 0
+    private(set) var noDevice = 0
     private(set) var damaged = 0
     private(set) var byKind: [ItemKind: Int] = [:]
     private(set) var byProtection: [ProtectionClass?: Int] = [:]
     private(set) var byDamage: [Reason: Int] = [:]
 
-    init(_ facts: Facts) {
-      for item in facts.items ?? [] {
+    init(_ backup: BackupInfo) {
+      for item in backup.items ?? [] {
         total += 1
         byKind[item.identity.kind, default: 0] += 1
         byProtection[item.protection, default: 0] += 1
-        switch facts.portability(of: item) {
+        switch backup.portability(of: item) {
         case .anyDevice: anyDevice += 1
         case .sameDevice: sameDevice += 1
-        case .nowhere: nowhere += 1
+        case .noDevice: noDevice += 1
         case .damaged:
           damaged += 1
           if let reason = item.reason { byDamage[reason, default: 0] += 1 }
@@ -240,37 +244,37 @@ extension InspectionPage {
 extension InspectionPage {
   /// The first sentence of the page: the devices that this keychain can be restored to.
   var verdict: String {
-    if facts.hiddenKeychain != nil {
+    if backup.hiddenKeychain != nil {
       return "The keychain in this backup cannot be read, so its contents are not known."
     }
-    guard facts.hasKeychain else { return "This backup contains no keychain." }
-    return reach
+    guard backup.hasKeychain else { return "This backup contains no keychain." }
+    return portabilityText
       + (counts.damaged == 0 ? "." : "; \(HumanReadable.grouped(counts.damaged)) cannot be read in this copy.")
   }
 
   /// Whether no item can be decrypted on any device.
-  var isKeybagUnusable: Bool { facts.findings.contains(where: \.preventsReadingKeybag) }
+  var isKeybagUnusable: Bool { backup.findings.contains(where: \.preventsReadingKeybag) }
 
   /// Whether the backup is a decrypted copy, which cannot be restored.
-  var isCopyInClear: Bool { facts.findings.contains(.decryptedCopy) }
+  var isDecryptedCopy: Bool { backup.findings.contains(.decryptedCopy) }
 
-  private var reach: String {
-    if let unbound = facts.unbound {
+  private var portabilityText: String {
+    if let unbound = backup.unbound {
       return unbound.isRefused
-        ? "No device accepts this keychain: \(unbound.factInWords). As a result, \(unbound.meaning)"
-        : "No device writes such a keychain: \(unbound.factInWords). As a result, \(unbound.meaning)"
+        ? "No device accepts this keychain: \(unbound.describedFact). As a result, \(unbound.meaning)"
+        : "No device writes such a keychain: \(unbound.describedFact). As a result, \(unbound.meaning)"
     }
-    if isCopyInClear { return "This decrypted copy cannot be restored: use the backup that it was made from" }
+    if isDecryptedCopy { return "This decrypted copy cannot be restored: use the backup that it was made from" }
     if isKeybagUnusable {
       return "The keybag of this backup is unusable: no keychain item can be decrypted, on any device"
     }
-    if counts.nowhere > 0, counts.nowhere + counts.damaged == counts.total {
+    if counts.noDevice > 0, counts.noDevice + counts.damaged == counts.total {
       return "This keychain contains secrets without names, as iOS 4 stored them, and cannot be restored to any device"
     }
-    guard facts.isEncrypted else {
+    guard backup.isEncrypted else {
       return "This keychain can be restored only to \(sourceName), because the backup has no password"
     }
-    guard facts.items != nil else {
+    guard backup.items != nil else {
       return
         "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
         + sourceName
@@ -294,7 +298,7 @@ extension InspectionPage {
 
 extension BackupLayout {
   /// The name of the manifest, with the versions of iOS that write it.
-  package var words: String {
+  package var displayName: String {
     switch self {
     case .manifestDB: "Manifest.db (the format since iOS 10)"
     case .mbdb: "Manifest.mbdb (the format of iOS 4 to 9)"
@@ -307,9 +311,9 @@ extension Keybag.ClassKey {
   package var purpose: String {
     guard let keyClass else { return "?" }
     if let protection = ProtectionClass(keyClass: keyClass) {
-      return "items: \(protection.phrase)\(keyClass.generationWords)"
+      return "items: \(protection.phrase)\(keyClass.generationSuffix)"
     }
-    return keyClass.protectsFiles ? "files\(keyClass.generationWords)" : "–"
+    return keyClass.protectsFiles ? "files\(keyClass.generationSuffix)" : "–"
   }
 
   /// The keys that the key is wrapped with, such as "password and device".
@@ -325,7 +329,7 @@ extension Keybag.ClassKey {
 
 extension Keybag {
   /// The iterations of both derivations, the slow one first: "10,000,000 + 10,000 iterations".
-  package var roundsWords: String {
+  package var iterationsText: String {
     let rounds = [secondRound?.rounds, iterations].compactMap(\.self).map { HumanReadable.grouped($0) }
     return rounds.isEmpty ? "no iterations" : "\(rounds.joined(separator: " + ")) iterations"
   }

@@ -3,21 +3,21 @@ import KeyhaulKit
 /// The sections about the keychain: a table by protection class, the damaged items, and a collapsed table of all items.
 struct ItemSection {
   private let page: InspectionPage
-  private var facts: InspectionPage.Facts { page.facts }
+  private var backup: InspectionPage.BackupInfo { page.backup }
   private var counts: InspectionPage.Counts { page.counts }
 
   init(_ page: InspectionPage) { self.page = page }
 
   func write(to markup: inout HTMLWriter) {
-    guard facts.hasKeychain || facts.hiddenKeychain != nil else { return }
+    guard backup.hasKeychain || backup.hiddenKeychain != nil else { return }
     markup.newLine()
     markup.element("section") { markup in
       markup.element("h2", "Its keychain")
-      if let hidden = facts.hiddenKeychain {
+      if let hidden = backup.hiddenKeychain {
         markup.element("p", "It cannot be read: \(hidden.description). Its contents are not known.")
         return
       }
-      guard facts.items != nil else {
+      guard backup.items != nil else {
         markup.element(
           "p", "It is present, but encrypted: its items can be counted and listed only with the password.")
         return
@@ -30,7 +30,7 @@ struct ItemSection {
       markup.element("section") { markup in
         markup.element("h2", "What this copy has lost")
         for reason in damage {
-          let items = (facts.items ?? []).filter { $0.reason == reason }
+          let items = (backup.items ?? []).filter { $0.reason == reason }
           ReasonCard(reason: reason, style: .lost, items: items.map { .init($0.index, $0.identity) }).write(to: &markup)
         }
       }
@@ -69,10 +69,10 @@ struct ItemSection {
 
   private func portability(of protection: ProtectionClass?) -> String {
     guard let protection else { return "–" }
-    return switch facts.portability(of: protection) {
+    return switch backup.portability(of: protection) {
     case .anyDevice: "any device"
     case .sameDevice: "\(page.sourceName) only"
-    case .nowhere, .damaged: "no device"
+    case .noDevice, .damaged: "no device"
     }
   }
 
@@ -81,24 +81,24 @@ struct ItemSection {
       title: counts.total == 1 ? "The item" : "All \(HumanReadable.grouped(counts.total)) items",
       resultTitle: "Can be "
         + "restored to",
-      rows: (facts.items ?? []).map(row),
+      rows: (backup.items ?? []).map(row),
       filters: [
         (.moves, "any device"), (.stays, "\(HTMLWriter.shortened(page.sourceName, to: 24)) only"), (.lost, "damaged"),
       ])
   }
 
   private func row(_ item: KeychainEntry) -> PageTable.Row {
-    let (style, symbol, words): (PageTable.Style, String, String) =
-      switch facts.portability(of: item) {
+    let (style, symbol, result): (PageTable.Style, String, String) =
+      switch backup.portability(of: item) {
       case .anyDevice: (.moves, "+", "any device")
       case .sameDevice: (.stays, "<", "\(page.sourceName) only")
-      case .nowhere: (.stays, "<", "no device")
+      case .noDevice: (.stays, "<", "no device")
       case .damaged: (.lost, "!", "cannot be read")
       }
-    let app = facts.apps.app(of: item.identity)
+    let app = backup.apps.app(of: item.identity)
     return PageTable.Row(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: words,
+      app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
       detail: item.reason?.rawValue)
   }
 }

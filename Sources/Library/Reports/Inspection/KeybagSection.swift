@@ -2,19 +2,19 @@ import KeyhaulKit
 
 /// The section about the keybag: the cost of guessing its password, and a collapsed table of class keys.
 struct KeybagSection {
-  private let facts: InspectionPage.Facts
+  private let backup: InspectionPage.BackupInfo
 
-  init(_ facts: InspectionPage.Facts) { self.facts = facts }
+  init(_ backup: InspectionPage.BackupInfo) { self.backup = backup }
 
   func write(to page: inout HTMLWriter) {
-    let keybag = facts.keybag
+    let keybag = backup.keybag
     page.newLine()
     page.element("section") { page in
       page.element("h2", "Its keybag")
       let version = keybag.version.map { "Version \($0)" } ?? "No version"
       let cost =
-        facts.isEncrypted
-        ? "Each guess at the password takes \(keybag.roundsWords)\(time)."
+        backup.isEncrypted
+        ? "Each guess at the password takes \(keybag.iterationsText)\(time)."
         : "A backup without a password needs no guessing."
       page.element("p", "\(version), \(HumanReadable.count(keybag.classKeys.count, "class key")). \(cost)")
       guard !keybag.classKeys.isEmpty else { return }
@@ -26,10 +26,10 @@ struct KeybagSection {
   }
 
   private var time: String {
-    if let measured = facts.measuredUnlock {
+    if let measured = backup.measuredUnlock {
       return ", \(HumanReadable.estimate(measured).replacing("about ", with: "")) on the machine that made this page"
     }
-    return facts.unlockTime.map { ", \(HumanReadable.estimate($0)) on the machine that made this page" } ?? ""
+    return backup.unlockTime.map { ", \(HumanReadable.estimate($0)) on the machine that made this page" } ?? ""
   }
 
   private func table(_ page: inout HTMLWriter) {
@@ -42,11 +42,11 @@ struct KeybagSection {
         }
       }
       page.element("tbody") { page in
-        for key in facts.keybag.classKeys {
+        for key in backup.keybag.classKeys {
           page.element("tr") { page in
             page.element("th", ["scope": "row"], key.purpose)
-            for words in [key.wrapping, key.algorithm, key.keyClass.map { String($0.rawValue) } ?? "unknown"] {
-              page.element("td", words)
+            for text in [key.wrapping, key.algorithm, key.keyClass.map { String($0.rawValue) } ?? "unknown"] {
+              page.element("td", text)
             }
           }
         }
@@ -76,10 +76,10 @@ struct EncryptedItemsSection {
           for group in groups {
             page.element("tr") { page in
               page.element("th", ["scope": "row"], group.reason.rawValue)
-              for words in [
+              for text in [
                 ItemText.kind(group.kind), ItemText.protection(group.protection), HumanReadable.grouped(group.count),
               ] {
-                page.element("td", words)
+                page.element("td", text)
               }
             }
           }

@@ -3,16 +3,16 @@ public import KeyhaulKit
 /// A page about the items that are lost on a new device and on the same device after an erase, with a printable checklist
 /// of the steps before the device is wiped.
 public struct OutlookPage: HTMLPage {
-  let facts: OutlookSummary
+  let summary: OutlookSummary
   let program: String
 
   /// Creates the page.
   ///
   /// - Parameters:
-  ///   - facts: The outlook with its texts.
+  ///   - summary: The outlook with its texts.
   ///   - program: Name and version of the program that makes the page.
-  public init(_ facts: OutlookSummary, program: String) {
-    self.facts = facts
+  public init(_ summary: OutlookSummary, program: String) {
+    self.summary = summary
     self.program = program
   }
 
@@ -20,88 +20,88 @@ public struct OutlookPage: HTMLPage {
   ///
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
-    let title = "What moves to \(facts.newPhone): \(HTMLWriter.shortened(facts.source.name))"
+    let title = "What moves to \(summary.newPhone): \(HTMLWriter.shortened(summary.source.name))"
     var frame = ReportPage(
-      title: title, program: program, style: PageStyle.flow + PageStyle.comparison + PageStyle.checklistFirst)
-    if facts.isRedacted { frame.content = "Names are left out." }
+      title: title, program: program, style: PageStyle.sankey + PageStyle.comparison + PageStyle.checklistFirst)
+    if summary.isRedacted { frame.content = "Names are left out." }
     return try frame.html(
       body: { page in
         heading(&page)
         tiles.write(to: &page)
-        if !facts.restoreOutlook.planForNewDevice.decisions.isEmpty { SankeyTabs(facts).write(to: &page) }
-        FindingSection(facts.findings).write(to: &page)
-        facts.checklist(showsAll: true).write(to: &page)
+        if !summary.restoreOutlook.planForNewDevice.decisions.isEmpty { SankeyTabs(summary).write(to: &page) }
+        FindingSection(summary.findings).write(to: &page)
+        summary.checklist(showsAll: true).write(to: &page)
         losses(&page)
         page.newLine()
         page.element("section") { page in
           page.element("h2", "A new device, or the same one")
-          RestoreTable(facts).write(to: &page)
+          RestoreTable(summary).write(to: &page)
           basis(&page)
         }
         PageTable(self).write(to: &page)
       },
       footer: { page in
         page.element("p") { page in
-          page.words(
-            "As of \(LongDateFormat.dateAndTime(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
-          page.element("code", facts.source.digest)
-          page.words(".")
+          page.text(
+            "As of \(LongDateFormat.dateAndTime(summary.made)). \(summary.sourceIsBackup ? "Backup" : "Device") ")
+          page.element("code", summary.source.digest)
+          page.text(".")
         }
       })
   }
 
   private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
-      page.element("h1", "Moving to \(facts.newPhone)")
-      page.element("p", ["class": "verdict"], facts.verdict)
-      page.element("p", ["class": "facts"], facts.meaning)
+      page.element("h1", "Moving to \(summary.newPhone)")
+      page.element("p", ["class": "verdict"], summary.verdict)
+      page.element("p", ["class": "facts"], summary.meaning)
       page.element("p", ["class": "facts"]) { page in
-        page.words(facts.isOfBackup ? "From " : "From the device ")
-        page.element("strong") { $0.name(facts.source.name) }
-        page.words(facts.isOfBackup ? origin : ", as a backup made now would contain it")
-        let password = facts.source.encrypted ? "with a password" : "without a password"
-        page.words(", \(facts.protection ?? password). ")
-        if let condition = facts.condition { page.sentence("\(condition) ") }
-        if let remainder = facts.remainder { page.words("\(remainder) ") }
-        page.words("Nothing has been changed.")
+        page.text(summary.sourceIsBackup ? "From " : "From the device ")
+        page.element("strong") { $0.name(summary.source.name) }
+        page.text(summary.sourceIsBackup ? origin : ", as a backup made now would contain it")
+        let password = summary.source.encrypted ? "with a password" : "without a password"
+        page.text(", \(summary.protection ?? password). ")
+        if let condition = summary.condition { page.escapedText("\(condition) ") }
+        if let remainder = summary.remainder { page.text("\(remainder) ") }
+        page.text("Nothing has been changed.")
       }
     }
   }
 
   /// The numbers of items that a new device gets, and does not get.
   private var tiles: Tiles {
-    let counts = facts.counts(onSameDevice: false)
-    let never = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, words: "never in a backup") }
+    let counts = summary.counts(onSameDevice: false)
+    let never = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, text: "never in a backup") }
     return Tiles(
       tiles: [
         .init(
           style: .moves, symbol: "+", count: counts.returningCount,
-          words: "\(facts.backupCondition.isUsable ? "" : "could ")move to \(facts.newPhone)"),
+          text: "\(summary.backupCondition.isUsable ? "" : "could ")move to \(summary.newPhone)"),
         .init(
           style: .stays, symbol: "<", count: counts.staysBehind,
-          words: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
-        .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
+          text: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
+        .init(style: .lost, symbol: "!", count: counts.unreadable, text: "cannot be read"),
       ] + (never.map { [$0] } ?? []))
   }
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
   private var origin: String {
-    let date = facts.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
-    let device = facts.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
+    let date = summary.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
+    let device = summary.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
 
   private func basis(_ page: inout HTMLWriter) {
-    page.element("p", ["class": "more"], "\(facts.details) \(facts.basis)")
+    page.element("p", ["class": "more"], "\(summary.details) \(summary.basis)")
     page.element(
       "p", ["class": "more"], "Both devices are assumed to be empty, unlocked and protected by a passcode.")
-    if let sourceDeviceItems = facts.sourceDeviceItems {
+    if let sourceDeviceItems = summary.sourceDeviceItems {
       page.element("p", ["class": "more"], sourceDeviceItems.statement)
     }
   }
 
   private func losses(_ page: inout HTMLWriter) {
-    let groups = facts.losses + facts.warned
+    let groups = summary.losses + summary.warningGroups
     guard !groups.isEmpty else { return }
     page.newLine()
     page.element("section") { page in
@@ -128,11 +128,11 @@ public struct OutlookPage: HTMLPage {
       if let advice = group.advice {
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
-          page.words(advice)
+          page.text(advice)
         }
       }
       NameList(group.items.map { ItemLabel($0.identity, index: nil) }).write(
-        folding: ReasonCard.maximumListCount, to: &page)
+        collapsingAfter: ReasonCard.maximumListCount, to: &page)
     }
   }
 }
@@ -140,13 +140,15 @@ public struct OutlookPage: HTMLPage {
 extension SankeyTabs {
   /// Creates the diagrams of the items that move to a new device. The first is by app, or by kind if no app is known; the
   /// second is by protection class.
-  fileprivate init(_ facts: OutlookSummary) {
-    let decisions = facts.restoreOutlook.planForNewDevice.decisions
-    let hasAppNames = decisions.contains { facts.apps.app(of: $0.identity).isKnown } && !facts.isRedacted
+  fileprivate init(_ summary: OutlookSummary) {
+    let decisions = summary.restoreOutlook.planForNewDevice.decisions
+    let hasAppNames = decisions.contains { summary.apps.app(of: $0.identity).isKnown } && !summary.isRedacted
     let axes: [SankeyDiagram.Axis] = [hasAppNames ? .app : .kind, .protection]
     figures = axes.map { axis in
-      let flow = SankeyDiagram(decisions, by: axis, apps: facts.apps, removedCount: 0)
-      return (axis: axis, figure: SankeyView(flow, source: facts.phone, target: facts.newPhone, isReturn: false))
+      let diagram = SankeyDiagram(decisions, by: axis, apps: summary.apps, removedCount: 0)
+      return (
+        axis: axis, figure: SankeyView(diagram, source: summary.phone, target: summary.newPhone, isSameDevice: false)
+      )
     }
   }
 }
@@ -162,18 +164,18 @@ extension PageStyle {
 extension PageTable {
   /// Creates the table of all known items, each with the devices on which it arrives.
   fileprivate init(_ page: OutlookPage) {
-    let items = page.facts.restoreOutlook.items
+    let items = page.summary.restoreOutlook.items
     self.init(
       title: items.count == 1 ? "The item" : "All \(HumanReadable.grouped(items.count)) items", resultTitle: "Kept on",
-      rows: items.map { Row($0, page.facts) },
+      rows: items.map { Row($0, page.summary) },
       filters: [(.moves, "both"), (.stays, "one or none"), (.lost, "unreadable")])
   }
 }
 
 extension PageTable.Row {
-  fileprivate init(_ item: RestoreOutlook.Item, _ facts: OutlookSummary) {
-    let app = facts.apps.app(of: item.identity)
-    let own = HTMLWriter.shortened(facts.phone)
+  fileprivate init(_ item: RestoreOutlook.Item, _ summary: OutlookSummary) {
+    let app = summary.apps.app(of: item.identity)
+    let own = HTMLWriter.shortened(summary.phone)
     let (style, symbol, result): (PageTable.Style, String, String) =
       switch item.outlook {
       case _ where item.reason?.isDamage == true: (.lost, "!", "cannot be read")
@@ -184,7 +186,8 @@ extension PageTable.Row {
     let since = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: facts.isRedacted || app.kind == .unknown ? "" : app.words, protection: item.protection, result: result,
+      app: summary.isRedacted || app.kind == .unknown ? "" : app.displayName, protection: item.protection,
+      result: result,
       detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline ?? since
     )
   }
@@ -193,22 +196,23 @@ extension PageTable.Row {
 extension RestoreTable {
   /// Creates the table of both devices' counts, with one row for a backup, and two rows for a device: with and without a
   /// backup password.
-  init(_ facts: OutlookSummary) {
+  init(_ summary: OutlookSummary) {
     columns = [
-      { $0.words("On " + facts.newPhone) },
+      { $0.text("On " + summary.newPhone) },
       { page in
-        page.words("On ")
-        page.name(facts.phone)
-        page.words(", erased")
+        page.text("On ")
+        page.name(summary.phone)
+        page.text(", erased")
       },
     ]
-    rows = (facts.isOfBackup ? [facts.restoreOutlook.hasPassword] : [true, false]).map { hasPassword in
+    rows = (summary.sourceIsBackup ? [summary.restoreOutlook.hasPassword] : [true, false]).map { hasPassword in
       let backup =
-        facts.isOfBackup ? "From this backup" : hasPassword ? "A backup with a password" : "A backup without a password"
+        summary.sourceIsBackup
+        ? "From this backup" : hasPassword ? "A backup with a password" : "A backup without a password"
       return (
         backup,
         [false, true].map { onSameDevice in
-          Cell(facts.restoreOutlook.counts(RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)))
+          Cell(summary.restoreOutlook.counts(RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)))
         }
       )
     }

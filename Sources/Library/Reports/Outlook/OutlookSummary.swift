@@ -22,7 +22,7 @@ public struct OutlookSummary: Sendable {
   /// The one-time passwords of the backup or the device; `nil` if they were not counted.
   package var codes: OneTimePasswordOverview?
   /// The names of the source and the backups in commands.
-  let words: CommandPlaceholders
+  let placeholders: CommandPlaceholders
   /// Whether the source was a stream, which no later command can read.
   private let isStream: Bool
 
@@ -49,7 +49,7 @@ public struct OutlookSummary: Sendable {
     self.isRedacted = isRedacted
     model =
       productType.map { $0.hasPrefix("iPad") ? "iPad" : $0.hasPrefix("iPod") ? "iPod touch" : "iPhone" } ?? "iPhone"
-    words = CommandPlaceholders(source, isRedacted: isRedacted, source: sourceArgument, target: nil)
+    placeholders = CommandPlaceholders(source, isRedacted: isRedacted, source: sourceArgument, target: nil)
     isStream = sourceArgument == nil
     var shown = source
     if isRedacted {
@@ -60,7 +60,7 @@ public struct OutlookSummary: Sendable {
     self.source = shown
   }
 
-  var isOfBackup: Bool { restoreOutlook.isOfBackup }
+  var sourceIsBackup: Bool { restoreOutlook.sourceIsBackup }
   var sourceDeviceItems: SourceDeviceItems? { restoreOutlook.sourceDeviceItems }
 
   /// The name in sentences of the device that will be erased or replaced.
@@ -107,30 +107,30 @@ extension OutlookSummary {
     }
     let rules = Reason.allCases.filter { !$0.isDamage }
     let damage = Reason.allCases.filter(\.isDamage)
-    return rules.compactMap { group(.neither, $0, isOnDeviceAlone: true) } + [since(items)].compactMap(\.self)
+    return rules.compactMap { group(.neither, $0, isOnDeviceAlone: true) } + [addedLater(items)].compactMap(\.self)
       + rules.compactMap { group(.neither, $0) } + rules.compactMap { group(.sameDevice, $0) }
       + damage.flatMap { [group(.neither, $0), group(.sameDevice, $0), group(.neither, $0, isOnDeviceAlone: true)] }
       .compactMap(\.self)
   }
 
   /// The items that arrive on both devices without a warning.
-  var arriving: Group {
+  var arrivingGroup: Group {
     Group(
       title: "Kept either way", reason: nil, style: .moves, symbol: "+",
       items: restoreOutlook.items.filter { $0.outlook == .both && $0.warning == nil })
   }
 
   /// The groups of items that arrive but may be unusable: first on a new device, then on the same device.
-  var warned: [Group] {
+  var warningGroups: [Group] {
     func group(_ title: String, _ itemOutlook: RestoreOutlook.ItemOutlook, _ warning: ArrivalWarning) -> Group? {
       let members = restoreOutlook.items.filter { item in
         item.outlook == itemOutlook && (itemOutlook == .both ? item.warning : item.warningOnReturn) == warning
       }
       guard !members.isEmpty else { return nil }
-      let words = warning.explanation
+      let explanation = warning.explanation
       return Group(
         title: title, reason: nil, style: .stays, symbol: "+", items: members,
-        fact: "\(warning.rawValue): \(words.headline)", advice: words.action)
+        fact: "\(warning.rawValue): \(explanation.headline)", advice: explanation.action)
     }
     return [
       group("Kept either way, but unusable on \(newPhone)", .both, .migratesButUnusable),
@@ -138,7 +138,7 @@ extension OutlookSummary {
     ].compactMap(\.self)
   }
 
-  private func since(_ items: [RestoreOutlook.Item]) -> Group? {
+  private func addedLater(_ items: [RestoreOutlook.Item]) -> Group? {
     let members = items.filter { $0.index == nil && $0.reason == nil }
     guard !members.isEmpty else { return nil }
     return Group(
@@ -168,25 +168,26 @@ extension OutlookSummary {
     let best = RestoreScenario(hasPassword: true, onSameDevice: false)
     let without = RestoreScenario(hasPassword: restoreOutlook.hasPassword, onSameDevice: false)
     let gained = restoreOutlook.comparison[best].arrives - restoreOutlook.comparison[without].arrives
-    let newBackup = isVirtual ? SuggestedCommands.backup(of: words.oldDevice, to: words.newBackup) : nil
+    let newBackup = isVirtual ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
     let backup: WipeChecklist.BackupState
-    if isOfBackup, !backupCondition.isUsable {
+    if sourceIsBackup, !backupCondition.isUsable {
       backup = .unusable(
-        backupCondition, hasPassword: restoreOutlook.hasPassword, word: words.source, command: newBackup)
-    } else if !isOfBackup || (!restoreOutlook.hasPassword && gained > 0) {
+        backupCondition, hasPassword: restoreOutlook.hasPassword, argument: placeholders.source, command: newBackup)
+    } else if !sourceIsBackup || (!restoreOutlook.hasPassword && gained > 0) {
       backup = .missing(command: newBackup)
     } else if sourceDeviceItems?.since.isEmpty == false, let newBackup {
       backup = .outdated(command: newBackup)
     } else {
-      backup = .good(word: words.source)
+      backup = .good(argument: placeholders.source)
     }
     let known = restoreOutlook.comparison.items.compactMap { item in
       item[best].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }
     }
     let alone = WipeChecklist.losses(of: sourceDeviceItems, after: restoreOutlook.comparison.items.count)
     return WipeChecklist(
-      phone: phone, target: "the new \(model)", isReturn: nil, backup: backup,
-      gainedByPassword: isOfBackup && !restoreOutlook.hasPassword ? max(0, gained) : 0, isOfBackup: isOfBackup,
+      phone: phone, target: "the new \(model)", isSameDevice: nil, backup: backup,
+      gainedByPassword: sourceIsBackup && !restoreOutlook.hasPassword ? max(0, gained) : 0,
+      sourceIsBackup: sourceIsBackup,
       losses: known + alone, apps: apps, showsAll: showsAll, codes: codeEntries(showsAll: showsAll),
       appsWithCodeEntry: appsWithCodeEntry(showsAll: showsAll)
     ).checklist
@@ -197,17 +198,18 @@ extension OutlookSummary {
     guard let codes else { return [] }
     var entries: [Checklist.Entry] = []
     if let sentence = codes.sentence(isRedacted: isRedacted) {
-      entries.append(.init(words: sentence, commands: isStream ? [] : [SuggestedCommands.codes(of: words.source)]))
+      entries.append(
+        .init(text: sentence, commands: isStream ? [] : [SuggestedCommands.codes(of: placeholders.source)]))
     }
     guard !isRedacted else { return entries }
     guard !showsAll else {
-      return entries + codes.missing.map { .init(words: AuthenticatorText.sentence($0.app, $0.obstacle)) }
+      return entries + codes.missing.map { .init(text: AuthenticatorText.sentence($0.app, $0.obstacle)) }
     }
     // The entry about installed authenticators already covers these apps.
     let listed = apps.installed.filter { $0.kind == .authenticator }.map(\.identifier)
     let rest = codes.missing.filter { !listed.contains($0.app.identifier) }
     if !rest.isEmpty {
-      entries.append(.init(name: HumanReadable.list(rest.map(\.app.name)), words: "Export the codes in the app."))
+      entries.append(.init(name: HumanReadable.list(rest.map(\.app.name)), text: "Export the codes in the app."))
     }
     return entries
   }
@@ -222,13 +224,13 @@ extension OutlookSummary {
   }
 
   /// Whether the device is an available virtual device, so that Keyhaul can back it up.
-  var isVirtual: Bool { !isOfBackup || sourceDeviceItems != nil }
+  var isVirtual: Bool { !sourceIsBackup || sourceDeviceItems != nil }
 }
 
 extension OutlookSummary {
   /// A sentence about the items that reach a new device: the first line of the report in every format.
   package var verdict: String {
-    if isOfBackup,
+    if sourceIsBackup,
       let verdict = backupCondition.verdict(
         shortest: phone.hasPrefix("the ") ? [isRedacted ? phone : "the old \(model)"] : [phone, "the old \(model)"])
     {
@@ -236,7 +238,9 @@ extension OutlookSummary {
     }
     let counts = counts(onSameDevice: false)
     let (total, moving, unreadable) = (counts.total, counts.returningCount, counts.unreadable)
-    guard total > 0 else { return isOfBackup ? "The backup has no keychain items." : "There are no keychain items." }
+    guard total > 0 else {
+      return sourceIsBackup ? "The backup has no keychain items." : "There are no keychain items."
+    }
     let all = HumanReadable.grouped(total)
     let staying = counts.lost - unreadable
     func fitting(_ start: String, _ names: (String) -> String) -> String {
@@ -256,9 +260,9 @@ extension OutlookSummary {
     case (total, _, _):
       return total == 1
         ? "The only keychain item reaches \(newPhone)." : "All \(all) keychain items reach \(newPhone)."
-    case (0, _, 0) where isForWantOfPassword:
+    case (0, _, 0) where isBlockedByMissingPassword:
       let subject = total == 1 ? "The only keychain item does not reach" : "None of the \(all) keychain items reaches"
-      return "\(subject) \(newPhone)\(isOfBackup ? ": the backup has no password." : " without a backup password.")"
+      return "\(subject) \(newPhone)\(sourceIsBackup ? ": the backup has no password." : " without a backup password.")"
     default:
       let start =
         "\(HumanReadable.grouped(moving)) of \(HumanReadable.count(total, "keychain item")) "
@@ -271,13 +275,13 @@ extension OutlookSummary {
 
   /// An explanation of the verdict for readers who do not know keychain items.
   package var meaning: String {
-    guard backupCondition.isUsable || !isOfBackup else {
+    guard backupCondition.isUsable || !sourceIsBackup else {
       return "A keychain item is a password, key or certificate of an app or of iOS."
     }
     return
       "A keychain item is a password, key or certificate of an app or of iOS. Photos, messages and app data are not "
       + "counted here." + (isVirtual ? "" : " Many items of a real \(model) are iOS's own.")
-      + unusable(counts(onSameDevice: false))
+      + unusableKeysSentence(counts(onSameDevice: false))
   }
 
   /// The origin, protection and condition of the backup, as text; for a device, what was counted.
@@ -312,7 +316,7 @@ extension OutlookSummary {
 
   /// A sentence about the condition of the backup's keychain; `nil` if the source is a device.
   var condition: String? {
-    guard isOfBackup else { return nil }
+    guard sourceIsBackup else { return nil }
     if let obstacle = findings.obstacle { return "\(obstacle.prefix(1).uppercased() + obstacle.dropFirst())." }
     let damaged = counts(onSameDevice: false).unreadable - (sourceDeviceItems?.unreadable.count ?? 0)
     if damaged > 0 { return "\(HumanReadable.count(damaged, "item")) cannot be read in this copy." }
@@ -332,15 +336,15 @@ extension OutlookSummary {
 extension OutlookSummary {
   /// Sentences about the items that are restored and lost on each device.
   var details: String {
-    if isOfBackup, !backupCondition.isUsable {
-      return [verdict, remainder, sourceDeviceItems == nil ? Self.uncounted : nil].compactMap(\.self)
+    if sourceIsBackup, !backupCondition.isUsable {
+      return [verdict, remainder, sourceDeviceItems == nil ? Self.uncountedSentence : nil].compactMap(\.self)
         .joined(separator: " ")
     }
     let new = counts(onSameDevice: false)
-    guard new.total > 0 else { return nothing }
-    var sentences = [arrival(new) + unusable(new), self.return(counts(onSameDevice: true))]
-    if !isOfBackup { sentences.append(other) }
-    if isOfBackup, sourceDeviceItems == nil { sentences.append(Self.uncounted) }
+    guard new.total > 0 else { return emptyText }
+    var sentences = [arrivalSentence(new) + unusableKeysSentence(new), returnSentence(counts(onSameDevice: true))]
+    if !sourceIsBackup { sentences.append(otherPasswordSentence) }
+    if sourceIsBackup, sourceDeviceItems == nil { sentences.append(Self.uncountedSentence) }
     if let sourceDeviceItems, sourceDeviceItems.removedCount > 0 {
       sentences.append(
         "Items that \(sourceDeviceItems.device) had when the backup was made, but no longer has, are not counted.")
@@ -348,44 +352,45 @@ extension OutlookSummary {
     return sentences.joined(separator: " ")
   }
 
-  private static let uncounted = "Items that never enter a backup are lost in both cases and are not counted."
+  private static let uncountedSentence = "Items that never enter a backup are lost in both cases and are not counted."
 
   func counts(onSameDevice: Bool) -> RestoreOutlook.Counts { restoreOutlook.counts(onSameDevice: onSameDevice) }
 
-  private var nothing: String {
-    guard isOfBackup else { return "\(phone) has no items, so nothing is lost." }
+  private var emptyText: String {
+    guard sourceIsBackup else { return "\(phone) has no items, so nothing is lost." }
     return "The backup contains no items. Nothing moves to \(newPhone), and nothing is restored to \(phone)."
-      + (sourceDeviceItems == nil ? " " + Self.uncounted : "")
+      + (sourceDeviceItems == nil ? " " + Self.uncountedSentence : "")
   }
 
   /// Returns the subject of sentences: "the 18 items in the backup".
-  private func all(_ counts: RestoreOutlook.Counts) -> String {
+  private func subject(_ counts: RestoreOutlook.Counts) -> String {
     let one = counts.total == 1
     let items = one ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
-    guard isOfBackup else { return "\(items) on \(phone)" }
+    guard sourceIsBackup else { return "\(items) on \(phone)" }
     guard let sourceDeviceItems, !sourceDeviceItems.absent.isEmpty else { return "\(items) in the backup" }
     return sourceDeviceItems.removedCount == 0
       ? "\(items) on \(sourceDeviceItems.device)" : "\(items) in the backup and on \(sourceDeviceItems.device)"
   }
 
   /// Returns the sentence about a new device: "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not."
-  private func arrival(_ counts: RestoreOutlook.Counts) -> String {
+  private func arrivalSentence(_ counts: RestoreOutlook.Counts) -> String {
     let (moving, lost) = (counts.returningCount, counts.lost)
     switch (moving, lost) {
-    case (0, _): return "None of \(all(counts)) moves to \(newPhone)\(cause(counts))."
+    case (0, _): return "None of \(subject(counts)) moves to \(newPhone)\(causeSuffix(counts))."
     case (_, 0):
-      let items = all(counts)
+      let items = subject(counts)
       return moving == 1
         ? "\(items.prefix(1).uppercased() + items.dropFirst()) moves to \(newPhone)."
         : "All of \(items) move to \(newPhone)."
     case _:
-      return "Of \(all(counts)), \(HumanReadable.grouped(moving)) \(moving == 1 ? "moves" : "move") to \(newPhone) and "
+      return
+        "Of \(subject(counts)), \(HumanReadable.grouped(moving)) \(moving == 1 ? "moves" : "move") to \(newPhone) and "
         + "\(HumanReadable.grouped(lost)) \(lost == 1 ? "does" : "do") not."
     }
   }
 
   /// Returns the sentence about Secure Enclave keys that move but are unusable on a new device; empty if there are none.
-  private func unusable(_ counts: RestoreOutlook.Counts) -> String {
+  private func unusableKeysSentence(_ counts: RestoreOutlook.Counts) -> String {
     guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
     let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
     return
@@ -394,7 +399,7 @@ extension OutlookSummary {
   }
 
   /// Returns the sentence about the erased device: "After an erase, 18 of them are restored to old-phone and 4 are not."
-  private func `return`(_ counts: RestoreOutlook.Counts) -> String {
+  private func returnSentence(_ counts: RestoreOutlook.Counts) -> String {
     let (arrives, lost) = (HumanReadable.grouped(counts.arrives), HumanReadable.grouped(counts.lost))
     let are = counts.arrives == 1 ? "is" : "are"
     if counts.expected == 0 {
@@ -418,18 +423,18 @@ extension OutlookSummary {
   }
 
   /// Whether items stay behind because the backup has no password.
-  private var isForWantOfPassword: Bool {
+  private var isBlockedByMissingPassword: Bool {
     restoreOutlook.items.contains { $0.reason == .backupNotEncrypted } && !restoreOutlook.hasPassword
       && protection == nil
   }
 
-  private func cause(_ counts: RestoreOutlook.Counts) -> String {
-    guard isForWantOfPassword else { return "" }
-    return isOfBackup ? "; the backup has no password" : " in a backup without a password"
+  private func causeSuffix(_ counts: RestoreOutlook.Counts) -> String {
+    guard isBlockedByMissingPassword else { return "" }
+    return sourceIsBackup ? "; the backup has no password" : " in a backup without a password"
   }
 
   /// A sentence about a backup with the opposite choice of password, for a device.
-  private var other: String {
+  private var otherPasswordSentence: String {
     func arrives(_ onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(
         RestoreScenario(hasPassword: !restoreOutlook.hasPassword, onSameDevice: onSameDevice))
@@ -442,7 +447,7 @@ extension OutlookSummary {
 
   /// Sentences that state how Keyhaul determined the items that return to the same device.
   var basis: String {
-    guard isOfBackup else {
+    guard sourceIsBackup else {
       return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
     }
     let needing = restoreOutlook.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }

@@ -6,7 +6,7 @@ struct Checklist {
   struct Entry {
     /// The name of the app or other subject, from a backup; empty if `words` contains it.
     var name = ""
-    let words: String
+    let text: String
     /// The affected items.
     var items: [ItemLabel] = []
     /// The number of affected items that are not in `items`.
@@ -43,9 +43,9 @@ struct Checklist {
     page.newLine()
     page.element("section", ["class": "checklist"]) { page in
       page.element("h2") { page in
-        page.words(title)
+        page.text(title)
         if !name.isEmpty {
-          page.words(" ")
+          page.text(" ")
           page.name(name)
         }
       }
@@ -76,17 +76,17 @@ struct Checklist {
       page.element("label", ["for": id]) { page in
         if !entry.name.isEmpty {
           page.element("b") { $0.name(entry.name) }
-          page.words(": ")
+          page.text(": ")
         }
-        page.words(entry.words)
+        page.text(entry.text)
         if !entry.items.isEmpty {
           let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
           page.element("small") { page in
             for (index, item) in entry.items.prefix(Self.maximumNameCount).enumerated() {
-              if index > 0 { page.words(", ") }
+              if index > 0 { page.text(", ") }
               item.write(to: &page)
             }
-            if rest > 0 { page.words(" and \(HumanReadable.grouped(rest)) more") }
+            if rest > 0 { page.text(" and \(HumanReadable.grouped(rest)) more") }
           }
         }
       }

@@ -25,9 +25,9 @@ struct FindingSection {
         for finding in findings {
           page.element("li") { page in
             page.element("code", HTMLWriter.shortened(finding.place))
-            page.sentence(": \(HTMLWriter.shortened(finding.fact, to: Self.maximumFactLength)). ")
-            page.words(finding.isLoss ? "Part of it is lost in this copy" : "Nothing is lost")
-            page.words(finding.isRestorable ? "." : "; such a backup cannot be restored.")
+            page.escapedText(": \(HTMLWriter.shortened(finding.fact, to: Self.maximumFactLength)). ")
+            page.text(finding.isLoss ? "Part of it is lost in this copy" : "Nothing is lost")
+            page.text(finding.isRestorable ? "." : "; such a backup cannot be restored.")
           }
         }
       }
@@ -44,9 +44,9 @@ struct NotInBackupSection {
     page.newLine()
     page.element("section") { page in
       page.element("h2") { page in
-        page.words("On ")
+        page.text("On ")
         page.name(sourceDeviceItems.device)
-        page.words(" but not in the backup: \(HumanReadable.count(sourceDeviceItems.absent.count, "item"))")
+        page.text(" but not in the backup: \(HumanReadable.count(sourceDeviceItems.absent.count, "item"))")
       }
       page.element("p", ["class": "muted"], sourceDeviceItems.statement)
       for reason in Reason.allCases {
@@ -69,16 +69,16 @@ struct NotInBackupSection {
       page.element("h3", "Not in this backup, although a new backup would contain \(items.count == 1 ? "it" : "them")")
       page.element("p", ["class": "do"]) { page in
         page.element("strong", "What to do. ")
-        page.words("Make a new backup.")
+        page.text("Make a new backup.")
       }
       NameList(items.map { ItemLabel($0.identity, index: nil) }).write(
-        folding: ReasonCard.maximumListCount, to: &page)
+        collapsingAfter: ReasonCard.maximumListCount, to: &page)
     }
   }
 
   /// Returns the tile with the number of items that are not in the backup; none if the source device is unavailable.
   static func tile(_ sourceDeviceItems: SourceDeviceItems?) -> [Tiles.Tile] {
     guard let sourceDeviceItems else { return [] }
-    return [.init(style: .lost, symbol: "x", count: sourceDeviceItems.absent.count, words: "not in the backup")]
+    return [.init(style: .lost, symbol: "x", count: sourceDeviceItems.absent.count, text: "not in the backup")]
   }
 }

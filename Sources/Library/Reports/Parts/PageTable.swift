@@ -28,17 +28,17 @@ struct PageTable {
   let rows: [Row]
   /// The names of the filters by style; empty for a table without filters. Only one table of a page can have filters.
   var filters: [(style: Style, name: String)] = []
-  var isOpen = false
+  var isExpanded = false
   /// A remark about all rows.
   var note: String?
 
   /// The number of rows in each table body. A browser lays out a body only when it becomes visible.
-  static let rowsInPart = 50
+  static let rowsPerBody = 50
 
   func write(to page: inout HTMLWriter) {
     guard !rows.isEmpty else { return }
     page.newLine()
-    page.element("details", isOpen ? ["class": "items", "open": "open"] : ["class": "items"]) { page in
+    page.element("details", isExpanded ? ["class": "items", "open": "open"] : ["class": "items"]) { page in
       page.element("summary") { $0.element("h2", title) }
       if let note { page.element("p", ["class": "more"], note) }
       if !filters.isEmpty { writeFilters(&page) }
@@ -49,9 +49,9 @@ struct PageTable {
             for title in ["Item", "App", "Protection", resultTitle] { page.element("th", ["scope": "col"], title) }
           }
         }
-        for start in stride(from: 0, to: rows.count, by: Self.rowsInPart) {
+        for start in stride(from: 0, to: rows.count, by: Self.rowsPerBody) {
           page.element("tbody") { page in
-            for row in rows[start...].prefix(Self.rowsInPart) { write(row, to: &page) }
+            for row in rows[start...].prefix(Self.rowsPerBody) { write(row, to: &page) }
           }
         }
       }
@@ -60,17 +60,17 @@ struct PageTable {
 
   private func write(_ row: Row, to page: inout HTMLWriter) {
     page.newLine()
-    page.element("tr", ["class": "\(row.style.rawValue) \(row.kind.filter)"]) { page in
+    page.element("tr", ["class": "\(row.style.rawValue) \(row.kind.filterClass)"]) { page in
       page.element("td", row.symbol)
       page.element("td") { page in
-        page.element("b") { $0.words(HTMLWriter.shortened(row.item.name)) }
+        page.element("b") { $0.text(HTMLWriter.shortened(row.item.name)) }
         if let account = row.item.account { page.element("i", HTMLWriter.shortened(account)) }
         page.element("small", row.kind.noun)
       }
       page.element("td", HTMLWriter.shortened(row.app))
       page.element("td", row.protection?.phrase ?? "unknown")
       page.element("td") { page in
-        page.words(row.result)
+        page.text(row.result)
         if let detail = row.detail { page.element("small", HTMLWriter.shortened(detail)) }
       }
     }
@@ -78,7 +78,7 @@ struct PageTable {
 
   // MARK: Filters
 
-  private struct Choice {
+  private struct FilterOption {
     let id: String
     let name: String
     let count: Int
@@ -93,36 +93,36 @@ struct PageTable {
       kinds[row.kind, default: 0] += 1
     }
     let outcomes = filters.compactMap { style, name in
-      styles[style].map { Choice(id: style.rawValue, name: name, count: $0) }
+      styles[style].map { FilterOption(id: style.rawValue, name: name, count: $0) }
     }
     let byKind = ItemKind.allCases.compactMap { kind in
-      kinds[kind].map { Choice(id: kind.filter, name: kind.noun, count: $0) }
+      kinds[kind].map { FilterOption(id: kind.filterClass, name: kind.noun, count: $0) }
     }
     let groups = [
-      (name: "outcome", legend: "Show by \(resultTitle.lowercased())", choices: outcomes),
-      (name: "kind", legend: "Show by kind", choices: byKind),
-    ].filter { $0.choices.count > 1 }
+      (name: "outcome", legend: "Show by \(resultTitle.lowercased())", options: outcomes),
+      (name: "kind", legend: "Show by kind", options: byKind),
+    ].filter { $0.options.count > 1 }
       .map { group in
-        let all = Choice(id: "all-" + group.name, name: "all", count: rows.count)
-        return (name: group.name, legend: group.legend, choices: [all] + group.choices)
+        let all = FilterOption(id: "all-" + group.name, name: "all", count: rows.count)
+        return (name: group.name, legend: group.legend, options: [all] + group.options)
       }
     for group in groups {
-      for (index, choice) in group.choices.enumerated() {
+      for (index, option) in group.options.enumerated() {
         if index == 0 {
           page.voidElement(
-            "input", ["type": "radio", "name": group.name, "id": "show-" + choice.id, "checked": "checked"])
+            "input", ["type": "radio", "name": group.name, "id": "show-" + option.id, "checked": "checked"])
         } else {
-          page.voidElement("input", ["type": "radio", "name": group.name, "id": "show-" + choice.id])
+          page.voidElement("input", ["type": "radio", "name": group.name, "id": "show-" + option.id])
         }
       }
     }
     for group in groups {
       page.element("fieldset", ["class": "filter"]) { page in
         page.element("legend", ["class": "unseen"], group.legend)
-        for choice in group.choices {
-          page.element("label", ["for": "show-" + choice.id]) { page in
-            page.words(choice.name + " ")
-            page.element("span", HumanReadable.grouped(choice.count))
+        for option in group.options {
+          page.element("label", ["for": "show-" + option.id]) { page in
+            page.text(option.name + " ")
+            page.element("span", HumanReadable.grouped(option.count))
           }
         }
       }
@@ -132,7 +132,7 @@ struct PageTable {
 
 extension ItemKind {
   /// The CSS class of rows of this kind.
-  fileprivate var filter: String {
+  fileprivate var filterClass: String {
     switch self {
     case .genericPassword: "g"
     case .internetPassword: "i"
@@ -184,7 +184,7 @@ extension RestoreTable.Cell {
   fileprivate func write(to page: inout HTMLWriter) {
     page.element("td", ["class": isCurrent ? "current" : "other"]) { page in
       page.element("b", HumanReadable.grouped(count))
-      page.words(" \(unit)")
+      page.text(" \(unit)")
       if !details.isEmpty { page.element("small", details.joined(separator: " · ")) }
     }
   }

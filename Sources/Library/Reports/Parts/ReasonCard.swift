@@ -6,11 +6,11 @@ struct ReasonCard {
   struct Item {
     /// The position of the item in the backup; `nil` if it is not in one.
     let index: Int?
-    let words: ItemLabel
+    let label: ItemLabel
 
     init(_ index: Int?, _ identity: ItemDescriptor) {
       self.index = index
-      words = ItemLabel(identity, index: index)
+      label = ItemLabel(identity, index: index)
     }
   }
 
@@ -38,19 +38,19 @@ struct ReasonCard {
     page.element("article", ["class": "card \(style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { page in
         page.element("b", HumanReadable.count(items.count, "item"))
-        if let place { page.words(place) }
+        if let place { page.text(place) }
         page.element("code", explanation.id)
       }
       page.element("h3", explanation.headline.prefix(1).uppercased() + explanation.headline.dropFirst())
       page.element("p", explanation.rule + " " + explanation.effect)
       page.element("p", ["class": "do"]) { page in
         page.element("strong", "What to do. ")
-        page.words(explanation.action)
+        page.text(explanation.action)
       }
       if let ways = explanation.otherWays, explanation.action != "Nothing." {
         page.element("p") { page in
           page.element("strong", "Other ways. ")
-          page.words(ways)
+          page.text(ways)
         }
       }
       list(&page)
@@ -59,22 +59,23 @@ struct ReasonCard {
 
   /// Writes the names of items, and the number of items whose names are encrypted.
   private func list(_ page: inout HTMLWriter) {
-    let named = items.filter { !$0.words.isSealed }
-    let sealed = items.filter(\.words.isSealed)
-    NameList(named.prefix(Self.maximumListCount).map(\.words)).write(to: &page)
+    let named = items.filter { !$0.label.isEncrypted }
+    let encrypted = items.filter(\.label.isEncrypted)
+    NameList(named.prefix(Self.maximumListCount).map(\.label)).write(to: &page)
     if named.count > Self.maximumListCount {
       page.element(
         "p", ["class": "more"],
         "\(HumanReadable.grouped(named.count - Self.maximumListCount)) more are in the table below."
       )
     }
-    guard !sealed.isEmpty else { return }
+    guard !encrypted.isEmpty else { return }
     let subject =
-      sealed.count == 1 ? "The name of 1 item is" : "The names of \(HumanReadable.count(sealed.count, "item")) are"
+      encrypted.count == 1
+      ? "The name of 1 item is" : "The names of \(HumanReadable.count(encrypted.count, "item")) are"
     page.element(
       "p", ["class": "more"],
       "\(subject) encrypted too, so Keyhaul cannot say which apps "
-        + "\(sealed.count == 1 ? "it belongs" : "they belong") to.")
+        + "\(encrypted.count == 1 ? "it belongs" : "they belong") to.")
   }
 }
 
@@ -92,7 +93,7 @@ struct NameList {
   }
 
   /// Writes the first names, and the others in a collapsed list.
-  func write(folding limit: Int, to page: inout HTMLWriter) {
+  func write(collapsingAfter limit: Int, to page: inout HTMLWriter) {
     NameList(Array(names.prefix(limit))).write(to: &page)
     guard names.count > limit else { return }
     page.element("details") { page in
@@ -109,13 +110,13 @@ struct ItemLabel: Sendable {
   /// The second name of the item, usually the account; `nil` if there is none.
   let account: String?
   /// Whether the name is encrypted.
-  let isSealed: Bool
+  let isEncrypted: Bool
 
   init(_ identity: ItemDescriptor, index: Int?) {
     let names = identity.names
-    isSealed = names.isEmpty && identity.accessGroup == nil
+    isEncrypted = names.isEmpty && identity.accessGroup == nil
     let place = index.map { "item \($0)" } ?? identity.kind.noun
-    name = names.first ?? (isSealed ? "encrypted \(place)" : "unnamed \(place)")
+    name = names.first ?? (isEncrypted ? "encrypted \(place)" : "unnamed \(place)")
     account = names.dropFirst().first
   }
 
@@ -123,9 +124,9 @@ struct ItemLabel: Sendable {
 
   /// Writes the name with the account, for a sentence or a list.
   func write(to page: inout HTMLWriter) {
-    if isSealed { page.words(name) } else { page.name(name) }
+    if isEncrypted { page.text(name) } else { page.name(name) }
     if let account {
-      page.words(" · ")
+      page.text(" · ")
       page.name(account)
     }
   }

@@ -12,14 +12,14 @@ struct WipeChecklist {
 
   /// The states of the backup of the phone.
   enum BackupState {
-    /// A usable backup exists. `word` is the backup as an argument of commands.
-    case good(word: String)
+    /// A usable backup exists. `argument` is the backup as an argument of commands.
+    case good(argument: String)
     /// A backup with a password has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
     case missing(command: String?)
     /// A backup with a password exists, and a new one would contain more items.
     case outdated(command: String)
-    /// A backup exists that cannot be restored as it is. `word` is the backup as an argument of commands.
-    case unusable(BackupCondition, hasPassword: Bool, word: String, command: String?)
+    /// A backup exists that cannot be restored as it is. `argument` is the backup as an argument of commands.
+    case unusable(BackupCondition, hasPassword: Bool, argument: String, command: String?)
   }
 
   /// The name of the phone that will be wiped, or a substitute.
@@ -27,12 +27,12 @@ struct WipeChecklist {
   /// The name of the target: another phone, or the same one after the erase.
   let target: String
   /// Whether the target is the same phone; `nil` if the checklist covers both cases.
-  let isReturn: Bool?
+  let isSameDevice: Bool?
   let backup: BackupState
   /// The number of items that move only if the backup has a password.
   let gainedByPassword: Int
   /// Whether the losses are from a backup, which may not contain all items of its phone.
-  let isOfBackup: Bool
+  let sourceIsBackup: Bool
   let losses: [Loss]
   let apps: AppDirectory
   /// Whether each app has its own entry; otherwise apps with the same advice share one.
@@ -43,7 +43,7 @@ struct WipeChecklist {
   var appsWithCodeEntry: Set<InstalledApp> = []
 
   /// The maximum number of listed apps, and of names in an entry, unless all are requested.
-  private static let shortList = 3
+  private static let defaultNameLimit = 3
   /// The maximum width of an app's name in a list, in columns.
   private static let nameWidth = 30
 
@@ -55,9 +55,11 @@ struct WipeChecklist {
       groups: [
         .init(title: "The backup", entries: backupEntries),
         .init(
-          title: "Apps, while \(name) still works", note: isOfBackup ? BackupBlindSpots.line : nil, entries: appEntries),
+          title: "Apps, while \(name) still works", note: sourceIsBackup ? BackupBlindSpots.line : nil,
+          entries: appEntries),
         .init(
-          title: isReturn == true ? "After the restore" : "On \(HTMLWriter.shortened(target))", entries: accountEntries),
+          title: isSameDevice == true ? "After the restore" : "On \(HTMLWriter.shortened(target))",
+          entries: accountEntries),
         .init(title: "Last of all", entries: last),
       ])
   }
@@ -77,33 +79,33 @@ struct WipeChecklist {
     var entries: [Checklist.Entry] =
       switch backup {
       case .missing(let command?):
-        [.init(words: "Make a backup with a password, and keep the password.\(gain)", commands: [command])]
-      case .missing(nil): [.init(words: "Make a new backup with a password.\(gain)", details: passwordSteps)]
+        [.init(text: "Make a backup with a password, and keep the password.\(gain)", commands: [command])]
+      case .missing(nil): [.init(text: "Make a new backup with a password.\(gain)", details: passwordSteps)]
       case .outdated(let command):
-        [.init(words: "Make a new backup: \(name) has items that are not in this one.", commands: [command])]
+        [.init(text: "Make a new backup: \(name) has items that are not in this one.", commands: [command])]
       case .unusable(.decryptedCopy, _, _, _):
-        [.init(words: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.")]
-      case .unusable(_, hasPassword: true, let word, let command):
+        [.init(text: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.")]
+      case .unusable(_, hasPassword: true, let argument, let command):
         [
           .init(
-            words: "Make a new backup while \(name) still works.",
+            text: "Make a new backup while \(name) still works.",
             commands: command.map { [$0] } ?? []),
-          .init(words: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(word)]),
+          .init(text: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(argument)]),
         ]
-      case .unusable(_, hasPassword: false, let word, let command):
+      case .unusable(_, hasPassword: false, let argument, let command):
         [
           .init(
-            words: "Make a new backup with a password while \(name) still works.\(gain)",
+            text: "Make a new backup with a password while \(name) still works.\(gain)",
             details: command == nil ? passwordSteps : [], commands: command.map { [$0] } ?? []),
-          .init(words: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(word)]),
+          .init(text: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(argument)]),
         ]
-      case .good(let word):
-        [.init(words: "Check that the backup is intact.", commands: [SuggestedCommands.verify(word)])]
+      case .good(let argument):
+        [.init(text: "Check that the backup is intact.", commands: [SuggestedCommands.verify(argument)])]
       }
-    if damaged > 0, isOfBackup, !isUnusable {
+    if damaged > 0, sourceIsBackup, !isUnusable {
       entries.append(
         .init(
-          words:
+          text:
             "Find another copy of the backup, or make a new one: \(HumanReadable.count(damaged, "item")) cannot be "
             + "read in this one."))
     }
@@ -115,7 +117,7 @@ struct WipeChecklist {
   /// The steps that set a backup password, by computer.
   private var passwordSteps: [String] {
     showsAll
-      ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts]).map(\.words)
+      ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts]).map(\.text)
       : PublishedStep.shortPasswordSteps
   }
 
@@ -133,19 +135,19 @@ struct WipeChecklist {
   /// The entries about apps: those that lose items, then kinds of apps that often store secrets on the phone, then the
   /// number of the others.
   private var appEntries: [Checklist.Entry] {
-    let shares = shares
-    let named = shares.filter { !$0.name.isEmpty }
+    let appLosses = appLosses
+    let named = appLosses.filter { !$0.name.isEmpty }
     // One more takes no more lines than the note that there is one more.
-    let shown = showsAll || named.count == Self.shortList + 1 ? named[...] : named.prefix(Self.shortList)
+    let shown = showsAll || named.count == Self.defaultNameLimit + 1 ? named[...] : named.prefix(Self.defaultNameLimit)
     var entries = codes + shown.map(entry)
     if shown.count < named.count {
       let rest = named.count - shown.count
       entries.append(
-        .init(words: "\(HumanReadable.grouped(rest)) more apps lose items (-v lists all)."))
+        .init(text: "\(HumanReadable.grouped(rest)) more apps lose items (-v lists all)."))
     }
     // If only the password is missing, the verdict already counts these items.
     let isCounted = !showsAll && gainedByPassword > 0
-    entries += shares.filter { $0.name.isEmpty && !(isCounted && $0.isSealed) }.map(entry)
+    entries += appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
     let listed = Set(named.map(\.name))
     let others = apps.installed.filter { !listed.contains($0.name) && !appsWithCodeEntry.contains($0) }
     for kind in AppKind.allCases {
@@ -160,10 +162,10 @@ struct WipeChecklist {
       let names = others.filter { $0.kind == nil }.map { Self.short($0.name) }.joined(separator: ", ")
       entries.append(
         .init(
-          words: "\(HumanReadable.count(rest, noun)): Check that you can sign in"
+          text: "\(HumanReadable.count(rest, noun)): Check that you can sign in"
             + (showsAll ? ": \(names)." : " (-v lists all).")))
     }
-    if isOfBackup, apps.installed.isEmpty { entries.append(Self.unseen) }
+    if sourceIsBackup, apps.installed.isEmpty { entries.append(Self.unseen) }
     return entries
   }
 
@@ -171,11 +173,12 @@ struct WipeChecklist {
   private func entry(_ names: [String], _ action: String) -> Checklist.Entry? {
     guard !names.isEmpty else { return nil }
     let limit =
-      showsAll ? Checklist.maximumEntryCount : Self.shortList + (names.count == Self.shortList + 1 ? 1 : 0)
+      showsAll
+      ? Checklist.maximumEntryCount : Self.defaultNameLimit + (names.count == Self.defaultNameLimit + 1 ? 1 : 0)
     let shown = names.prefix(limit).map(Self.short)
     let rest = names.count - shown.count
     return Checklist.Entry(
-      name: HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown), words: action)
+      name: HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown), text: action)
   }
 
   /// Returns the name of an app without the subtitle that many names in the App Store have, as in "Signal - Private
@@ -188,57 +191,59 @@ struct WipeChecklist {
   }
 
   private static let unseen = Checklist.Entry(
-    words:
+    text:
       "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
       + "phone?")
 
   /// The lost items of an app.
-  private struct Share {
+  private struct AppLoss {
     /// The name of the app; empty for items that do not name one.
     let name: String
     let losses: [Loss]
-    var isSealed: Bool { losses.allSatisfy { $0.identity.isSealed && $0.reason == .deviceBound } }
+    var isEncrypted: Bool { losses.allSatisfy { $0.identity.isEncrypted && $0.reason == .deviceBound } }
   }
 
   /// The losses that require an action, by app. Apps with the most losses come first, items without an app last.
-  private var shares: [Share] {
-    var shares: [String: [Loss]] = [:]
+  private var appLosses: [AppLoss] {
+    var appLosses: [String: [Loss]] = [:]
     for loss in losses where Self.isGuarded(loss.reason) || loss.reason == .deviceBound {
       let app = apps.app(of: loss.identity)
-      shares[!app.isKnown ? "" : app.isAppleGroup ? AppName.appleGroupDescription : app.words, default: []].append(loss)
+      appLosses[!app.isKnown ? "" : app.isAppleGroup ? AppName.appleGroupDescription : app.displayName, default: []]
+        .append(loss)
     }
-    return shares.map { (rank: ($0 == "" ? 1 : 0, -$1.count, $1[0].index), share: Share(name: $0, losses: $1)) }
-      .sorted { $0.rank < $1.rank }.map(\.share)
+    return appLosses.map { (rank: ($0 == "" ? 1 : 0, -$1.count, $1[0].index), appLoss: AppLoss(name: $0, losses: $1)) }
+      .sorted { $0.rank < $1.rank }.map(\.appLoss)
   }
 
-  private func entry(_ share: Share) -> Checklist.Entry {
-    let reasons = Set(share.losses.map(\.reason))
-    let named = share.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isSealed }
-    let app = apps.installed.first { $0.name == share.name }
+  private func entry(_ appLoss: AppLoss) -> Checklist.Entry {
+    let reasons = Set(appLoss.losses.map(\.reason))
+    let named = appLoss.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isEncrypted }
+    let app = apps.installed.first { $0.name == appLoss.name }
     // The app's codes have an entry of their own.
     let kind = app.map(appsWithCodeEntry.contains) == true ? nil : app?.kind
-    var words = [Self.moving(reasons)]
+    var sentences = [Self.moving(reasons)]
     if reasons.contains(.deviceBound) {
-      words.append(
-        isReturn == true
+      sentences.append(
+        isSameDevice == true
           ? ""
-          : !share.name.isEmpty
+          : !appLoss.name.isEmpty
             ? kind?.action ?? Self.signIn
-            : share.isSealed && !showsAll ? "sign in where an app asks." : "Sign in again where an app asks for it.")
+            : appLoss.isEncrypted && !showsAll
+              ? "sign in where an app asks." : "Sign in again where an app asks for it.")
     }
-    words.insert(share.name.isEmpty ? unnamed(share) : showsAll ? "" : Self.staying(share), at: 0)
+    sentences.insert(appLoss.name.isEmpty ? unnamed(appLoss) : showsAll ? "" : Self.staying(appLoss), at: 0)
     return Checklist.Entry(
-      name: share.name, words: words.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
-      unnamedCount: showsAll ? share.losses.count - named.count : 0)
+      name: appLoss.name, text: sentences.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
+      unnamedCount: showsAll ? appLoss.losses.count - named.count : 0)
   }
 
   /// Returns the start of an entry for items whose app is unknown: "4 encrypted items stay (3 passwords, 1 key):"
-  private func unnamed(_ share: Share) -> String {
-    let count = share.losses.count
-    guard share.isSealed else {
+  private func unnamed(_ appLoss: AppLoss) -> String {
+    let count = appLoss.losses.count
+    guard appLoss.isEncrypted else {
       return "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app."
     }
-    let kinds = Self.kinds(share.losses)
+    let kinds = Self.kinds(appLoss.losses)
     guard showsAll else {
       let stay = count == 1 ? "item stays" : "items stay"
       return "\(HumanReadable.grouped(count)) encrypted \(stay) (\(kinds.joined(separator: ", "))):"
@@ -258,8 +263,8 @@ struct WipeChecklist {
   }
 
   /// Returns the number of an app's items that stay: "2 items stay."
-  private static func staying(_ share: Share) -> String {
-    "\(HumanReadable.count(share.losses.count, "item")) \(share.losses.count == 1 ? "stays" : "stay")."
+  private static func staying(_ appLoss: AppLoss) -> String {
+    "\(HumanReadable.count(appLoss.losses.count, "item")) \(appLoss.losses.count == 1 ? "stays" : "stay")."
   }
 
   private static let signIn = "Sign in or set it up again."
@@ -275,16 +280,18 @@ struct WipeChecklist {
   }
 
   private static func moving(_ reasons: Set<Reason>) -> String {
-    var words: [String] = []
+    var sentences: [String] = []
     if !reasons.isDisjoint(with: [.passcodeOnly, .needsAuthentication]) {
-      words.append("Export or move the protected data in the app.")
+      sentences.append("Export or move the protected data in the app.")
     }
     if reasons.contains(.hardwareKey) {
-      words.append(
+      sentences.append(
         "Make sure that you can register a new key; the old one works only on this device or its smart card.")
     }
-    if reasons.contains(.appClip) { words.append("Install the full app, and check that it has the App Clip's data.") }
-    return words.joined(separator: " ")
+    if reasons.contains(.appClip) {
+      sentences.append("Install the full app, and check that it has the App Clip's data.")
+    }
+    return sentences.joined(separator: " ")
   }
 
   // MARK: The new phone
@@ -292,15 +299,15 @@ struct WipeChecklist {
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
     var entries: [Checklist.Entry] = []
-    if isReturn != true, showsAll || !isUnusable {
+    if isSameDevice != true, showsAll || !isUnusable {
       entries.append(
         .init(
-          words: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
-          details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.words) : []))
-      entries.append(.init(words: "Add your cards to Wallet again: they are in no backup."))
+          text: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
+          details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.text) : []))
+      entries.append(.init(text: "Add your cards to Wallet again: they are in no backup."))
     }
     if shared > 0 {
-      entries.append(.init(words: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
+      entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
     }
     return entries
   }
@@ -309,10 +316,10 @@ struct WipeChecklist {
     let name = HTMLWriter.shortened(phone)
     let copy = "Keep a copy of the backup, and its password."
     let away = "Erase \(name) only when every app that you need works on \(HTMLWriter.shortened(target))."
-    return switch isReturn {
-    case true?: [.init(words: copy)]
-    case false?: [.init(words: away)]
-    case nil: [.init(words: "\(away) \(copy)")]
+    return switch isSameDevice {
+    case true?: [.init(text: copy)]
+    case false?: [.init(text: away)]
+    case nil: [.init(text: "\(away) \(copy)")]
     }
   }
 }

@@ -41,7 +41,8 @@ struct LossSection {
     guard !warnings.isEmpty else { return }
     markup.newLine()
     markup.element("section") { markup in
-      markup.element("h2", page.isReturn ? "Restored, but may be unusable there" : "Moves, but may be unusable there")
+      markup.element(
+        "h2", page.isSameDevice ? "Restored, but may be unusable there" : "Moves, but may be unusable there")
       for warning in warnings {
         let items = page.plan.decisions.filter { $0.warning == warning }
         ReasonCard(
@@ -56,7 +57,7 @@ struct LossSection {
     markup.newLine()
     markup.element("section") { markup in
       markup.element("h2") { markup in
-        markup.words("What is removed from ")
+        markup.text("What is removed from ")
         markup.name(page.target.name)
       }
       markup.element("article", ["class": "card gone"]) { markup in
@@ -75,14 +76,15 @@ struct LossSection {
           markup.element("strong", "What to do. ")
           let them = removed.count == 1 ? "it" : "them"
           guard page.isRestoreUseful else {
-            return markup.words(
+            return markup.text(
               "Do not restore: nothing would replace \(removed.count == 1 ? "it" : "them").")
           }
-          markup.words("To keep \(them), plan with ")
+          markup.text("To keep \(them), plan with ")
           markup.element("code", SuggestedCommands.keepingExisting)
-          markup.words(".")
+          markup.text(".")
         }
-        NameList(removed.map { ItemLabel($0, index: nil) }).write(folding: ReasonCard.maximumListCount, to: &markup)
+        NameList(removed.map { ItemLabel($0, index: nil) }).write(
+          collapsingAfter: ReasonCard.maximumListCount, to: &markup)
       }
     }
   }

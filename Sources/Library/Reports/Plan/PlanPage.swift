@@ -43,7 +43,7 @@ public struct PlanPage: HTMLPage {
   var source: PlanDocument.Source { document.source }
   var target: PlanDocument.Target { document.target }
   var isRedacted: Bool { document.redacted == true }
-  var isReturn: Bool { target.sameDevice == true }
+  var isSameDevice: Bool { target.sameDevice == true }
 
   /// The name of the source device, or a substitute if it is unknown or left out.
   var sourceDevice: String {
@@ -56,7 +56,7 @@ public struct PlanPage: HTMLPage {
   /// Returns the name of an item's app; empty if the item is encrypted or left out.
   func app(of identity: ItemDescriptor) -> String {
     let app = apps.app(of: identity)
-    return isRedacted ? "" : app.kind == .unknown ? "" : app.words
+    return isRedacted ? "" : app.kind == .unknown ? "" : app.displayName
   }
 
   /// Returns the page as one document. Equal plans give equal pages.
@@ -64,7 +64,7 @@ public struct PlanPage: HTMLPage {
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "Moving \(HTMLWriter.shortened(source.name)) to \(HTMLWriter.shortened(target.name))"
-    var frame = ReportPage(title: title, program: program, style: PageStyle.flow)
+    var frame = ReportPage(title: title, program: program, style: PageStyle.sankey)
     if isRedacted { frame.content = "Names are left out." }
     return try frame.html(
       body: { page in
@@ -74,18 +74,18 @@ public struct PlanPage: HTMLPage {
         LossSection(self).write(to: &page)
         FindingSection(document.findings).write(to: &page)
         NotInBackupSection(sourceDeviceItems: sourceDeviceItems).write(to: &page)
-        SignInList(self).write(to: &page)
+        SignInSection(self).write(to: &page)
         PageTable(self).write(to: &page)
         StepList(self).write(to: &page)
       },
       footer: { page in
         page.element("p") { page in
-          page.words(
+          page.text(
             "Plan made \(LongDateFormat.dateAndTime(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
           page.element("code", source.digest)
-          page.words(", \(HTMLWriter.shortened(target.name)) at revision ")
+          page.text(", \(HTMLWriter.shortened(target.name)) at revision ")
           page.element("code", HTMLWriter.shortened(target.revision))
-          page.words(".")
+          page.text(".")
         }
       })
   }
@@ -93,22 +93,22 @@ public struct PlanPage: HTMLPage {
   private func heading(_ page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
-        page.words(isReturn ? "Restoring to " : "Moving to ")
+        page.text(isSameDevice ? "Restoring to " : "Moving to ")
         page.name(target.name)
       }
       page.element("p", ["class": "verdict"], verdict)
       page.element("p", ["class": "facts"]) { page in
-        page.words(source.kind == .archive ? "From " : "From the device ")
+        page.text(source.kind == .archive ? "From " : "From the device ")
         page.element("strong") { $0.name(source.name) }
-        page.words(source.kind == .archive ? origin : ", as a backup made now would contain it")
-        page.words(protection)
+        page.text(source.kind == .archive ? origin : ", as a backup made now would contain it")
+        page.text(protection)
       }
       page.element("p", ["class": "facts"]) { page in
-        page.words("To ")
+        page.text("To ")
         page.element("strong") { $0.name(target.name) }
-        page.words(
+        page.text(
           ": \(state), \(target.passcodeSet ? "passcode set" : "no passcode"), "
-            + "\(HumanReadable.count(target.items, "item")). \(policyWords) Nothing has been changed yet.")
+            + "\(HumanReadable.count(target.items, "item")). \(policyText) Nothing has been changed yet.")
       }
       if source.kind == .archive {
         page.element("p", ["class": "facts"], BackupBlindSpots.line)
@@ -127,13 +127,13 @@ public struct PlanPage: HTMLPage {
     if document.findings.contains(where: { $0.id == BackupFinding.Kind.falseClaim.rawValue }) {
       return ", with unencrypted files, although Manifest.plist says that the backup is encrypted."
     }
-    if isCopyInClear { return ", a decrypted copy with password-protected items." }
+    if isDecryptedCopy { return ", a decrypted copy with password-protected items." }
     return source.encrypted ? ", with a password." : ", without a password."
   }
 
   private var state: String { target.state == "before-first-unlock" ? "before first unlock" : target.state }
 
-  private var policyWords: String {
+  private var policyText: String {
     switch plan.policy {
     case .replace: "As in iOS, existing items are replaced."
     case .merge: "Existing items are kept. If two items have the same primary key, the newer one is kept."
@@ -141,7 +141,7 @@ public struct PlanPage: HTMLPage {
   }
 
   /// The label of the tile about items that stay behind. For a backup, "0" refers only to the items in it.
-  private var stayingWords: String {
+  private var stayingLabel: String {
     switch counts.staysBehind {
     case 0 where source.kind == .archive: "of these stay behind"
     case 1: "stays behind"
@@ -149,21 +149,21 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  private var returnWords: String? {
-    guard condition.isUsable else { return isReturn ? "could be restored" : "could move" }
-    return isReturn ? (counts.migrates == 1 ? "is restored" : "are restored") : nil
+  private var returnLabel: String? {
+    guard condition.isUsable else { return isSameDevice ? "could be restored" : "could move" }
+    return isSameDevice ? (counts.migrates == 1 ? "is restored" : "are restored") : nil
   }
 
   private var tiles: Tiles {
     Tiles(
       tiles: [
-        .init(style: .moves, symbol: "+", count: counts.migrates, words: returnWords ?? "will move"),
+        .init(style: .moves, symbol: "+", count: counts.migrates, text: returnLabel ?? "will move"),
         .init(
           style: .stays, symbol: "<", count: counts.staysBehind,
-          words: stayingWords),
-        .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
+          text: stayingLabel),
+        .init(style: .lost, symbol: "!", count: counts.unreadable, text: "cannot be read"),
         .init(
-          style: .gone, symbol: "-", count: counts.removed, words: "removed from " + HTMLWriter.shortened(target.name)),
+          style: .gone, symbol: "-", count: counts.removed, text: "removed from " + HTMLWriter.shortened(target.name)),
       ] + NotInBackupSection.tile(sourceDeviceItems))
   }
 }
@@ -181,7 +181,7 @@ extension SankeyView {
   init(_ page: PlanPage, by axis: SankeyDiagram.Axis) {
     self.init(
       SankeyDiagram(page.plan.decisions, by: axis, apps: page.apps, removedCount: page.counts.removed),
-      source: page.sourceDevice, target: page.target.name, isReturn: page.isReturn)
+      source: page.sourceDevice, target: page.target.name, isSameDevice: page.isSameDevice)
   }
 }
 
@@ -193,7 +193,8 @@ extension PlanPage {
         counts.total, moving: counts.migrates, to: HTMLWriter.shortened(target.name), hasPassword: source.encrypted)
       return [unusable, remainder].compactMap(\.self).joined(separator: " ")
     }
-    return PlanVerdict(counts, isOfBackup: source.kind == .archive, isReturn: isReturn, target: target.name).text
+    return PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name)
+      .text
       + (sourceDeviceItems?.absence.map { " \($0)." } ?? "")
   }
 }

@@ -12,9 +12,9 @@ extension StepList {
 
 extension PlanPage {
   /// Whether damage or an anomaly of the backup prevents a restore as it is.
-  var isObstructed: Bool { document.findings.obstacle != nil || !condition.isUsable }
+  var cannotBeRestored: Bool { document.findings.obstacle != nil || !condition.isUsable }
   /// Whether the backup is a decrypted copy.
-  var isCopyInClear: Bool { document.findings.contains { $0.id == BackupFinding.Kind.decryptedCopy.rawValue } }
+  var isDecryptedCopy: Bool { document.findings.contains { $0.id == BackupFinding.Kind.decryptedCopy.rawValue } }
 
   /// Whether a restore adds or replaces an item, from this backup or from a new one with a password.
   var isRestoreUseful: Bool {
@@ -26,11 +26,11 @@ extension PlanPage {
 /// The steps after a plan. A step is `nil` if it would have no effect.
 private struct PlanSteps {
   let page: PlanPage
-  let words: CommandPlaceholders
+  let placeholders: CommandPlaceholders
 
   init(page: PlanPage) {
     self.page = page
-    words = CommandPlaceholders(page.document, source: page.sourceArgument, target: page.targetArgument)
+    placeholders = CommandPlaceholders(page.document, source: page.sourceArgument, target: page.targetArgument)
   }
 
   private var counts: MigrationPlan.Summary { page.counts }
@@ -38,48 +38,49 @@ private struct PlanSteps {
   private var policy: String { page.plan.policy == .replace ? "" : SuggestedCommands.keepingExisting }
 
   /// The number of items that move only if the backup has a password.
-  private var closed: Int { counts.byReason[.backupNotEncrypted, default: 0] }
+  private var gainedByPassword: Int { counts.byReason[.backupNotEncrypted, default: 0] }
 
-  private var needsBackup: Bool { closed > 0 || (isDevice && page.isRestoreUseful) }
-  private var backup: String { needsBackup ? words.newBackup : words.source }
+  private var needsBackup: Bool { gainedByPassword > 0 || (isDevice && page.isRestoreUseful) }
+  private var backup: String { needsBackup ? placeholders.newBackup : placeholders.source }
 
   var newBackup: StepList.Step? {
     guard needsBackup else { return nil }
     // The user asked for a backup without a password, and a password would not move more items.
-    let isPlain = closed == 0 && !page.source.encrypted
+    let isPlain = gainedByPassword == 0 && !page.source.encrypted
     let carries =
-      switch closed {
+      switch gainedByPassword {
       case 0: ""
       case 1: " The item that is held back only by the missing password can then move."
-      default: " The \(HumanReadable.grouped(closed)) items held back only by the missing password can then move."
+      default:
+        " The \(HumanReadable.grouped(gainedByPassword)) items held back only by the missing password can then move."
       }
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     guard isDevice || page.sourceDeviceItems != nil else {
-      let steps = PublishedStep.passwordSteps.map(\.words).joined(separator: " ")
-      return .init(words: "\(what)\(carries) \(steps)", commands: [SuggestedCommands.explaining("backup-password")])
+      let steps = PublishedStep.passwordSteps.map(\.text).joined(separator: " ")
+      return .init(text: "\(what)\(carries) \(steps)", commands: [SuggestedCommands.explaining("backup-password")])
     }
     return .init(
-      words: what + carries,
-      commands: [SuggestedCommands.backup(of: words.oldDevice, to: backup, withoutPassword: isPlain)])
+      text: what + carries,
+      commands: [SuggestedCommands.backup(of: placeholders.oldDevice, to: backup, withoutPassword: isPlain)])
   }
 
   var otherCopy: StepList.Step? {
     let lost = counts.byReason.reduce(0) { $0 + ($1.key.isLostInThisCopy ? $1.value : 0) }
-    guard lost > 0 || page.isObstructed, !isDevice else { return nil }
-    if page.isCopyInClear {
+    guard lost > 0 || page.cannotBeRestored, !isDevice else { return nil }
+    if page.isDecryptedCopy {
       return .init(
-        words: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.",
-        commands: [SuggestedCommands.plan("BACKUP", onto: words.target)])
+        text: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.",
+        commands: [SuggestedCommands.plan("BACKUP", onto: placeholders.target)])
     }
     if lost == 0 {
       return .init(
-        words:
+        text:
           "Make a new backup while \(HTMLWriter.shortened(page.sourceDevice)) still works, or look for another copy: "
           + "this one cannot be restored as it is. This command shows whether a copy is intact:",
         commands: [SuggestedCommands.verify("COPY")])
     }
     return .init(
-      words:
+      text:
         "Look for another copy of the backup: \(HumanReadable.count(lost, "item")) cannot be read in this one. This "
         + "command shows whether a copy is intact:",
       commands: [SuggestedCommands.verify("COPY")])
@@ -89,14 +90,14 @@ private struct PlanSteps {
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
     // A backup whose items cannot be decrypted cannot be merged, so the new backup is needed.
-    let planned = isDevice && (closed == 0 || page.source.encrypted) ? words.source : backup
+    let planned = isDevice && (gainedByPassword == 0 || page.source.encrypted) ? placeholders.source : backup
     return .init(
-      words: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",
-      commands: [SuggestedCommands.plan(planned, onto: words.target, SuggestedCommands.keepingExisting)])
+      text: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",
+      commands: [SuggestedCommands.plan(planned, onto: placeholders.target, SuggestedCommands.keepingExisting)])
   }
 
   var restoring: StepList.Step? {
-    guard page.isRestoreUseful, !page.isObstructed || needsBackup else { return nil }
+    guard page.isRestoreUseful, !page.cannotBeRestored || needsBackup else { return nil }
     let sentence =
       needsBackup
       ? "Plan with that backup, then restore exactly what the plan says."
@@ -105,27 +106,27 @@ private struct PlanSteps {
     let isLocked = page.target.state != "unlocked"
     let name = HTMLWriter.shortened(page.target.name)
     return .init(
-      words: isLocked ? "\(sentence) Unlock \(name) first." : sentence,
-      commands: (isLocked ? [SuggestedCommands.unlock(words.target)] : []) + [
-        SuggestedCommands.plan(backup, onto: words.target, policy, savingTo: "move.plan"),
-        SuggestedCommands.restore(backup, onto: words.target, plan: "move.plan"),
+      text: isLocked ? "\(sentence) Unlock \(name) first." : sentence,
+      commands: (isLocked ? [SuggestedCommands.unlock(placeholders.target)] : []) + [
+        SuggestedCommands.plan(backup, onto: placeholders.target, policy, savingTo: "move.plan"),
+        SuggestedCommands.restore(backup, onto: placeholders.target, plan: "move.plan"),
       ])
   }
 
-  /// The step to keep the old device; `nil` if the user would miss none of the lost items.
+  /// The step to keep the source device; `nil` if the user would miss none of the lost items.
   var keepingOldDevice: StepList.Step? {
     let missed = counts.byReason.reduce(0) { sum, entry in
       sum + (entry.key.requiresAction && entry.key != .backupNotEncrypted ? entry.value : 0)
     }
     guard missed > 0, page.target.sameDevice != true else { return nil }
     return .init(
-      words: "Keep \(HTMLWriter.shortened(page.sourceDevice)) until the apps that matter to you are signed in on "
+      text: "Keep \(HTMLWriter.shortened(page.sourceDevice)) until the apps that matter to you are signed in on "
         + "\(HTMLWriter.shortened(page.target.name)).")
   }
 }
 
 /// The section with the apps that lose items, where the user has to sign in again. Apps with the most losses come first.
-struct SignInList {
+struct SignInSection {
   private let target: String
   private let losses: AppsNeedingSignIn
 
@@ -142,7 +143,7 @@ struct SignInList {
     page.newLine()
     page.element("section") { page in
       page.element("h2") { page in
-        page.words("Sign in again on ")
+        page.text("Sign in again on ")
         page.name(target)
       }
       list(losses.apps.prefix(Self.maximumListCount), to: &page)
@@ -152,20 +153,20 @@ struct SignInList {
           list(losses.apps.dropFirst(Self.maximumListCount), to: &page)
         }
       }
-      let silent = losses.sealedCount + losses.unnamedCount
+      let silent = losses.encryptedCount + losses.unnamedCount
       if silent > 0 {
-        let words = silent == 1 ? "does not name an app" : "do not name an app"
-        page.element("p", ["class": "more"], "\(HumanReadable.count(silent, "more lost item")) \(words).")
+        let predicate = silent == 1 ? "does not name an app" : "do not name an app"
+        page.element("p", ["class": "more"], "\(HumanReadable.count(silent, "more lost item")) \(predicate).")
       }
     }
   }
 
   private func list(_ apps: ArraySlice<AppSummary>, to page: inout HTMLWriter) {
     page.element("ul", ["class": "names"]) { page in
-      for share in apps {
+      for summary in apps {
         page.element("li") { page in
-          page.name(share.app.words)
-          page.element("span", ["class": "muted"], " " + HumanReadable.count(share.losses.count, "item"))
+          page.name(summary.app.displayName)
+          page.element("span", ["class": "muted"], " " + HumanReadable.count(summary.losses.count, "item"))
         }
       }
     }

@@ -3,19 +3,19 @@ import KeyhaulKit
 /// A plan in one sentence, for the first line of its report and of its page.
 struct PlanVerdict {
   private let counts: MigrationPlan.Summary
-  private let isOfBackup: Bool
-  private let isReturn: Bool
+  private let sourceIsBackup: Bool
+  private let isSameDevice: Bool
   private let target: String
 
   /// Creates the verdict of a plan.
   ///
   /// - Parameters:
   ///   - counts: The numbers of the plan's items.
-  ///   - isOfBackup: Whether the items are from a backup, which may not contain all items of its device.
-  ///   - isReturn: Whether the target is the source device.
+  ///   - sourceIsBackup: Whether the items are from a backup, which may not contain all items of its device.
+  ///   - isSameDevice: Whether the target is the source device.
   ///   - target: The name of the target.
-  init(_ counts: MigrationPlan.Summary, isOfBackup: Bool, isReturn: Bool, target: String) {
-    (self.counts, self.isOfBackup, self.isReturn) = (counts, isOfBackup, isReturn)
+  init(_ counts: MigrationPlan.Summary, sourceIsBackup: Bool, isSameDevice: Bool, target: String) {
+    (self.counts, self.sourceIsBackup, self.isSameDevice) = (counts, sourceIsBackup, isSameDevice)
     self.target = HTMLWriter.shortened(target)
   }
 
@@ -31,22 +31,23 @@ struct PlanVerdict {
   }
 
   /// " in the backup", because a backup may not contain all items of its device; empty if the source is a device.
-  private var place: String { isOfBackup ? " in the backup" : "" }
+  private var place: String { sourceIsBackup ? " in the backup" : "" }
 
   private var arrival: String {
     let total = HumanReadable.grouped(counts.total)
     switch (counts.migrates, counts.total) {
     case (_, 0): return "There is nothing to move to \(target)"
     case (0, _) where counts.byReason[.backupNotEncrypted] != nil:
-      return isOfBackup
+      return sourceIsBackup
         ? "Nothing can move to \(target), because the backup has no password"
         : "Nothing can move to \(target) in a backup without a password"
     case (0, 1): return "The only item cannot move to \(target)"
     case (0, _): return "None of the \(total) items can move to \(target)"
-    case (1, 1): return "The only item\(place) \(isReturn ? "is restored" : "moves") to \(target)"
-    case (counts.total, _): return "All \(total) items\(place) \(isReturn ? "are restored" : "move") to \(target)"
+    case (1, 1): return "The only item\(place) \(isSameDevice ? "is restored" : "moves") to \(target)"
+    case (counts.total, _): return "All \(total) items\(place) \(isSameDevice ? "are restored" : "move") to \(target)"
     default:
-      let verb = counts.migrates == 1 ? (isReturn ? "is restored" : "moves") : isReturn ? "are restored" : "move"
+      let verb =
+        counts.migrates == 1 ? (isSameDevice ? "is restored" : "moves") : isSameDevice ? "are restored" : "move"
       let rest = [
         counts.staysBehind == 0
           ? nil : "\(HumanReadable.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",

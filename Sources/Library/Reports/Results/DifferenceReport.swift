@@ -33,11 +33,12 @@ package struct DifferenceReport: Report {
     var lines = Self.lines(of: rows, style: style)
     let sentences =
       emptySentences
-      + [showsAll ? nil : leftOutSentence, difference.sealed.alikeSentence, sealedSentence].compactMap(\.self)
+      + [showsAll ? nil : leftOutSentence, difference.undecrypted.identicalItemsSentence, undecryptedSentence]
+      .compactMap(\.self)
       + [openSecretSentence].compactMap(\.self) + doubtSentences
       + (comparesWithBackup ? [BackupBlindSpots.line] : [])
     if showsAll { lines += leftOutLines(style) }
-    for side in [first, second] { lines += side.statement?.lines(style: style) ?? [] }
+    for side in [first, second] { lines += side.disclaimer?.lines(style: style) ?? [] }
     for sentence in sentences + [summary] {
       lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence)), columns: style.width)
     }
@@ -82,7 +83,7 @@ package struct DifferenceReport: Report {
 
   /// Returns the remark about a change: "secret and label changed on 2026-11-19".
   private static func remark(on change: ItemChange) -> String {
-    change.words + (change.modifiedAfter.map { " on \(LocalTimeFormat.localDay($0))" } ?? "")
+    change.summary + (change.modifiedAfter.map { " on \(LocalTimeFormat.localDay($0))" } ?? "")
   }
 
   private func leftOutLines(_ style: TextStyle) -> [String] {
@@ -143,23 +144,28 @@ package struct DifferenceReport: Report {
     return "\(HumanReadable.count(count, "item")) of \(side.name) \(are) never in a backup; -v lists \(them)."
   }
 
-  private var sealedSentence: String? {
-    let sealed = difference.sealed
-    guard sealed.total > 0 else { return nil }
+  private var undecryptedSentence: String? {
+    let undecrypted = difference.undecrypted
+    guard undecrypted.total > 0 else { return nil }
     var parts: [String] = []
-    if sealed.inBoth > 0 {
-      parts.append("\(HumanReadable.grouped(sealed.inBoth)) in both")
-      for (count, side) in [(sealed.openInFirst, first), (sealed.openInSecond, second)] where count > 0 {
+    if undecrypted.inBoth > 0 {
+      parts.append("\(HumanReadable.grouped(undecrypted.inBoth)) in both")
+      for (count, side) in [(undecrypted.decryptedOnlyInFirst, first), (undecrypted.decryptedOnlyInSecond, second)]
+      where count > 0 {
         parts.append("\(HumanReadable.grouped(count)) of them can be decrypted in \(side.name)")
       }
     }
-    if sealed.onlyInFirst > 0 { parts.append("\(HumanReadable.grouped(sealed.onlyInFirst)) in \(first.name)") }
-    if sealed.onlyInSecond > 0 { parts.append("\(HumanReadable.grouped(sealed.onlyInSecond)) in \(second.name)") }
-    let bound = sealed.placeCount - sealed.damaged
+    if undecrypted.onlyInFirst > 0 {
+      parts.append("\(HumanReadable.grouped(undecrypted.onlyInFirst)) in \(first.name)")
+    }
+    if undecrypted.onlyInSecond > 0 {
+      parts.append("\(HumanReadable.grouped(undecrypted.onlyInSecond)) in \(second.name)")
+    }
+    let bound = undecrypted.occurrenceCount - undecrypted.damaged
     var reasons: [String] = []
     if bound > 0 {
       // If the items are encrypted on both sides, the side does not need to be named.
-      let isOpenOnOneSide = sealed.openInFirst + sealed.openInSecond > 0
+      let isOpenOnOneSide = undecrypted.decryptedOnlyInFirst + undecrypted.decryptedOnlyInSecond > 0
       let place = isOpenOnOneSide ? "on the side where \(bound == 1 ? "it is" : "they are") encrypted, " : ""
       reasons.append(
         place
@@ -167,10 +173,12 @@ package struct DifferenceReport: Report {
             ? "1 can be decrypted only on the source device"
             : "\(HumanReadable.grouped(bound)) can be decrypted only on the source device"))
     }
-    if sealed.damaged > 0 { reasons.append("\(HumanReadable.grouped(sealed.damaged)) cannot be read in this copy") }
-    let least = sealed.possiblePairs > 0 ? "at least " : ""
-    let pairs = sealed.possiblePairs > 0 ? "; it is not known which of them match" : ""
-    let head = "\(least)\(HumanReadable.count(sealed.total, "encrypted item")) could not be compared"
+    if undecrypted.damaged > 0 {
+      reasons.append("\(HumanReadable.grouped(undecrypted.damaged)) cannot be read in this copy")
+    }
+    let least = undecrypted.possiblePairs > 0 ? "at least " : ""
+    let pairs = undecrypted.possiblePairs > 0 ? "; it is not known which of them match" : ""
+    let head = "\(least)\(HumanReadable.count(undecrypted.total, "encrypted item")) could not be compared"
     return "\(head.prefix(1).uppercased())\(head.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
       + "\(reasons.joined(separator: ", "))."
   }

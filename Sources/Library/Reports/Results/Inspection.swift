@@ -12,7 +12,7 @@ package struct Inspection: Report {
   /// The part that is shown in full; `nil` shows the overview.
   package let part: Part?
   /// The backup with its decrypted items; `nil` without the password.
-  package let opened: UnlockedBackup?
+  package let unlocked: UnlockedBackup?
   /// The other items of the source device, if it is available.
   package let sourceDeviceItems: SourceDeviceItems?
   package let files: StoredPayloads
@@ -23,14 +23,14 @@ package struct Inspection: Report {
   /// The files by directory; `nil` if they were not requested.
   package let tree: DomainTree?
   /// The list of all files, for `--tree` with `-v`; otherwise `nil`.
-  let everyFile: FileListing?
+  let fileListing: FileListing?
   /// The estimated time for deriving the password's key on this machine; `nil` if the keybag does not contain the
   /// parameters.
   package let unlockTime: Duration?
   /// The measured time for deriving the password's key; `nil` if it was not derived.
   package let measuredUnlock: Duration?
   /// Whether a given password unwraps class keys, even if nothing else can be decrypted.
-  package let hasFittingPassword: Bool
+  package let hasMatchingPassword: Bool
   /// The anomalies that did not prevent the inspection.
   package let findings: [BackupFinding]
 
@@ -39,33 +39,35 @@ package struct Inspection: Report {
   /// - Parameters:
   ///   - archive: The backup.
   ///   - name: The name that the user typed. Untrusted.
-  ///   - opened: The backup with its decrypted items; `nil` without the password.
+  ///   - unlocked: The backup with its decrypted items; `nil` without the password.
   ///   - sourceDeviceItems: The other items of the source device, if it is available.
-  ///   - unopened: The reason why the backup or a part of it cannot be decrypted, although the password is correct.
+  ///   - decryptionObstacle: The reason why the backup or a part of it cannot be decrypted, although the password is correct.
   ///   - part: The part to show in full; `nil` shows the overview.
   ///   - wantsTree: Whether to read the domains and directories.
   ///   - showsAll: Whether to list everything (`-v`).
   ///   - measured: The measured time for deriving the password's key; `nil` if it was not derived.
   ///   - isTimed: Whether to report durations on this machine, which differ in each run.
-  ///   - hasFittingPassword: Whether a given password unwraps class keys.
+  ///   - hasMatchingPassword: Whether a given password unwraps class keys.
   ///   - clock: The clock for the estimate.
   /// - Throws: `.damaged` if the tree is requested and the manifest is damaged, or the error of reading the files.
   package init(
-    _ archive: BackupArchive, named name: String, opened: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil,
-    unopened: BackupFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
+    _ archive: BackupArchive, named name: String, unlocked: UnlockedBackup?,
+    sourceDeviceItems: SourceDeviceItems? = nil,
+    decryptionObstacle: BackupFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool,
+    unlockedIn measured: Duration? = nil,
     isTimed: Bool = true,
-    hasFittingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
+    hasMatchingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
   ) throws(KeyhaulError) {
     self.name = name
     self.archive = archive
     self.part = part
-    self.opened = opened
+    self.unlocked = unlocked
     self.sourceDeviceItems = sourceDeviceItems
-    self.hasFittingPassword = hasFittingPassword
+    self.hasMatchingPassword = hasMatchingPassword
     let stored = try archive.storedFiles()
     files = stored
     var byDomain = FilesByDomain()
-    let (list, fault) = try Self.list(of: archive, opened, isNeeded: wantsTree)
+    let (list, fault) = try Self.list(of: archive, unlocked, isNeeded: wantsTree)
     if wantsTree, let list {
       let builder = DomainTree.Builder(stored: stored, depth: showsAll ? .max : 1)
       let namesFiles = part == .tree && showsAll
@@ -76,17 +78,19 @@ package struct Inspection: Report {
         if namesFiles { index.add(file, at: place) }
       }
       tree = builder.tree
-      everyFile = namesFiles ? FileListing(list: list, index: index, stored: files) : nil
+      fileListing = namesFiles ? FileListing(list: list, index: index, stored: files) : nil
     } else {
       listing = try list?.listing(against: stored, lending: .file) { (file, _) throws(KeyhaulError) in
         byDomain.add(file, stored: stored)
       }
       tree = nil
-      everyFile = nil
+      fileListing = nil
     }
-    var found = opened?.findings ?? archive.findings
+    var found = unlocked?.findings ?? archive.findings
     found += ((list?.findings ?? []) + [stored.finding].compactMap(\.self)).filter { !found.contains($0) }
-    findings = found + [unopened, unopened == nil ? fault : nil].compactMap(\.self).filter { !found.contains($0) }
+    findings =
+      found
+      + [decryptionObstacle, decryptionObstacle == nil ? fault : nil].compactMap(\.self).filter { !found.contains($0) }
     domains = list == nil ? nil : byDomain.largestFirst
     measuredUnlock = isTimed ? measured : nil
     unlockTime = !isTimed ? nil : try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
@@ -96,10 +100,10 @@ package struct Inspection: Report {
   ///
   /// - Throws: The error of reading the manifest, except damage if `isNeeded` is `false`.
   private static func list(
-    of archive: BackupArchive, _ opened: UnlockedBackup?, isNeeded: Bool
+    of archive: BackupArchive, _ unlocked: UnlockedBackup?, isNeeded: Bool
   ) throws(KeyhaulError) -> (FileList?, BackupFinding?) {
     // Old backups with a password have an unencrypted manifest.
-    guard opened == nil, !archive.isListEncrypted else { return (opened?.fileList, nil) }
+    guard unlocked == nil, !archive.isListEncrypted else { return (unlocked?.fileList, nil) }
     // The findings of the backup already contain the reason.
     guard !archive.findings.contains(where: { $0.kind == .listUnreadable }) else { return (nil, nil) }
     do throws(KeyhaulError) {
@@ -113,11 +117,11 @@ package struct Inspection: Report {
     }
   }
 
-  package var tail: (any StreamedSection)? { everyFile }
+  package var tail: (any StreamedSection)? { fileListing }
 
   package var json: JSONValue {
     InspectionDocument(
-      archive, opened: opened, files: files, listing: listing, domains: domains, tree: tree,
+      archive, unlocked: unlocked, files: files, listing: listing, domains: domains, tree: tree,
       unlockTime: (unlockTime, measuredUnlock), listsItems: part == .list, showsTree: part == .tree,
       sourceDeviceItems: sourceDeviceItems,
       findings: findings
@@ -127,10 +131,10 @@ package struct Inspection: Report {
   /// The class keys that lack the device's key wrap; `nil` if none does.
   package var unbound: UnboundClassKeys? { archive.unboundClassKeys }
   /// Whether the items could be decrypted with a password.
-  package var isUnlocked: Bool { opened != nil }
+  package var isUnlocked: Bool { unlocked != nil }
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
   package var contents: BackupItemCounts? {
-    archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
+    archive.hasKeychain && unlocked?.hiddenKeychain == nil ? unlocked?.contents : nil
   }
 
   /// Whether items are damaged, files are missing, or a finding means a loss.
@@ -139,16 +143,16 @@ package struct Inspection: Report {
   }
 
   /// The number of damaged items.
-  package var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
+  package var unreadableCount: Int { unlocked?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
   /// Returns the reason why an item cannot be decrypted; `nil` if it can.
-  package func reason(of item: BackupItem) -> Reason? { opened?.reason(of: item) }
+  package func reason(of item: BackupItem) -> Reason? { unlocked?.reason(of: item) }
 }
 
 extension Inspection {
   /// Returns the table of items. A short table has the codes of protection classes, to leave more room for names.
-  package func itemTable(_ opened: UnlockedBackup, isShort: Bool) -> Table {
-    let items = opened.items
+  package func itemTable(_ unlocked: UnlockedBackup, isShort: Bool) -> Table {
+    let items = unlocked.items
     // A column with the same value in every row would only leave less room for the names.
     let showsState = items.contains { reason(of: $0) != nil }
     let disambiguators = ItemText.disambiguators(items.lazy.map(\.item))
@@ -177,38 +181,38 @@ extension Inspection {
   ///   - argument: The backup as a command-line argument; `nil` if it came from a stream.
   ///   - program: The name and version that the page states.
   package func page(argument: String?, program: String) -> InspectionPage {
-    var facts = InspectionPage.Facts(
+    var backup = InspectionPage.BackupInfo(
       name: name, argument: argument, device: archive.device, made: archive.date,
       layout: archive.layout, digest: archive.digest, isEncrypted: archive.isEncrypted,
       hasKeychain: archive.hasKeychain, keybag: archive.keybag, storedFiles: (files.count, files.byteCount))
-    facts.unlockTime = unlockTime
-    facts.measuredUnlock = measuredUnlock
-    facts.findings = findings
-    facts.sealed = UndecryptedItems(opened).groups
+    backup.unlockTime = unlockTime
+    backup.measuredUnlock = measuredUnlock
+    backup.findings = findings
+    backup.undecryptedItems = UndecryptedItems(unlocked).groups
     let about = BackupDetails(archive)
-    facts.about = [about.device, about.making(LongDateFormat.dateAndTime)]
-    facts.sourceDeviceItems = sourceDeviceItems
-    facts.apps = AppDirectory(installed: InstalledApps.names(in: archive))
+    backup.about = [about.device, about.origin(formatting: LongDateFormat.dateAndTime)]
+    backup.sourceDeviceItems = sourceDeviceItems
+    backup.apps = AppDirectory(installed: InstalledApps.names(in: archive))
     if let listing, let tree {
-      facts.files = InspectionPage.Files(listing, branches: tree.root.children)
+      backup.files = InspectionPage.Files(listing, branches: tree.root.children)
     }
-    facts.hiddenKeychain = opened?.hiddenKeychain
-    facts.items =
-      facts.hiddenKeychain != nil ? nil : opened?.entries
-    return InspectionPage(facts, program: program)
+    backup.hiddenKeychain = unlocked?.hiddenKeychain
+    backup.items =
+      backup.hiddenKeychain != nil ? nil : unlocked?.entries
+    return InspectionPage(backup, program: program)
   }
 }
 
 extension Inspection {
   /// The maximum number of domains in the overview, unless all are requested.
-  private static let shortSpread = 5
+  private static let defaultDomainLimit = 5
 
   /// Returns rows with the largest domains, each with the name of its app if the backup has it; none if there is only one
   /// domain.
   package func domainRows(_ showsAll: Bool, _ style: TextStyle) -> [(String, String)] {
     guard let domains, domains.count > 1 else { return [] }
     let apps = InstalledApps.names(in: archive)
-    let shown = showsAll ? domains[...] : domains.prefix(Self.shortSpread)
+    let shown = showsAll ? domains[...] : domains.prefix(Self.defaultDomainLimit)
     var texts = shown.map { domain in
       let app = domain.identifier.flatMap { identifier in
         apps[String(identifier)].flatMap { $0 == identifier ? nil : " (\($0))" }
@@ -244,8 +248,8 @@ extension Inspection {
 
   /// The items that cannot be decrypted, for each reason: "3 device-bound: 2 generic (when unlocked, this device), 1 key
   /// (…)"; `nil` if all can. Their names and access groups are encrypted too.
-  package var sealedText: String? {
-    let groups = UndecryptedItems(opened).groups
+  package var undecryptedText: String? {
+    let groups = UndecryptedItems(unlocked).groups
     guard !groups.isEmpty else { return nil }
     return Reason.allCases.compactMap { reason in
       let own = groups.filter { $0.reason == reason }
@@ -293,10 +297,10 @@ extension Inspection {
     let classes = archive.keybag.classKeys.count
     let escapedName = UntrustedText.escaped(name)
     let isNameWide = DisplayWidth.columns(of: escapedName) > Self.labelColumns
-    let facts = BackupDetails(archive)
+    let details = BackupDetails(archive)
     var rows: [(String, String)] = [
-      (isNameWide ? "" : escapedName, "\(origin) · \(state) · \(size)"), ("device", facts.device),
-      ("backup", facts.making(LocalTimeFormat.local)), ("files", filesText),
+      (isNameWide ? "" : escapedName, "\(origin) · \(state) · \(size)"), ("device", details.device),
+      ("backup", details.origin(formatting: LocalTimeFormat.local)), ("files", filesText),
     ]
     rows += domainRows(showsAll, style)
     rows += [
@@ -307,13 +311,13 @@ extension Inspection {
           : archive.isManifestMissing
             ? "missing, like Manifest.plist"
             : "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
-              + "\(HumanReadable.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
+              + "\(HumanReadable.count(classes, "class key")) · \(details.classes) · \(iterationsText)"
       ),
       ("keychain", keychainText),
     ]
     if let contents { rows.append(("items", itemsText(contents))) }
     rows += findings.map { (Self.findingLabel, $0.description) }
-    if let sealedText { rows.append(("encrypted", sealedText)) }
+    if let undecryptedText { rows.append(("encrypted", undecryptedText)) }
     var lines =
       boundText.map { WordWrap.lines(of: style.adapted(UntrustedText.escaped($0)), columns: style.width) } ?? []
     // A path that is wider than the labels gets its own line.
@@ -330,7 +334,7 @@ extension Inspection {
     lines += blindSpotLines(style, showsAll)
     if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
       lines.append(
-        hasFittingPassword
+        hasMatchingPassword
           ? "The password is right: it unwraps class keys of the keybag."
           : "To list its items, add --password-file "
             + "FILE.")
@@ -349,7 +353,7 @@ extension Inspection {
 
   /// The counts of the manifest's files: "listed in Manifest.db: 12 files, 3 folders in 2 domains, none missing".
   private var filesText: String {
-    let layout = archive.layout.words
+    let layout = archive.layout.displayName
     guard let listing else {
       return "listed in \(layout), " + (findings.contains { $0.kind == .listUnreadable } ? "unreadable" : "encrypted")
     }
@@ -373,12 +377,12 @@ extension Inspection {
     }
   }
 
-  package var roundsText: String {
+  package var iterationsText: String {
     let estimate = unlockTime.map { ", \(HumanReadable.estimate($0)) per guess on this machine" } ?? ""
     let measured = measuredUnlock.map { time in
       ", unlocked in \(HumanReadable.estimate(time).replacing("about ", with: "")) on this machine"
     }
-    return archive.keybag.roundsWords + (measured ?? estimate)
+    return archive.keybag.iterationsText + (measured ?? estimate)
   }
 
   /// The sentences about the keychain: whether it is readable, and the devices that it can be restored to.
@@ -387,7 +391,7 @@ extension Inspection {
       return archive.hasKeychain
         ? "its file is stored; its contents are not known" : "its file is not stored"
     }
-    if let hidden = opened?.hiddenKeychain { return "cannot be read: \(hidden.fact). Its contents are not known." }
+    if let hidden = unlocked?.hiddenKeychain { return "cannot be read: \(hidden.fact). Its contents are not known." }
     guard archive.hasKeychain else {
       return archive.isEncrypted && !isUnlocked
         ? "its file is missing; with the password, the manifest shows whether there should be one"
@@ -450,7 +454,7 @@ extension Inspection {
     let keybag = archive.keybag
     let head = [
       "uuid        \(keybag.uuidText ?? "none")", "version     \(keybag.version.map(String.init) ?? "none")",
-      "type        \(keybag.type.map { String($0.rawValue) } ?? "none")", "iterations  \(roundsText)", "",
+      "type        \(keybag.type.map { String($0.rawValue) } ?? "none")", "iterations  \(iterationsText)", "",
     ]
     var table = Table([
       .init("CLASS", rightAligned: true), .init("PROTECTS"), .init("WRAPPED WITH"), .init("KEY"),
@@ -466,21 +470,21 @@ extension Inspection {
   // MARK: The items
 
   private func itemLines(_ style: TextStyle) -> [String] {
-    if let hidden = opened?.hiddenKeychain {
+    if let hidden = unlocked?.hiddenKeychain {
       return WordWrap.lines(
         of: style.adapted(
           UntrustedText.escaped("Its keychain cannot be read: \(hidden.fact). Its contents are not known.")),
         columns: style.width)
     }
-    guard let opened, archive.hasKeychain else { return ["The backup contains no keychain."] }
+    guard let unlocked, archive.hasKeychain else { return ["The backup contains no keychain."] }
     // If names would be shortened, the table has the codes of protection classes instead.
-    return itemTable(opened, isShort: false).lines(style: style) { itemTable(opened, isShort: true) }
+    return itemTable(unlocked, isShort: false).lines(style: style) { itemTable(unlocked, isShort: true) }
   }
 
   // MARK: The files
 
   /// The maximum number of children of a domain or directory, unless all are requested.
-  package static let shortBranch = 10
+  package static let defaultChildLimit = 10
 
   private func treeLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     guard let tree else { return [] }
@@ -496,7 +500,7 @@ extension Inspection {
     }
     func add(_ children: [DomainTree.Node], indent: Int) {
       let space = String(repeating: " ", count: indent)
-      let shown = showsAll ? children[...] : children.prefix(Self.shortBranch)
+      let shown = showsAll ? children[...] : children.prefix(Self.defaultChildLimit)
       for node in shown {
         row(space + Self.unindented(node.name), node)
         add(node.children, indent: indent + 2)

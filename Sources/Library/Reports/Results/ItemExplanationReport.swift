@@ -17,15 +17,15 @@ struct ItemExplanationText {
     }
     if let protection = explanation.protection {
       add("Class", "\(protection.phrase) (\(protection.rawValue))")
-      add("Readable", protection.readability + (isGuarded ? "; only after the user authenticates" : ""))
+      add("Readable", protection.readability + (requiresAuthentication ? "; only after the user authenticates" : ""))
     }
     let app = source.apps.app(of: explanation.identity)
     if let group = explanation.identity.accessGroup, app.isKnown {
-      add("App", app.kind == .group ? app.words : "\(app.text) (group \(group))")
+      add("App", app.kind == .group ? app.displayName : "\(app.text) (group \(group))")
     }
     if !explanation.restoreOutcomes.isEmpty { lines += restores(style) }
-    if let ways = explanation.ways { lines += Self.lines(of: ways, style) }
-    for (label, text) in facts { add(label, text) }
+    if let transfers = explanation.transfers { lines += Self.lines(of: transfers, style) }
+    for (label, text) in rows { add(label, text) }
     if let advice = explanation.action { add("Do", advice) }
     for (place, warning) in warnings {
       add("Warning", "\(place)\(warning.explanation.headline) (\(warning.rawValue))")
@@ -35,12 +35,12 @@ struct ItemExplanationText {
   }
 
   private var name: String {
-    guard explanation.identity.isSealed else { return ItemText.name(explanation.identity) }
+    guard explanation.identity.isEncrypted else { return ItemText.name(explanation.identity) }
     return explanation.index.map { "(encrypted, item \($0))" } ?? "(cannot be read)"
   }
 
   /// Whether the item is known to require authentication.
-  private var isGuarded: Bool { explanation.reason == .needsAuthentication }
+  private var requiresAuthentication: Bool { explanation.reason == .needsAuthentication }
 
   private func restores(_ style: TextStyle) -> [String] {
     var table = Table([
@@ -59,13 +59,13 @@ struct ItemExplanationText {
   }
 
   /// Returns a line for each transfer method.
-  private static func lines(of ways: TransferAssessments, _ style: TextStyle) -> [String] {
-    let width = TransferMethod.allCases.map(\.words.count).max() ?? 0
-    return TransferMethod.allCases.enumerated().flatMap { index, way in
+  private static func lines(of transfers: TransferAssessments, _ style: TextStyle) -> [String] {
+    let width = TransferMethod.allCases.map(\.displayName.count).max() ?? 0
+    return TransferMethod.allCases.enumerated().flatMap { index, method in
       WordWrap.labeled(
         DisplayWidth.padded(index == 0 ? "  Moves by" : "", columns: 12)
-          + DisplayWidth.padded(way.words, columns: width)
-          + "  ", ways[way].words, columns: style.width)
+          + DisplayWidth.padded(method.displayName, columns: width)
+          + "  ", transfers[method].text, columns: style.width)
     }
   }
 
@@ -85,21 +85,21 @@ struct ItemExplanationText {
   }
 
   /// Rows about the item in this backup or on this device, and about the effect on the target.
-  private var facts: [(String, String)] {
+  private var rows: [(String, String)] {
     let here =
       switch explanation.location {
-      case .archive(let index): [("Backup", "item \(index) of \(source.name); \(endInArchive)")]
-      case .device: factsOfDevice
-      case .deleted: leftOut(because: .deleted)
-      case .missing(let device, let rule): facts(ofItemOn: device, leftOutBy: rule)
-      case .targetOnly(let isRemoved): factsOfTarget(isRemoved ? .removed : .preserved)
+      case .archive(let index): [("Backup", "item \(index) of \(source.name); \(backupOutcome)")]
+      case .device: deviceRows
+      case .deleted: exclusionRows(because: .deleted)
+      case .missing(let device, let rule): rows(forItemOn: device, excludedBy: rule)
+      case .targetOnly(let isRemoved): targetRows(isRemoved ? .removed : .preserved)
       }
     guard let target, let decision = explanation.onTarget else { return here }
     return here + [("Target", "\(target): \(Self.text(decision))")]
   }
 
   /// The result of decrypting an item of a backup with the available keys.
-  private var endInArchive: String {
+  private var backupOutcome: String {
     guard let decision = explanation.decision, let reason = decision.outcome.reason else {
       return "it can be decrypted with the available keys"
     }
@@ -108,17 +108,17 @@ struct ItemExplanationText {
     case .unreadable: return "it is damaged: \(why)"
     case .staysBehind, .migrates:
       // If the name is known, the source device was available.
-      return explanation.identity.isSealed
+      return explanation.identity.isEncrypted
         ? "it cannot be decrypted with the available keys: \(why)"
         : "\(source.sourceDevice)'s hardware key decrypts it"
     }
   }
 
-  private var factsOfDevice: [(String, String)] {
+  private var deviceRows: [(String, String)] {
     guard let decision = explanation.decision, let reason = decision.outcome.reason else {
       return [("Backup", "a backup of \(source.sourceDevice) contains it")]
     }
-    return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
+    return exclusionRows(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
   }
 
   /// Returns the rows about an item that is not in the backup but on its source device.
@@ -126,7 +126,7 @@ struct ItemExplanationText {
   /// - Parameters:
   ///   - device: The name of the source device.
   ///   - rule: The rule that excludes the item from backups; `nil` if there is none.
-  private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
+  private func rows(forItemOn device: String, excludedBy rule: Reason?) -> [(String, String)] {
     let place = "not in \(source.name), but on \(device)"
     guard let rule = rule?.explanation else {
       return [("Backup", "\(place). No rule keeps it out of a backup, so it was added after this backup was made")]
@@ -134,14 +134,14 @@ struct ItemExplanationText {
     return [("Backup", "\(place), whose backups omit it: \(rule.headline)"), ("Rule", rule.rule)]
   }
 
-  private func factsOfTarget(_ fate: GlossaryTerm) -> [(String, String)] {
+  private func targetRows(_ fate: GlossaryTerm) -> [(String, String)] {
     [
       ("Backup", "not in \(source.name); it is \(target ?? "the target")'s own item"),
       ("Restore", "\(fate.explanation.headline) (\(fate.id))"),
     ]
   }
 
-  private func leftOut(because reason: Reason) -> [(String, String)] {
+  private func exclusionRows(because reason: Reason) -> [(String, String)] {
     [
       ("Backup", "a backup of \(source.sourceDevice) omits it: \(reason.explanation.headline)"),
       ("Rule", reason.explanation.rule),
@@ -191,8 +191,9 @@ package struct ItemExplanationReport: Report {
     var lines =
       [style.painted("\(HumanReadable.count(explanations.count, "item")) match:", .bold)]
       + table(isShort: false).lines(style: style) { table(isShort: true) }
-    if explanations.count > ReportItemTable.shortGroup {
-      lines.append("\(style.ellipsis) \(HumanReadable.grouped(explanations.count - ReportItemTable.shortGroup)) more")
+    if explanations.count > ReportItemTable.defaultItemLimit {
+      lines.append(
+        "\(style.ellipsis) \(HumanReadable.grouped(explanations.count - ReportItemTable.defaultItemLimit)) more")
     }
     return lines
       + WordWrap.lines(
@@ -206,8 +207,8 @@ package struct ItemExplanationReport: Report {
       .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),
       .init(ItemText.protectionTitle(isShort: isShort)), .init("OUTCOME"),
     ])
-    for explanation in explanations.prefix(ReportItemTable.shortGroup) {
-      let name = explanation.identity.isSealed ? "(encrypted)" : ItemText.name(explanation.identity)
+    for explanation in explanations.prefix(ReportItemTable.defaultItemLimit) {
+      let name = explanation.identity.isEncrypted ? "(encrypted)" : ItemText.name(explanation.identity)
       table.add([
         explanation.index.map(String.init) ?? "–", ItemText.kind(explanation.identity.kind), name,
         ItemText.protection(explanation.protection, isShort: isShort), ItemExplanationText.outcome(of: explanation),
@@ -218,7 +219,7 @@ package struct ItemExplanationReport: Report {
 
   package var json: JSONValue {
     ItemExplanationDocument(
-      explanations: explanations, source: source.document, target: target, dump: source.statement?.ofPlan
+      explanations: explanations, source: source.document, target: target, dump: source.disclaimer?.planDocument
     ).json
   }
 }

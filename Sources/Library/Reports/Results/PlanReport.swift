@@ -8,14 +8,14 @@ package struct PlanReport {
   /// The number of removed items that are known to exist nowhere else.
   package let removedOnlyCopies: Int
   /// The command that unlocks the target.
-  package var unlocking: String
+  package var unlockCommand: String
   /// The one-time passwords of the source; `nil` if they were not counted.
   package var codes: OneTimePasswordOverview?
   /// The source as a command-line argument; `nil` if it is a stream.
   package var sourceArgument: String?
   private let made: String
   /// The source and the target with their names, even if the report is redacted.
-  private let named: (source: ReportSource, target: PlanDocument.Target)
+  private let unredacted: (source: ReportSource, target: PlanDocument.Target)
   private let isRedacted: Bool
 
   /// The target of a plan.
@@ -67,21 +67,21 @@ package struct PlanReport {
     self.source = isRedacted ? source.redacted : source
     self.made = Timestamp.text(of: made)
     self.isRedacted = isRedacted
-    named = (source, target)
+    unredacted = (source, target)
     removedOnlyCopies = source.onlyCopies(removedBy: plan)
     self.target = Target(
       name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
       itemCount: target.items, isHypothetical: target.isHypothetical, isSimulator: isSimulator)
-    unlocking = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
+    unlockCommand = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
   }
 
   /// The plan as a document. It is created in each call, because text output does not need it.
   package var document: PlanDocument {
     var document = PlanDocument(
-      made: made, source: named.source.document, target: named.target, plan: plan,
-      limitation: named.source.document.kind == .archive ? .unseenItems : nil,
-      notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.statement?.ofPlan,
-      findings: named.source.findings)
+      made: made, source: unredacted.source.document, target: unredacted.target, plan: plan,
+      limitation: unredacted.source.document.kind == .archive ? .unseenItems : nil,
+      notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.disclaimer?.planDocument,
+      findings: unredacted.source.findings)
     document.removedOnlyCopies = removedOnlyCopies
     return isRedacted ? document.redactingNames() : document
   }
@@ -93,14 +93,14 @@ package struct PlanReport {
       return "It is only a report: it would remove items and restore none, so restore refuses to carry it out."
     }
     // The restore unlocks the device, which reveals names of items. The plan would then differ.
-    if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {
+    if target.state != .unlocked, plan.removed.contains(where: \.isEncrypted) {
       return "It is only a report: unlock \(UntrustedText.escaped(target.name)) and plan again to carry it out."
     }
     return nil
   }
 
   /// The revision of the target when the plan was made, such as `r17`.
-  package var revision: String { named.target.revision }
+  package var revision: String { unredacted.target.revision }
 
   /// Returns the groups of the plan as text.
   package func text(showsAll: Bool) -> PlanText {
@@ -114,10 +114,10 @@ package struct PlanReport {
   /// The step that saves the one-time passwords; `nil` if there are none.
   private var codesEntry: Checklist.Entry? {
     guard let sentence = codes?.sentence(isRedacted: isRedacted) else { return nil }
-    let words = CommandPlaceholders(
-      named.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil)
+    let placeholders = CommandPlaceholders(
+      unredacted.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil)
     return Checklist.Entry(
-      words: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.codes(of: words.source)])
+      text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.codes(of: placeholders.source)])
   }
 
   /// Returns the verdict, for the start of a report, and an empty line.
@@ -132,7 +132,7 @@ package struct PlanReport {
       return wrapped(unusable).map { style.painted($0, .bold) } + [""] + wrapped((remainder ?? "") + advice) + [""]
     }
     let verdict = PlanVerdict(
-      plan.summary, isOfBackup: source.isArchive, isReturn: plan.isSameDevice == true, target: target.name)
+      plan.summary, sourceIsBackup: source.isArchive, isSameDevice: plan.isSameDevice == true, target: target.name)
     return wrapped(verdict.text).map { style.painted($0, .bold) } + [""]
   }
 
@@ -145,7 +145,8 @@ package struct PlanReport {
 
   private var verifyCommand: String {
     SuggestedCommands.verify(
-      CommandPlaceholders(named.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil).source)
+      CommandPlaceholders(unredacted.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil)
+        .source)
   }
 
   /// Returns the lines above the groups: the source, the target and the policy.
@@ -174,10 +175,10 @@ package struct PlanReport {
     ]
     if target.state != .unlocked {
       parts.append(
-        ("  ", "before a restore, unlock \(target.name): \(unlocking)"))
+        ("  ", "before a restore, unlock \(target.name): \(unlockCommand)"))
     }
     if let obstacle = source.obstacle { parts.append(("  ", obstacle)) }
-    if let device = source.namesFrom {
+    if let device = source.nameDecryptingDevice {
       parts.append(("  ", "this-device-only items: names decrypted with the hardware key of \(device)"))
     }
     return parts.flatMap { indent, text in
@@ -187,7 +188,7 @@ package struct PlanReport {
 
   private var sourceLine: String {
     let count = HumanReadable.count(plan.decisions.count, "item")
-    guard source.isDevice || source.statement != nil else {
+    guard source.isDevice || source.disclaimer != nil else {
       let made = source.made.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
       return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
@@ -241,7 +242,7 @@ extension PlanReport {
       targetArgument: targetArgument,
       program: program)
     page.condition = source.condition
-    page.codes = codesEntry.map { StepList.Step(words: $0.words, commands: $0.commands) }
+    page.codes = codesEntry.map { StepList.Step(text: $0.text, commands: $0.commands) }
     return page
   }
 }
@@ -250,19 +251,19 @@ extension PlanReport {
 package struct ExpectationReport: Report {
   package let check: ExpectationCheck
   private let report: PlanReport
-  private let words: ExpectationMessages
+  private let messages: ExpectationMessages
 
   package init(_ check: ExpectationCheck, _ report: PlanReport) {
     self.check = check
     self.report = report
-    words = ExpectationMessages(check, source: report.document.source)
+    messages = ExpectationMessages(check, source: report.document.source)
   }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    var lines = check.cases.flatMap { found in found.misses.map { words.line(of: $0, in: found.scenario) } }
-    if showsAll { lines += check.cases.filter(\.isMet).map(words.line(ofMet:)) }
+    var lines = check.cases.flatMap { found in found.misses.map { messages.line(of: $0, in: found.scenario) } }
+    if showsAll { lines += check.cases.filter(\.isMet).map(messages.line(ofMet:)) }
     return lines.map { style.adapted(UntrustedText.escaped($0)) } + report.source.blindSpotLines(style: style)
-      + [words.verdict]
+      + [messages.verdict]
   }
 
   private var move: MoveDocument { MoveDocument(report.document) }
@@ -280,39 +281,39 @@ package struct AppReport: Report {
     self.report = report
   }
 
-  private var shares: [AppSummary] { report.plan.byApp(report.source.apps) }
+  private var summaries: [AppSummary] { report.plan.byApp(report.source.apps) }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = report.heading(style: style) + [""]
     let text = report.text(showsAll: showsAll)
-    let shares = shares
+    let summaries = summaries
     lines += text.legend(style: style)
-    for share in shares {
+    for summary in summaries {
       let counts = [
-        (share.migrates.count, "moves", "move"), (share.staysBehind.count, "stays", "stay"),
-        (share.unreadable.count, "cannot be read", "cannot be read"),
+        (summary.migrates.count, "moves", "move"), (summary.staysBehind.count, "stays", "stay"),
+        (summary.unreadable.count, "cannot be read", "cannot be read"),
       ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-      let name = UntrustedText.escaped(share.app.words, columns: max(20, style.width - 34))
+      let name = UntrustedText.escaped(summary.app.displayName, columns: max(20, style.width - 34))
       let heads = WordWrap.labeled(
         style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
       lines += heads.map { style.painted($0, .bold) }
       // Losses come first, because they require an action.
-      let decisions = share.unreadable + share.staysBehind + share.migrates
+      let decisions = summary.unreadable + summary.staysBehind + summary.migrates
       let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
         var row = text.row(decision)
         if let reason = decision.outcome.reason { row.protection = reason.rawValue }
-        if decision.identity.isSealed { row.name = PlanText.sealedName(decision) }
+        if decision.identity.isEncrypted { row.name = PlanText.encryptedItemName(decision) }
         row.remark = ""
         return row
       }
       lines += items.lines(style: style) + [""]
     }
-    lines += SignInAgain(shares: shares, targetName: report.target.name, showsAll: showsAll).lines(style: style)
+    lines += SignInText(summaries: summaries, targetName: report.target.name, showsAll: showsAll).lines(style: style)
     return lines + report.source.blindSpotLines(style: style)
       + WordWrap.lines(of: text.summaryLine, columns: style.width)
   }
 
-  package var json: JSONValue { AppSummaryDocument(shares: shares, move: MoveDocument(report.document)).json }
+  package var json: JSONValue { AppSummaryDocument(summaries: summaries, move: MoveDocument(report.document)).json }
 }
 
 /// The report of `plan --compare` (format `migration-comparison/1`). It compares restores of a backup with and without
@@ -368,17 +369,17 @@ package struct AuditReport: Report {
 /// The report of `plan` without `--to` (format `migration-futures/1`): the losses on a new device, and on the erased
 /// source device.
 package struct OutlookReport: Report {
-  package let facts: OutlookSummary
+  package let summary: OutlookSummary
 
-  package init(facts: OutlookSummary) { self.facts = facts }
+  package init(summary: OutlookSummary) { self.summary = summary }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    OutlookText(facts, showsAll: showsAll).lines(style: style)
+    OutlookText(summary, showsAll: showsAll).lines(style: style)
   }
 
-  package var json: JSONValue { OutlookDocument(facts).json }
+  package var json: JSONValue { OutlookDocument(summary).json }
   /// Returns the outlook as one HTML file.
   ///
   /// - Parameter program: The name and version that the page states.
-  package func page(program: String) -> OutlookPage { OutlookPage(facts, program: program) }
+  package func page(program: String) -> OutlookPage { OutlookPage(summary, program: program) }
 }

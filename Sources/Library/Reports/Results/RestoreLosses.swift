@@ -3,7 +3,7 @@ package import KeyhaulKit
 /// The losses of a restore, which are shown before the user confirms it.
 package struct RestoreLosses {
   package let report: PlanReport
-  package var words: RestoreLossText { RestoreLossText(report.plan, device: report.target.name) }
+  package var lossText: RestoreLossText { RestoreLossText(report.plan, device: report.target.name) }
 
   package init(_ report: PlanReport) { self.report = report }
 
@@ -22,12 +22,12 @@ package struct RestoreLosses {
     let losses =
       overwritten(
         "Newer on \(report.target.name), but overwritten by \(report.source.name)",
-        words.newer)
+        lossText.newer)
       + group(
         "Removed from \(report.target.name)",
         ReportItemTable(report.plan.removed, showsAll: showsAll, row: text.removedRow),
         count: report.plan.removed.count)
-      + overwritten("Overwritten on \(report.target.name)", words.overwriting.filter { $0.overwrites != .newer })
+      + overwritten("Overwritten on \(report.target.name)", lossText.overwriting.filter { $0.overwrites != .newer })
     return report.heading(style: style) + [""] + losses + text.damageLines(style: style)
       + WordWrap.lines(of: style.adapted(UntrustedText.escaped(text.summaryLine)), columns: style.width)
   }

@@ -9,20 +9,20 @@ package struct VerificationReport {
   /// The source device according to the backup. Untrusted.
   let device: String?
   /// Whether the user asked for a check without the password.
-  let isQuickAsked: Bool
+  let isQuickRequested: Bool
   /// The items' evidence about the given device key; `nil` if no key was given or tried.
   package let deviceKey: DeviceKeyVerdict?
   /// Whether the user required a seal.
   let requiresSeal: Bool
 
   package init(
-    _ verification: BackupVerification, of name: String, device: String?, isQuickAsked: Bool,
+    _ verification: BackupVerification, of name: String, device: String?, isQuickRequested: Bool,
     deviceKey: DeviceKeyVerdict? = nil, requiresSeal: Bool = false
   ) {
     self.verification = verification
     self.name = name
     self.device = device
-    self.isQuickAsked = isQuickAsked
+    self.isQuickRequested = isQuickRequested
     self.deviceKey = deviceKey
     self.requiresSeal = requiresSeal
   }
@@ -35,7 +35,7 @@ package struct VerificationReport {
   }
 
   /// The maximum number of faults that are listed for a check, unless all are requested.
-  package static let shortList = 10
+  package static let defaultFaultLimit = 10
 
   package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
     var lines: [Line] = []
@@ -93,7 +93,7 @@ package struct VerificationReport {
     let faults = verification.faults.filter { fault in
       fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.placeText : fault.reason)
     }
-    let shown = showsAll ? faults[...] : faults.prefix(Self.shortList)
+    let shown = showsAll ? faults[...] : faults.prefix(Self.defaultFaultLimit)
     let space = String(repeating: " ", count: Self.indent)
     var lines = shown.flatMap { fault in
       var named = fault
@@ -113,10 +113,10 @@ package struct VerificationReport {
   // MARK: Conclusion
 
   /// The skipped checks, except for a missing seal.
-  private var unmade: [BackupVerification.SkippedCheck] { verification.unchecked.filter { $0.id != .seal } }
+  private var skippedChecks: [BackupVerification.SkippedCheck] { verification.unchecked.filter { $0.id != .seal } }
 
   /// A clause about the source device that the backup names. Anyone could have changed this name.
-  private var owner: String { device.map { "the backup names \($0)" } ?? "the backup does not name the device" }
+  private var deviceClause: String { device.map { "the backup names \($0)" } ?? "the backup does not name the device" }
 
   /// The sentence that states whether this copy can be relied on.
   private var conclusion: String {
@@ -125,48 +125,50 @@ package struct VerificationReport {
       if verification.isHostile {
         return "\(name) contains something that no device writes: \(loss). Don't trust it. Nothing was written."
       }
-      let rest = verification.verifiedAllFiles ? "the rest is intact" : "no other fault was found\(unseen)"
+      let rest = verification.verifiedAllFiles ? "the rest is intact" : "no other fault was found\(undetectableChanges)"
       return verification.isOnlyIncomplete
         ? "\(name) is not complete: \(loss); \(rest)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
     case .unconfirmed:
-      return "\(faultless), as far as Keyhaul could check. It is not known whether the device finished the backup: "
+      return "\(noFaultClause), as far as Keyhaul could check. It is not known whether the device finished the backup: "
         + "there is no \(verification.found.contains(.stateMissing) ? "entry for it in Status.plist" : "Status.plist")."
     case .foreign:
-      guard unmade.isEmpty else { return asFarAsSeen }
+      guard skippedChecks.isEmpty else { return partialConclusion }
       let count = verification.items?.deviceBound ?? 0
       let items = "\(HumanReadable.count(count, "item")) \(count == 1 ? "needs" : "need")"
-      return "\(faultless), as far as Keyhaul could check: its \(items) a device's hardware key (\(owner))."
+      return "\(noFaultClause), as far as Keyhaul could check: its \(items) a device's hardware key (\(deviceClause))."
     case .unproven:
-      guard unmade.isEmpty else { return asFarAsSeen }
-      return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
+      guard skippedChecks.isEmpty else { return partialConclusion }
+      return boundItems.map { "\(noFaultClause); \($0)." } ?? "\(noFaultClause)."
     case .whole:
       guard let boundItems else { return "\(name) is intact." }
       return verification.hardware.isDivided
-        ? "\(faultless), as far as Keyhaul could check: \(boundItems)." : "\(name) is intact; \(boundItems)."
+        ? "\(noFaultClause), as far as Keyhaul could check: \(boundItems)." : "\(name) is intact; \(boundItems)."
     }
   }
 
   /// The conclusion if checks were skipped. It names these checks, or the command that makes them.
-  private var asFarAsSeen: String {
+  private var partialConclusion: String {
     guard !verification.isQuick else {
-      return "\(faultless), as far as Keyhaul can check without the password; \(rest)."
+      return "\(noFaultClause), as far as Keyhaul can check without the password; \(rest)."
     }
-    return "\(faultless), as far as Keyhaul could check; not checked: \(HumanReadable.list(unmade.map(\.id.rawValue)))."
+    return
+      "\(noFaultClause), as far as Keyhaul could check; not checked: \(HumanReadable.list(skippedChecks.map(\.id.rawValue)))."
   }
 
   private var rest: String {
-    isQuickAsked
+    isQuickRequested
       ? "\(SuggestedCommands.verifyingAll) checks the rest" : "verify checks the rest with the backup's password"
   }
 
   /// A clause that states that no fault was found. If some changes cannot be detected, it states this.
-  private var faultless: String {
-    verification.verifiedAllFiles ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(unseen)"
+  private var noFaultClause: String {
+    verification.verifiedAllFiles
+      ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(undetectableChanges)"
   }
 
   /// A remark about undetectable changes, such as " (264 digests are right, 56 files have none: a change in them cannot be
   /// seen)"; empty if files were not checked.
-  private var unseen: String {
+  private var undetectableChanges: String {
     guard let files = verification.files else { return "" }
     let right = "\(HumanReadable.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
     let others =
@@ -186,7 +188,7 @@ package struct VerificationReport {
     let why =
       verification.hardware.isDivided
       ? "\(it) cannot be decrypted with the available hardware key"
-      : "\(it) \(bound == 1 ? "needs" : "need") a device's hardware key (\(owner))"
+      : "\(it) \(bound == 1 ? "needs" : "need") a device's hardware key (\(deviceClause))"
     return "\(HumanReadable.count(bound, "item")) could not be checked, because \(why)"
   }
 

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// A plan as streams of items, from their groups to their outcomes.
+/// A plan as flows of items, from their groups to their outcomes.
 struct SankeyDiagram: Sendable {
   /// The groupings of the items on the left side.
   enum Axis: String, Sendable {
@@ -9,7 +9,7 @@ struct SankeyDiagram: Sendable {
     case protection
   }
 
-  /// The origin of a stream: a group of the source's items, or the target's own items.
+  /// The origin of a flow: a group of the source's items, or the target's own items.
   enum Origin: Sendable, Hashable {
     case app(AppName)
     /// Items in Apple's access groups: those of iOS and of its apps.
@@ -26,8 +26,8 @@ struct SankeyDiagram: Sendable {
     case onTarget
   }
 
-  /// The outcome of the items of a stream.
-  enum End: String, Sendable, CaseIterable {
+  /// The outcome of the items of a flow.
+  enum Destination: String, Sendable, CaseIterable {
     case moves
     case stays
     case lost
@@ -35,9 +35,9 @@ struct SankeyDiagram: Sendable {
   }
 
   /// The items with the same origin and outcome.
-  struct Stream: Sendable, Hashable {
+  struct Flow: Sendable, Hashable {
     let origin: Origin
-    let end: End
+    let destination: Destination
     let count: Int
   }
 
@@ -45,8 +45,8 @@ struct SankeyDiagram: Sendable {
   static let maximumAppCount = 7
 
   let axis: Axis
-  /// The streams from top to bottom, by origin, then by outcome. None is empty.
-  let streams: [Stream]
+  /// The flows from top to bottom, by origin, then by outcome. None is empty.
+  let flows: [Flow]
 
   /// Creates the diagram of a plan.
   ///
@@ -57,18 +57,20 @@ struct SankeyDiagram: Sendable {
   ///   - removedCount: The number of items that the restore removes from the target.
   init(_ decisions: [MigrationPlan.Decision], by axis: Axis, apps: AppDirectory, removedCount: Int) {
     self.axis = axis
-    var counts: [Origin: [End: Int]] = [:]
+    var counts: [Origin: [Destination: Int]] = [:]
     var origins: [Origin]
     switch axis {
     case .app:
       (origins, counts) = Self.countsByApp(decisions, apps)
       origins = Self.ordered(origins, &counts)
     case .kind:
-      for decision in decisions { counts[.kind(decision.identity.kind), default: [:]][End(decision), default: 0] += 1 }
+      for decision in decisions {
+        counts[.kind(decision.identity.kind), default: [:]][Destination(decision), default: 0] += 1
+      }
       origins = ItemKind.allCases.map { .kind($0) }
     case .protection:
       for decision in decisions {
-        counts[.protection(decision.protection), default: [:]][End(decision), default: 0] += 1
+        counts[.protection(decision.protection), default: [:]][Destination(decision), default: 0] += 1
       }
       origins = ProtectionClass.allCases.map { .protection($0) } + [.protection(nil)]
     }
@@ -76,33 +78,37 @@ struct SankeyDiagram: Sendable {
       counts[.onTarget] = [.gone: removedCount]
       origins.append(.onTarget)
     }
-    streams = origins.flatMap { origin in
-      End.allCases.compactMap { end in
-        counts[origin]?[end].map { Stream(origin: origin, end: end, count: $0) }
+    flows = origins.flatMap { origin in
+      Destination.allCases.compactMap { destination in
+        counts[origin]?[destination].map { Flow(origin: origin, destination: destination, count: $0) }
       }
     }
   }
 
   var origins: [Origin] {
-    streams.reduce(into: []) { if $0.last != $1.origin { $0.append($1.origin) } }
+    flows.reduce(into: []) { if $0.last != $1.origin { $0.append($1.origin) } }
   }
 
   /// The outcomes that occur, from top to bottom.
-  var ends: [End] { End.allCases.filter { end in streams.contains { $0.end == end } } }
+  var destinations: [Destination] {
+    Destination.allCases.filter { destination in flows.contains { $0.destination == destination } }
+  }
 
-  func count(of end: End) -> Int { streams.reduce(0) { $0 + ($1.end == end ? $1.count : 0) } }
+  func count(of destination: Destination) -> Int {
+    flows.reduce(0) { $0 + ($1.destination == destination ? $1.count : 0) }
+  }
 
-  func count(of origin: Origin) -> Int { streams.reduce(0) { $0 + ($1.origin == origin ? $1.count : 0) } }
+  func count(of origin: Origin) -> Int { flows.reduce(0) { $0 + ($1.origin == origin ? $1.count : 0) } }
 
   // MARK: Apps
 
   private static func countsByApp(
     _ decisions: [MigrationPlan.Decision], _ apps: AppDirectory
-  ) -> (origins: [Origin], counts: [Origin: [End: Int]]) {
+  ) -> (origins: [Origin], counts: [Origin: [Destination: Int]]) {
     // Many items have the same access group, so the lookup is cached.
     var known: [String: Origin] = [:]
     var origins: [Origin] = []
-    var counts: [Origin: [End: Int]] = [:]
+    var counts: [Origin: [Destination: Int]] = [:]
     for decision in decisions {
       let origin: Origin
       if let group = decision.identity.accessGroup, let app = known[group] {
@@ -112,14 +118,14 @@ struct SankeyDiagram: Sendable {
         if let group = decision.identity.accessGroup { known[group] = origin }
       }
       if counts[origin] == nil { origins.append(origin) }
-      counts[origin, default: [:]][End(decision), default: 0] += 1
+      counts[origin, default: [:]][Destination(decision), default: 0] += 1
     }
     return (origins, counts)
   }
 
   /// Returns the origins in order: apps by number of items, then by name; the other apps together; then items without an
   /// app. The counts of the other apps are merged.
-  private static func ordered(_ origins: [Origin], _ counts: inout [Origin: [End: Int]]) -> [Origin] {
+  private static func ordered(_ origins: [Origin], _ counts: inout [Origin: [Destination: Int]]) -> [Origin] {
     let apps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { place, origin in
       let total = counts[origin, default: [:]].values.reduce(0, +)
       return origin.appName.map { (rank: (-total, $0, place), origin: origin) }
@@ -128,7 +134,7 @@ struct SankeyDiagram: Sendable {
     // A single other app takes as much space as "1 other app".
     let shown = ranked.count <= maximumAppCount + 1 ? ranked[...] : ranked.prefix(maximumAppCount)
     let rest = ranked.dropFirst(shown.count)
-    var others: [End: Int] = [:]
+    var others: [Destination: Int] = [:]
     for origin in rest {
       others.merge(counts.removeValue(forKey: origin) ?? [:], uniquingKeysWith: +)
     }
@@ -137,7 +143,7 @@ struct SankeyDiagram: Sendable {
   }
 }
 
-extension SankeyDiagram.End {
+extension SankeyDiagram.Destination {
   fileprivate init(_ decision: MigrationPlan.Decision) {
     switch decision.outcome {
     case .migrates: self = .moves
@@ -161,7 +167,7 @@ extension SankeyDiagram.Origin {
   /// The name of the app; `nil` if the origin is not a single app.
   var appName: String? {
     switch self {
-    case .app(let app): app.words
+    case .app(let app): app.displayName
     case .system, .otherApps, .noApp, .sealed, .kind, .protection, .onTarget: nil
     }
   }
@@ -172,7 +178,7 @@ extension SankeyDiagram.Origin {
   /// The label, in one or two short lines.
   var lines: [String] {
     switch self {
-    case .app(let app): app.team.map { [app.text, "team \($0)"] } ?? [app.words]
+    case .app(let app): app.team.map { [app.text, "team \($0)"] } ?? [app.displayName]
     case .system: [AppName.appleGroupDescription]
     case .otherApps(let count): ["\(HumanReadable.grouped(count)) other apps"]
     case .noApp: ["of no named app"]
@@ -202,7 +208,7 @@ struct SankeyTabs {
         } else {
           page.voidElement("input", ["type": "radio", "name": "view", "id": id])
         }
-        page.element("label", ["for": id], "by \(view.axis.words)")
+        page.element("label", ["for": id], "by \(view.axis.displayName)")
       }
       for view in figures { view.figure.write(to: &page) }
     }

@@ -1,45 +1,45 @@
 import KeyhaulKit
 
-/// The diagram of a move: streams of items from their groups on the left to their outcomes on the right. Patterns and
+/// The diagram of a move: flows of items from their groups on the left to their outcomes on the right. Patterns and
 /// labels repeat the information in the colors.
 ///
 /// Labels are text of the page next to the drawing. The browser determines the widths of their columns, so a count is
 /// always in its column, with any font. A name that is too long ends in an ellipsis.
 struct SankeyView {
-  private let flow: SankeyDiagram
+  private let diagram: SankeyDiagram
   private let source: String
   private let target: String
-  private let isReturn: Bool
+  private let isSameDevice: Bool
 
   /// - Parameters:
   ///   - source: The name of the source device.
   ///   - target: The name of the target device.
-  ///   - isReturn: Whether both are the same device.
-  init(_ flow: SankeyDiagram, source: String, target: String, isReturn: Bool) {
-    self.flow = flow
+  ///   - isSameDevice: Whether both are the same device.
+  init(_ diagram: SankeyDiagram, source: String, target: String, isSameDevice: Bool) {
+    self.diagram = diagram
     self.source = source
     self.target = target
-    self.isReturn = isReturn
+    self.isSameDevice = isSameDevice
   }
 
   private static let barWidth = 9.0
 
   func write(to page: inout HTMLWriter) {
     page.newLine()
-    page.element("figure", ["class": "flow by-\(flow.axis.rawValue)"]) { page in
+    page.element("figure", ["class": "flow by-\(diagram.axis.rawValue)"]) { page in
       page.element("figcaption", caption)
-      let layout = SankeyLayout(flow)
+      let layout = SankeyLayout(diagram)
       page.element("div", ["class": "streams"]) { page in
         page.element("ol", ["aria-hidden": "true"]) { page in
           for (origin, bar) in layout.origins {
-            label(flow.count(of: origin), origin.lines.map { ($0, origin.isName) }, bar, to: &page)
+            label(diagram.count(of: origin), origin.lines.map { ($0, origin.isName) }, bar, to: &page)
           }
         }
         drawing(layout, to: &page)
         page.element("ol", ["aria-hidden": "true"]) { page in
-          for (end, bar) in layout.ends {
-            let count = flow.count(of: end)
-            label(count, words(for: end, isSingle: count == 1), bar, to: &page)
+          for (destination, bar) in layout.destinations {
+            let count = diagram.count(of: destination)
+            label(count, labelLines(for: destination, isSingle: count == 1), bar, to: &page)
           }
         }
       }
@@ -47,17 +47,17 @@ struct SankeyView {
   }
 
   private var caption: String {
-    let count = flow.streams.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
+    let count = diagram.flows.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
     let what = count == 1 ? "the item goes" : "the \(HumanReadable.grouped(count)) items go"
-    return "Where \(what), by \(flow.axis.words)"
+    return "Where \(what), by \(diagram.axis.displayName)"
   }
 
   /// The diagram as text, for people who cannot see it.
   private var description: String {
-    let parts = flow.streams.map { stream in
-      let origin = stream.origin.lines.map { HTMLWriter.shortened($0) }.joined(separator: ", ")
-      return "\(origin): \(HumanReadable.count(stream.count, "item")) "
-        + words(for: stream.end, isSingle: stream.count == 1).map { HTMLWriter.shortened($0.text) }.joined(
+    let parts = diagram.flows.map { flow in
+      let origin = flow.origin.lines.map { HTMLWriter.shortened($0) }.joined(separator: ", ")
+      return "\(origin): \(HumanReadable.count(flow.count, "item")) "
+        + labelLines(for: flow.destination, isSingle: flow.count == 1).map { HTMLWriter.shortened($0.text) }.joined(
           separator: " ")
     }
     return parts.joined(separator: "; ") + "."
@@ -65,9 +65,9 @@ struct SankeyView {
 
   private typealias Line = (text: String, isName: Bool)
 
-  private func words(for end: SankeyDiagram.End, isSingle: Bool) -> [Line] {
-    switch end {
-    case .moves: [(isReturn ? "restored to" : isSingle ? "moves to" : "move to", false), (target, true)]
+  private func labelLines(for destination: SankeyDiagram.Destination, isSingle: Bool) -> [Line] {
+    switch destination {
+    case .moves: [(isSameDevice ? "restored to" : isSingle ? "moves to" : "move to", false), (target, true)]
     case .stays: [(isSingle ? "stays on" : "stay on", false), (source, true)]
     case .lost: [("cannot", false), ("be read", false)]
     case .gone: [("removed from", false), (target, true)]
@@ -79,13 +79,13 @@ struct SankeyView {
   /// Writes a count and lines of text, centered next to a bar.
   private func label(_ count: Int, _ lines: [Line], _ bar: SankeyLayout.Bar, to page: inout HTMLWriter) {
     page.element("li") { page in
-      page.voidElement("svg", ["width": "0", "height": Self.number(bar.room)])
+      page.voidElement("svg", ["width": "0", "height": Self.number(bar.slotHeight)])
       page.element("div") { page in
         for (index, line) in lines.enumerated() {
           page.element("p") { page in
             if index == 0 { page.element("b", HumanReadable.grouped(count)) }
             page.element("span") { page in
-              if line.isName { page.name(line.text) } else { page.words(line.text) }
+              if line.isName { page.name(line.text) } else { page.text(line.text) }
             }
           }
         }
@@ -96,7 +96,7 @@ struct SankeyView {
   // MARK: Drawing
 
   private func drawing(_ layout: SankeyLayout, to page: inout HTMLWriter) {
-    let name = flow.axis.rawValue
+    let name = diagram.axis.rawValue
     let attributes: HTMLWriter.Attributes = [
       "width": "100%", "height": Self.number(layout.height), "role": "img",
       "aria-labelledby": "\(name)-title \(name)-description",
@@ -112,14 +112,19 @@ struct SankeyView {
       for (index, band) in layout.bands.enumerated() { draw(band, index, of: layout.height, to: &page) }
       for (_, bar) in layout.origins { rectangle(bar, "bar", at: "0", to: &page) }
       page.element("g", ["transform": "translate(-\(Self.number(Self.barWidth)) 0)"]) { page in
-        for (end, bar) in layout.ends { rectangle(bar, "bar \(end.rawValue)", at: "100%", to: &page) }
+        for (destination, bar) in layout.destinations {
+          rectangle(bar, "bar \(destination.rawValue)", at: "100%", to: &page)
+        }
       }
     }
   }
 
-  private func pattern(_ end: SankeyDiagram.End, size: Int, to page: inout HTMLWriter, _ mark: HTMLWriter.Body) {
+  private func pattern(
+    _ destination: SankeyDiagram.Destination, size: Int, to page: inout HTMLWriter, _ mark: HTMLWriter.Body
+  ) {
     let attributes: HTMLWriter.Attributes = [
-      "id": "\(flow.axis.rawValue)-\(end.rawValue)", "class": end.rawValue, "width": "\(size)", "height": "\(size)",
+      "id": "\(diagram.axis.rawValue)-\(destination.rawValue)", "class": destination.rawValue, "width": "\(size)",
+      "height": "\(size)",
       "patternUnits": "userSpaceOnUse",
     ]
     page.element("pattern", attributes) { page in
@@ -134,15 +139,15 @@ struct SankeyView {
     func part(_ y: Double) -> String { Self.part(y / height) }
     let (start, end) = (part(band.start), part(band.end))
     let (lowerStart, lowerEnd) = (part(band.start + band.thickness), part(band.end + band.thickness))
-    let window = "\(flow.axis.rawValue)-band-\(index)"
+    let window = "\(diagram.axis.rawValue)-band-\(index)"
     page.element("clipPath", ["id": window, "clipPathUnits": "objectBoundingBox"]) { page in
       page.voidElement(
         "path",
         ["d": "M0 \(start)C.5 \(start) .5 \(end) 1 \(end)V\(lowerEnd)C.5 \(lowerEnd) .5 \(lowerStart) 0 \(lowerStart)Z"]
       )
     }
-    let name = band.stream.end.rawValue
-    if band.stream.end == .moves {
+    let name = band.flow.destination.rawValue
+    if band.flow.destination == .moves {
       page.voidElement(
         "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))"])
     } else {
@@ -150,7 +155,7 @@ struct SankeyView {
         "rect",
         [
           "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))",
-          "fill": "url(#\(flow.axis.rawValue)-\(name))",
+          "fill": "url(#\(diagram.axis.rawValue)-\(name))",
         ])
     }
   }
@@ -179,7 +184,7 @@ struct SankeyView {
 
 extension SankeyDiagram.Axis {
   /// The grouping, as in the caption.
-  var words: String {
+  var displayName: String {
     switch self {
     case .app: "app"
     case .kind: "kind"
@@ -193,9 +198,9 @@ extension SankeyDiagram.Axis {
 /// Only heights are calculated. They do not depend on a font, because labels have lines of a fixed height. The browser
 /// determines the widths of the columns.
 struct SankeyLayout: Sendable {
-  /// The height of all streams together.
-  static let flowHeight = 200.0
-  /// The minimum thickness of a stream.
+  /// The height of all flows together.
+  static let totalHeight = 200.0
+  /// The minimum thickness of a flow.
   static let minimumThickness = 3.0
   /// The height of a label's line.
   static let lineHeight = 16.0
@@ -207,13 +212,13 @@ struct SankeyLayout: Sendable {
     let top: Double
     let height: Double
     /// The height of the bar or of its label, whichever is larger.
-    let room: Double
+    let slotHeight: Double
     var middle: Double { top + height / 2 }
   }
 
-  /// The shape of a stream: its upper edge at both bars, and its thickness.
+  /// The shape of a flow: its upper edge at both bars, and its thickness.
   struct Band: Sendable {
-    let stream: SankeyDiagram.Stream
+    let flow: SankeyDiagram.Flow
     let start: Double
     let end: Double
     let thickness: Double
@@ -221,47 +226,47 @@ struct SankeyLayout: Sendable {
 
   let height: Double
   let origins: [(origin: SankeyDiagram.Origin, bar: Bar)]
-  let ends: [(end: SankeyDiagram.End, bar: Bar)]
+  let destinations: [(destination: SankeyDiagram.Destination, bar: Bar)]
   let bands: [Band]
 
-  init(_ flow: SankeyDiagram) {
-    let total = max(1, flow.streams.reduce(0) { $0 + $1.count })
-    func thickness(_ stream: SankeyDiagram.Stream) -> Double {
-      max(Self.minimumThickness, Self.flowHeight * Double(stream.count) / Double(total))
+  init(_ diagram: SankeyDiagram) {
+    let total = max(1, diagram.flows.reduce(0) { $0 + $1.count })
+    func thickness(_ flow: SankeyDiagram.Flow) -> Double {
+      max(Self.minimumThickness, Self.totalHeight * Double(flow.count) / Double(total))
     }
-    let originSizes = flow.origins.map { origin in
+    let originSizes = diagram.origins.map { origin in
       (
-        height: flow.streams.reduce(0) { $0 + ($1.origin == origin ? thickness($1) : 0) },
+        height: diagram.flows.reduce(0) { $0 + ($1.origin == origin ? thickness($1) : 0) },
         label: Self.labelHeight(of: origin.lines.count)
       )
     }
-    let endSizes = flow.ends.map { end in
+    let destinationSizes = diagram.destinations.map { destination in
       (
-        height: flow.streams.reduce(0) { $0 + ($1.end == end ? thickness($1) : 0) },
-        label: Self.labelHeight(of: SankeyLayout.linesOfAnEnd)
+        height: diagram.flows.reduce(0) { $0 + ($1.destination == destination ? thickness($1) : 0) },
+        label: Self.labelHeight(of: SankeyLayout.destinationLineCount)
       )
     }
-    let (leftHeight, rightHeight) = (Self.height(of: originSizes), Self.height(of: endSizes))
+    let (leftHeight, rightHeight) = (Self.height(of: originSizes), Self.height(of: destinationSizes))
     let height = max(leftHeight, rightHeight)
     let originBars = Self.bars(originSizes, from: (height - leftHeight) / 2)
-    let endBars = Self.bars(endSizes, from: (height - rightHeight) / 2)
+    let destinationBars = Self.bars(destinationSizes, from: (height - rightHeight) / 2)
 
-    var startOf = Dictionary(uniqueKeysWithValues: zip(flow.origins, originBars.map(\.top)))
-    var endOf = Dictionary(uniqueKeysWithValues: zip(flow.ends, endBars.map(\.top)))
-    bands = flow.streams.map { stream in
-      let start = startOf[stream.origin, default: 0]
-      let end = endOf[stream.end, default: 0]
-      startOf[stream.origin] = start + thickness(stream)
-      endOf[stream.end] = end + thickness(stream)
-      return Band(stream: stream, start: start, end: end, thickness: thickness(stream))
+    var startOf = Dictionary(uniqueKeysWithValues: zip(diagram.origins, originBars.map(\.top)))
+    var endOf = Dictionary(uniqueKeysWithValues: zip(diagram.destinations, destinationBars.map(\.top)))
+    bands = diagram.flows.map { flow in
+      let start = startOf[flow.origin, default: 0]
+      let end = endOf[flow.destination, default: 0]
+      startOf[flow.origin] = start + thickness(flow)
+      endOf[flow.destination] = end + thickness(flow)
+      return Band(flow: flow, start: start, end: end, thickness: thickness(flow))
     }
     self.height = height
-    origins = zip(flow.origins, originBars).map { (origin: $0, bar: $1) }
-    ends = zip(flow.ends, endBars).map { (end: $0, bar: $1) }
+    origins = zip(diagram.origins, originBars).map { (origin: $0, bar: $1) }
+    destinations = zip(diagram.destinations, destinationBars).map { (destination: $0, bar: $1) }
   }
 
   /// The number of lines in the label of an outcome: a verb and a name.
-  static let linesOfAnEnd = 2
+  static let destinationLineCount = 2
 
   /// Returns the height of a label: its lines, and one more line for the count on a narrow screen.
   static func labelHeight(of lines: Int) -> Double { lineHeight * Double(lines + 1) }
@@ -276,9 +281,9 @@ struct SankeyLayout: Sendable {
   private static func bars(_ sizes: [Size], from top: Double) -> [Bar] {
     var top = top
     return sizes.map { size in
-      let room = max(size.height, size.label)
-      defer { top += room + gap }
-      return Bar(top: top + (room - size.height) / 2, height: size.height, room: room)
+      let slotHeight = max(size.height, size.label)
+      defer { top += slotHeight + gap }
+      return Bar(top: top + (slotHeight - size.height) / 2, height: size.height, slotHeight: slotHeight)
     }
   }
 }
@@ -288,7 +293,7 @@ extension PageStyle {
   ///
   /// A label's line has the height that `SankeyLayout` calculates with. A column is as wide as its text, up to a limit;
   /// if there is not enough room, words are cut and counts stay whole.
-  static let flow = """
+  static let sankey = """
     .views{border:0;margin-top:2rem;min-width:0;position:relative}
     .views>input{opacity:0;position:absolute}
     .views>label{border:1px solid var(--line);border-radius:1rem;cursor:pointer;display:inline-block;font-size:.9rem;\

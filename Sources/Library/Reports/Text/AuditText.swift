@@ -67,7 +67,7 @@ package struct AuditText {
     guard !group.items.isEmpty else { return [head, ""] }
     let classes = ProtectionClass.allCases.map(Optional.some) + [nil]
     let ordered = classes.flatMap { protection in group.items.filter { $0.protection == protection } }
-    let shown = showsAll ? ordered[...] : ordered.prefix(ReportItemTable.shortGroup)
+    let shown = showsAll ? ordered[...] : ordered.prefix(ReportItemTable.defaultItemLimit)
     let rows = table(of: shown).lines(style: style.narrowed(by: 4)).map { "    " + $0 }
     var lines = [style.painted(head, .bold)] + rows.prefix(1)
     var last: ProtectionClass??
@@ -90,9 +90,10 @@ package struct AuditText {
     var table = Table([.init("KIND"), .init("NAME", flexible: true), .init("APP", flexible: true)] + reasons)
     for item in items {
       let identity = item.identity
-      let name = identity.isSealed ? "(encrypted, item \(item.index))" : ItemText.name(identity)
+      let name = identity.isEncrypted ? "(encrypted, item \(item.index))" : ItemText.name(identity)
       table.add([
-        ItemText.kind(identity.kind), name, source.apps.app(of: identity).words, item.reasonToStay?.rawValue ?? "–",
+        ItemText.kind(identity.kind), name, source.apps.app(of: identity).displayName,
+        item.reasonToStay?.rawValue ?? "–",
       ])
     }
     return table

@@ -30,7 +30,7 @@ package struct ComparisonText {
     }
     lines += [""] + countLines(style) + ["", "  * what is planned here", ""]
     lines += warnedLines(style)
-    lines += TransferLines(comparison: comparison).lines(style: style, showsAll: showsAll) + [""]
+    lines += TransferMethodText(comparison: comparison).lines(style: style, showsAll: showsAll) + [""]
     if showsAll { lines += itemLines(style) + [""] }
     let sentence = advice.prefix(1).uppercased() + advice.dropFirst() + "."
     lines += WordWrap.lines(of: sentence, columns: style.width)
@@ -116,7 +116,7 @@ package struct ComparisonText {
       [.init("ITEM", rightAligned: true), .init("NAME", flexible: true)] + (hasClass ? [.init("CLASS")] : [])
         + [.init("PASSWORD"), .init("WITHOUT"), .init("REASON")])
     for item in comparison.items {
-      let name = item.identity.isSealed ? "(encrypted)" : ItemText.name(item.identity)
+      let name = item.identity.isEncrypted ? "(encrypted)" : ItemText.name(item.identity)
       let cells = Self.passwords.map { hasPassword in
         Self.devices.map { onSameDevice in
           let scenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)

@@ -23,7 +23,7 @@ extension ItemText {
         return (ItemDescriptor(item), item)
       })
     var result = [String](repeating: "", count: items.count)
-    for (place, words) in zip(open, found) { result[place] = words.joined(separator: ", ") }
+    for (position, differences) in zip(open, found) { result[position] = differences.joined(separator: ", ") }
     return result
   }
 

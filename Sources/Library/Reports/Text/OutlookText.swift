@@ -3,40 +3,42 @@ package import KeyhaulKit
 /// The outlook of a keychain as text: the verdict, its meaning, the state of the backup and what to do; with `-v` also the
 /// counts for a new device and for the same one, and every item.
 package struct OutlookText {
-  private let facts: OutlookSummary
+  private let summary: OutlookSummary
   /// Whether to list every item.
   private let showsAll: Bool
 
-  package init(_ facts: OutlookSummary, showsAll: Bool) {
-    self.facts = facts
+  package init(_ summary: OutlookSummary, showsAll: Bool) {
+    self.summary = summary
     self.showsAll = showsAll
   }
 
   package func lines(style: TextStyle) -> [String] {
     func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
-    var lines = wrapped(facts.verdict).map { style.painted($0, .bold) } + [""]
-    lines += wrapped([facts.meaning, facts.state].joined(separator: " ")) + [""]
-    lines += facts.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
+    var lines = wrapped(summary.verdict).map { style.painted($0, .bold) } + [""]
+    lines += wrapped([summary.meaning, summary.state].joined(separator: " ")) + [""]
+    lines += summary.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
     if showsAll { lines += details(style) }
-    if facts.isOfBackup { lines += BackupBlindSpots.lines(style: style) }
+    if summary.sourceIsBackup { lines += BackupBlindSpots.lines(style: style) }
     return lines
       + wrapped(
         showsAll
-          ? "To see one restore in detail: \(SuggestedCommands.plan(facts.words.source, onto: "DEVICE"))"
+          ? "To see one restore in detail: \(SuggestedCommands.plan(summary.placeholders.source, onto: "DEVICE"))"
           : "All items, their classes and how they were checked: add -v")
   }
 
   /// Returns the counts on both devices, how they were determined, and every item with its reason.
   private func details(_ style: TextStyle) -> [String] {
     func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
-    var lines = wrapped(facts.details) + [""] + table.lines(style: style) + [""] + wrapped(facts.basis)
-    if let sourceDeviceItems = facts.sourceDeviceItems { lines += wrapped(sourceDeviceItems.statement) }
+    var lines = wrapped(summary.details) + [""] + table.lines(style: style) + [""] + wrapped(summary.basis)
+    if let sourceDeviceItems = summary.sourceDeviceItems { lines += wrapped(sourceDeviceItems.statement) }
     lines.append("")
-    for group in facts.losses + facts.warned + (facts.arriving.items.isEmpty ? [] : [facts.arriving]) {
+    for group in summary.losses + summary.warningGroups
+      + (summary.arrivingGroup.items.isEmpty ? [] : [summary.arrivingGroup])
+    {
       lines += self.lines(of: group, style)
     }
-    if facts.restoreOutlook.items.contains(where: {
-      $0.identity.isSealed && $0.index != nil && $0.reason?.isDamage != true
+    if summary.restoreOutlook.items.contains(where: {
+      $0.identity.isEncrypted && $0.index != nil && $0.reason?.isDamage != true
     }) {
       lines += wrapped("An encrypted item's name is encrypted too; its number is its position in the backup.") + [""]
     }
@@ -47,15 +49,15 @@ package struct OutlookText {
 
   /// The table of counts on both devices. An unknown count is "not known" instead of 0.
   private var table: Table {
-    let both = [facts.counts(onSameDevice: false), facts.counts(onSameDevice: true)]
+    let both = [summary.counts(onSameDevice: false), summary.counts(onSameDevice: true)]
     func cells(_ count: (RestoreOutlook.Counts) -> Int?) -> [String] {
       both.map { count($0).map { HumanReadable.grouped($0) } ?? "not known" }
     }
     // A phrase such as "the iPhone that made this backup" is too long for a heading.
-    let isNamed = !facts.phone.hasPrefix("the ")
-    let phone = isNamed ? UntrustedText.escaped(facts.phone.uppercased(), columns: 24, ellipsis: "...") : "THE SAME"
+    let isNamed = !summary.phone.hasPrefix("the ")
+    let phone = isNamed ? UntrustedText.escaped(summary.phone.uppercased(), columns: 24, ellipsis: "...") : "THE SAME"
     var table = Table([
-      .init("ITEMS"), .init(facts.newPhone.uppercased(), rightAligned: true),
+      .init("ITEMS"), .init(summary.newPhone.uppercased(), rightAligned: true),
       .init(phone + ", ERASED", rightAligned: true),
     ])
     table.add(["+ move or are restored"] + cells(\.arrives))
@@ -63,13 +65,13 @@ package struct OutlookText {
       table.add(["+ expected by class, unchecked"] + cells(\.expected))
     }
     for warning in ArrivalWarning.allCases where both.contains(where: { $0.byWarning[warning] != nil }) {
-      table.add(["  of them \(warning.countedWords)"] + cells { $0.byWarning[warning, default: 0] })
+      table.add(["  of them \(warning.countSuffix)"] + cells { $0.byWarning[warning, default: 0] })
     }
-    table.add([(facts.isOfBackup ? "< in the backup, but stay behind" : "< stay behind")] + cells(\.staysBehind))
+    table.add([(summary.sourceIsBackup ? "< in the backup, but stay behind" : "< stay behind")] + cells(\.staysBehind))
     table.add(["! cannot be read"] + cells(\.unreadable))
     table.add(["x never in a backup"] + cells(\.never))
     if both.contains(where: { ($0.since ?? 0) > 0 }) { table.add(["x not in this backup"] + cells(\.since)) }
-    table.add([facts.isOfBackup && facts.sourceDeviceItems == nil ? "in the backup" : "total"] + cells(\.total))
+    table.add([summary.sourceIsBackup && summary.sourceDeviceItems == nil ? "in the backup" : "total"] + cells(\.total))
     return table
   }
 
@@ -83,7 +85,7 @@ package struct OutlookText {
     }
     let items = ReportItemTable(
       group.items, showsAll: showsAll,
-      seal: { $0.identity.isSealed ? .init(kind: $0.identity.kind, protection: $0.protection) : nil },
+      group: { $0.identity.isEncrypted ? .init(kind: $0.identity.kind, protection: $0.protection) : nil },
       row: { row($0, group.symbol) })
     lines += items.lines(style: style)
     if let advice = group.reason?.explanation.action ?? group.advice, advice != "Nothing." {
@@ -95,7 +97,7 @@ package struct OutlookText {
   private func row(_ item: RestoreOutlook.Item, _ symbol: String) -> ReportItemTable.Row {
     let place = item.index.map { "(encrypted, item \($0))" } ?? ItemText.name(item.identity)
     return ReportItemTable.Row(
-      symbol: symbol, kind: item.identity.kind, name: item.identity.isSealed ? place : ItemText.name(item.identity),
+      symbol: symbol, kind: item.identity.kind, name: item.identity.isEncrypted ? place : ItemText.name(item.identity),
       protection: ItemText.protection(item.protection), remark: item.isExpected ? "expected by its class" : "",
       accessGroup: item.identity.accessGroup, place: item.index)
   }

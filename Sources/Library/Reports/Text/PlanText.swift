@@ -24,20 +24,21 @@ package struct PlanText {
     lines += migratingLines(decisions(nil), style)
     for warning in ArrivalWarning.allCases { lines += warnedLines(warning, style) }
     lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(decisions($0), $0, style) }
-    let sealed = plan.decisions.filter(Self.isSealed)
-    if !sealed.isEmpty {
-      let kinds = Set(sealed.map { ReportItemTable.Seal(kind: $0.identity.kind, protection: $0.protection) })
-      let hint = showsAll || kinds.count == sealed.count ? "" : " -v shows each in its own row."
+    let encrypted = plan.decisions.filter(Self.isEncrypted)
+    if !encrypted.isEmpty {
+      let kinds = Set(
+        encrypted.map { ReportItemTable.EncryptedGroup(kind: $0.identity.kind, protection: $0.protection) })
+      let hint = showsAll || kinds.count == encrypted.count ? "" : " -v shows each in its own row."
       lines += WordWrap.lines(
         of: "An encrypted item's name is encrypted too; its number is its position in the "
           + "backup.\(hint)", columns: style.width)
       lines.append("")
     }
     lines += damageLines(style: style)
-    lines += SignInAgain(shares: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
+    lines += SignInText(summaries: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
       .lines(style: style)
     if let codes {
-      lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped(codes.words)), columns: style.width)
+      lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped(codes.text)), columns: style.width)
       lines += codes.commands.map { "  " + style.adapted(UntrustedText.escaped($0)) } + [""]
     }
     lines += source.blindSpotLines(style: style, showsAll: showsAll)
@@ -79,12 +80,14 @@ package struct PlanText {
   }
 
   /// Whether an item stays behind with an encrypted name.
-  package static func isSealed(_ decision: MigrationPlan.Decision) -> Bool {
-    if case .staysBehind = decision.outcome { decision.identity.isSealed } else { false }
+  package static func isEncrypted(_ decision: MigrationPlan.Decision) -> Bool {
+    if case .staysBehind = decision.outcome { decision.identity.isEncrypted } else { false }
   }
 
   /// Returns the name of an item if only its position is known.
-  package static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(encrypted, item \(decision.index))" }
+  package static func encryptedItemName(_ decision: MigrationPlan.Decision) -> String {
+    "(encrypted, item \(decision.index))"
+  }
 
   /// The last line: "12 will move (10 new, 1 replaced, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
   ///
@@ -111,7 +114,7 @@ package struct PlanText {
   private func removedLines(_ style: TextStyle) -> [String] {
     guard !plan.removed.isEmpty else { return [] }
     let items = ReportItemTable(plan.removed, showsAll: showsAll, row: removedRow)
-    let sealed = plan.removed.count(where: \.isSealed)
+    let encrypted = plan.removed.count(where: \.isEncrypted)
     var advice =
       plan.onlyRemoves
       ? "No item replaces them, so restore refuses to remove them."
@@ -122,8 +125,8 @@ package struct PlanText {
         " \(only == 1 ? "1 of them" : "Up to \(HumanReadable.grouped(only)) of them") may be the only intact copy of an item "
         + "that is lost in \(source.name)."
     }
-    if sealed > 0, isTargetLocked {
-      advice += " The names of \(HumanReadable.count(sealed, "item")) cannot be read while \(targetName) is locked."
+    if encrypted > 0, isTargetLocked {
+      advice += " The names of \(HumanReadable.count(encrypted, "item")) cannot be read while \(targetName) is locked."
     }
     return group(
       "Will be removed from \(targetName) (\(HumanReadable.grouped(plan.removed.count)))", items, style, color: .red,
@@ -139,7 +142,7 @@ package struct PlanText {
 
   /// Returns the known facts about an item of the target that cannot be decrypted: its access group.
   private func removedName(_ identity: ItemDescriptor) -> String {
-    guard identity.isSealed else { return ItemText.name(identity) }
+    guard identity.isEncrypted else { return ItemText.name(identity) }
     let fact = isTargetLocked ? "locked" : "cannot be decrypted"
     return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
   }
@@ -198,7 +201,7 @@ package struct PlanText {
   private func items(_ decisions: [MigrationPlan.Decision]) -> ReportItemTable {
     ReportItemTable(
       decisions, showsAll: showsAll,
-      seal: { Self.isSealed($0) ? .init(kind: $0.identity.kind, protection: $0.protection) : nil }, row: row)
+      group: { Self.isEncrypted($0) ? .init(kind: $0.identity.kind, protection: $0.protection) : nil }, row: row)
   }
 
   /// Returns the fact behind a group, and the recommended action, with the names of the devices.
@@ -229,9 +232,9 @@ package struct PlanText {
       name = ItemText.name(decision.identity)
       remark = decision.detail ?? ""
     case .staysBehind:
-      name = Self.isSealed(decision) ? Self.sealedName(decision) : ItemText.name(decision.identity)
+      name = Self.isEncrypted(decision) ? Self.encryptedItemName(decision) : ItemText.name(decision.identity)
     case .unreadable:
-      name = decision.identity.isSealed ? "(encrypted)" : ItemText.name(decision.identity)
+      name = decision.identity.isEncrypted ? "(encrypted)" : ItemText.name(decision.identity)
       remark = decision.detail.map { "item \(decision.index), \($0)" } ?? ""
     }
     return ReportItemTable.Row(

@@ -32,10 +32,10 @@ package struct ReportItemTable {
   private let hiddenCount: Int
 
   /// The maximum number of items in a group, unless all are requested.
-  package static let shortGroup = 10
+  package static let defaultItemLimit = 10
 
   /// The known properties of an encrypted item.
-  package struct Seal: Hashable {
+  package struct EncryptedGroup: Hashable {
     let kind: ItemKind
     let protection: ProtectionClass?
 
@@ -51,49 +51,52 @@ package struct ReportItemTable {
   ///   - items: The items.
   ///   - showsAll: Whether to list every item. Otherwise encrypted items with equal properties share a row with their
   ///     number.
-  ///   - seal: Returns the properties of an encrypted item; `nil` if the item has a name.
+  ///   - group: Returns the properties of an encrypted item; `nil` if the item has a name.
   ///   - row: Returns the row of an item. It is called only for items that are shown.
-  package init<Item>(_ items: [Item], showsAll: Bool, seal: (Item) -> Seal? = { _ in nil }, row: (Item) -> Row) {
+  package init<Item>(
+    _ items: [Item], showsAll: Bool, group: (Item) -> EncryptedGroup? = { _ in nil }, row: (Item) -> Row
+  ) {
     guard !showsAll else {
-      shown = Self.distinguished(items.map(row))
+      shown = Self.disambiguated(items.map(row))
       hiddenCount = 0
       return
     }
-    var counts: [Seal: Int] = [:]
-    for seal in items.lazy.compactMap(seal) { counts[seal, default: 0] += 1 }
-    var told: Set<Seal> = []
+    var counts: [EncryptedGroup: Int] = [:]
+    for group in items.lazy.compactMap(group) { counts[group, default: 0] += 1 }
+    var seen: Set<EncryptedGroup> = []
     var first: [Item] = []
-    for item in items where first.count < Self.shortGroup && seal(item).map({ told.insert($0).inserted }) ?? true {
+    for item in items where first.count < Self.defaultItemLimit && group(item).map({ seen.insert($0).inserted }) ?? true
+    {
       first.append(item)
     }
     var shownCount = 0
     let rows = first.map { item in
       var row = row(item)
-      let count = seal(item).flatMap { counts[$0] } ?? 1
+      let count = group(item).flatMap { counts[$0] } ?? 1
       if count > 1 { (row.name, row.remark) = ("(\(HumanReadable.grouped(count)) encrypted)", "") }
       shownCount += count
       return row
     }
-    shown = Self.distinguished(rows)
+    shown = Self.disambiguated(rows)
     hiddenCount = items.count - shownCount
   }
 
   /// Returns the rows, with remarks that distinguish equal ones: their access groups, or their positions.
-  private static func distinguished(_ rows: [Row]) -> [Row] {
+  private static func disambiguated(_ rows: [Row]) -> [Row] {
     var rows = rows
-    tell(&rows) { row in row.accessGroup.map { "access group \($0)" } ?? "no access group" }
-    tell(&rows) { row in row.place.map { "item \($0)" } }
+    addRemarks(to: &rows) { row in row.accessGroup.map { "access group \($0)" } ?? "no access group" }
+    addRemarks(to: &rows) { row in row.place.map { "item \($0)" } }
     return rows
   }
 
-  private static func tell(_ rows: inout [Row], apart phrase: (Row) -> String?) {
+  private static func addRemarks(to rows: inout [Row], from remark: (Row) -> String?) {
     let alike = Dictionary(grouping: rows.indices) { place in
       [ItemText.kind(rows[place].kind), rows[place].name, rows[place].protection, rows[place].remark]
     }
-    for places in alike.values where places.count > 1 && Set(places.map { phrase(rows[$0]) }).count > 1 {
+    for places in alike.values where places.count > 1 && Set(places.map { remark(rows[$0]) }).count > 1 {
       for place in places {
-        guard let words = phrase(rows[place]) else { continue }
-        rows[place].remark = rows[place].remark.isEmpty ? words : "\(rows[place].remark), \(words)"
+        guard let text = remark(rows[place]) else { continue }
+        rows[place].remark = rows[place].remark.isEmpty ? text : "\(rows[place].remark), \(text)"
       }
     }
   }

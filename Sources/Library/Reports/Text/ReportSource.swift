@@ -11,11 +11,11 @@ package struct ReportSource {
   package let made: KeychainDate?
   package let apps: AppDirectory
   /// The available device whose key decrypted the names of items that the target cannot decrypt.
-  package var namesFrom: String?
+  package var nameDecryptingDevice: String?
   /// The other items of the source device, if it was available.
   package var sourceDeviceItems: SourceDeviceItems?
   /// The disclaimer about a dump; `nil` if the source is not a dump.
-  package private(set) var statement: DumpDisclaimer?
+  package private(set) var disclaimer: DumpDisclaimer?
   /// The anomalies of the backup that did not prevent the plan.
   package var findings: [BackupFinding] = []
 
@@ -36,10 +36,10 @@ package struct ReportSource {
   }
 
   /// The protection of the backup, according to its contents.
-  package var protection: String { ownProtection ?? (isEncrypted ? "encrypted" : "no password") }
+  package var protection: String { nonstandardProtection ?? (isEncrypted ? "encrypted" : "no password") }
 
   /// The protection, if neither "encrypted" nor "no password" is correct; otherwise `nil`.
-  package var ownProtection: String? {
+  package var nonstandardProtection: String? {
     if findings.contains(where: { $0.kind == .passwordDenied }) {
       return "no password according to Manifest.plist, but made with one"
     }
@@ -64,7 +64,7 @@ package struct ReportSource {
   package var isEncrypted: Bool { document.encrypted }
   /// The name of the source device in sentences.
   package var sourceDevice: String {
-    deviceName ?? statement.map { "the device that the \($0.noun) comes from" } ?? "the source device"
+    deviceName ?? disclaimer.map { "the device that the \($0.noun) comes from" } ?? "the source device"
   }
 
   /// Creates the source of a backup.
@@ -106,16 +106,16 @@ package struct ReportSource {
     document = PlanDocument.Source(
       kind: .dump, name: name, device: nil, made: nil, deviceName: nil, encrypted: hasPassword,
       digest: "sha256:" + String(hexadecimal: digest))
-    statement = DumpDisclaimer(dump, named: name)
+    disclaimer = DumpDisclaimer(dump, named: name)
   }
 
   /// Creates a source without names.
   private init(redacting source: ReportSource) {
     isRedacted = true
-    statement = source.statement?.redacted
+    disclaimer = source.disclaimer?.redacted
     name = source.document.kind.rawValue
     document = source.document
-    deviceName = source.statement == nil ? "the source device" : nil
+    deviceName = source.disclaimer == nil ? "the source device" : nil
     made = source.made
     apps = AppDirectory([])
     sourceDeviceItems = source.sourceDeviceItems?.redacted
@@ -131,7 +131,7 @@ package struct ReportSource {
   /// Returns the lines about items that are not in a backup; empty if the source is a device, because its plan names
   /// every item.
   package func blindSpotLines(style: TextStyle, showsAll: Bool = false) -> [String] {
-    if let statement { return statement.moveLines(style: style) }
+    if let disclaimer { return disclaimer.moveLines(style: style) }
     return (sourceDeviceItems?.lines(style: style, showsAll: showsAll) ?? [])
       + (isDevice ? [] : BackupBlindSpots.lines(style: style))
   }

@@ -93,9 +93,9 @@ package struct RestoreSummaryText {
   private let changesNothing: Bool
   private let device: String
   /// The number of items that the target already had unchanged.
-  private let sameThere: Int
+  private let identicalCount: Int
   /// The number of items for which the target's own item was kept.
-  private let keptThere: Int
+  private let keptCount: Int
   /// The number of items that replaced a different item of the target.
   package let overwritten: Int
   /// The number of items that replaced a newer item of the target.
@@ -106,14 +106,14 @@ package struct RestoreSummaryText {
     changesNothing = plan.changesNothing
     self.device = device
     // A replacing restore removes these items and adds them again.
-    sameThere = summary.byChange[.identical, default: 0]
-    keptThere = summary.byChange[.keepsExisting, default: 0]
+    identicalCount = summary.byChange[.identical, default: 0]
+    keptCount = summary.byChange[.keepsExisting, default: 0]
     overwritten = plan.overwriting.count
     overwrittenNewer = plan.overwriting.count { $0.overwrites == .newer }
   }
 
   /// The number of the backup's items that were added to the target.
-  package var restored: Int { summary.migrates - sameThere - keptThere }
+  package var restored: Int { summary.migrates - identicalCount - keptCount }
 
   /// A clause for errors after the restore: "14 items were restored to new-phone".
   package var clause: String {
@@ -127,18 +127,18 @@ package struct RestoreSummaryText {
     var (head, rest) = (changesNothing ? "Nothing was restored to \(device)" : did, [String]())
     if changesNothing, summary.migrates > 0 {
       let there =
-        sameThere == 1 && summary.migrates == 1
+        identicalCount == 1 && summary.migrates == 1
         ? "the item is"
-        : keptThere == 0 ? "all \(HumanReadable.grouped(sameThere)) items are" : plural(sameThere, "item")
-      head = sameThere == 0 ? "Nothing to do" : "Nothing to do: \(there) already on \(device)"
-    } else if sameThere > 0, sameThere == summary.migrates, summary.removed == 0 {
-      let there = sameThere == 1 ? "the item was" : "all \(HumanReadable.grouped(sameThere)) items were"
+        : keptCount == 0 ? "all \(HumanReadable.grouped(identicalCount)) items are" : plural(identicalCount, "item")
+      head = identicalCount == 0 ? "Nothing to do" : "Nothing to do: \(there) already on \(device)"
+    } else if identicalCount > 0, identicalCount == summary.migrates, summary.removed == 0 {
+      let there = identicalCount == 1 ? "the item was" : "all \(HumanReadable.grouped(identicalCount)) items were"
       head = "Nothing to restore: \(there) already on \(device)"
-    } else if sameThere > 0 {
-      rest.append("\(HumanReadable.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") already there")
+    } else if identicalCount > 0 {
+      rest.append("\(HumanReadable.grouped(identicalCount)) \(identicalCount == 1 ? "was" : "were") already there")
     }
-    if keptThere > 0 {
-      rest.append("\(HumanReadable.count(keptThere, "existing item")) kept")
+    if keptCount > 0 {
+      rest.append("\(HumanReadable.count(keptCount, "existing item")) kept")
     }
     if summary.staysBehind > 0 { rest.append("\(HumanReadable.grouped(summary.staysBehind)) stayed behind") }
     if summary.unreadable > 0 { rest.append("\(HumanReadable.grouped(summary.unreadable)) could not be read") }

@@ -2,7 +2,7 @@ package import KeyhaulKit
 
 extension TransferMethod {
   /// The name of the method in reports.
-  package var words: String {
+  package var displayName: String {
     switch self {
     case .encryptedBackup: "backup with a password"
     case .unencryptedBackup: "backup without a password"
@@ -14,12 +14,12 @@ extension TransferMethod {
 
 extension TransferAssessment {
   /// The verdict with its rationale: "yes: it is flagged to sync".
-  package var words: String { "\(verdict.words): \(rationale.words)" }
+  package var text: String { "\(verdict.displayName): \(rationale.text)" }
 }
 
 extension TransferAssessment.Verdict {
   /// The verdict in text: "yes", "no" or "not known".
-  package var words: String {
+  package var displayName: String {
     switch self {
     case .yes: "yes"
     case .no: "no"
@@ -39,7 +39,7 @@ extension TransferAssessment.Verdict {
 
 extension TransferRationale {
   /// The rationale in text.
-  package var words: String {
+  package var text: String {
     switch self {
     case .restored: "a restore moves it"
     case .movableClass: "its class is not bound to the device"

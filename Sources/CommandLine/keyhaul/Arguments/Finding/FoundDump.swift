@@ -136,6 +136,6 @@ struct FoundDump {
     }
     return ComparisonSide(
       kind: .dump, name: typed, argument: typed, deviceName: nil, items: items, hasKeychain: true, leftOut: leftOut,
-      keybagDamage: nil, statement: statement)
+      keybagDamage: nil, disclaimer: statement)
   }
 }

@@ -62,7 +62,7 @@ struct ItemSelection {
   /// Whether an item may be meant whose names nobody knows: one that does not open, of a kind that can have what is asked
   /// for. Of one whose names are known `matches` tells.
   func couldMatch(_ identity: ItemDescriptor) -> Bool {
-    guard identity.isSealed, identity.names.isEmpty else { return false }
+    guard identity.isEncrypted, identity.names.isEmpty else { return false }
     if let kind = query.kind, kind != identity.kind { return false }
     return askedCodes.allSatisfy { AttributeTable.definition(of: $0, in: identity.kind) != nil }
   }

@@ -20,7 +20,7 @@ extension Explanation {
   static let sections = [
     Section(title: "Possible results for an item", pages: fates),
     Section(title: "Reasons in a report", pages: terms),
-    Section(title: "Ways to transfer items to another device", pages: ways),
+    Section(title: "Ways to transfer items to another device", pages: transferMethods),
     Section(title: "Terms", pages: vocabulary),
     Section(title: "Results for a backup", pages: results),
     Section(title: "Protection classes", pages: classes),

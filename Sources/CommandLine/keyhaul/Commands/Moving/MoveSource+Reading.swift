@@ -17,7 +17,7 @@ extension ReportSource {
     lostKinds = archive.items.filter { archive.reason(of: $0)?.isDamage == true }.map(\.kind)
     // Without Status.plist nothing says that anything is missing.
     mayLackItems = archive.damage.contains { $0 != .statusMissing && $0 != .finding(.stateMissing) }
-    namesFrom = opened.archive.encryptedItemSummaries.isEmpty ? nil : opened.sourceDevice
+    nameDecryptingDevice = opened.archive.encryptedItemSummaries.isEmpty ? nil : opened.sourceDevice
   }
 
   /// - Parameter hasPassword: Whether the backup that is thought of has one.

@@ -237,7 +237,7 @@ struct PlanCommand: BackupVerb {
   ) throws(CommandFailure) -> PlanReport {
     var report = try PlanReport(
       plan, of: source, onto: device, isRedacted: redact)
-    report.unlocking = session.completed(report.unlocking)
+    report.unlockCommand = session.completed(report.unlockCommand)
     return report
   }
 

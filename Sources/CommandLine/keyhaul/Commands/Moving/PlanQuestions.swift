@@ -41,7 +41,8 @@ extension PlanCommand {
     }
     guard !check.cases.isEmpty else {
       throw .usage(
-        "no expectation applies to this restore", why: "it is a restore \(ExpectationMessages.words(setting))",
+        "no expectation applies to this restore",
+        why: "it is a restore \(ExpectationMessages.description(of: setting))",
         try: "--compare, which checks all four restores, or expectations without password and same_device")
     }
     let result = ExpectationReport(check, report)

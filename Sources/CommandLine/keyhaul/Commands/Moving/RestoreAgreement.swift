@@ -86,11 +86,11 @@ struct RestoreAgreement {
       onto: report.target.name, isAccepted: acceptsDamage, in: session, showing: lines)
     if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
     if session.common.yes {
-      if let newer = losses.words.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
-    } else if !losses.words.isEmpty {
-      try session.confirm(losses.words.question, refusal: losses.words.refusal, showing: wasAsked ? [] : lines())
-    } else if losses.words.bringsSomething, !isPlanned, !wasAsked, let terminal = session.terminal() {
-      try session.ask(losses.words.question, on: terminal, showing: lines())
+      if let newer = losses.lossText.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
+    } else if !losses.lossText.isEmpty {
+      try session.confirm(losses.lossText.question, refusal: losses.lossText.refusal, showing: wasAsked ? [] : lines())
+    } else if losses.lossText.bringsSomething, !isPlanned, !wasAsked, let terminal = session.terminal() {
+      try session.ask(losses.lossText.question, on: terminal, showing: lines())
     }
   }
 }

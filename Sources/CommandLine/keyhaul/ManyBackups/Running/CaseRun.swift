@@ -27,7 +27,7 @@ struct CaseRun<Verb: BackupVerb> {
   func perform() throws -> CommandStatus {
     let clock = DeviceEnvironment.interruptible.clock
     let started = clock.now()
-    var (summary, backups) = (AnswerSummary(), [CaseReport.Examined]())
+    var (summary, backups) = (AnswerSummary(), [CaseReport.ExaminedBackup]())
     while let place = try run.places.next() {
       try Interruption.check("no report was written")
       let before = EvidenceRecord(of: place.path)
@@ -68,7 +68,7 @@ struct CaseRun<Verb: BackupVerb> {
     try ReportFile.write(Array(text.utf8), to: request.output)
   }
 
-  private func examined(_ answer: BackupAnswer, _ files: EvidenceComparison) -> CaseReport.Examined {
+  private func examined(_ answer: BackupAnswer, _ files: EvidenceComparison) -> CaseReport.ExaminedBackup {
     let facts = answer.facts
     let device = answer.document?["device"]
     let claims: [(String, String?)] = [
@@ -79,7 +79,7 @@ struct CaseRun<Verb: BackupVerb> {
       ("serial_number", device?["serial_number"]?.stringValue),
     ]
     let warnings = answer.warnings.map { $0.message + ($0.why.map { ": \($0)" } ?? "") }
-    return CaseReport.Examined(
+    return CaseReport.ExaminedBackup(
       path: answer.path, result: answer.result, headline: BackupAnswer.headline(of: answer.result) ?? "",
       reason: answer.reason, digest: facts.digest, sealCode: facts.sealCode,
       sealState: answer.document?["seal"]?.stringValue ?? (facts.hasSeal == false ? "missing" : nil), files: files,

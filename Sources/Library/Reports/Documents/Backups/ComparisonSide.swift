@@ -9,7 +9,7 @@ package struct ComparisonSide {
 
   package let kind: Kind
   /// The kind of source in sentences: "backup", "device", "dump" or "database".
-  package var noun: String { statement?.noun ?? (kind == .archive ? "backup" : kind.rawValue) }
+  package var noun: String { disclaimer?.noun ?? (kind == .archive ? "backup" : kind.rawValue) }
   /// The name in messages.
   package let name: String
   /// The command-line argument; `nil` if the keychain came from a stream.
@@ -24,13 +24,13 @@ package struct ComparisonSide {
   /// The description of damage in the keybag; `nil` if there is none.
   package let keybagDamage: String?
   /// The disclaimer about a dump; `nil` if the keychain is not from a dump.
-  package let statement: DumpDisclaimer?
+  package let disclaimer: DumpDisclaimer?
 
   package init(
     kind: Kind, name: String, argument: String?, deviceName: String?, items: [KeychainEntry], hasKeychain: Bool,
-    leftOut: [MigrationPlan.Decision], keybagDamage: String?, statement: DumpDisclaimer? = nil
+    leftOut: [MigrationPlan.Decision], keybagDamage: String?, disclaimer: DumpDisclaimer? = nil
   ) {
-    self.statement = statement
+    self.disclaimer = disclaimer
     self.kind = kind
     self.name = name
     self.argument = argument

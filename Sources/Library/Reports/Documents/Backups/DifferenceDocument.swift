@@ -20,16 +20,17 @@ package struct DifferenceDocument {
   }
 
   package var json: JSONValue {
-    let sealed = difference.sealed
+    let undecrypted = difference.undecrypted
     let document: JSONValue = [
       "format": "keychain-diff/1", "first": Self.json(first), "second": Self.json(second),
       "added": .each(difference.added) { Self.json($0) }, "changed": .each(difference.changed) { Self.json($0) },
       "removed": .each(difference.removed) { Self.json($0) }, "same": .count(difference.sameCount),
       "sealed": [
-        "in_both": .count(sealed.inBoth), "open_in_first": .count(sealed.openInFirst),
-        "open_in_second": .count(sealed.openInSecond), "only_in_first": .count(sealed.onlyInFirst),
-        "only_in_second": .count(sealed.onlyInSecond), "damaged": .count(sealed.damaged),
-        "alike": .count(sealed.alike), "damaged_alike": .count(sealed.equalAndDamaged), "total": .count(sealed.total),
+        "in_both": .count(undecrypted.inBoth), "open_in_first": .count(undecrypted.decryptedOnlyInFirst),
+        "open_in_second": .count(undecrypted.decryptedOnlyInSecond), "only_in_first": .count(undecrypted.onlyInFirst),
+        "only_in_second": .count(undecrypted.onlyInSecond), "damaged": .count(undecrypted.damaged),
+        "alike": .count(undecrypted.identicalCount), "damaged_alike": .count(undecrypted.identicalDamagedCount),
+        "total": .count(undecrypted.total),
       ],
       "unknown": .count(difference.unknownCount), "secrets_not_compared": .count(difference.uncomparedSecretCount),
       "doubtful": [
@@ -48,7 +49,7 @@ package struct DifferenceDocument {
       "kind": .string(side.kind.rawValue), "name": .string(side.name), "device_name": .text(side.deviceName),
       "items": .count(side.items.count), "has_keychain": .boolean(side.hasKeychain),
     ]
-    return json.adding(side.statement.map { [$0.field] } ?? [])
+    return json.adding(side.disclaimer.map { [$0.field] } ?? [])
   }
 
   private static func json(_ side: KeychainDifference.Side) -> JSONValue {

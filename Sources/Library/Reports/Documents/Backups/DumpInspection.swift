@@ -6,7 +6,7 @@ package struct DumpInspection {
   private let dump: KeychainDump
   private let digest: [UInt8]
   private let listsItems: Bool
-  private let statement: DumpDisclaimer
+  private let disclaimer: DumpDisclaimer
   /// The differences between items with the same description, one text for each item.
   private let disambiguators: [String]
   /// The names of the items.
@@ -31,16 +31,16 @@ package struct DumpInspection {
     self.listsItems = listsItems
     self.names = names
     self.disambiguators = disambiguators
-    statement = DumpDisclaimer(dump, named: name)
+    disclaimer = DumpDisclaimer(dump, named: name)
   }
 
   /// Whether parts of items cannot be decrypted or read.
-  package var isPartlyUnreadable: Bool { statement.counts.undecryptable > 0 }
+  package var isPartlyUnreadable: Bool { disclaimer.counts.undecryptable > 0 }
 
   // MARK: Text
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    (listsItems ? listLines(style) : overview(style)) + statement.lines(style: style)
+    (listsItems ? listLines(style) : overview(style)) + disclaimer.lines(style: style)
   }
 
   private func overview(_ style: TextStyle) -> [String] {
@@ -52,7 +52,7 @@ package struct DumpInspection {
       let count = dump.items.count { $0.protection == protection }
       return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(protection.phrase)"
     }
-    let counts = statement.counts
+    let counts = disclaimer.counts
     let absent = "not in the \(dump.format.noun)"
     let secrets = [(counts.open, "not encrypted"), (counts.absent, absent), (counts.undecryptable, "not readable")]
       .filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
@@ -127,7 +127,7 @@ package struct DumpInspection {
       "format": "dump-inspection/1", "name": .string(name), "sha256": .string(String(hexadecimal: digest)),
       "by_table": .object(byKind), "by_protection": .object(byProtection),
     ]
-    return document.adding([statement.field] + (listsItems ? [("items", .each(dump.items) { Self.json($0) })] : []))
+    return document.adding([disclaimer.field] + (listsItems ? [("items", .each(dump.items) { Self.json($0) })] : []))
   }
 
   private static func json(_ item: DumpedItem) -> JSONValue {

@@ -3,7 +3,7 @@ package import KeyhaulKit
 /// The contents of a backup, with or without its password (`backup-inspection/1`).
 package struct InspectionDocument {
   let archive: BackupArchive
-  let opened: UnlockedBackup?
+  let unlocked: UnlockedBackup?
   let files: StoredPayloads
   let listing: FileList.Listing?
   let domains: [FilesByDomain.Domain]?
@@ -16,14 +16,14 @@ package struct InspectionDocument {
 
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
   private var contents: BackupItemCounts? {
-    archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
+    archive.hasKeychain && unlocked?.hiddenKeychain == nil ? unlocked?.contents : nil
   }
 
   /// Creates the document of a backup.
   ///
   /// - Parameters:
   ///   - archive: The backup.
-  ///   - opened: The backup with its decrypted items; `nil` without the password.
+  ///   - unlocked: The backup with its decrypted items; `nil` without the password.
   ///   - files: The stored files.
   ///   - listing: The counts of the manifest's files; `nil` if the manifest cannot be decrypted or read.
   ///   - domains: The files by domain, the largest first; `nil` if the manifest cannot be decrypted or read.
@@ -35,7 +35,7 @@ package struct InspectionDocument {
   ///   - sourceDeviceItems: The other items of the source device, if it was available.
   ///   - findings: The anomalies that did not prevent the inspection.
   package init(
-    _ archive: BackupArchive, opened: UnlockedBackup?, files: StoredPayloads, listing: FileList.Listing?,
+    _ archive: BackupArchive, unlocked: UnlockedBackup?, files: StoredPayloads, listing: FileList.Listing?,
     domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
     listsItems: Bool, showsTree: Bool, sourceDeviceItems: SourceDeviceItems?, findings: [BackupFinding]
   ) {
@@ -43,7 +43,7 @@ package struct InspectionDocument {
     self.domains = domains
     self.sourceDeviceItems = sourceDeviceItems
     self.archive = archive
-    self.opened = opened
+    self.unlocked = unlocked
     self.files = files
     self.listing = listing
     self.tree = tree
@@ -80,7 +80,7 @@ package struct InspectionDocument {
       BackupBlindSpots.field,
     ]
     if let sourceDeviceItems { fields.append(("not_in_backup", PlanDocument.NotInBackup(sourceDeviceItems).json)) }
-    if listsItems { fields.append(("items", opened.map(Self.items) ?? .null)) }
+    if listsItems { fields.append(("items", unlocked.map(Self.items) ?? .null)) }
     if showsTree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
     return .object(fields)
   }
@@ -167,7 +167,7 @@ package struct InspectionDocument {
             contents.countByProtection[protection].map { (protection.rawValue, .count($0)) }
           })
       } ?? .null,
-      "sealed": contents.map { _ in .array(UndecryptedItems(opened).groups.map(Self.json)) } ?? .null,
+      "sealed": contents.map { _ in .array(UndecryptedItems(unlocked).groups.map(Self.json)) } ?? .null,
     ]
   }
 
@@ -178,8 +178,8 @@ package struct InspectionDocument {
     ]
   }
 
-  private static func items(of opened: UnlockedBackup) -> JSONValue {
-    .each(opened.entries, json)
+  private static func items(of unlocked: UnlockedBackup) -> JSONValue {
+    .each(unlocked.entries, json)
   }
 
   private static func json(_ entry: KeychainEntry) -> JSONValue {

@@ -34,7 +34,7 @@ package struct ExpectationDocument {
       ("index", .count(index)), ("expected", json(miss.expectation)), ("setting", .object(Self.fields(scenario))),
       ("item", miss.item.map(json) ?? .null),
     ]
-    return .object(fields + (miss.sealedCount > 0 ? [("sealed", .count(miss.sealedCount))] : []))
+    return .object(fields + (miss.encryptedCount > 0 ? [("sealed", .count(miss.encryptedCount))] : []))
   }
 
   /// Returns an expectation in the form of the expectation list.

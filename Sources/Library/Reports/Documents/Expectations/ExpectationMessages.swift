@@ -21,12 +21,12 @@ package struct ExpectationMessages: Sendable {
   /// Returns the line of a miss: `missed: generic password "chat.example · push token": expected migrates, the plan says
   /// stays-behind (device-bound)`.
   package func line(of miss: PlanExpectation.Miss, in scenario: ExpectedScenario) -> String {
-    "missed: \(isComparison ? "\(Self.words(scenario)): " : "")\(sentence(of: miss))"
+    "missed: \(isComparison ? "\(Self.description(of: scenario)): " : "")\(sentence(of: miss))"
   }
 
   /// Returns the line of a met expectation: "met: service chat.example: migrates (1 item)".
   package func line(ofMet found: ExpectationCheck.Case) -> String {
-    "met: \(isComparison ? "\(Self.words(found.scenario)): " : "")\(Self.name(found.expectation.matcher)): "
+    "met: \(isComparison ? "\(Self.description(of: found.scenario)): " : "")\(Self.name(found.expectation.matcher)): "
       + "\(found.expectation.fate.rawValue) (\(HumanReadable.count(found.matchedCount, "item")))"
   }
 
@@ -57,12 +57,15 @@ package struct ExpectationMessages: Sendable {
 
   /// Returns the reason why an expectation without a known item is missed.
   private func missing(_ miss: PlanExpectation.Miss) -> String {
-    let sealed = miss.sealedCount
-    let words = "\(HumanReadable.count(sealed, "encrypted item")) in the plan \(sealed == 1 ? "has" : "have") no name"
-    if sealed > 0, miss.expectation.fate == .absent || miss.isAnyItemMeant { return "which cannot be known: \(words)" }
+    let encrypted = miss.encryptedCount
+    let remark =
+      "\(HumanReadable.count(encrypted, "encrypted item")) in the plan \(encrypted == 1 ? "has" : "have") no name"
+    if encrypted > 0, miss.expectation.fate == .absent || miss.isAnyItemMeant {
+      return "which cannot be known: \(remark)"
+    }
     var hint = ""
-    if sealed > 0 {
-      hint = " (\(words))"
+    if encrypted > 0 {
+      hint = " (\(remark))"
     } else if source.kind == .archive, miss.expectation.fate == .staysBehind {
       hint = " (a plan made from a backup does not list items that no backup contains)"
     }
@@ -70,7 +73,7 @@ package struct ExpectationMessages: Sendable {
   }
 
   /// Returns the description of a restore: "with a password, to another device".
-  package static func words(_ scenario: ExpectedScenario) -> String {
+  package static func description(of scenario: ExpectedScenario) -> String {
     let device =
       switch scenario.onSameDevice {
       case true?: "to the same device"
@@ -97,7 +100,7 @@ package struct ExpectationMessages: Sendable {
 
   private static func name(of item: ExpectedItem) -> String {
     let names = item.identity.names
-    let state = item.identity.isSealed ? "sealed" : "unnamed"
+    let state = item.identity.isEncrypted ? "sealed" : "unnamed"
     let name = names.isEmpty ? "(\(state), item \(item.index))" : names.joined(separator: " · ")
     return "\(item.identity.kind.noun) \"\(name)\""
   }

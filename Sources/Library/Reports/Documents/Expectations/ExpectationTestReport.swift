@@ -7,12 +7,12 @@ package import KeyhaulKit
 /// become `\u{1B}`, and XML markup becomes entities. The report contains no time, so equal results have equal bytes.
 package struct ExpectationTestReport {
   private let check: ExpectationCheck
-  private let words: ExpectationMessages
+  private let messages: ExpectationMessages
   private let move: MoveDocument
 
   package init(_ check: ExpectationCheck, move: MoveDocument) {
     self.check = check
-    words = ExpectationMessages(check, source: move.source)
+    messages = ExpectationMessages(check, source: move.source)
     self.move = move
   }
 
@@ -33,26 +33,26 @@ package struct ExpectationTestReport {
       if skipped > 0 { uncheckedSuite(in: &page) }
     }
     page.newLine()
-    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + page.text
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + page.html
   }
 
   private var title: String { "\(move.source.name) to \(move.target.name)" }
 
   private func suite(_ scenario: ExpectedScenario, in page: inout HTMLWriter) {
     let cases = check.cases(in: scenario)
-    let name = "\(title), \(ExpectationMessages.words(scenario))"
+    let name = "\(title), \(ExpectationMessages.description(of: scenario))"
     let names = testNames(cases.map(\.index))
     page.element("testsuite", attributes(name, tests: cases.count, failures: cases.count { !$0.isMet })) { page in
       page.newLine()
       for (found, test) in zip(cases, names) {
         page.element("testcase", ["classname": name, "name": test]) { page in
           guard !found.isMet else { return }
-          let sentences = found.misses.map(words.sentence)
+          let sentences = found.misses.map(messages.sentence)
           let more = sentences.count > 1 ? " (and \(HumanReadable.grouped(sentences.count - 1)) more)" : ""
           page.element("failure", ["message": (sentences.first ?? "") + more, "type": "missed"]) { page in
             // Line breaks in sentences are escaped, so each sentence is one line.
             for sentence in sentences {
-              page.words(sentence)
+              page.text(sentence)
               page.newLine()
             }
           }

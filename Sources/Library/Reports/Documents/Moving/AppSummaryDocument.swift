@@ -2,11 +2,11 @@ package import KeyhaulKit
 
 /// The items of a plan by app (`migration-by-app/1`).
 package struct AppSummaryDocument {
-  let shares: [AppSummary]
+  let summaries: [AppSummary]
   let move: MoveDocument
 
-  package init(shares: [AppSummary], move: MoveDocument) {
-    self.shares = shares
+  package init(summaries: [AppSummary], move: MoveDocument) {
+    self.summaries = summaries
     self.move = move
   }
 
@@ -15,12 +15,12 @@ package struct AppSummaryDocument {
       "format": "migration-by-app/1", "source": move.source.json, "target": move.target.json,
       "summary": move.summary.json,
       "apps": .array(
-        shares.map { share in
+        summaries.map { summary in
           .object([
-            ("name", share.app.isKnown ? .string(share.app.text) : .null),
-            ("kind", .string(Self.word(share.app.kind))), ("migrates", Self.indexes(share.migrates)),
-            ("stays_behind", Self.indexes(share.staysBehind)), ("unreadable", Self.indexes(share.unreadable)),
-            ("losses", Self.indexes(share.losses)),
+            ("name", summary.app.isKnown ? .string(summary.app.text) : .null),
+            ("kind", .string(Self.identifier(of: summary.app.kind))), ("migrates", Self.indexes(summary.migrates)),
+            ("stays_behind", Self.indexes(summary.staysBehind)), ("unreadable", Self.indexes(summary.unreadable)),
+            ("losses", Self.indexes(summary.losses)),
           ])
         }),
     ]
@@ -31,7 +31,7 @@ package struct AppSummaryDocument {
     .array(decisions.map { .count($0.index) })
   }
 
-  private static func word(_ kind: AppName.Kind) -> String {
+  private static func identifier(of kind: AppName.Kind) -> String {
     switch kind {
     case .app: "app"
     case .identifier: "identifier"

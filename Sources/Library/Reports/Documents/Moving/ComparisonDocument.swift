@@ -27,10 +27,10 @@ package struct ComparisonDocument {
             ] + Self.warningFields(counts.byWarning))
         }),
       "ways": .array(
-        TransferMethod.allCases.map { way in
-          let counts = comparison[way]
+        TransferMethod.allCases.map { method in
+          let counts = comparison[method]
           return [
-            "way": .string(way.rawValue), "yes": .count(counts[.yes, default: 0]),
+            "way": .string(method.rawValue), "yes": .count(counts[.yes, default: 0]),
             "no": .count(counts[.no, default: 0]), "not_known": .count(counts[.notKnown, default: 0]),
           ]
         }),
@@ -39,7 +39,7 @@ package struct ComparisonDocument {
           [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
             ("protection", .text(item.protection?.rawValue)),
             ("outcomes", .array(RestoreScenario.allCases.map { Self.outcome(of: item, in: $0) })),
-            ("ways", item.ways.json),
+            ("ways", item.transfers.json),
           ])
       },
       "advice": [

@@ -54,7 +54,7 @@ package struct ItemExplanationDocument {
             }
           })
       ))
-    if let ways = explanation.ways { fields.append(("ways", ways.json)) }
+    if let transfers = explanation.transfers { fields.append(("ways", transfers.json)) }
     if let containsSecureEnclaveKey = explanation.containsSecureEnclaveKey {
       fields.append(("holds_enclave_key", .boolean(containsSecureEnclaveKey)))
     }
@@ -85,10 +85,10 @@ extension TransferAssessments {
   /// Each transfer method with its assessment and the rationale.
   package var json: JSONValue {
     .array(
-      TransferMethod.allCases.map { way in
+      TransferMethod.allCases.map { method in
         [
-          "way": .string(way.rawValue), "answer": .string(self[way].verdict.rawValue),
-          "ground": .string(self[way].rationale.id),
+          "way": .string(method.rawValue), "answer": .string(self[method].verdict.rawValue),
+          "ground": .string(self[method].rationale.id),
         ]
       })
   }

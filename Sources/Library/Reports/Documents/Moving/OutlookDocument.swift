@@ -4,44 +4,44 @@ package import KeyhaulKit
 ///
 /// This is not a plan: there is no existing target, and each item has two outcomes.
 package struct OutlookDocument {
-  let facts: OutlookSummary
+  let summary: OutlookSummary
 
-  package init(_ facts: OutlookSummary) { self.facts = facts }
+  package init(_ summary: OutlookSummary) { self.summary = summary }
 
   package var json: JSONValue {
-    let restoreOutlook = facts.restoreOutlook
+    let restoreOutlook = summary.restoreOutlook
     var fields: [(String, JSONValue)] = [
-      ("format", "migration-futures/1"), ("made", .string(facts.made)), ("source", facts.source.json),
-      ("verdict", .string(facts.verdict)), ("details", .string(facts.details)), ("basis", .string(facts.basis)),
+      ("format", "migration-futures/1"), ("made", .string(summary.made)), ("source", summary.source.json),
+      ("verdict", .string(summary.verdict)), ("details", .string(summary.details)), ("basis", .string(summary.basis)),
       ("tried_hardware", .boolean(restoreOutlook.triedDeviceKey)), ("futures", .array(scenarios.map(json))),
       ("items", .each(restoreOutlook.comparison.items, json)),
     ]
-    if !facts.findings.isEmpty { fields.append(("findings", .array(facts.findings.map(\.json)))) }
-    if let sourceDeviceItems = facts.sourceDeviceItems {
+    if !summary.findings.isEmpty { fields.append(("findings", .array(summary.findings.map(\.json)))) }
+    if let sourceDeviceItems = summary.sourceDeviceItems {
       fields.append(("not_in_backup", PlanDocument.NotInBackup(sourceDeviceItems).json))
     }
-    let groups = facts.checklist(showsAll: true).groups.filter { !$0.entries.isEmpty }
+    let groups = summary.checklist(showsAll: true).groups.filter { !$0.entries.isEmpty }
     fields.append(("before_wiping", .array(groups.map(Self.json))))
-    if !facts.apps.installed.isEmpty { fields.append(("apps", .array(facts.apps.installed.map(Self.json)))) }
-    if let codes = facts.codes, !codes.isEmpty {
-      fields.append(("one_time_passwords", codes.value(isRedacted: facts.isRedacted)))
+    if !summary.apps.installed.isEmpty { fields.append(("apps", .array(summary.apps.installed.map(Self.json)))) }
+    if let codes = summary.codes, !codes.isEmpty {
+      fields.append(("one_time_passwords", codes.value(isRedacted: summary.isRedacted)))
     }
-    if facts.isOfBackup { fields.append(BackupBlindSpots.field) }
-    if facts.isRedacted { fields.append(("redacted", .boolean(true))) }
+    if summary.sourceIsBackup { fields.append(BackupBlindSpots.field) }
+    if summary.isRedacted { fields.append(("redacted", .boolean(true))) }
     return .object(fields)
   }
 
   /// The restores in the document. A backup has a password or not. For a device, both cases are included, the planned one
   /// first.
   private var scenarios: [RestoreScenario] {
-    let given = facts.restoreOutlook.hasPassword
-    return (facts.isOfBackup ? [given] : [given, !given]).flatMap { hasPassword in
+    let given = summary.restoreOutlook.hasPassword
+    return (summary.sourceIsBackup ? [given] : [given, !given]).flatMap { hasPassword in
       [false, true].map { RestoreScenario(hasPassword: hasPassword, onSameDevice: $0) }
     }
   }
 
   private func json(_ scenario: RestoreScenario) -> JSONValue {
-    let counts = facts.restoreOutlook.counts(scenario)
+    let counts = summary.restoreOutlook.counts(scenario)
     let name = scenario.onSameDevice ? "same-device-erased" : "new-device"
     return .object(
       [("future", .string(name))] + ComparisonDocument.fields(scenario) + [
@@ -60,7 +60,7 @@ package struct OutlookDocument {
           "outcomes",
           .array(
             scenarios.map { scenario in
-              let isExpected = scenario.onSameDevice && facts.restoreOutlook.expected.contains(item.index)
+              let isExpected = scenario.onSameDevice && summary.restoreOutlook.expected.contains(item.index)
               let outcome = ComparisonDocument.outcome(of: item, in: scenario)
               return isExpected ? outcome.adding([("expected", .boolean(true))]) : outcome
             })
@@ -78,7 +78,7 @@ package struct OutlookDocument {
       "entries": .array(
         group.entries.map { entry in
           [
-            "about": .text(entry.name.isEmpty ? nil : entry.name), "do": .string(entry.words),
+            "about": .text(entry.name.isEmpty ? nil : entry.name), "do": .string(entry.text),
             "items": .count(entry.items.count + entry.unnamedCount),
             "details": .array(entry.details.map { .string($0) }),
             "commands": .array(entry.commands.map { .string($0) }),

@@ -77,7 +77,7 @@ struct Diff: RunnableVerb {
     let found = difference.difference
     if exitCode, !found.isEmpty { return .differs }
     // What could not be compared is not the same.
-    return found.sealed.damaged > 0 || exitCode && !found.isComplete ? .partial : .ok
+    return found.undecrypted.damaged > 0 || exitCode && !found.isComplete ? .partial : .ok
   }
 
   private func compare(

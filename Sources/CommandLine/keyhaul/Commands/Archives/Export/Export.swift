@@ -94,7 +94,7 @@ struct Export: RunnableVerb {
     }
     let format = try ExportFormat.chosen(common, output: output, reveals: reveal)
     let source = try openSource(selection, format, in: session)
-    if format.isOfOneTimePasswords { warn(ofMissing: source.authenticators, in: session) }
+    if format.containsOnlyOneTimePasswords { warn(ofMissing: source.authenticators, in: session) }
     let items = try export(source, format, in: session)
     try say(items, format, in: session)
     return items.damagedCount > 0 || source.authenticators.hasUnreadableFile ? .partial : .ok

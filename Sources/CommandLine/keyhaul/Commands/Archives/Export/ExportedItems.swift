@@ -144,7 +144,8 @@ struct ExportedItems {
 
   /// What to do with the file afterwards; `nil` if it may stay.
   var deletionSentence: String? {
-    format.isOfOneTimePasswords && secretCount > 0 ? "Delete the file as soon as the codes are on the new phone." : nil
+    format.containsOnlyOneTimePasswords && secretCount > 0
+      ? "Delete the file as soon as the codes are on the new phone." : nil
   }
 
   /// The authenticator apps of the backup, for programs; none for a format that does not contain their codes.

@@ -77,10 +77,10 @@ struct Inspect: BackupVerb {
     }
     let inspection = try named.inspecting { () throws(KeyhaulError) in
       try Inspection(
-        named.archive, named: named.name, opened: opened?.archive, sourceDeviceItems: opened?.sourceDeviceItems,
-        unopened: finding, part: part,
+        named.archive, named: named.name, unlocked: opened?.archive, sourceDeviceItems: opened?.sourceDeviceItems,
+        decryptionObstacle: finding, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
-        isTimed: !session.isOneOfMany, hasFittingPassword: unlocker.derivationTime != nil)
+        isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
     }
     try session.deliver(
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word, program: ProgramVersion.signature),

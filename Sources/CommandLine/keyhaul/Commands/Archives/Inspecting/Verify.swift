@@ -131,14 +131,14 @@ struct Verify: BackupVerb {
     } catch {
       guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
       return VerificationReport(
-        BackupVerification(unopened: error, isQuick: quick), of: name, device: nil, isQuickAsked: quick)
+        BackupVerification(unopened: error, isQuick: quick), of: name, device: nil, isQuickRequested: quick)
     }
     let named = NamedArchive(name: name, archive: opened)
     session.subject = SubjectFacts(opened)
     found.warnOfSurprises(of: named, in: session)
     let (verification, deviceKey) = try verification(of: named, in: session)
     return VerificationReport(
-      verification, of: name, device: opened.device.name, isQuickAsked: quick, deviceKey: deviceKey,
+      verification, of: name, device: opened.device.name, isQuickRequested: quick, deviceKey: deviceKey,
       requiresSeal: sealed)
   }
 

@@ -298,7 +298,7 @@ struct DecryptedConversion {
         + "\(names.count == 1 ? "it is, although it is" : "they are, although they are") not what was backed up",
       why: "the digest in the manifest or in the seal differs; the copy is sealed in its current state",
       try: "another copy of the backup", evenQuiet: true)
-    let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationReport.shortList)
+    let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationReport.defaultFaultLimit)
     for name in shown { session.note("  \(UntrustedText.quoted(name))") }
     if shown.count < names.count {
       session.note("  \(HumanReadable.grouped(names.count - shown.count)) more (-v lists all)")

@@ -60,7 +60,7 @@ extension PlanCommand {
       isRedacted: redact)
     let source = redact ? question.source.redacted : question.source
     facts.findings = source.shownFindings
-    facts.protection = source.ownProtection
+    facts.protection = source.nonstandardProtection
     facts.backupCondition = question.condition
     facts.codes = question.codes.map {
       $0.overview(moving: restoreOutlook.planForNewDevice, names: question.source.apps)
@@ -73,7 +73,7 @@ extension PlanCommand {
       }
       return try finish(outlook, expectations, isDamaged: question.isDamaged, in: session)
     }
-    let report = OutlookReport(facts: facts)
+    let report = OutlookReport(summary: facts)
     try session.deliver(report, page: report.page(program: ProgramVersion.signature), to: output)
     let counts = [true, false].map { restoreOutlook.counts(onSameDevice: $0) }
     if question.isDamaged || counts.contains(where: { $0.unreadable > 0 }) { return .partial }

@@ -1,0 +1,123 @@
+public import KeyhaulKit
+
+/// Writes an export item by item, without keeping the items or the whole text in memory.
+public struct ItemExportWriter: ~Copyable {
+  /// The number of bytes that are collected before they are written.
+  private static let portionByteCount = 32_768
+
+  private let format: ExportFormat
+  /// The time of the export.
+  let made: KeychainDate
+  /// The counts of the items so far.
+  public internal(set) var counts = ItemExportCounts()
+  /// The text that is not written yet.
+  var text = SensitiveBuffer()
+  /// The state of `credentialExchange`.
+  var exchange: CredentialExchange?
+  /// The state of `codes` and `migration`.
+  var page: CodePage?
+  /// The digests of the one-time passwords so far, to find duplicates.
+  private var codes: Set<[UInt8]> = []
+
+  /// Creates a writer. The start of the text is written together with the first items.
+  ///
+  /// - Parameters:
+  ///   - format: The format; not `.document`.
+  ///   - made: The time of the export, for formats that state it.
+  public init(_ format: ExportFormat, made: KeychainDate) {
+    self.format = format
+    self.made = made
+    format.begin(&self)
+  }
+
+  /// Appends an item, if it is of the format's kinds. A format of one-time passwords omits duplicates.
+  ///
+  /// - Parameters:
+  ///   - item: The item.
+  ///   - output: Writes the text, each time some kilobytes are ready. The bytes may contain secrets, and are valid only
+  ///     during the call.
+  /// - Throws: The error of `output`.
+  public mutating func append<Failure: Error>(
+    _ item: KeychainItem, to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard format.kinds.contains(item.kind) else { return }
+    if format.containsOneTimePasswords, let password = OneTimePassword(item), !isNew(password),
+      format.containsOnlyOneTimePasswords
+    {
+      counts.repeatedCount += 1
+      return
+    }
+    format.append(&self, item)
+    try flush(to: output)
+  }
+
+  /// Appends an account from a file of an authenticator app, unless it is a duplicate.
+  ///
+  /// - Parameters:
+  ///   - account: The account. A format without one-time passwords skips it.
+  ///   - output: Writes the text, as in `append(_:to:)` for items.
+  /// - Throws: The error of `output`.
+  package mutating func append<Failure: Error>(
+    _ account: AuthenticatorAccounts.Account, to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard format.containsOneTimePasswords else { return }
+    let item = account.item
+    guard let password = OneTimePassword(item) else { return counts.skip(item, "it is not an address") }
+    guard isNew(password) else {
+      counts.repeatedCount += 1
+      return
+    }
+    format.append(&self, item)
+    try flush(to: output)
+  }
+
+  /// Records a one-time password, and returns whether it is not a duplicate of an earlier one.
+  private mutating func isNew(_ password: OneTimePassword) -> Bool {
+    guard let digest = password.digest else { return true }
+    return codes.insert(digest).inserted
+  }
+
+  private mutating func flush<Failure: Error>(
+    to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard text.count >= Self.portionByteCount else { return }
+    try text.withBytes(output)
+    text.removeAll()
+  }
+
+  /// Ends the export, and writes the rest of the text.
+  ///
+  /// - Parameter output: Writes the text, as in `append(_:to:)`.
+  /// - Returns: The counts of exported and omitted items.
+  /// - Throws: The error of `output`.
+  public consuming func end<Failure: Error>(
+    to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) -> ItemExportCounts {
+    format.end(&self)
+    try text.withBytes(output)
+    return counts
+  }
+
+  // MARK: Tables
+
+  mutating func appendColumns(_ names: [String]) {
+    text.append(names.joined(separator: ","))
+    endLine()
+  }
+
+  /// Appends a name as a cell of a table, so that a spreadsheet does not evaluate it.
+  mutating func appendName(_ name: String) {
+    if CSV.isFormula(name) { counts.inertNameCount += 1 }
+    text.appendQuoted(CSV.inert(name))
+  }
+
+  /// Appends a secret as a cell of a table, unchanged.
+  mutating func appendSecret(_ bytes: UnsafeRawBufferPointer) {
+    if bytes.first.map(formulaStarts.contains) == true { counts.formulaSecretCount += 1 }
+    text.appendQuoted(bytes)
+  }
+
+  mutating func endLine() { text.append("\r\n") }
+}
+
+private let formulaStarts = Array("=+-@\t\r\n".utf8)

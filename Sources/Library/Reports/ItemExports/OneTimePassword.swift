@@ -1,0 +1,380 @@
+import KeyhaulKit
+
+/// An account of an authenticator app, as an item stores it: an `otpauth` address with its secret.
+///
+/// There are three formats. Many apps store the whole address in the item's secret. Authenticator, and the published
+/// version of Google Authenticator, store the address in the item's generic attribute, and only the bytes of the secret in
+/// its secret. Tofu stores the parts of the address in a keyed archive. Sources: Google Authenticator, "Key Uri Format"
+/// (https://github.com/google/google-authenticator/wiki/Key-Uri-Format); mattrubin/OneTimePassword, `Keychain.swift`;
+/// Tofu, `Keychain.swift` and `Account.swift`.
+struct OneTimePassword: Sendable {
+  /// The address, with its secret in plain Base32. If the secret is not Base32, the address as it is stored.
+  let address: SensitiveBytes
+  /// The parts of the address, or the reason why an authenticator could not use it.
+  let parameters: Result<Parameters, Problem>
+
+  /// The parts of an address.
+  struct Parameters: Sendable {
+    /// The secret as uppercase Base32 digits, without padding.
+    var secret = SensitiveBytes(copying: [])
+    /// The service that the account belongs to; empty if the address does not name one.
+    var issuer = ""
+    /// The name of the account; empty if the address does not name one.
+    var account = ""
+    /// The hash algorithm.
+    var algorithm = Algorithm.sha1
+    /// The number of digits of a code: 1 to 10.
+    var digitCount: UInt8 = 6
+    /// The time or the counter that a code is computed from.
+    var factor = Factor.time(period: 30)
+  }
+
+  /// The hash algorithms that addresses name.
+  enum Algorithm: String, Sendable {
+    case sha1 = "SHA1"
+    case sha256 = "SHA256"
+    case sha512 = "SHA512"
+    case md5 = "MD5"
+  }
+
+  /// The value that changes from one code to the next.
+  enum Factor: Sendable, Equatable {
+    /// The time; a code is valid for `period` seconds.
+    case time(period: UInt32)
+    /// The number of codes used before.
+    case counter(UInt64)
+  }
+
+  /// A reason why an address cannot be used, as the end of a sentence.
+  enum Problem: String, Error {
+    case noSecret = "its address contains no secret"
+    case notBase32 = "its secret is not Base32"
+    case unknownType = "its codes are based neither on the time nor on a counter"
+    case unknownAlgorithm = "its hash algorithm is unknown"
+    case digitCount = "its number of digits is not between 1 and 10"
+    case period = "its period is not a number of seconds"
+    case counter = "its counter is not a number"
+    case repeatedParameter = "its address contains a parameter twice"
+  }
+
+  /// Reads the one-time password of an item.
+  ///
+  /// - Returns: `nil` if the item is not one of an authenticator app.
+  init?(_ item: KeychainItem) {
+    guard let secret = item.secret, !secret.isEmpty else { return nil }
+    if secret.withBytes({ OTPAuthURIReader.isAddress($0) }) {
+      self = secret.withBytes { Self($0, rawSecret: nil) }
+      return
+    }
+    if let archived = secret.withBytes({ Self(archived: $0) }) {
+      self = archived
+      return
+    }
+    let found: OneTimePassword? = Array(item.text(of: .generic).utf8).withUnsafeBytes { bytes in
+      guard OTPAuthURIReader.isAddress(bytes), !OTPAuthURIReader.containsSecret(bytes) else { return nil }
+      return Self(bytes, rawSecret: secret)
+    }
+    guard let found else { return nil }
+    self = found
+  }
+
+  /// Reads Tofu's format: a byte for the version (1 or 2), and a keyed archive.
+  ///
+  /// - Returns: `nil` if the bytes do not have this format.
+  private init?(archived bytes: UnsafeRawBufferPointer) {
+    guard let version = bytes.first, version == 1 || version == 2,
+      let archive = try? KeyedArchive(UnsafeRawBufferPointer(rebasing: bytes.dropFirst())),
+      let secret = try? archive.data("secret"), !secret.isEmpty, let isTimed = try? archive.boolean("timeBased"),
+      let number = try? archive.integer("algorithm"), let algorithm = [0: "SHA1", 1: "SHA256", 2: "SHA512"][number]
+    else { return nil }
+    let issuer = (try? archive.text("issuer")) ?? ""
+    let account = (try? archive.text("name")) ?? ""
+    let label = [issuer, account].filter { !$0.isEmpty }.map(Percent.encoded).joined(separator: ":")
+    var query = ["algorithm=\(algorithm)", "digits=\((try? archive.integer("digits")) ?? 6)"]
+    if isTimed {
+      query.append("period=\((try? archive.integer("period")) ?? 30)")
+    } else {
+      query.append("counter=\((try? archive.integer("counter")) ?? 0)")
+    }
+    if !issuer.isEmpty { query.append("issuer=\(Percent.encoded(issuer))") }
+    let address = "otpauth://\(isTimed ? "totp" : "hotp")/\(label)?\(query.joined(separator: "&"))"
+    self = Array(address.utf8).withUnsafeBytes { Self($0, rawSecret: secret) }
+  }
+
+  /// Reads an address.
+  ///
+  /// - Parameters:
+  ///   - bytes: The address.
+  ///   - rawSecret: The secret, if the address does not contain one.
+  init(_ bytes: UnsafeRawBufferPointer, rawSecret: SensitiveBytes?) {
+    var reader = OTPAuthURIReader()
+    if let rawSecret { reader.add(rawSecret: rawSecret) }
+    let problem = reader.read(bytes)
+    address = reader.address()
+    parameters = problem.map { .failure($0) } ?? .success(reader.parameters)
+  }
+}
+
+extension OneTimePassword {
+  /// The SHA-256 digest of the secret, the names and the parameters; `nil` if it cannot be computed.
+  var digest: [UInt8]? {
+    var text = SensitiveBuffer()
+    switch parameters {
+    case .failure: address.withBytes { text.append($0) }
+    case .success(let parameters):
+      parameters.secret.withBytes { text.append($0) }
+      let rest = [
+        parameters.issuer, parameters.account, parameters.algorithm.rawValue, "\(parameters.digitCount)",
+        "\(parameters.factor)",
+      ]
+      for part in rest { text.append("\0" + part) }
+    }
+    return text.withBytes { bytes in try? Digest.sha256(bytes) }
+  }
+}
+
+/// A reader for `otpauth` addresses that does not copy the secret to unprotected memory.
+private struct OTPAuthURIReader: ~Copyable {
+  private static let scheme = Array("otpauth://".utf8)
+
+  private(set) var parameters = OneTimePassword.Parameters()
+  private var text = SensitiveBuffer()
+  private var hasRawSecret = false
+
+  init() {}
+
+  /// Whether bytes are an address: UTF-8, on one line.
+  static func isAddress(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.count > scheme.count && bytes.starts(with: scheme) && !bytes.contains { $0 < 0x20 || $0 == 0x7F }
+      && UTF8Text.isValid(bytes)
+  }
+
+  /// Whether an address has a parameter named `secret`.
+  static func containsSecret(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    queryParts(of: bytes).contains { part in name(of: part, in: bytes)?.name == "secret" }
+  }
+
+  /// Uses bytes as the secret of the address.
+  mutating func add(rawSecret: SensitiveBytes) {
+    parameters.secret = rawSecret.withBytes { Base32.digits(of: $0) }
+    hasRawSecret = true
+  }
+
+  /// Returns the address, including the secret.
+  borrowing func address() -> SensitiveBytes { text.bytes() }
+
+  /// Reads an address.
+  ///
+  /// - Returns: The reason why the address cannot be used; `nil` if it can.
+  mutating func read(_ bytes: UnsafeRawBufferPointer) -> OneTimePassword.Problem? {
+    let query = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+    append(bytes[..<query])
+    let head = bytes[Self.scheme.count..<query]
+    let slash = head.firstIndex(of: UInt8(ascii: "/")) ?? head.endIndex
+    var problem: OneTimePassword.Problem?
+    switch String(decoding: head[..<slash], as: UTF8.self).lowercased() {
+    case "totp": break
+    case "hotp": parameters.factor = .counter(0)
+    default: problem = .unknownType
+    }
+    readLabel(head[slash...].dropFirst())
+
+    var seen: Set<String> = []
+    for (index, part) in Self.queryParts(of: bytes).enumerated() {
+      text.append(index == 0 ? "?" : "&")
+      guard let (name, value) = Self.name(of: part, in: bytes) else {
+        append(bytes[part])
+        continue
+      }
+      if !seen.insert(name).inserted { problem = problem ?? .repeatedParameter }
+      if name == "secret", let digits = Base32.digits(in: bytes[value]), !digits.isEmpty {
+        append(bytes[part.lowerBound..<value.lowerBound])
+        digits.withBytes { text.append($0) }
+        parameters.secret = digits
+      } else {
+        append(bytes[part])
+        problem = problem ?? read(name, bytes[value])
+      }
+    }
+    if hasRawSecret {
+      text.append(query == bytes.endIndex ? "?secret=" : "&secret=")
+      parameters.secret.withBytes { text.append($0) }
+    }
+    return problem ?? (parameters.secret.isEmpty ? .noSecret : nil)
+  }
+
+  /// Reads "issuer:account" or "account".
+  private mutating func readLabel(_ bytes: Slice<UnsafeRawBufferPointer>) {
+    let label = Percent.decoded(bytes)
+    if let colon = label.firstIndex(of: ":") {
+      parameters.issuer = label[..<colon].trimmingSpaces()
+      parameters.account = label[label.index(after: colon)...].trimmingSpaces()
+    } else {
+      parameters.account = label.trimmingSpaces()
+    }
+  }
+
+  private mutating func read(_ name: String, _ bytes: Slice<UnsafeRawBufferPointer>) -> OneTimePassword.Problem? {
+    // A secret must not be copied to a string, which is not overwritten.
+    guard name != "secret" else { return bytes.isEmpty ? .noSecret : .notBase32 }
+    let value = Percent.decoded(bytes)
+    switch name {
+    case "issuer":
+      if !value.isEmpty { parameters.issuer = value.trimmingSpaces() }
+    case "algorithm":
+      let word = value.uppercased().filter { $0 != "-" }
+      let base = word.hasPrefix("HMAC") ? String(word.dropFirst(4)) : word
+      guard let algorithm = OneTimePassword.Algorithm(rawValue: base) else { return .unknownAlgorithm }
+      parameters.algorithm = algorithm
+    case "digits":
+      guard let count = UInt8(value), (1...10).contains(count) else { return .digitCount }
+      parameters.digitCount = count
+    case "period":
+      guard case .time = parameters.factor else { break }
+      guard let period = UInt32(value), period > 0 else { return .period }
+      parameters.factor = .time(period: period)
+    case "counter":
+      guard case .counter = parameters.factor else { break }
+      guard let counter = UInt64(value) else { return .counter }
+      parameters.factor = .counter(counter)
+    default: break
+    }
+    return nil
+  }
+
+  /// Appends a part of the address. A space, which no address may contain, becomes `%20`.
+  private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>) {
+    for byte in bytes { if byte == 0x20 { text.append("%20") } else { text.append(byte) } }
+  }
+
+  /// Returns the ranges of the query's parameters, such as "name=value". A part may lack a value, or be empty.
+  private static func queryParts(of bytes: UnsafeRawBufferPointer) -> [Range<Int>] {
+    guard let query = bytes.firstIndex(of: UInt8(ascii: "?")) else { return [] }
+    var parts: [Range<Int>] = []
+    var start = query + 1
+    for index in start..<bytes.endIndex where bytes[index] == UInt8(ascii: "&") {
+      parts.append(start..<index)
+      start = index + 1
+    }
+    return parts + [start..<bytes.endIndex]
+  }
+
+  /// Returns a parameter's name in lower case and the range of its value; `nil` if the part contains no "=".
+  private static func name(of part: Range<Int>, in bytes: UnsafeRawBufferPointer) -> (name: String, value: Range<Int>)?
+  {
+    guard let equals = bytes[part].firstIndex(of: UInt8(ascii: "=")) else { return nil }
+    return (Percent.decoded(bytes[part.lowerBound..<equals]).lowercased(), equals + 1..<part.upperBound)
+  }
+}
+
+/// Base32 as RFC 4648 defines it.
+enum Base32 {
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
+
+  /// Returns bytes as Base32 digits, without padding.
+  static func digits(of bytes: UnsafeRawBufferPointer) -> SensitiveBytes {
+    var digits = SensitiveBuffer()
+    var (bits, count) = (UInt32(0), 0)
+    for byte in bytes {
+      bits = bits << 8 | UInt32(byte)
+      count += 8
+      while count >= 5 {
+        count -= 5
+        digits.append(alphabet[Int(bits >> UInt32(count) & 31)])
+      }
+      bits &= 31
+    }
+    if count > 0 { digits.append(alphabet[Int(bits << UInt32(5 - count) & 31)]) }
+    return digits.bytes()
+  }
+
+  /// Returns uppercase Base32 digits from a typed text, without spaces, hyphens and padding. Percent encoding is decoded.
+  ///
+  /// - Returns: `nil` if the text contains any other character.
+  static func digits(in bytes: Slice<UnsafeRawBufferPointer>) -> SensitiveBytes? {
+    var digits = SensitiveBuffer()
+    var isPadded = false
+    var index = bytes.startIndex
+    while let byte = Percent.next(in: bytes, at: &index) {
+      switch byte {
+      case UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: "+"): continue
+      case UInt8(ascii: "="): isPadded = true
+      case _ where isPadded: return nil
+      case UInt8(ascii: "a")...UInt8(ascii: "z"): digits.append(byte - 0x20)
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "2")...UInt8(ascii: "7"): digits.append(byte)
+      default: return nil
+      }
+    }
+    return digits.bytes()
+  }
+
+  /// Returns the bytes of Base32 digits. Like authenticator apps, it ignores the bits after the last whole byte.
+  static func bytes(of digits: SensitiveBytes) -> SensitiveBytes {
+    var bytes = SensitiveBuffer()
+    var (bits, count) = (UInt32(0), 0)
+    digits.withBytes { digits in
+      for digit in digits {
+        guard let value = alphabet.firstIndex(of: digit) else { continue }
+        bits = bits << 5 | UInt32(value)
+        count += 5
+        if count >= 8 {
+          count -= 8
+          bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+        }
+        bits &= 0xFF
+      }
+    }
+    return bytes.bytes()
+  }
+}
+
+/// Percent encoding as RFC 3986 defines it.
+enum Percent {
+  /// Returns the next byte of an encoded text, and advances the index; `nil` at the end. An incomplete escape is not
+  /// decoded.
+  static func next(in bytes: Slice<UnsafeRawBufferPointer>, at index: inout Int) -> UInt8? {
+    guard index < bytes.endIndex else { return nil }
+    defer { index += 1 }
+    guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.endIndex, let high = hexDigit(bytes[index + 1]),
+      let low = hexDigit(bytes[index + 2])
+    else { return bytes[index] }
+    index += 2
+    return high << 4 | low
+  }
+
+  /// Returns a decoded text. Do not use it for secrets, because a `String` is not overwritten.
+  static func decoded(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+    var decoded: [UInt8] = []
+    var index = bytes.startIndex
+    while let byte = next(in: bytes, at: &index) { decoded.append(byte) }
+    return String(decoding: decoded, as: UTF8.self)
+  }
+
+  /// Returns a text in which every byte except letters, digits and "-._~" is encoded.
+  static func encoded(_ text: String) -> String {
+    var encoded = ""
+    for byte in text.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        encoded.unicodeScalars.append(Unicode.Scalar(byte))
+      default: encoded += "%" + String(hexadecimal: [byte]).uppercased()
+      }
+    }
+    return encoded
+  }
+
+  private static func hexDigit(_ byte: UInt8) -> UInt8? {
+    Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+  }
+}
+
+extension StringProtocol {
+  /// Returns the text without leading and trailing spaces.
+  fileprivate func trimmingSpaces() -> String {
+    var text = self[...]
+    while text.first == " " { text = text.dropFirst() }
+    while text.last == " " { text = text.dropLast() }
+    return String(text)
+  }
+}

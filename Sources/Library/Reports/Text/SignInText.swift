@@ -1,0 +1,62 @@
+package import KeyhaulKit
+
+/// The list of apps that lose items, as text: where the user has to sign in again. Apps with the most losses come first.
+package struct SignInText {
+  let losses: AppsNeedingSignIn
+  let targetName: String
+  let showsAll: Bool
+
+  /// The maximum number of items that are named for each app.
+  private static let maximumItemNameCount = 3
+
+  package init(summaries: [AppSummary], targetName: String, showsAll: Bool) {
+    losses = AppsNeedingSignIn(summaries)
+    self.targetName = targetName
+    self.showsAll = showsAll
+  }
+
+  package func lines(style: TextStyle) -> [String] {
+    let apps = losses.apps
+    guard !apps.isEmpty else { return [] }
+    let shown = showsAll ? apps[...] : apps.prefix(ReportItemTable.defaultItemLimit)
+    let names = shown.map {
+      UntrustedText.escaped($0.app.displayName, columns: max(Table.minimumColumnWidth, style.width / 2 - 8))
+    }
+    let nameWidth = names.map { DisplayWidth.columns(of: style.adapted($0)) }.max() ?? 0
+    let digits = shown.map { HumanReadable.grouped($0.losses.count).count }.max() ?? 0
+    let noun = shown.contains { $0.losses.count > 1 } ? 5 : 4
+    let title = "Sign in again on \(targetName), or move by hand (\(HumanReadable.grouped(apps.count)))"
+    var lines = WordWrap.lines(of: style.adapted(UntrustedText.escaped(title)), columns: style.width)
+    for index in lines.indices { lines[index] = style.painted(lines[index], .yellow) }
+    for (summary, name) in zip(shown, names) {
+      let count = summary.losses.count
+      let label =
+        "  " + DisplayWidth.padded(style.adapted(name), columns: nameWidth) + "  "
+        + DisplayWidth.padded(HumanReadable.grouped(count), columns: digits, rightAligned: true) + " "
+        + DisplayWidth.padded(count == 1 ? "item" : "items", columns: noun) + "  "
+      let what = summary.losses.prefix(Self.maximumItemNameCount).map { Self.short($0.identity) }
+      let more = count > what.count ? ", \(style.ellipsis)" : ""
+      let text = style.adapted(UntrustedText.escaped(what.joined(separator: ", "))) + more
+      lines += WordWrap.labeled(label, text, columns: style.width)
+    }
+    if shown.count < apps.count {
+      lines.append("  \(style.ellipsis) \(HumanReadable.grouped(apps.count - shown.count)) more (-v shows all)")
+    }
+    if losses.encryptedCount > 0 {
+      let text = "\(HumanReadable.count(losses.encryptedCount, "more encrypted item")): app names are encrypted too"
+      lines += WordWrap.labeled("  ", text, columns: style.width)
+    }
+    if losses.unnamedCount > 0 {
+      let verb = losses.unnamedCount == 1 ? "names" : "name"
+      lines += WordWrap.labeled(
+        "  ", "\(HumanReadable.count(losses.unnamedCount, "more item")) \(verb) no app", columns: style.width)
+    }
+    return lines + [""]
+  }
+
+  /// Returns the name of an item in the list of its app: its account, or its other names.
+  private static func short(_ identity: ItemDescriptor) -> String {
+    let account = identity.account ?? ""
+    return UntrustedText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import Reports
+
+@Suite("Certificates and keys in PEM")
+struct CertificatesAndKeysTests {
+  private struct Vector {
+    let name: String
+    let item: KeychainItem
+    let publicItem: KeychainItem
+  }
+
+  /// Returns keys that the `openssl` command created.
+  private func vectors() throws -> [Vector] {
+    try TestVectors.certificates()["keys"].elements.map { vector in
+      let type = Int64(try vector["type"].integer)
+      func item(_ half: Int64, _ bytes: [UInt8]) -> KeychainItem {
+        .make(.key, [.keyClass: .integer(half), .type: .integer(type), .label: .string("k")], bytes)
+      }
+      return Vector(
+        name: try vector["name"].string, item: item(1, try vector["private_hex"].bytes),
+        publicItem: item(0, try vector["public_hex"].bytes))
+    }
+  }
+
+  @Test("Exported keys are the same keys for openssl")
+  func openSSL() throws {
+    for vector in try vectors() {
+      let export = ItemExport([vector.item], as: .certificatesAndKeys)
+      #expect(export.counts.count == 1 && export.counts.secretCount == 1, "\(vector.name)")
+      #expect(export.text.hasPrefix("Title: k\n-----BEGIN PRIVATE KEY-----\n"), "\(vector.name)")
+      let file = export.contents.withBytes { Data($0) }
+      // The public key that openssl derives must equal the export of the public item.
+      _ = try run("openssl", ["pkey", "-check", "-noout"], input: file)
+      let publicMaterial = try run("openssl", ["pkey", "-pubout"], input: file)
+      let other = ItemExport([vector.publicItem], as: .certificatesAndKeys)
+      #expect(other.text == "Title: k\n" + String(decoding: publicMaterial, as: UTF8.self), "\(vector.name)")
+      #expect(other.counts.secretCount == 0)
+      // Keyhaul reads the export as the same bytes.
+      let again = try KeyMaterial(parsing: export.contents)
+      #expect(again.externalRepresentation.constantTimeEquals(try #require(vector.item.secret)), "\(vector.name)")
+    }
+  }
+
+  @Test("Exported certificates have the same bytes after openssl reads them")
+  func certificates() throws {
+    let vectors = try TestVectors.certificates()["certificates"].elements
+    #expect(!vectors.isEmpty)
+    for vector in vectors {
+      let der = try vector["der_hex"].bytes
+      let export = ItemExport([.make(.certificate, [:], der)], as: .certificatesAndKeys)
+      let again = try run(
+        "openssl", ["x509", "-outform", "DER"], input: export.contents.withBytes { Data($0) })
+      #expect(Array(again) == der)
+      #expect(export.counts.secretCount == 0)
+    }
+  }
+
+  @Test("A title line never looks like a PEM block")
+  func titles() throws {
+    let vector = try #require(try vectors().first)
+    var item = vector.item
+    item[.label] = .string("x\n-----BEGIN PRIVATE KEY-----\u{1B}[31m\u{202E}")
+    let export = ItemExport([item], as: .certificatesAndKeys)
+    #expect(export.text.components(separatedBy: "-----BEGIN").count == 2)
+    #expect(!export.text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x202E })
+    item[.label] = nil
+    item[.applicationTag] = .data(Array("com.example.tag".utf8))
+    #expect(ItemExport([item], as: .certificatesAndKeys).text.hasPrefix("Title: com.example.tag\n"))
+  }
+
+  @Test("Keys of tokens, keys of unknown type and invalid bytes are left out with the reason")
+  func leftOut() {
+    let export = ItemExport(
+      [
+        .make(.key, [.tokenID: .string("com.apple.setoken"), .keyClass: .integer(1), .type: .integer(73)], [4]),
+        .make(.key, [.keyClass: .integer(2), .type: .integer(73)], [4]),
+        .make(.key, [.keyClass: .integer(1), .type: .integer(99)], [4]),
+        .make(.key, [.keyClass: .integer(1), .type: .integer(73)], [4]), .make(.certificate, [:], [1, 2, 3]),
+        .make(.key, [.keyClass: .integer(1), .type: .integer(73)], nil), .generic([:]),
+      ], as: .certificatesAndKeys)
+    #expect(export.counts.count == 0 && export.contents.isEmpty)
+    #expect(export.leftOut.count == 6)
+    #expect(export.leftOut.first?.reason == "a token holds it; the keychain has only a reference")
+    #expect(export.leftOut.last?.reason == "it has no bytes")
+  }
+}

@@ -1,0 +1,36 @@
+import KeyhaulKit
+import Testing
+
+@testable import Reports
+
+@Suite("Exports of one-time passwords and Wi-Fi networks")
+struct OneTimeSecretTests {
+  private let address = "otpauth://totp/Example:anna?secret=JBSWY3DPEHPK3PXP"
+
+  @Test("The export of otpauth URIs has one URI on each line and nothing else")
+  func lines() {
+    let export = ItemExport(
+      [
+        .generic([:], secret: address), .generic([:], secret: "hunter2"), .internet([:], secret: "otpauth://hotp/b"),
+        .generic([:], secret: "otpauth://"), .generic([:], secret: " " + address), .generic([:], secret: nil),
+        .generic([:], secret: address + "\nmore"), .make(.genericPassword, [:], Array("otpauth://".utf8) + [0xFF]),
+      ], as: .oneTimeSecrets)
+    #expect(export.text == "\(address)\notpauth://hotp/b\n")
+    #expect(export.counts.count == 2 && export.counts.secretCount == 2)
+  }
+
+  @Test("The export of Wi-Fi networks has only items of the service AirPort, by network name")
+  func networks() {
+    let export = ItemExport(
+      [
+        .generic([.service: .string("AirPort"), .account: .string("Café, \"Zürich\"")], secret: "=plum"),
+        .generic([.service: .string("AirPort"), .account: .string("=cmd")], secret: "x"),
+        .generic([.service: .string("airport"), .account: .string("no")]),
+        .internet([.service: .string("AirPort")]),
+        .make(.genericPassword, [.service: .string("AirPort"), .account: .string("binary")], [0xFF]),
+      ], as: .wirelessNetworks)
+    #expect(export.text == "Network,Password\r\n\"Café, \"\"Zürich\"\"\",\"=plum\"\r\n\"'=cmd\",\"x\"\r\n")
+    #expect(export.leftOut.map(\.identity.account) == ["binary"])
+    #expect(export.counts.formulaSecretCount == 1 && export.counts.inertNameCount == 1)
+  }
+}
