@@ -74,7 +74,7 @@ struct ComparisonPageTests {
         "Example Bank | Export or move the protected data in the app.",
         "org.example.chat (team ABCDE12345) | Sign in or set it up again.",
         "com.example.pass (team ABCDE12345) | Make sure that you can register a new key; the old one works only on "
-          + "this phone or its smart card.",
+          + "this device or its smart card.",
       ])
     #expect(page.checklist.groups[1].entries[0].items.map(\.account) == ["tan", "pin"])
     #expect(
@@ -128,7 +128,7 @@ struct ComparisonPageTests {
     #expect(
       entries(page, 0).last
         == "Find another copy of the backup, or make a new one: 1 item cannot be read in this one.")
-    let unnamed = "2 items do not name an app, because names are encrypted too. Sign in again where an app asks for it."
+    let unnamed = "2 passwords stay: their names and apps are encrypted. Sign in again where an app asks for it."
     #expect(entries(page, 1).first == unnamed)
     #expect(page.checklist.groups[1].entries[0].unnamedCount == 2)
   }

@@ -83,7 +83,8 @@ extension BackupResult {
         "Each file has the digest that the manifest or the seal records. Each item was decrypted, except items that need "
           + "a device's hardware key that was not given.",
         "The files are what was written. Items that need a hardware key were not decrypted.",
-        "Nothing. To check the other items too, pass the device's hardware key with --device-key-file.")
+        "If items need a hardware key, they were not checked: keep another copy, or pass the key with --device-key-file. "
+          + "Otherwise nothing.")
     case .unproven:
       page(
         "verify: no fault was found, but a change in some files could not be seen",

@@ -22,7 +22,7 @@ extension Reason {
         rule: "Without a backup password, every keychain key in the backup is wrapped with the hardware key of the "
           + "source device.",
         effect: "No keychain item moves to another device. All of them can be restored to the same device.",
-        action: "Make a new backup of the old device with a password, and restore that backup.",
+        action: "Make a new backup of the source device with a password, and restore that backup.",
         otherWays: otherWays,
         source: "Apple Platform Security, \"Keybags for Data Protection\" (backup keybag)")
     case .passcodeOnly:
@@ -62,8 +62,8 @@ extension Reason {
         id: rawValue, headline: "the item can be decrypted only after the user authenticates on the device",
         rule: "A backup cannot include items that can be read only with Face ID, Touch ID, the user's presence or an "
           + "application password.",
-        effect: "They are never in a backup, and stay on the old device.",
-        action: "Before you erase the old device, transfer them in the app that made them. For one-time passwords, "
+        effect: "They are never in a backup, and stay on the source device.",
+        action: "Before you erase the source device, transfer them in the app that made them. For one-time passwords, "
           + "use the app's own export.",
         otherWays: otherWays,
         source: "SecItemDb.c, s3dl_export_row; Apple, SecAccessControlCreateWithFlags")

@@ -189,7 +189,7 @@ extension ItemFate {
       Explanation(
         id: rawValue, headline: "a rule keeps the item from moving",
         rule: "The report gives the reason: device-bound, backup-not-encrypted, passcode-only and others.",
-        effect: "The old device keeps the item. iOS does not report that it stayed behind.",
+        effect: "The source device keeps the item. iOS does not report that it stayed behind.",
         action: "Look up the reason in the report with \"\(SuggestedCommands.explaining("REASON"))\".")
     case .absent:
       Explanation(
@@ -230,7 +230,7 @@ extension ArrivalWarning {
           + "item moves like any password.",
         effect: "The item is on the new device, but signing or decrypting with the key fails there. The app has to "
           + "notice this and make a new key.",
-        action: "Before the old device is erased, make sure that you can register a new key or sign in again. "
+        action: "Before the source device is erased, make sure that you can register a new key or sign in again. "
           + "Developers: keep such a key in a this-device-only class, so that the app notices its absence.",
         source: Self.source)
     case .useNotKnown:

@@ -33,8 +33,8 @@ package enum PublishedStep: String, CaseIterable {
     case .resetCosts:
       "Reset All Settings resets settings such as the display brightness, the Home Screen layout and the wallpaper."
     case .quickStart:
-      "Quick Start moves items straight from the old device to the new one, if they do not sync and are not bound to "
-        + "the old device."
+      "Quick Start moves items straight from the source device to the new one, if they do not sync and are not bound to "
+        + "the source device."
     case .iCloudKeychain:
       "iCloud Keychain brings items that sync to every device on which it is turned on: Settings > your name > iCloud > "
         + "Passwords."
@@ -85,7 +85,7 @@ package enum PublishedStep: String, CaseIterable {
   package static let newPhone = Explanation(
     id: "new-phone", headline: "what else brings passwords to a new phone, and what nothing brings",
     rule: joinedText([.quickStart, .iCloudKeychain]),
-    effect: "Neither brings items that are bound to the old device. \(PublishedStep.wallet.text)",
-    action: "Keep the old device until every app that you need works on the new one.",
+    effect: "Neither brings items that are bound to the source device. \(PublishedStep.wallet.text)",
+    action: "Keep the source device until every app that you need works on the new one.",
     source: sources([.quickStart, .iCloudKeychain, .wallet]))
 }

@@ -142,7 +142,10 @@ struct DecryptedCopyTests {
       #expect((document["findings"] as? [[String: Any]])?.first?["restorable"] as? Bool == false, "\(view)")
     }
     let lost = try world.succeed("plan clear --password-file .bp --format html -q --redact")
-    #expect(lost.contains("; such a backup cannot be restored.") && lost.contains("Make a backup with a password"))
+    #expect(
+      lost.contains("; such a backup cannot be restored.")
+        && lost.contains("A decrypted copy cannot be restored: plan with the backup that it was made from.")
+        && lost.contains("Plan with the backup that this decrypted copy was made from"))
     #expect(!lost.contains("Check that the backup is intact."))
     // It is what was copied, and nothing of it is damaged.
     #expect(try world.keyhaul("verify clear --password-file .bp -q").status == 0)

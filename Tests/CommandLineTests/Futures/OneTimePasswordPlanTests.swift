@@ -1,3 +1,4 @@
+import Foundation
 import KeyhaulKit
 import TestSupport
 import Testing
@@ -20,6 +21,65 @@ struct OneTimePasswordPlanTests {
     // The command that it shows works as it stands.
     try world.succeed("export encrypted/ --reveal -o codes.qr.html \(Self.password)")
     #expect(try world.devices.permissions(of: "codes.qr.html") == 0o600)
+  }
+
+  private static let sentence = "Save 1 one-time password of org.example.authenticator; it also moves."
+
+  @Test("A plan for a device offers to save the one-time passwords of a backup, in text and as a page")
+  func target() throws {
+    let world = try IPhoneBackups.world()
+    let line = "plan encrypted/ --to new-phone \(Self.password)"
+    #expect(
+      try world.succeed(line).contains("\n\(Self.sentence)\n  keyhaul export encrypted/ --reveal -o codes.qr.html\n"))
+    let page = try world.succeed("\(line) --format html -o -")
+    #expect(page.contains("<p>\(Self.sentence)</p>") && page.contains("codes.qr.html"))
+    let redacted = try world.succeed("\(line) --redact")
+    #expect(redacted.contains("\nSave 1 one-time password; it also moves.\n  keyhaul export ARCHIVE "), "\(redacted)")
+    // Nothing but the sentence is added: the plan that is saved stays as it was.
+    #expect(try world.object(world.succeed("\(line) --json"))["one_time_passwords"] == nil)
+  }
+
+  @Test("A backup that comes from a stream is counted, and no later command is offered")
+  func stream() throws {
+    let world = try IPhoneBackups.world()
+    try world.devices.run("tar -cf b.tar encrypted")
+    for target in ["", "--to new-phone"] {
+      let outcome = try world.devices.run("keyhaul plan - \(target) \(Self.password) < b.tar")
+      #expect(outcome.status == 0 && outcome.output.contains(Self.sentence), "\(outcome)")
+      #expect(!outcome.output.contains("codes.qr.html"), "\(outcome)")
+    }
+  }
+
+  @Test(
+    "The plan of a virtual device offers the codes of its items, with a command that works",
+    arguments: ["", "--to new-phone"])
+  func device(target: String) throws {
+    let world = try MoveWorld()
+    let text = flat(try world.succeed("plan old-phone \(target)"))
+    #expect(
+      text.contains("Save 1 one-time password of authenticator; it also moves. keyhaul export old-phone --reveal"),
+      "\(text)")
+    try world.succeed("export old-phone --reveal -o codes.qr.html")
+    let without = flat(try world.succeed("plan old-phone \(target) --no-password"))
+    #expect(without.contains("Save 1 one-time password of authenticator; it does not move."), "\(without)")
+  }
+
+  @Test("An app whose codes can be saved has one entry, and one whose codes are elsewhere too")
+  func once() throws {
+    let world = try IPhoneBackups.world()
+    try IPhoneBackups.name(
+      [
+        ("org.example.authenticator", "Example Authenticator", 6002),
+        ("com.google.Authenticator", "Google Authenticator", 6002),
+      ],
+      in: "encrypted", of: world)
+    for flags in ["", "-v"] {
+      let text = flat(try world.succeed("plan encrypted/ \(Self.password) \(flags)"))
+      #expect(text.components(separatedBy: "Example Authenticator").count == 2, "\(text)")
+      #expect(text.contains("[ ] Save 1 one-time password of Example Authenticator; it also moves."), "\(text)")
+      let entries = text.components(separatedBy: "[ ] ").filter { $0.hasPrefix("Google Authenticator") }
+      #expect(entries.count == 1, "\(entries)")
+    }
   }
 
   @Test("The document of a plan counts the one-time passwords, and names their apps unless names are left out")

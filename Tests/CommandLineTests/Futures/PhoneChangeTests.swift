@@ -56,6 +56,9 @@ struct PhoneChangeTests {
     #expect(text.hasPrefix("14 of 18 keychain items reach a new iPhone; 4 stay with Santas-Phone.\n"), "\(text)")
     #expect(text.contains("keyhaul verify encrypted/") && !text.contains("Encrypt local backup"))
     #expect(flat(text).contains("Keyhaul found no damage in the items that it can decrypt."))
+    #expect(
+      flat(text).contains(
+        "[ ] 4 encrypted items stay (3 passwords, 1 key): sign in where an app asks."), "\(text)")
   }
 
   @Test("Apps of the kinds that keep secrets on their phone are named with one thing to do, the others counted")
@@ -65,7 +68,7 @@ struct PhoneChangeTests {
       let text = try world.succeed(command)
       for entry in [
         "Google Authenticator: Export the codes.", "Signal and WhatsApp Messenger: Transfer the chats.",
-        "MetaMask: Have the recovery phrase ready.", "Example Savings: Register the new phone.",
+        "MetaMask: Have the recovery phrase ready.", "Example Savings: Register the new device.",
         "3 other apps: Check that you can sign in (-v lists all).",
       ] {
         #expect(text.contains("[ ] \(entry)\n"), "\(command): \(entry)\n\(text)")
@@ -118,6 +121,37 @@ struct PhoneChangeTests {
     let text = try world.succeed("plan plain.tar")
     #expect(text.contains("keyhaul backup old-phone -o with-password.backup"), "\(text)")
     #expect(!text.contains("Encrypt local backup"))
+  }
+
+  @Test("Every app that loses items is named if there is one more than fits, and a device says that no backup was read")
+  func virtualDeviceItself() throws {
+    let world = try MoveWorld()
+    let text = flat(try world.succeed("plan old-phone"))
+    for entry in [
+      "bank: 3 items stay.", "chat: 2 items stay.", "home: 1 item stays.", "iOS, Apple’s apps: 1 item stays.",
+    ] {
+      #expect(text.contains("[ ] \(entry)"), "\(entry)\n\(text)")
+    }
+    #expect(!text.contains("more app"))
+    #expect(text.contains("These are the items of old-phone, a virtual device, as it is now; no backup was read."))
+    try world.backUp(to: "b.tar")
+    let ofBackup = flat(try world.succeed("plan b.tar \(Self.password)"))
+    #expect(
+      ofBackup.contains("4 more items are only on old-phone, a virtual device that Keyhaul also read."),
+      "\(ofBackup)")
+    #expect(
+      flat(try world.succeed("plan old-phone --to new-phone")).contains("the virtual device as it is now"))
+  }
+
+  @Test("A new backup replaces one that lacks items of its virtual device, and no password is asked for again")
+  func outdated() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.devices.run("echo x | keyhaul item add old-phone --service new --account a --secret-file - -q")
+    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    #expect(
+      text.contains("[ ] Make a new backup: old-phone has items that are not in this one. keyhaul backup old-phone"))
+    #expect(!text.contains("with a password, and keep"), "\(text)")
   }
 
   @Test("The document lists the installed apps with their kinds, and is as its schema says")

@@ -177,4 +177,14 @@ struct CaseReportTests {
         "2",
       ])
   }
+
+  @Test("--fields is refused beside --case, because a report has every field", arguments: ["verify", "inspect"])
+  func fields(verb: String) throws {
+    let shelf = try Shelf()
+    let outcome = try shelf.world.keyhaul("\(verb) shelf \(Self.names) -o case.json --fields path")
+    #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
+    #expect(flat(outcome.errors).contains("\"message\":\"--case and --fields cannot be used together\""), "\(outcome)")
+    #expect(outcome.errors.contains("\"why\":\"a case report contains every field\""), "\(outcome)")
+    #expect(try shelf.world.devices.run("ls case.json").status != 0)
+  }
 }

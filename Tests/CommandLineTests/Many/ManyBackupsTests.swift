@@ -91,9 +91,9 @@ struct ManyBackupsTests {
     let outcome = try shelf.world.keyhaul("verify shelf --password-file .bp")
     #expect(outcome.status == 3)
     let lines = outcome.output.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    #expect(lines[0] == "CODE  RESULT             DEVICE         MADE        PASSWORD  SEAL  BACKUP")
+    #expect(lines[0] == "CODE  RESULT             DEVICE         MADE        PASSWORD  SEAL    BACKUP")
     #expect(
-      lines[1].hasPrefix("  14  refused            -              -           -         -     shelf/a\\u{1B}[31m")
+      lines[1].hasPrefix("  14  refused            -              -           -         -       shelf/a\\u{1B}[31m")
     )
     #expect(lines[2].hasPrefix("      error: ") && lines[3].hasPrefix("        why: "))
     #expect(!outcome.output.contains("\u{1B}"))

@@ -41,7 +41,7 @@ struct MovingStoryTests {
     #expect(story.contains("not in b.tar, but on old-phone, whose backups omit it"))
     #expect(
       story.contains(
-        "Before you erase the old device, transfer them in the app that made them. For one-time passwords, use the "
+        "Before you erase the source device, transfer them in the app that made them. For one-time passwords, use the "
           + "app's own export."))
     // Not even the same phone gets it back.
     let restores = try world.object(world.succeed("why old-phone --service codes.example --json"))
@@ -49,7 +49,7 @@ struct MovingStoryTests {
     #expect(outcomes.count == 4 && outcomes.allSatisfy { $0["reason"] as? String == "needs-authentication" })
   }
 
-  @Test("\"The app moved, but says its database is damaged.\" Its key was for the old device only")
+  @Test("\"The app moved, but says its database is damaged.\" Its key was for the source device only")
   func databaseKey() throws {
     let world = try MoveWorld()
     try world.devices.run(

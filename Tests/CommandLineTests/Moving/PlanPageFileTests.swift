@@ -102,7 +102,7 @@ struct PlanPageFileTests {
     }
     #expect(
       commands == [
-        "keyhaul backup old-phone -o old-phone.backup",
+        "keyhaul backup old-phone -o old-phone.backup", "keyhaul export old-phone --reveal -o codes.qr.html",
         "keyhaul plan old-phone.backup --to new-phone --existing merge -o move.plan",
         "keyhaul restore old-phone.backup --to new-phone --plan move.plan",
       ])

@@ -100,12 +100,12 @@ struct AuthenticatorExportTests {
       for obstacle in obstacles {
         let sentence = AuthenticatorText.sentence(app, obstacle)
         #expect(sentence.hasPrefix("\(app.name) is installed; ") && sentence.hasSuffix("."))
-        #expect(sentence.contains("old phone."))
+        #expect(sentence.contains("source device."))
       }
     }
     #expect(
       AuthenticatorText.sentence(.raivo, .appPassword)
         == "Raivo OTP is installed; its codes are encrypted with the app's own password. "
-        + "Export the codes in the app before you erase the old phone.")
+        + "Export the codes in the app before you erase the source device.")
   }
 }

@@ -44,7 +44,9 @@ struct CommonOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Output format.", valueName: "format"))
   var format: OutputFormat?
 
-  @Flag(name: .shortAndLong, help: "Print only results and errors.")
+  @Flag(
+    name: .shortAndLong,
+    help: "Print only results, errors, and warnings about data that was left out or cannot be trusted.")
   var quiet = false
 
   @Flag(name: .shortAndLong, help: "Show each step; -vv adds bytes, offsets and timings.")

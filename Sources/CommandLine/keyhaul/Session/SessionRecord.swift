@@ -44,6 +44,8 @@ struct SubjectFacts: Equatable, Sendable {
   var digest: String?
   /// Whether it has a seal; `nil` if it was not opened.
   var hasSeal: Bool?
+  /// Whether the backup is known to differ from its seal. Results with such a seal are never reused.
+  var isSealBroken = false
   /// The code at the end of the seal, in hexadecimal; `nil` if there is no readable seal.
   var sealCode: String?
 

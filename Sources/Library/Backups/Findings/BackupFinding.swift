@@ -279,13 +279,22 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
       "the manifest records \(HumanReadable.grouped(recorded)) bytes for the keychain file, which has \(HumanReadable.grouped(found))"
     case .digestDiffers: "the digest recorded for the keychain file does not match"
     case .unfinished(let state):
-      "the device never finished the backup: \(MetadataFile.status.path) says \(quoted(state)), not \"finished\""
+      "the device never finished the backup: \(MetadataFile.status.path) says \(Self.progress(state))"
     case .finding(let finding): finding.description
     }
   }
 }
 
 extension BackupAnomaly {
+  /// The fact as a clause, without the file that it is about.
+  package var factWithoutFile: String {
+    guard case .unfinished(let state) = self else { return description }
+    return "it says \(Self.progress(state)), so the device never finished the backup"
+  }
+
+  /// "\"uploading\", not \"finished\""
+  private static func progress(_ state: String) -> String { "\(quoted(state)), not \"finished\"" }
+
   /// The finding, if the note is one.
   package var finding: BackupFinding? {
     switch self {

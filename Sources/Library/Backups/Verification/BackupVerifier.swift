@@ -20,7 +20,7 @@ struct BackupVerifier {
     if archive.status != nil { names.append("Status.plist") }
     for note in archive.notes {
       switch note {
-      case .unfinished: findings.add(.init(.structure, .unfinished, file: "Status.plist", note.description))
+      case .unfinished: findings.add(.init(.structure, .unfinished, file: "Status.plist", note.factWithoutFile))
       // Reported as faults below.
       case .propertyListUnreadable: continue
       case .encryptionClaimed:

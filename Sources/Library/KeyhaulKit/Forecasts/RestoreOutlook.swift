@@ -90,11 +90,16 @@ public struct RestoreOutlook: Sendable {
   ///   - hasPassword: Whether the simulated backup has a password. The other kind is compared with it.
   /// - Throws: The errors of a backup, mainly of category `locked`.
   package init(of device: DeviceSession, hasPassword: Bool) throws(KeyhaulError) {
-    let simulatedBackup = try SimulatedBackup(of: device, hasPassword: hasPassword)
+    try self.init(of: device, try SimulatedBackup(of: device, hasPassword: hasPassword))
+  }
+
+  /// Creates the outlook for a device with a simulated backup that was made before.
+  package init(of device: DeviceSession, _ simulatedBackup: SimulatedBackup) throws(KeyhaulError) {
     let otherKey = try MigrationComparison.keyOfUnknownDevice()
     let compared = try MigrationComparison(of: device, onto: device, knowing: simulatedBackup)
+    let current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: false)
     self.init(
-      MigrationComparison(compared.items, current: RestoreScenario(hasPassword: hasPassword, onSameDevice: false)),
+      MigrationComparison(compared.items, current: current),
       planForNewDevice: try Restorer.plan(simulatedBackup, ontoEmpty: otherKey), sourceIsBackup: false,
       triedDeviceKey: true
     )

@@ -118,7 +118,7 @@ public struct SourceDeviceItems: Sendable {
   /// The result with items that are named by position, such as `own-0001`.
   package var redacted: SourceDeviceItems {
     SourceDeviceItems(
-      device: "the old device", revision: revision, isProven: isProven,
+      device: "the source device", revision: revision, isProven: isProven,
       absent: absent.enumerated().map { position, item in
         Item(
           identity: ItemDescriptor(redacted: item.identity, "own-", position + 1), protection: item.protection,

@@ -43,7 +43,7 @@ public struct ComparisonPage: HTMLPage {
   var phone: String {
     switch document.source.kind {
     case .device, .dump: document.source.name
-    case .archive: document.source.deviceName ?? "the old phone"
+    case .archive: document.source.deviceName ?? "the source device"
     }
   }
 
@@ -106,16 +106,18 @@ public struct ComparisonPage: HTMLPage {
   /// It asks for a new backup if there is none yet, if this one cannot be restored, or if a password would move more
   /// items. Otherwise it asks the user to verify the existing backup.
   var checklist: Checklist {
-    let needsNew =
-      !sourceIsBackup || document.findings.obstacle != nil
-      || (!current.hasPassword && comparison.advice.gainedByPassword > 0)
+    let needsNew = !sourceIsBackup || (!current.hasPassword && comparison.advice.gainedByPassword > 0)
+    let newBackup =
+      !sourceIsBackup || sourceDeviceItems != nil
+      ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
+    let condition = BackupCondition(damage: [], findings: document.findings)
+    let backup: WipeChecklist.BackupState =
+      sourceIsBackup && !condition.isUsable
+      ? .unusable(condition, hasPassword: current.hasPassword, argument: placeholders.source, command: newBackup)
+      : needsNew ? .missing(command: newBackup) : .good(argument: placeholders.source)
     return WipeChecklist(
       phone: phone, target: document.target.name, isSameDevice: current.onSameDevice,
-      backup: needsNew
-        ? .missing(
-          command: !sourceIsBackup || sourceDeviceItems != nil
-            ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil)
-        : .good(argument: placeholders.source),
+      backup: backup,
       gainedByPassword: sourceIsBackup ? comparison.advice.gainedByPassword : 0, sourceIsBackup: sourceIsBackup,
       losses: comparison.items.compactMap { item in
         item[best].reason.map { .init(index: item.index, identity: item.identity, reason: $0) }

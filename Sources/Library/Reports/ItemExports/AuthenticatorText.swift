@@ -12,7 +12,7 @@ package enum AuthenticatorText {
   package static func reason(_ obstacle: AuthenticatorAccounts.Obstacle) -> String {
     switch obstacle {
     case .neverInBackup: "its current versions keep their codes out of every backup"
-    case .deviceKey: "its codes are encrypted with a key that never leaves the phone"
+    case .deviceKey: "its codes are encrypted with a key that never leaves the device"
     case .appPassword: "its codes are encrypted with the app's own password"
     case .unpublishedKey: "its codes are encrypted with a key that its makers do not publish"
     case .unpublishedStorage: "its makers do not publish how it stores its codes"
@@ -23,13 +23,14 @@ package enum AuthenticatorText {
     }
   }
 
-  /// Returns the recommended action while the old phone still works, as a clause.
+  /// Returns the recommended action while the source device still works, as a clause.
   package static func advice(_ app: AuthenticatorApp) -> String {
     switch app {
-    case .enteAuth: "sign in to Ente on the new phone, or export the codes in the app before you erase the old phone"
-    case .freeOTP: "set the codes up again on the new phone before you erase the old phone"
-    case .googleAuthenticator: "transfer the accounts in the app before you erase the old phone"
-    case .protonAuthenticator, .raivo, .twoFAS: "export the codes in the app before you erase the old phone"
+    case .enteAuth:
+      "sign in to Ente on the new device, or export the codes in the app before you erase the source device"
+    case .freeOTP: "set the codes up again on the new device before you erase the source device"
+    case .googleAuthenticator: "transfer the accounts in the app before you erase the source device"
+    case .protonAuthenticator, .raivo, .twoFAS: "export the codes in the app before you erase the source device"
     }
   }
 }

@@ -10,6 +10,8 @@ package struct OneTimePasswordOverview: Sendable {
     package var count = 0
     /// The number of one-time passwords that a restore moves to a new phone.
     package var movingCount = 0
+    /// The app's bundle identifier; `nil` if only its name or its access group is known.
+    var identifier: String?
   }
 
   /// The apps with one-time passwords, those with the most first.
@@ -27,12 +29,13 @@ package struct OneTimePasswordOverview: Sendable {
   /// Counts one-time passwords.
   ///
   /// - Parameters:
-  ///   - items: The backup's items. Those that cannot be decrypted are ignored.
+  ///   - items: The items with their indexes. Those that cannot be decrypted are missing.
   ///   - moving: The indexes of the items that a restore moves to a new phone.
   ///   - accounts: The accounts in files, which a restore moves to any phone.
   ///   - names: The names of the apps.
   package init(
-    _ items: [BackupItem], moving: Set<Int>, _ accounts: AuthenticatorAccounts, names: AppDirectory
+    _ items: some Sequence<(index: Int, item: KeychainItem)>, moving: Set<Int>, _ accounts: AuthenticatorAccounts,
+    names: AppDirectory
   ) {
     var apps: [String: App] = [:]
     var digests: Set<[UInt8]> = []
@@ -43,18 +46,40 @@ package struct OneTimePasswordOverview: Sendable {
       apps[name, default: App(name: name)].count += 1
       if isMoving { apps[name]?.movingCount += 1 }
     }
-    for item in items {
-      guard let opened = item.item else { continue }
-      let app = names.app(of: ItemDescriptor(opened))
-      add(opened, app.text.isEmpty ? app.displayName : app.text, isMoving: moving.contains(item.index))
+    for (index, item) in items {
+      let app = names.app(of: ItemDescriptor(item))
+      add(item, app.text.isEmpty ? app.displayName : app.text, isMoving: moving.contains(index))
     }
-    for account in accounts.accounts { add(account.item, account.app.name, isMoving: true) }
+    for account in accounts.accounts {
+      add(account.item, account.app.name, isMoving: true)
+      apps[account.app.name]?.identifier = account.app.identifier
+    }
     self.apps = apps.values.sorted { ($1.count, $0.name) < ($0.count, $1.name) }
     missing = accounts.missing
   }
 }
 
 extension OneTimePasswordOverview {
+  /// Counts the one-time passwords of a backup.
+  ///
+  /// - Parameter items: The backup's items. Those that cannot be decrypted are ignored.
+  package init(
+    _ items: [BackupItem], moving: Set<Int>, _ accounts: AuthenticatorAccounts, names: AppDirectory
+  ) {
+    self.init(
+      items.lazy.compactMap { item in item.item.map { (index: item.index, item: $0) } }, moving: moving, accounts,
+      names: names)
+  }
+
+  /// Returns whether all codes of an installed app that are known can be saved, so that no other step is needed for them.
+  func coversAllCodes(of app: InstalledApp) -> Bool {
+    !missing.contains { $0.app.identifier == app.identifier }
+      && apps.contains { $0.identifier == app.identifier || $0.name == app.name || $0.name == app.identifier }
+  }
+
+  /// Returns whether codes of an app are missing, which has an entry of its own.
+  func lacksCodes(of app: InstalledApp) -> Bool { missing.contains { $0.app.identifier == app.identifier } }
+
   /// Returns a checklist entry with the number of one-time passwords: "Save 5 one-time passwords of Tofu (3) and
   /// org.example.codes (2); 4 of them also move."
   ///

@@ -62,6 +62,7 @@ public struct OutlookPage: HTMLPage {
         let password = summary.source.encrypted ? "with a password" : "without a password"
         page.text(", \(summary.protection ?? password). ")
         if let condition = summary.condition { page.escapedText("\(condition) ") }
+        if let remainder = summary.remainder { page.text("\(remainder) ") }
         page.text("Nothing has been changed.")
       }
     }
@@ -73,7 +74,9 @@ public struct OutlookPage: HTMLPage {
     let never = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, text: "never in a backup") }
     return Tiles(
       tiles: [
-        .init(style: .moves, symbol: "+", count: counts.returningCount, text: "move to \(summary.newPhone)"),
+        .init(
+          style: .moves, symbol: "+", count: counts.returningCount,
+          text: "\(summary.backupCondition.isUsable ? "" : "could ")move to \(summary.newPhone)"),
         .init(
           style: .stays, symbol: "<", count: counts.staysBehind,
           text: counts.staysBehind == 1 ? "stays behind" : "stay behind"),

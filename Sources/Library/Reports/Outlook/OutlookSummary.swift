@@ -17,12 +17,14 @@ public struct OutlookSummary: Sendable {
   package var protection: String?
   /// The anomalies of the backup.
   package var findings: [PlanDocument.Finding] = []
-  /// Whether Keyhaul found damage in the backup, which may affect more than unreadable items.
-  package var isDamaged = false
-  /// The one-time passwords of the backup; `nil` if the source is a device.
+  /// Whether the backup can be restored as it is.
+  package var backupCondition = BackupCondition.usable
+  /// The one-time passwords of the backup or the device; `nil` if they were not counted.
   package var codes: OneTimePasswordOverview?
   /// The names of the source and the backups in commands.
   let placeholders: CommandPlaceholders
+  /// Whether the source was a stream, which no later command can read.
+  private let isStream: Bool
 
   /// Creates the summary of an outlook.
   ///
@@ -43,11 +45,12 @@ public struct OutlookSummary: Sendable {
     self.restoreOutlook = isRedacted ? restoreOutlook.redacted : restoreOutlook
     self.made = made
     self.apps = isRedacted ? AppDirectory([]) : apps
-    self.hardware = hardware.map { isRedacted ? "the old device" : $0 }
+    self.hardware = hardware.map { isRedacted ? "the source device" : $0 }
     self.isRedacted = isRedacted
     model =
       productType.map { $0.hasPrefix("iPad") ? "iPad" : $0.hasPrefix("iPod") ? "iPod touch" : "iPhone" } ?? "iPhone"
     placeholders = CommandPlaceholders(source, isRedacted: isRedacted, source: sourceArgument, target: nil)
+    isStream = sourceArgument == nil
     var shown = source
     if isRedacted {
       shown.name = source.kind.rawValue
@@ -62,7 +65,7 @@ public struct OutlookSummary: Sendable {
 
   /// The name in sentences of the device that will be erased or replaced.
   var phone: String {
-    if isRedacted { return "the old device" }
+    if isRedacted { return "the source device" }
     return switch source.kind {
     case .device, .dump: source.name
     case .archive: sourceDeviceItems?.device ?? source.deviceName ?? "the \(model) that made this backup"
@@ -165,22 +168,28 @@ extension OutlookSummary {
     let best = RestoreScenario(hasPassword: true, onSameDevice: false)
     let without = RestoreScenario(hasPassword: restoreOutlook.hasPassword, onSameDevice: false)
     let gained = restoreOutlook.comparison[best].arrives - restoreOutlook.comparison[without].arrives
-    let needsNew =
-      !sourceIsBackup || findings.obstacle != nil || sourceDeviceItems?.since.isEmpty == false
-      || (!restoreOutlook.hasPassword && gained > 0)
+    let newBackup = isVirtual ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
+    let backup: WipeChecklist.BackupState
+    if sourceIsBackup, !backupCondition.isUsable {
+      backup = .unusable(
+        backupCondition, hasPassword: restoreOutlook.hasPassword, argument: placeholders.source, command: newBackup)
+    } else if !sourceIsBackup || (!restoreOutlook.hasPassword && gained > 0) {
+      backup = .missing(command: newBackup)
+    } else if sourceDeviceItems?.since.isEmpty == false, let newBackup {
+      backup = .outdated(command: newBackup)
+    } else {
+      backup = .good(argument: placeholders.source)
+    }
     let known = restoreOutlook.comparison.items.compactMap { item in
       item[best].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }
     }
     let alone = WipeChecklist.losses(of: sourceDeviceItems, after: restoreOutlook.comparison.items.count)
     return WipeChecklist(
-      phone: phone, target: "the new \(model)", isSameDevice: nil,
-      backup: needsNew
-        ? .missing(
-          command: isVirtual ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil)
-        : .good(argument: placeholders.source),
+      phone: phone, target: "the new \(model)", isSameDevice: nil, backup: backup,
       gainedByPassword: sourceIsBackup && !restoreOutlook.hasPassword ? max(0, gained) : 0,
       sourceIsBackup: sourceIsBackup,
-      losses: known + alone, apps: apps, showsAll: showsAll, codes: codeEntries(showsAll: showsAll)
+      losses: known + alone, apps: apps, showsAll: showsAll, codes: codeEntries(showsAll: showsAll),
+      appsWithCodeEntry: appsWithCodeEntry(showsAll: showsAll)
     ).checklist
   }
 
@@ -189,7 +198,8 @@ extension OutlookSummary {
     guard let codes else { return [] }
     var entries: [Checklist.Entry] = []
     if let sentence = codes.sentence(isRedacted: isRedacted) {
-      entries.append(.init(text: sentence, commands: [SuggestedCommands.codes(of: placeholders.source)]))
+      entries.append(
+        .init(text: sentence, commands: isStream ? [] : [SuggestedCommands.codes(of: placeholders.source)]))
     }
     guard !isRedacted else { return entries }
     guard !showsAll else {
@@ -204,6 +214,15 @@ extension OutlookSummary {
     return entries
   }
 
+  /// The installed apps whose codes have an entry, so that the entry of their kind would repeat it.
+  private func appsWithCodeEntry(showsAll: Bool) -> Set<InstalledApp> {
+    guard let codes else { return [] }
+    return Set(
+      apps.installed.filter { app in
+        codes.coversAllCodes(of: app) || (showsAll && codes.lacksCodes(of: app))
+      })
+  }
+
   /// Whether the device is an available virtual device, so that Keyhaul can back it up.
   var isVirtual: Bool { !sourceIsBackup || sourceDeviceItems != nil }
 }
@@ -211,6 +230,12 @@ extension OutlookSummary {
 extension OutlookSummary {
   /// A sentence about the items that reach a new device: the first line of the report in every format.
   package var verdict: String {
+    if sourceIsBackup,
+      let verdict = backupCondition.verdict(
+        shortest: phone.hasPrefix("the ") ? [isRedacted ? phone : "the old \(model)"] : [phone, "the old \(model)"])
+    {
+      return verdict
+    }
     let counts = counts(onSameDevice: false)
     let (total, moving, unreadable) = (counts.total, counts.returningCount, counts.unreadable)
     guard total > 0 else {
@@ -221,8 +246,8 @@ extension OutlookSummary {
     func fitting(_ start: String, _ names: (String) -> String) -> String {
       let ends = [phone, "the old \(model)"].map(names)
       let fits = ends.first { end in
-        !phone.hasPrefix("the ") && (start + end).split(separator: " ").count <= Self.maximumVerdictWords
-          && (start + end).unicodeScalars.count <= Self.maximumVerdictLength
+        !phone.hasPrefix("the ") && (start + end).split(separator: " ").count <= BackupCondition.maximumVerdictWords
+          && (start + end).unicodeScalars.count <= BackupCondition.maximumVerdictLength
       }
       return start + (fits ?? names(""))
     }
@@ -248,25 +273,45 @@ extension OutlookSummary {
     }
   }
 
-  /// The maximum number of explanation in a verdict that names the device.
-  private static let maximumVerdictWords = 15
-  /// The maximum number of Unicode scalars in a verdict that names the device.
-  private static let maximumVerdictLength = 100
-
   /// An explanation of the verdict for readers who do not know keychain items.
   package var meaning: String {
-    "A keychain item is a password, key or certificate of an app or of iOS. Photos, messages and app data are not "
+    guard backupCondition.isUsable || !sourceIsBackup else {
+      return "A keychain item is a password, key or certificate of an app or of iOS."
+    }
+    return
+      "A keychain item is a password, key or certificate of an app or of iOS. Photos, messages and app data are not "
       + "counted here." + (isVirtual ? "" : " Many items of a real \(model) are iOS's own.")
       + unusableKeysSentence(counts(onSameDevice: false))
   }
 
-  /// Sentences about the origin, protection and condition of the backup; `nil` if the source is a device.
-  package var state: String? {
-    guard let condition else { return nil }
+  /// The origin, protection and condition of the backup, as text; for a device, what was counted.
+  package var state: String {
+    guard let condition else {
+      return
+        "These are the items of \(HTMLWriter.shortened(phone)), a virtual device, as it is now; no backup was read."
+    }
     let date = source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
-    let device = isRedacted ? "the old device" : source.deviceName ?? "the source device"
+    let device = isRedacted ? "the source device" : source.deviceName
+    let by = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
     let password = protection ?? (source.encrypted ? "with a password" : "without a password")
-    return "The backup was made\(date) by \(HTMLWriter.shortened(device)), \(password). \(condition)"
+    let sentences = ["The backup was made\(date)\(by), \(password).", condition, remainder, counted]
+    return sentences.compactMap(\.self).joined(separator: " ")
+  }
+
+  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
+  var remainder: String? {
+    let new = counts(onSameDevice: false)
+    return backupCondition.remainder(
+      restoreOutlook.comparison.items.count, moving: new.returningCount, to: newPhone,
+      hasPassword: restoreOutlook.hasPassword)
+  }
+
+  /// A sentence about counted items that are on the virtual device only; `nil` if there are none.
+  private var counted: String? {
+    guard backupCondition.isUsable, let sourceDeviceItems, !sourceDeviceItems.absent.isEmpty else { return nil }
+    let count = sourceDeviceItems.absent.count
+    return "\(HumanReadable.count(count, "more item")) \(count == 1 ? "is" : "are") only on "
+      + "\(HTMLWriter.shortened(sourceDeviceItems.device)), a virtual device that Keyhaul also read."
   }
 
   /// A sentence about the condition of the backup's keychain; `nil` if the source is a device.
@@ -275,7 +320,11 @@ extension OutlookSummary {
     if let obstacle = findings.obstacle { return "\(obstacle.prefix(1).uppercased() + obstacle.dropFirst())." }
     let damaged = counts(onSameDevice: false).unreadable - (sourceDeviceItems?.unreadable.count ?? 0)
     if damaged > 0 { return "\(HumanReadable.count(damaged, "item")) cannot be read in this copy." }
-    if isDamaged { return "Keyhaul found damage in it." }
+    switch backupCondition {
+    case .usable: break
+    case .unconfirmed: return "Nothing in it says whether the device finished it."
+    case .changed, .damaged, .decryptedCopy: return "Keyhaul found damage in it."
+    }
     let unchecked = restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
     guard unchecked > 0, !restoreOutlook.triedDeviceKey else { return "Keyhaul found no damage in its keychain." }
     return unchecked == restoreOutlook.comparison.items.count
@@ -287,6 +336,10 @@ extension OutlookSummary {
 extension OutlookSummary {
   /// Sentences about the items that are restored and lost on each device.
   var details: String {
+    if sourceIsBackup, !backupCondition.isUsable {
+      return [verdict, remainder, sourceDeviceItems == nil ? Self.uncountedSentence : nil].compactMap(\.self)
+        .joined(separator: " ")
+    }
     let new = counts(onSameDevice: false)
     guard new.total > 0 else { return emptyText }
     var sentences = [arrivalSentence(new) + unusableKeysSentence(new), returnSentence(counts(onSameDevice: true))]

@@ -14,8 +14,12 @@ struct WipeChecklist {
   enum BackupState {
     /// A usable backup exists. `argument` is the backup as an argument of commands.
     case good(argument: String)
-    /// A backup has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
+    /// A backup with a password has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
     case missing(command: String?)
+    /// A backup with a password exists, and a new one would contain more items.
+    case outdated(command: String)
+    /// A backup exists that cannot be restored as it is. `argument` is the backup as an argument of commands.
+    case unusable(BackupCondition, hasPassword: Bool, argument: String, command: String?)
   }
 
   /// The name of the phone that will be wiped, or a substitute.
@@ -35,6 +39,8 @@ struct WipeChecklist {
   var showsAll = true
   /// The entries about one-time passwords.
   var codes: [Checklist.Entry] = []
+  /// The installed apps whose codes have an entry in `codes`.
+  var appsWithCodeEntry: Set<InstalledApp> = []
 
   /// The maximum number of listed apps, and of names in an entry, unless all are requested.
   private static let defaultNameLimit = 3
@@ -69,23 +75,34 @@ struct WipeChecklist {
 
   private var backupEntries: [Checklist.Entry] {
     let damaged = losses.count(where: \.reason.isLostInThisCopy)
+    let name = HTMLWriter.shortened(phone)
     var entries: [Checklist.Entry] =
       switch backup {
       case .missing(let command?):
         [.init(text: "Make a backup with a password, and keep the password.\(gain)", commands: [command])]
-      case .missing(nil):
+      case .missing(nil): [.init(text: "Make a new backup with a password.\(gain)", details: passwordSteps)]
+      case .outdated(let command):
+        [.init(text: "Make a new backup: \(name) has items that are not in this one.", commands: [command])]
+      case .unusable(.decryptedCopy, _, _, _):
+        [.init(text: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.")]
+      case .unusable(_, hasPassword: true, let argument, let command):
         [
           .init(
-            text: "Make a new backup with a password.\(gain)",
-            details: showsAll
-              ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts])
-                .map(\.text)
-              : PublishedStep.shortPasswordSteps)
+            text: "Make a new backup while \(name) still works.",
+            commands: command.map { [$0] } ?? []),
+          .init(text: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(argument)]),
+        ]
+      case .unusable(_, hasPassword: false, let argument, let command):
+        [
+          .init(
+            text: "Make a new backup with a password while \(name) still works.\(gain)",
+            details: command == nil ? passwordSteps : [], commands: command.map { [$0] } ?? []),
+          .init(text: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(argument)]),
         ]
       case .good(let argument):
         [.init(text: "Check that the backup is intact.", commands: [SuggestedCommands.verify(argument)])]
       }
-    if damaged > 0, sourceIsBackup {
+    if damaged > 0, sourceIsBackup, !isUnusable {
       entries.append(
         .init(
           text:
@@ -93,6 +110,15 @@ struct WipeChecklist {
             + "read in this one."))
     }
     return entries
+  }
+
+  private var isUnusable: Bool { if case .unusable = backup { true } else { false } }
+
+  /// The steps that set a backup password, by computer.
+  private var passwordSteps: [String] {
+    showsAll
+      ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts]).map(\.text)
+      : PublishedStep.shortPasswordSteps
   }
 
   /// A sentence about the effect of a password, such as " 14 of these items would then move."; empty if there is none.
@@ -111,25 +137,28 @@ struct WipeChecklist {
   private var appEntries: [Checklist.Entry] {
     let appLosses = appLosses
     let named = appLosses.filter { !$0.name.isEmpty }
-    let shown = showsAll ? named[...] : named.prefix(Self.defaultNameLimit)
+    // One more takes no more lines than the note that there is one more.
+    let shown = showsAll || named.count == Self.defaultNameLimit + 1 ? named[...] : named.prefix(Self.defaultNameLimit)
     var entries = codes + shown.map(entry)
     if shown.count < named.count {
       let rest = named.count - shown.count
       entries.append(
-        .init(text: "\(HumanReadable.count(rest, "more app")) \(rest == 1 ? "loses" : "lose") items (-v lists all)."))
+        .init(text: "\(HumanReadable.grouped(rest)) more apps lose items (-v lists all)."))
     }
     // If only the password is missing, the verdict already counts these items.
     let isCounted = !showsAll && gainedByPassword > 0
     entries += appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
     let listed = Set(named.map(\.name))
-    let others = apps.installed.filter { !listed.contains($0.name) }
+    let others = apps.installed.filter { !listed.contains($0.name) && !appsWithCodeEntry.contains($0) }
     for kind in AppKind.allCases {
       let names = others.filter { $0.kind == kind }.map(\.name)
       if let entry = entry(names, kind.action) { entries.append(entry) }
     }
     let rest = others.count { $0.kind == nil }
-    if rest > 0 {
-      let noun = apps.installed.count == rest ? "app" : "other app"
+    // The plan of the new backup says it.
+    let isShortened = isUnusable && !showsAll
+    if rest > 0, !isShortened {
+      let noun = apps.installed.count == rest && codes.isEmpty ? "app" : "other app"
       let names = others.filter { $0.kind == nil }.map { Self.short($0.name) }.joined(separator: ", ")
       entries.append(
         .init(
@@ -143,7 +172,9 @@ struct WipeChecklist {
   /// Returns an entry for apps of a kind; `nil` if there are none.
   private func entry(_ names: [String], _ action: String) -> Checklist.Entry? {
     guard !names.isEmpty else { return nil }
-    let limit = showsAll ? Checklist.maximumEntryCount : Self.defaultNameLimit
+    let limit =
+      showsAll
+      ? Checklist.maximumEntryCount : Self.defaultNameLimit + (names.count == Self.defaultNameLimit + 1 ? 1 : 0)
     let shown = names.prefix(limit).map(Self.short)
     let rest = names.count - shown.count
     return Checklist.Entry(
@@ -187,22 +218,53 @@ struct WipeChecklist {
   private func entry(_ appLoss: AppLoss) -> Checklist.Entry {
     let reasons = Set(appLoss.losses.map(\.reason))
     let named = appLoss.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isEncrypted }
-    let kind = apps.installed.first { $0.name == appLoss.name }?.kind
+    let app = apps.installed.first { $0.name == appLoss.name }
+    // The app's codes have an entry of their own.
+    let kind = app.map(appsWithCodeEntry.contains) == true ? nil : app?.kind
     var sentences = [Self.moving(reasons)]
     if reasons.contains(.deviceBound) {
       sentences.append(
         isSameDevice == true
-          ? "" : appLoss.name.isEmpty ? "Sign in again where an app asks for it." : kind?.action ?? Self.signIn)
+          ? ""
+          : !appLoss.name.isEmpty
+            ? kind?.action ?? Self.signIn
+            : appLoss.isEncrypted && !showsAll
+              ? "sign in where an app asks." : "Sign in again where an app asks for it.")
     }
-    if appLoss.name.isEmpty {
-      let count = appLoss.losses.count
-      sentences.insert(
-        "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app"
-          + (named.isEmpty && showsAll ? ", because names are encrypted too." : "."), at: 0)
-    }
+    sentences.insert(appLoss.name.isEmpty ? unnamed(appLoss) : showsAll ? "" : Self.staying(appLoss), at: 0)
     return Checklist.Entry(
       name: appLoss.name, text: sentences.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
       unnamedCount: showsAll ? appLoss.losses.count - named.count : 0)
+  }
+
+  /// Returns the start of an entry for items whose app is unknown: "4 encrypted items stay (3 passwords, 1 key):"
+  private func unnamed(_ appLoss: AppLoss) -> String {
+    let count = appLoss.losses.count
+    guard appLoss.isEncrypted else {
+      return "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app."
+    }
+    let kinds = Self.kinds(appLoss.losses)
+    guard showsAll else {
+      let stay = count == 1 ? "item stays" : "items stay"
+      return "\(HumanReadable.grouped(count)) encrypted \(stay) (\(kinds.joined(separator: ", "))):"
+    }
+    return "\(HumanReadable.list(kinds)) \(count == 1 ? "stays" : "stay"): "
+      + (count == 1 ? "its name and app are encrypted." : "their names and apps are encrypted.")
+  }
+
+  /// Returns the number of items of each kind: "2 passwords", "1 key".
+  private static func kinds(_ losses: [Loss]) -> [String] {
+    let counts: [(count: Int, noun: String)] = [
+      (losses.count { $0.identity.kind == .genericPassword || $0.identity.kind == .internetPassword }, "password"),
+      (losses.count { $0.identity.kind == .key }, "key"),
+      (losses.count { $0.identity.kind == .certificate }, "certificate"),
+    ]
+    return counts.filter { $0.count > 0 }.map { HumanReadable.count($0.count, $0.noun) }
+  }
+
+  /// Returns the number of an app's items that stay: "2 items stay."
+  private static func staying(_ appLoss: AppLoss) -> String {
+    "\(HumanReadable.count(appLoss.losses.count, "item")) \(appLoss.losses.count == 1 ? "stays" : "stay")."
   }
 
   private static let signIn = "Sign in or set it up again."
@@ -224,7 +286,7 @@ struct WipeChecklist {
     }
     if reasons.contains(.hardwareKey) {
       sentences.append(
-        "Make sure that you can register a new key; the old one works only on this phone or its smart card.")
+        "Make sure that you can register a new key; the old one works only on this device or its smart card.")
     }
     if reasons.contains(.appClip) {
       sentences.append("Install the full app, and check that it has the App Clip's data.")
@@ -237,7 +299,7 @@ struct WipeChecklist {
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
     var entries: [Checklist.Entry] = []
-    if isSameDevice != true {
+    if isSameDevice != true, showsAll || !isUnusable {
       entries.append(
         .init(
           text: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
@@ -269,7 +331,7 @@ extension AppKind {
     case .authenticator: "Export the codes."
     case .messenger: "Transfer the chats."
     case .wallet: "Have the recovery phrase ready."
-    case .finance: "Register the new phone."
+    case .finance: "Register the new device."
     }
   }
 }

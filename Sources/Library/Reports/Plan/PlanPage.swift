@@ -11,6 +11,10 @@ public struct PlanPage: HTMLPage {
   /// Name and version of the program that makes the page.
   let program: String
   let counts: MigrationPlan.Summary
+  /// Whether the backup can be restored as it is.
+  var condition = BackupCondition.usable
+  /// The step that saves the one-time passwords; `nil` if there are none.
+  var codes: StepList.Step?
 
   /// Creates the page of a plan.
   ///
@@ -45,7 +49,7 @@ public struct PlanPage: HTMLPage {
   var sourceDevice: String {
     switch source.kind {
     case .device where !isRedacted: source.name
-    case .archive, .device, .dump: source.deviceName ?? "the old device"
+    case .archive, .device, .dump: source.deviceName ?? "the source device"
     }
   }
 
@@ -145,7 +149,10 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  private var returnLabel: String? { isSameDevice ? (counts.migrates == 1 ? "is restored" : "are restored") : nil }
+  private var returnLabel: String? {
+    guard condition.isUsable else { return isSameDevice ? "could be restored" : "could move" }
+    return isSameDevice ? (counts.migrates == 1 ? "is restored" : "are restored") : nil
+  }
 
   private var tiles: Tiles {
     Tiles(
@@ -181,7 +188,13 @@ extension SankeyView {
 extension PlanPage {
   /// The plan in one or two sentences, at the top of the page.
   var verdict: String {
-    PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name).text
+    if let unusable = condition.verdict(shortest: [HTMLWriter.shortened(sourceDevice), "the source device"]) {
+      let remainder = condition.remainder(
+        counts.total, moving: counts.migrates, to: HTMLWriter.shortened(target.name), hasPassword: source.encrypted)
+      return [unusable, remainder].compactMap(\.self).joined(separator: " ")
+    }
+    return PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name)
+      .text
       + (sourceDeviceItems?.absence.map { " \($0)." } ?? "")
   }
 }

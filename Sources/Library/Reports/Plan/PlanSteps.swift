@@ -5,14 +5,14 @@ extension StepList {
   init(_ page: PlanPage) {
     let steps = PlanSteps(page: page)
     self.init(
-      steps: [steps.newBackup, steps.otherCopy, steps.merging, steps.restoring, steps.keepingOldDevice]
+      steps: [steps.newBackup, steps.otherCopy, page.codes, steps.merging, steps.restoring, steps.keepingOldDevice]
         .compactMap(\.self))
   }
 }
 
 extension PlanPage {
-  /// Whether an anomaly of the backup prevents every restore.
-  var cannotBeRestored: Bool { document.findings.obstacle != nil }
+  /// Whether damage or an anomaly of the backup prevents a restore as it is.
+  var cannotBeRestored: Bool { document.findings.obstacle != nil || !condition.isUsable }
   /// Whether the backup is a decrypted copy.
   var isDecryptedCopy: Bool { document.findings.contains { $0.id == BackupFinding.Kind.decryptedCopy.rawValue } }
 
@@ -74,8 +74,10 @@ private struct PlanSteps {
     }
     if lost == 0 {
       return .init(
-        text: "Look for another copy of the backup: this one cannot be restored as it is. This command shows whether "
-          + "a copy is intact:", commands: [SuggestedCommands.verify("COPY")])
+        text:
+          "Make a new backup while \(HTMLWriter.shortened(page.sourceDevice)) still works, or look for another copy: "
+          + "this one cannot be restored as it is. This command shows whether a copy is intact:",
+        commands: [SuggestedCommands.verify("COPY")])
     }
     return .init(
       text:
@@ -111,7 +113,7 @@ private struct PlanSteps {
       ])
   }
 
-  /// The step to keep the old device; `nil` if the user would miss none of the lost items.
+  /// The step to keep the source device; `nil` if the user would miss none of the lost items.
   var keepingOldDevice: StepList.Step? {
     let missed = counts.byReason.reduce(0) { sum, entry in
       sum + (entry.key.requiresAction && entry.key != .backupNotEncrypted ? entry.value : 0)

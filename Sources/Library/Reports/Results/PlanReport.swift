@@ -9,6 +9,10 @@ package struct PlanReport {
   package let removedOnlyCopies: Int
   /// The command that unlocks the target.
   package var unlockCommand: String
+  /// The one-time passwords of the source; `nil` if they were not counted.
+  package var codes: OneTimePasswordOverview?
+  /// The source as a command-line argument; `nil` if it is a stream.
+  package var sourceArgument: String?
   private let made: String
   /// The source and the target with their names, even if the report is redacted.
   private let unredacted: (source: ReportSource, target: PlanDocument.Target)
@@ -100,17 +104,49 @@ package struct PlanReport {
 
   /// Returns the groups of the plan as text.
   package func text(showsAll: Bool) -> PlanText {
-    PlanText(
+    var text = PlanText(
       plan: plan, source: source, targetName: target.name, isTargetLocked: target.state != .unlocked,
       showsAll: showsAll)
+    text.codes = codesEntry
+    return text
+  }
+
+  /// The step that saves the one-time passwords; `nil` if there are none.
+  private var codesEntry: Checklist.Entry? {
+    guard let sentence = codes?.sentence(isRedacted: isRedacted) else { return nil }
+    let placeholders = CommandPlaceholders(
+      unredacted.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil)
+    return Checklist.Entry(
+      text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.codes(of: placeholders.source)])
   }
 
   /// Returns the verdict, for the start of a report, and an empty line.
   package func verdictLines(style: TextStyle) -> [String] {
+    func wrapped(_ text: String) -> [String] {
+      WordWrap.lines(of: style.adapted(UntrustedText.escaped(text)), columns: style.width)
+    }
+    let unusable = source.condition.verdict(
+      shortest: [HTMLWriter.shortened(source.sourceDevice), "the source device"])
+    if let unusable {
+      let advice = source.condition == .decryptedCopy ? "" : " What is wrong with it: \(verifyCommand)"
+      return wrapped(unusable).map { style.painted($0, .bold) } + [""] + wrapped((remainder ?? "") + advice) + [""]
+    }
     let verdict = PlanVerdict(
       plan.summary, sourceIsBackup: source.isArchive, isSameDevice: plan.isSameDevice == true, target: target.name)
-    let text = style.adapted(UntrustedText.escaped(verdict.text))
-    return WordWrap.lines(of: text, columns: style.width).map { style.painted($0, .bold) } + [""]
+    return wrapped(verdict.text).map { style.painted($0, .bold) } + [""]
+  }
+
+  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
+  private var remainder: String? {
+    let summary = plan.summary
+    return source.condition.remainder(
+      summary.total, moving: summary.migrates, to: HTMLWriter.shortened(target.name), hasPassword: source.isEncrypted)
+  }
+
+  private var verifyCommand: String {
+    SuggestedCommands.verify(
+      CommandPlaceholders(unredacted.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil)
+        .source)
   }
 
   /// Returns the lines above the groups: the source, the target and the policy.
@@ -157,7 +193,8 @@ package struct PlanReport {
       return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
-    let made = source.isDevice ? "as backed up now" : "as if \(source.sourceDevice) were backed up"
+    let made =
+      source.isDevice ? "the virtual device as it is now, backed up" : "as if \(source.sourceDevice) were backed up"
     return "\(made) \(password) · \(count)"
   }
 
@@ -199,11 +236,14 @@ extension PlanReport {
   ///   - targetArgument: The target as a command-line argument; `nil` if there is no such argument.
   ///   - program: The name and version that the page states.
   package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> PlanPage {
-    PlanPage(
+    var page = PlanPage(
       plan, as: document, apps: source.apps, sourceDeviceItems: source.sourceDeviceItems,
       sourceArgument: sourceArgument,
       targetArgument: targetArgument,
       program: program)
+    page.condition = source.condition
+    page.codes = codesEntry.map { StepList.Step(text: $0.text, commands: $0.commands) }
+    return page
   }
 }
 

@@ -9,6 +9,8 @@ package struct PlanText {
   /// Whether the target is locked, so that the names of some of its items cannot be read.
   let isTargetLocked: Bool
   let showsAll: Bool
+  /// The lines about one-time passwords; empty if there are none.
+  var codes: Checklist.Entry?
 
   package init(
     plan: MigrationPlan, source: ReportSource, targetName: String, isTargetLocked: Bool, showsAll: Bool
@@ -35,6 +37,10 @@ package struct PlanText {
     lines += damageLines(style: style)
     lines += SignInText(summaries: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
       .lines(style: style)
+    if let codes {
+      lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped(codes.text)), columns: style.width)
+      lines += codes.commands.map { "  " + style.adapted(UntrustedText.escaped($0)) } + [""]
+    }
     lines += source.blindSpotLines(style: style, showsAll: showsAll)
     if let absence = source.sourceDeviceItems?.absence {
       lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped("\(absence).")), columns: style.width)
@@ -101,7 +107,7 @@ package struct PlanText {
       summary.staysBehind == 0 && !source.isDevice
       ? "" : "\(HumanReadable.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
     let warned = Explanation.warned(summary.byWarning)
-    return "\(HumanReadable.grouped(summary.migrates)) will \(movement)\(detail)\(warned), \(stays)"
+    return "\(HumanReadable.grouped(summary.migrates)) \(will) \(movement)\(detail)\(warned), \(stays)"
       + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removed)."
   }
 
@@ -141,13 +147,18 @@ package struct PlanText {
     return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
   }
 
+  /// "will", or "could" for a backup that cannot be restored as it is.
+  private var will: String { source.condition.isUsable ? "will" : "could" }
+  private var capitalizedWill: String { source.condition.isUsable ? "Will" : "Could" }
+
   /// The verb for the items that the target gets: "move", or "be restored" to the source device.
   private var movement: String { plan.isSameDevice == true ? "be restored" : "move" }
 
   private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
-    guard !decisions.isEmpty else { return ["Will \(movement) (0)", ""] }
+    guard !decisions.isEmpty else { return ["\(capitalizedWill) \(movement) (0)", ""] }
     return group(
-      "Will \(movement) (\(HumanReadable.grouped(decisions.count)))", items(decisions), style, color: .green,
+      "\(capitalizedWill) \(movement) (\(HumanReadable.grouped(decisions.count)))", items(decisions), style,
+      color: .green,
       advice: nil)
   }
 
@@ -157,8 +168,8 @@ package struct PlanText {
     guard !decisions.isEmpty else { return [] }
     let title =
       switch warning {
-      case .migratesButUnusable: "Will move, but will be unusable there"
-      case .useNotKnown: "Will \(movement), but may be unusable there"
+      case .migratesButUnusable: "\(capitalizedWill) move, but \(will) be unusable there"
+      case .useNotKnown: "\(capitalizedWill) \(movement), but may be unusable there"
       }
     return group(
       "\(title) (\(HumanReadable.grouped(decisions.count)))",

@@ -19,6 +19,9 @@ package struct ReportSource {
   /// The anomalies of the backup that did not prevent the plan.
   package var findings: [BackupFinding] = []
 
+  /// For a plan of a backup: whether it can be restored as it is.
+  package var condition = BackupCondition.usable
+
   /// Whether the names were removed.
   private var isRedacted = false
 
@@ -112,13 +115,14 @@ package struct ReportSource {
     disclaimer = source.disclaimer?.redacted
     name = source.document.kind.rawValue
     document = source.document
-    deviceName = source.disclaimer == nil ? "the old device" : nil
+    deviceName = source.disclaimer == nil ? "the source device" : nil
     made = source.made
     apps = AppDirectory([])
     sourceDeviceItems = source.sourceDeviceItems?.redacted
     findings = source.findings
     lostKinds = source.lostKinds
     mayLackItems = source.mayLackItems
+    condition = source.condition
   }
 
   /// The source without names.

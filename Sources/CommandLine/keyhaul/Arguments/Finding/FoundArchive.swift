@@ -125,13 +125,11 @@ struct FoundArchive {
     named.warnOfFaults(in: session)
     warnOfSurprises(of: named, in: session)
     if use == .planning || use == .restoring { named.warnOfOddRounds(in: session) }
-    if use == .planning, let obstacle = named.obstacle {
-      let isCopy = obstacle == .decryptedCopy
+    // The plan of any other such backup starts with this.
+    if use == .planning, named.obstacle == .decryptedCopy {
       session.warn(
-        "restore refuses \(name) in its current state",
-        why:
-          "the plan shows the result for \(isCopy ? "the original backup" : "another, intact copy")",
-        try: isCopy ? "the backup that it was made from" : "another copy")
+        "restore refuses \(name) in its current state", why: "the plan shows the result for the original backup",
+        try: "the backup that it was made from")
     }
     return named
   }
@@ -233,6 +231,7 @@ struct NamedArchive {
         try: "another copy; no device restores this one: \(KeyhaulError.meaning(ofName: file, for: keybag))")
     case .sealBroken:
       session.isAboutChangedBackup = true
+      session.subject?.isSealBroken = true
       session.warn(
         "\(name) has changed since it was sealed", why: finding.description,
         try: "another copy; verify lists every file that has changed since", evenQuiet: true)
@@ -316,6 +315,7 @@ extension SubjectFacts {
     isEncrypted = archive.isManifestUnreadable ? nil : archive.isEncrypted
     digest = archive.digest
     hasSeal = archive.seal != nil
+    isSealBroken = archive.seal?.violations.isEmpty == false
     sealCode = archive.seal?.list.map { String(hexadecimal: $0.code) }
     state = Self.state(of: archive)?.rawValue
   }

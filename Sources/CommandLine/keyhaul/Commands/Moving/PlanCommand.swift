@@ -99,6 +99,30 @@ struct PlanCommand: BackupVerb {
       let devices = (target?.files ?? []) + (sourceDevice?.files ?? [])
       try session.prepareOutput(output, inputs: found.files + devices + unlocking.files + [expect])
     }
+    do {
+      return try perform(on: found, onto: target, sourceDevice, expectations, in: session)
+    } catch var failure as CommandFailure where failure.status == .damaged {
+      failure.advice = adviceForDamage(failure.advice)
+      throw failure
+    }
+  }
+
+  /// The library's advice for a damaged backup.
+  private static let adviceAnotherCopy = "use another copy"
+
+  /// Returns advice for a backup that is too damaged for a plan.
+  ///
+  /// - Parameter advice: The library's advice.
+  private func adviceForDamage(_ advice: String?) -> String? {
+    guard let advice, advice == Self.adviceAnotherCopy else { return advice }
+    let call = SuggestedCommands.verify(ShellQuoting.argument(source, placeholder: "ARCHIVE"))
+    return "make a new backup while the source device still works, or \(advice); \(call) shows what is damaged"
+  }
+
+  private func perform(
+    on found: FoundKeychain, onto target: FoundDevice?, _ sourceDevice: FoundDevice?,
+    _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandStatus {
     switch found {
     case .archive(let archive):
       let named = try archive.open(storage: unlocking.storage, for: .planning, in: session)
@@ -120,9 +144,13 @@ struct PlanCommand: BackupVerb {
         }
         let opened = try unlocker.open(
           with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
-        let items = try unlocker.sourceDevice(of: opened.archive, named: sourceDevice, orTarget: device, with: key)?
-          .items
-        return try plan(named, opened, found.word, onto: device, sourceDevice: items, expectations, in: session)
+        let sourceDevice = try unlocker.sourceDevice(
+          of: opened.archive, named: sourceDevice, orTarget: device, with: key)
+        let codes =
+          countsCodes(expectations, in: session)
+          ? unlocker.codes(of: sourceDevice?.returning ?? opened.archive, with: key) : nil
+        return try plan(
+          named, opened, found.word, onto: device, sourceDevice: sourceDevice?.items, codes, expectations, in: session)
       }
     case .dump(let dump): return try plan(dump, onto: target, sourceDevice: sourceDevice, expectations, in: session)
     case .device(let origin):
@@ -148,15 +176,20 @@ struct PlanCommand: BackupVerb {
 
   /// Plans for an archive.
   ///
-  /// - Parameter sourceDevice: What the device that made it has besides, where it was asked.
+  /// - Parameters:
+  ///   - sourceDevice: The items of the source device that are not in the backup, if it is available.
+  ///   - codes: The one-time passwords of the backup; `nil` if the result does not contain them.
   private func plan(
     _ named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForDevice, _ word: String?, onto device: DeviceSession,
-    sourceDevice: SourceDeviceItems?, _ expectations: [PlanExpectation]?, in session: Session
+    sourceDevice: SourceDeviceItems?, _ codes: FoundCodes?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
     let plan = try opened.plan(onto: .device(device), policy: move.policy, for: .planning)
     var source = ReportSource(named, namesFrom: opened)
     source.sourceDeviceItems = sourceDevice
-    let report = try report(plan, of: source, onto: device, in: session)
+    source.condition = BackupCondition(damage: opened.archive.damage, findings: source.shownFindings)
+    var report = try report(plan, of: source, onto: device, in: session)
+    report.sourceArgument = word
+    report.codes = codes.map { $0.overview(moving: plan, names: source.apps) }
     let outlook = Outlook(report: report, word: word, isSameDevice: plan.isSameDevice) {
       () throws(CommandFailure) in MigrationComparison(of: opened.archive, plan)
     }
@@ -178,7 +211,11 @@ struct PlanCommand: BackupVerb {
       throw CommandFailure(error, using: openDevice.name)
     }
     let source = try ReportSource(openDevice, hasPassword: !noPassword)
-    let report = try report(plan, of: source, onto: device, in: session)
+    var report = try report(plan, of: source, onto: device, in: session)
+    report.sourceArgument = word
+    if countsCodes(expectations, in: session) {
+      report.codes = try FoundCodes(of: simulatedBackup, on: openDevice).overview(moving: plan, names: source.apps)
+    }
     let isItself = openDevice.device.directory == device.device.directory
     let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
       do throws(KeyhaulError) {
@@ -188,6 +225,11 @@ struct PlanCommand: BackupVerb {
       }
     }
     return try finish(outlook, expectations, isDamaged: false, in: session)
+  }
+
+  /// Whether the result says how many one-time passwords there are.
+  func countsCodes(_ expectations: [PlanExpectation]?, in session: Session) -> Bool {
+    view == nil && expectations == nil && !session.isJSON
   }
 
   func report(
@@ -424,13 +466,23 @@ extension PlanCommand {
   ]
 
   static let textColumns = [
-    AnswerTextColumn(title: "MOVE", width: 14) { document in
+    AnswerTextColumn(title: "MOVE", width: 14, isShown: isMoveKnown) { document in
       guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else {
         return nil
       }
       return "\(HumanReadable.grouped(arrives)) of \(HumanReadable.grouped(total))"
     }
   ]
+
+  /// Returns whether the items would move: a backup that cannot be restored as it is moves none.
+  @Sendable private static func isMoveKnown(_ answer: BackupAnswer) -> Bool {
+    guard let document = answer.document else { return false }
+    let findings = document["findings"]?.arrayValue ?? []
+    if findings.contains(where: { $0["restorable"]?.booleanValue == false }) { return false }
+    // Without damage, only unreadable items lead to this code.
+    let unreadable = member("unreadable", in: document)?.integerValue ?? 0
+    return answer.code != CommandStatus.partial.code || unreadable > 0
+  }
 
   static func result(in document: JSONValue, code: Int32) -> BackupResult? {
     guard code == 0 else { return nil }

@@ -91,9 +91,17 @@ extension PlanCommand {
       }
       let source = ReportSource(
         of: found.dump, name: found.typed, digest: found.digest, hasPassword: !noPassword)
-      let outlook = Outlook(
-        report: try report(plan, of: source, onto: device, in: session), word: found.typed, isSameDevice: nil
-      ) { () throws(CommandFailure) in
+      var report = try report(plan, of: source, onto: device, in: session)
+      report.sourceArgument = found.typed
+      if countsCodes(expectations, in: session) {
+        let moving = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
+        let items = found.dump.entries.lazy.compactMap { entry in
+          entry.index.flatMap { index in entry.item.map { (index: index, item: $0) } }
+        }
+        report.codes = OneTimePasswordOverview(
+          items, moving: Set(moving), AuthenticatorAccounts(), names: source.apps)
+      }
+      let outlook = Outlook(report: report, word: found.typed, isSameDevice: nil) { () throws(CommandFailure) in
         throw .usage(
           "--compare and --audit do not work with a \(found.noun)", why: "it does not name its source device",
           try: "leave --compare or --audit out")

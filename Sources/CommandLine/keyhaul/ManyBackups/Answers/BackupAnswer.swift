@@ -174,6 +174,8 @@ struct AnswerTextColumn: Sendable {
   var isRightAligned = false
   /// What stands before the value if the columns do not fit, and the values are on a line of their own.
   var label = ""
+  /// Whether the value says something true about the backup of an answer.
+  var isShown: @Sendable (BackupAnswer) -> Bool = { _ in true }
   /// The text of a cell; `nil` if the document does not state it.
   let text: @Sendable (JSONValue) -> String?
 }

@@ -103,50 +103,75 @@ struct AnswerTextForm: AnswerForm {
   let parts: [String]
   let hasSummary = true
 
-  private static let widths = [4, 17, 13, 10, 8, 4]
+  /// The widths of CODE and RESULT.
+  private static let widths = [4, 17]
+  /// A column of facts that every command's table has.
+  private struct Fact: Sendable {
+    let title: String
+    let width: Int
+    /// The text before the value if it is below the row.
+    let label: String
+    let text: @Sendable (BackupAnswer) -> String?
+  }
+  private static let facts = [
+    Fact(title: "DEVICE", width: 13, label: "device: ") { $0.facts.deviceName },
+    Fact(title: "MADE", width: 10, label: "made: ") { $0.facts.date.map { LocalTimeFormat.localDay($0) } },
+    Fact(title: "PASSWORD", width: 8, label: "password: ") { $0.facts.isEncrypted.map { $0 ? "yes" : "no" } },
+    Fact(title: "SEAL", width: 6, label: "seal: ", text: seal),
+  ]
+  private static let pathTitle = "BACKUP"
   /// The least columns that a path gets beside the command's own columns.
   private static let pathWidth = 24
+
+  private static func sum(_ widths: [Int]) -> Int { widths.reduce(0) { $0 + $1 + 2 } }
 
   /// Whether the command's own columns fit into the table; otherwise they are below each row.
   private var isWide: Bool {
     !style.cutsText || columns.count < 2
-      || (Self.widths + columns.map(\.width)).reduce(0, { $0 + $1 + 2 }) + Self.pathWidth <= style.width
+      || Self.sum(Self.widths + columns.map(\.width) + Self.facts.map(\.width)) + Self.pathWidth <= style.width
+  }
+
+  /// The facts that fit into the table; the others are below each row.
+  private var shownFacts: ArraySlice<Fact> {
+    guard style.cutsText else { return Self.facts[...] }
+    let start = Self.sum(Self.widths + (isWide ? columns.map(\.width) : [])) + Self.pathTitle.count
+    let count = (0...Self.facts.count).last { start + Self.sum(Self.facts.prefix($0).map(\.width)) <= style.width }
+    return Self.facts.prefix(count ?? 0)
   }
 
   func head() -> String {
     let own = isWide ? columns.map(\.title) : []
-    return style.painted(line(["CODE", "RESULT"] + own + ["DEVICE", "MADE", "PASSWORD", "SEAL"], "BACKUP"), .bold)
-      + "\n"
+    return lines(["CODE", "RESULT"] + own + shownFacts.map(\.title), Self.pathTitle, .bold).map { $0 + "\n" }.joined()
   }
 
   func row(_ answer: BackupAnswer, isFirst: Bool) -> String {
-    let facts = answer.facts
-    let own = columns.map { column in answer.document.flatMap(column.text) }
+    let own = columns.map { column in
+      column.isShown(answer) ? answer.document.flatMap(column.text) : nil
+    }
+    let facts = shownFacts
     let cells =
-      [String(answer.code), answer.result.rawValue] + (isWide ? own.map { $0 ?? "-" } : []) + [
-        facts.deviceName ?? "-", facts.date.map { LocalTimeFormat.localDay($0) } ?? "-",
-        facts.isEncrypted.map { $0 ? "yes" : "no" } ?? "-", facts.hasSeal.map { $0 ? "yes" : "no" } ?? "-",
-      ]
-    var lines = [style.painted(line(cells, answer.path), answer.code == 0 ? nil : .red)]
-    if !isWide {
-      let parts = zip(columns, own).compactMap { column, text in text.map { column.label + $0 } }
-      if !parts.isEmpty {
-        lines += WordWrap.labeled("      ", shown(parts.joined(separator: ", ")), columns: style.width)
-      }
+      [String(answer.code), answer.result.rawValue] + (isWide ? own.map { $0 ?? "-" } : [])
+      + facts.map { $0.text(answer) ?? "-" }
+    var lines = lines(cells, answer.path, answer.code == 0 ? nil : .red)
+    var parts = isWide ? [] : zip(columns, own).compactMap { column, text in text.map { column.label + $0 } }
+    parts += Self.facts.dropFirst(facts.count).compactMap { fact in fact.text(answer).map { fact.label + $0 } }
+    if !parts.isEmpty {
+      lines += WordWrap.labeled("      ", shown(parts.joined(separator: ", ")), columns: style.width)
     }
     // One line below the table says what to do about the password.
     if let error = answer.error, answer.id != CommandStatus.needsPassword.id {
-      lines.append("      error: " + shown(error.message))
-      if let why = error.why { lines.append("        why: " + shown(why, keepingEscapes: true)) }
+      lines += labeled("error: ", error.message)
+      if let why = error.why { lines += labeled("  why: ", why, keepingEscapes: true) }
       if let reason = answer.reason, !reason.hasPrefix(error.message), reason != error.why {
-        lines.append("      cause: " + shown(reason, keepingEscapes: true))
+        lines += labeled("cause: ", reason, keepingEscapes: true)
       }
+      if let advice = error.advice { lines += labeled("  try: ", advice) }
     }
     if answer.error == nil, let reason = answer.reason {
       let isWarning = answer.warnings.contains { reason.hasPrefix($0.message) }
-      if !isWarning { lines.append("      why: " + shown(reason, keepingEscapes: true)) }
+      if !isWarning { lines += labeled("why: ", reason, keepingEscapes: true) }
     }
-    lines += answer.warnings.map { "      warning: " + shown($0.message) }
+    for warning in answer.warnings { lines += labeled("warning: ", warning.message) }
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -156,20 +181,42 @@ struct AnswerTextForm: AnswerForm {
       let words = [call, ShellQuoting.argument(path, placeholder: "ARCHIVE")] + parts
       lines.append("One of them in full: \(words.joined(separator: " "))")
     }
-    return lines.map { style.adapted($0) + "\n" }.joined()
+    return lines.flatMap { wrapped(style.adapted($0)) }.map { $0 + "\n" }.joined()
   }
 
-  /// The path is last and never cut, because the user may type it.
-  private func line(_ cells: [String], _ path: String) -> String {
+  /// A line below a row, broken between words on a terminal.
+  private func labeled(_ label: String, _ text: String, keepingEscapes: Bool = false) -> [String] {
+    let label = "      " + label
+    let text = shown(text, keepingEscapes: keepingEscapes)
+    return style.cutsText ? WordWrap.labeled(label, text, columns: style.width) : [label + text]
+  }
+
+  private func wrapped(_ line: String) -> [String] {
+    style.cutsText && !line.isEmpty ? WordWrap.lines(of: line, columns: style.width) : [line]
+  }
+
+  /// Whether the backup has a seal, and whether it is broken.
+  @Sendable private static func seal(_ answer: BackupAnswer) -> String? {
+    let seal = answer.document?["seal"]?.stringValue.flatMap(BackupVerification.SealState.init(rawValue:))
+    if answer.facts.isSealBroken || seal == .broken { return "broken" }
+    return answer.facts.hasSeal.map { $0 ? "yes" : "no" }
+  }
+
+  /// The path is last and never cut, because the user may type it. If it does not fit, it has a line of its own.
+  private func lines(_ cells: [String], _ path: String, _ color: Color?) -> [String] {
     let own = isWide ? columns : []
-    let widths = Self.widths.prefix(2) + own.map(\.width) + Self.widths.dropFirst(2)
+    let widths = Self.widths + own.map(\.width) + shownFacts.map(\.width)
     let rightAligned = [true, false] + own.map(\.isRightAligned)
     let padded = zip(cells, widths).enumerated().map { index, cell in
       let text = style.cut(shown(cell.0), columns: cell.1)
       let isRight = index < rightAligned.count && rightAligned[index]
       return DisplayWidth.padded(text, columns: cell.1, rightAligned: isRight)
     }
-    return (padded + [shown(path)]).joined(separator: "  ")
+    let (facts, path) = (padded.joined(separator: "  "), shown(path))
+    let line = "\(facts)  \(path)"
+    guard style.cutsText, DisplayWidth.columns(of: line) > style.width else { return [style.painted(line, color)] }
+    let end = facts.lastIndex { $0 != " " }.map { facts.index(after: $0) } ?? facts.startIndex
+    return [String(facts[..<end]), "      \(path)"].map { style.painted($0, color) }
   }
 
   private func shown(_ text: String, keepingEscapes: Bool = false) -> String {

@@ -27,11 +27,14 @@ struct CaseOptions: ParsableArguments, Sendable {
 
   /// Returns what the flags ask for.
   ///
-  /// - Parameter output: The value of `-o`.
+  /// - Parameters:
+  ///   - output: The value of `-o`.
+  ///   - fields: The value of `--fields`.
   /// - Returns: `nil` if no case report was requested.
   /// - Throws: `.usage` if a part of the request is missing.
-  func request(output: String?, _ common: CommonOptions, _ many: ManyBackupsOptions) throws(CommandFailure) -> Request?
-  {
+  func request(
+    output: String?, _ common: CommonOptions, _ many: ManyBackupsOptions, fields: FieldList?
+  ) throws(CommandFailure) -> Request? {
     guard caseName != nil || examiner != nil else { return nil }
     guard let name = caseName, let examiner else {
       throw .usage(
@@ -58,6 +61,11 @@ struct CaseOptions: ParsableArguments, Sendable {
     else {
       throw .usage(
         "--format and the name of the case report contradict each other", try: "leave --format and --json out")
+    }
+    guard fields == nil else {
+      throw .usage(
+        "--case and --fields cannot be used together", why: "a case report contains every field",
+        try: "leave --fields out")
     }
     guard many.resume == nil else {
       throw .usage(

@@ -25,7 +25,7 @@ extension Inspect {
   }
 
   func caseRequest() throws(CommandFailure) -> CaseOptions.Request? {
-    try caseReport.request(output: report.output, common, many)
+    try caseReport.request(output: report.output, common, many, fields: chosen.fields)
   }
 
   func forCase() -> Inspect {
@@ -129,7 +129,7 @@ extension Verify {
   func listing(of folders: [String]) throws -> any BackupVerb { try Inspect.parse(folders) }
 
   func caseRequest() throws(CommandFailure) -> CaseOptions.Request? {
-    try caseReport.request(output: report.output, common, many)
+    try caseReport.request(output: report.output, common, many, fields: chosen.fields)
   }
 
   func forCase() -> Verify {

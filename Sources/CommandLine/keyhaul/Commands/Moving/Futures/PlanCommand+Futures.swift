@@ -9,11 +9,13 @@ extension PlanCommand {
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
     var source = ReportSource(named, fileList: opened.archive.fileList)
+    source.findings = opened.archive.findings
     source.sourceDeviceItems = opened.restoreOutlook.sourceDeviceItems
     BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
     let question = Question(
       source: source, word: word, productType: named.archive.device.productType, hardware: opened.hardware,
-      isDamaged: !opened.archive.damage.isEmpty, codes: opened.codes)
+      isDamaged: !opened.archive.damage.isEmpty, codes: opened.codes,
+      condition: BackupCondition(damage: opened.archive.damage, findings: source.shownFindings))
     return try answer(question, opened.restoreOutlook, expectations, in: session)
   }
 
@@ -22,14 +24,16 @@ extension PlanCommand {
     for device: DeviceSession, _ word: String?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
     let restoreOutlook: RestoreOutlook
+    let simulatedBackup: SimulatedBackup
     do throws(KeyhaulError) {
-      restoreOutlook = try RestoreOutlook(of: device, hasPassword: !noPassword)
+      simulatedBackup = try SimulatedBackup(of: device, hasPassword: !noPassword)
+      restoreOutlook = try RestoreOutlook(of: device, simulatedBackup)
     } catch {
       throw CommandFailure(error, using: device.name)
     }
     let question = Question(
       source: try ReportSource(device, hasPassword: !noPassword), word: word, productType: device.record.productType,
-      hardware: device.name, isDamaged: false)
+      hardware: device.name, isDamaged: false, codes: try FoundCodes(of: simulatedBackup, on: device))
     return try answer(question, restoreOutlook, expectations, in: session)
   }
 
@@ -42,6 +46,8 @@ extension PlanCommand {
     let hardware: String?
     let isDamaged: Bool
     var codes: FoundCodes?
+    /// Whether the backup can be restored as it is.
+    var condition = BackupCondition.usable
   }
 
   private func answer(
@@ -55,11 +61,9 @@ extension PlanCommand {
     let source = redact ? question.source.redacted : question.source
     facts.findings = source.shownFindings
     facts.protection = source.nonstandardProtection
-    facts.isDamaged = question.isDamaged
-    if let codes = question.codes {
-      let moving = restoreOutlook.planForNewDevice.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
-      facts.codes = OneTimePasswordOverview(
-        codes.items, moving: Set(moving), codes.accounts, names: question.source.apps)
+    facts.backupCondition = question.condition
+    facts.codes = question.codes.map {
+      $0.overview(moving: restoreOutlook.planForNewDevice, names: question.source.apps)
     }
     guard view == nil, expectations == nil else {
       let report = PlanReport(
@@ -92,12 +96,6 @@ extension PlanCommand {
   }
 }
 
-/// Where one-time passwords of a backup are.
-struct FoundCodes {
-  let items: [BackupItem]
-  let accounts: AuthenticatorAccounts
-}
-
 extension ArchiveUnlocker {
   /// The accounts in files of authenticator apps; none if the files cannot be read, which the plan does not depend on.
   private func accounts(with key: BackupKey) -> AuthenticatorAccounts {
@@ -106,6 +104,11 @@ extension ArchiveUnlocker {
         in: archive, items, installed: InstalledApps.names(in: archive).keys)
     else { return AuthenticatorAccounts() }
     return accounts
+  }
+
+  /// The one-time passwords of an opened archive.
+  func codes(of opened: UnlockedBackup, with key: BackupKey) -> FoundCodes {
+    FoundCodes(items: opened.items, accounts: accounts(with: key))
   }
 
   /// An archive opened for a new device and for its own one.
@@ -134,7 +137,7 @@ extension ArchiveUnlocker {
       returning = try? archive.open(with: key, deviceKey: given.key, for: .planning)
       name = "the device whose key was given"
     }
-    let codes = FoundCodes(items: (returning ?? opened).items, accounts: accounts(with: key))
+    let codes = codes(of: returning ?? opened, with: key)
     do throws(KeyhaulError) {
       return OpenedForFutures(
         archive: opened,

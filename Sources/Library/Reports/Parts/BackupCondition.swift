@@ -1,0 +1,103 @@
+package import KeyhaulKit
+
+/// Whether a backup can be restored as it is, for the first line of a plan.
+package enum BackupCondition: Sendable, Hashable {
+  /// Nothing that is known prevents a restore.
+  case usable
+  /// Nothing says whether the device finished the backup.
+  case unconfirmed
+  /// The backup was changed after the device wrote it, and nothing in it is known to be lost.
+  case changed
+  /// A part of the backup is lost or damaged.
+  case damaged
+  /// The backup is a decrypted copy, which only serves for reading.
+  case decryptedCopy
+
+  /// Creates the condition of a backup.
+  ///
+  /// - Parameters:
+  ///   - damage: The signs that items may be missing in the backup.
+  ///   - findings: The anomalies of the backup.
+  package init(damage: [BackupDamage], findings: [PlanDocument.Finding]) {
+    var signs: Set<BackupFinding.Kind?> = Set(
+      findings.filter { !$0.isRestorable }.map { BackupFinding.Kind(rawValue: $0.id) })
+    for damage in damage {
+      // A missing Status.plist and one without a state say the same.
+      switch damage {
+      case .statusMissing: signs.insert(.stateMissing)
+      case .finding(let finding): signs.insert(finding.kind)
+      case .keychainChanged, .keychainSize, .classKeys: signs.insert(nil)
+      }
+    }
+    self =
+      switch signs {
+      case []: .usable
+      case [.decryptedCopy]: .decryptedCopy
+      case [.stateMissing]: .unconfirmed
+      case _ where signs.allSatisfy { $0.map(Self.changes.contains) ?? false }: .changed
+      case _: .damaged
+      }
+  }
+
+  /// The anomalies that show a change and lose nothing.
+  private static let changes: Set<BackupFinding.Kind> = [
+    .falseClaim, .passwordDenied, .wrapsUnusual, .keybagMismatch, .sealBroken, .decryptedCopy,
+  ]
+
+  /// Whether a restore takes the backup without further agreement.
+  package var isUsable: Bool { self == .usable }
+
+  /// Returns the verdict of a plan for a backup that cannot be restored as it is, in at most 15 words.
+  ///
+  /// - Parameter device: The name of the source device, or a substitute.
+  /// - Returns: `nil` if the backup can be restored.
+  package func verdict(device: String) -> String? {
+    switch self {
+    case .usable: nil
+    case .unconfirmed: "The backup may be incomplete: make a new one while \(device) still works."
+    case .changed: "The backup was changed: make a new one while \(device) still works."
+    case .damaged: "The backup is damaged: make a new one while \(device) still works."
+    case .decryptedCopy: "A decrypted copy cannot be restored: plan with the backup that it was made from."
+    }
+  }
+
+  /// Returns a sentence about the items of such a backup.
+  ///
+  /// - Parameters:
+  ///   - count: The number of items that could be counted.
+  ///   - moving: The number of them that a new device could decrypt.
+  ///   - target: The name of the new device.
+  ///   - hasPassword: Whether the backup has a password.
+  /// - Returns: `nil` if the backup can be restored.
+  package func remainder(_ count: Int, moving: Int, to target: String, hasPassword: Bool) -> String? {
+    guard !isUsable else { return nil }
+    guard count > 0 else { return "No keychain item could be read in it." }
+    let others = self == .decryptedCopy ? "" : "; others may be missing"
+    let items = count == 1 ? "item" : "\(HumanReadable.grouped(count)) items"
+    switch moving {
+    case 0:
+      let cause = hasPassword ? "" : ", because it has no password"
+      return (count == 1 ? "The only item in it could not move" : "None of the \(items) in it could move")
+        + " to \(target)\(cause)\(others)."
+    case count:
+      return (count == 1 ? "The only item in it could move" : "All \(items) in it could move")
+        + " to \(target)\(others)."
+    default:
+      return "\(HumanReadable.grouped(moving)) of the \(items) in it could move to \(target)\(others)."
+    }
+  }
+}
+
+extension BackupCondition {
+  /// The most words and Unicode scalars of a verdict that names a device.
+  static let maximumVerdictWords = 15
+  static let maximumVerdictLength = 100
+
+  /// Returns the verdict with the first name that keeps it short; the last name is used in any case.
+  func verdict(shortest names: [String]) -> String? {
+    let verdicts = names.compactMap { verdict(device: $0) }
+    return verdicts.first {
+      $0.split(separator: " ").count <= Self.maximumVerdictWords && $0.unicodeScalars.count <= Self.maximumVerdictLength
+    } ?? verdicts.last
+  }
+}
