@@ -59,7 +59,7 @@ enum ManyItemsBenchmark {
         if item.secret != nil { decryptedCount += 1 }
       }
     }
-    guard decryptedCount == count else { throw Run.Failure(description: "\(decryptedCount) items decryptedCount") }
+    guard decryptedCount == count else { throw Run.Failure(description: "\(decryptedCount) items decrypted") }
     let result = "\(processorSeconds - timeBefore) \(peakMemory - memoryBefore)"
     try result.write(to: URL(filePath: arguments[1]), atomically: false, encoding: .utf8)
   }
