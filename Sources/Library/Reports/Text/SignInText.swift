@@ -18,7 +18,9 @@ package struct SignInText {
   package func lines(style: TextStyle) -> [String] {
     let apps = losses.apps
     guard !apps.isEmpty else { return [] }
-    let shown = showsAll ? apps[...] : apps.prefix(ReportItemTable.defaultItemLimit)
+    // One more app takes no more lines than the note that there is one more.
+    let isOneMore = apps.count == ReportItemTable.defaultItemLimit + 1
+    let shown = showsAll || isOneMore ? apps[...] : apps.prefix(ReportItemTable.defaultItemLimit)
     let names = shown.map {
       UntrustedText.escaped($0.app.displayName, columns: max(Table.minimumColumnWidth, style.width / 2 - 8))
     }
