@@ -18,6 +18,12 @@ struct BackupResultTests {
     #expect(Explanation.all.count { $0.id == word.rawValue } == 1)
   }
 
+  @Test("A whole backup's page says that items which need a device key were not checked")
+  func whole() throws {
+    let action = try Explain.explanation(of: "whole").action
+    #expect(action.hasPrefix("If items need a hardware key, they were not checked: keep another copy"), "\(action)")
+  }
+
   @Test("The words of the columns device_key, seal and state have pages too")
   func columnValues() throws {
     let keys: [DeviceKeyVerdict] = [.proven, .divided, .foreign, .unproven]

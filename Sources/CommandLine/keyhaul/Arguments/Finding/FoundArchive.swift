@@ -122,7 +122,9 @@ struct FoundArchive {
       throw CommandFailure(archive: error, name: name)
     }
     let named = NamedArchive(name: name, archive: archive)
-    named.warnOfFaults(in: session)
+    // The text of a plan starts with these.
+    let isTextOfPlan = use == .planning && !session.isJSON && !session.isOneOfMany
+    named.warnOfFaults(in: session) { isTextOfPlan && ($0 == .stateMissing || $0 == .versionMissing) }
     warnOfSurprises(of: named, in: session)
     if use == .planning || use == .restoring { named.warnOfOddRounds(in: session) }
     // The plan of any other such backup starts with this.
@@ -266,7 +268,9 @@ struct NamedArchive {
   }
 
   /// Says what is wrong with the archive itself.
-  fileprivate func warnOfFaults(in session: Session) {
+  ///
+  /// - Parameter isReported: Returns whether the report of the command states a finding, so that no warning repeats it.
+  fileprivate func warnOfFaults(in session: Session, except isReported: (BackupFinding) -> Bool) {
     for note in archive.notes {
       switch note {
       case .unfinished:
@@ -282,7 +286,7 @@ struct NamedArchive {
         "\(name)'s \(propertyList.name) could not be read", why: propertyList.reason,
         try: "verify shows whether anything else is damaged; items and files do not depend on this file")
     }
-    for finding in archive.findings { warn(of: finding, in: session) }
+    for finding in archive.findings where !isReported(finding) { warn(of: finding, in: session) }
     if let unbound = archive.unboundClassKeys {
       session.warn(
         "\(name) contains something that no device writes", why: "\(unbound.fact): \(unbound.meaning)",
