@@ -8,8 +8,7 @@ package import KeychainFormats
 public struct DeviceKeyEvidence: Sendable, Hashable {
   /// The classes with at least one item whose key was unwrapped.
   package private(set) var proven: Set<KeyClass> = []
-  /// The classes of which no item's key could be unwrapped with the device key. The device key is that of another
-  /// device, or the items were changed.
+  /// The classes without such an item. The device key is that of another device, or the items were changed.
   package private(set) var unproven: Set<KeyClass> = []
 
   /// Creates evidence without items.
