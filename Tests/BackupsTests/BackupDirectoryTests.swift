@@ -15,7 +15,7 @@ struct BackupDirectoryTests {
       try directory.write(file.bytes, to: "\(SampleBackup.udid)/\(file.path)")
       try directory.write(file.bytes, to: "\(SampleBackup.udid)-20240101-101112/\(file.path)")
     }
-    try OldBackup(try SampleBackup(hasPassword: false)).write(to: directory, Self.old)
+    try MBDBBackup(try SampleBackup(hasPassword: false)).write(to: directory, Self.old)
     try directory.write([1], to: "\(Self.old)0/Manifest.plist")
     try directory.write([1], to: "Notes/readme.txt")
     try directory.write([1], to: "readme.txt")

@@ -27,7 +27,7 @@ struct ConversionTests {
     arguments: Cases.chosen(pairs, quick: 12))
   func roundTrip(first: String, second: String) throws {
     let directory = try TemporaryDirectory()
-    try DeskBackup().write(to: directory)
+    try UnencryptedBackupFixture().write(to: directory)
     let before = try bytes(in: directory, "backup")
     let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
     let outcome = try convert(directory, "backup", to: first)
@@ -91,7 +91,7 @@ struct ConversionTests {
     arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])
   func foreignInTarget(name: String) throws {
     let directory = try TemporaryDirectory()
-    try DeskBackup().write(to: directory)
+    try UnencryptedBackupFixture().write(to: directory)
     _ = try convert(directory, "backup", to: "target/")
     // Files of file browsers are ignored.
     for litter in [".DS_Store", "51/._a"] { try directory.write([1], to: "target/\(litter)") }
@@ -110,8 +110,8 @@ struct ConversionTests {
   @Test("A conversion omits files that are not part of the backup, and reports them")
   func foreign() throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    try desk.write(to: directory)
+    let fixture = try UnencryptedBackupFixture()
+    try fixture.write(to: directory)
     let own = try bytes(in: directory, "backup")
     for name in ["note.txt", "zz/x", "51/notes", "Snapshot/Manifest.plist", ".DS_Store"] {
       try directory.write([1], to: "backup/\(name)")
@@ -120,8 +120,8 @@ struct ConversionTests {
     #expect(outcome.unrelatedFiles == [".DS_Store", "51/notes", "Snapshot", "note.txt", "zz"])
     _ = try convert(directory, "c.tar", to: "back/")
     #expect(try bytes(in: directory, "back") == own)
-    var tar = TinyTar()
-    for file in try desk.stored() { tar.add("b/" + file.path, file.bytes) }
+    var tar = TarFixture()
+    for file in try fixture.stored() { tar.add("b/" + file.path, file.bytes) }
     tar.add("other/x", [1])
     tar.add("b/note", [1])
     try directory.write(tar.finished(), to: "mixed.tar")
@@ -131,7 +131,7 @@ struct ConversionTests {
   @Test("A conversion does not replace a destination without permission", arguments: ["c/", "c.tar", "c.zip"])
   func occupied(target: String) throws {
     let directory = try TemporaryDirectory()
-    try DeskBackup().write(to: directory)
+    try UnencryptedBackupFixture().write(to: directory)
     try SampleBackup().write(to: BackupDestination(path: directory.path(target)))
     let before = try tree(directory.path)
     let error = #expect(throws: KeyhaulError.self) { try convert(directory, "backup", to: target) }
@@ -145,7 +145,7 @@ struct ConversionTests {
   @Test("A backup of iOS 4 to 9 is converted unchanged")
   func oldLayout() throws {
     let directory = try TemporaryDirectory()
-    try DeskBackup().write(to: directory)
+    try UnencryptedBackupFixture().write(to: directory)
     let list = try directory.read("backup/Manifest.db")
     // A list with one record, and a payload in the backup's directory.
     let name = String(repeating: "ab", count: 20)
@@ -162,7 +162,7 @@ struct ConversionTests {
   @Test("A conversion refuses a backup with a link as a payload")
   func link() throws {
     let directory = try TemporaryDirectory()
-    try DeskBackup().write(to: directory)
+    try UnencryptedBackupFixture().write(to: directory)
     let name = String(repeating: "5", count: 40)
     try FileManager.default.createDirectory(atPath: directory.path("backup/55"), withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(
@@ -182,7 +182,7 @@ struct ConversionTests {
       try sample.write(to: .directory(directory.path("backup")), system: unsynced)
       try sample.write(to: .file(directory.path("s.zip"), .zip), system: unsynced)
       let before = try tree(directory.path)
-      let failing = OneFault(at: call, fault)
+      let failing = SingleFault(at: call, fault)
       var failed = false
       do {
         _ = try convert(directory, pair.source, to: pair.target, system: failing.system)
@@ -203,7 +203,7 @@ struct ConversionTests {
   @Test("An interrupted conversion leaves no files")
   func interrupted() throws {
     let directory = try TemporaryDirectory()
-    try DeskBackup().write(to: directory)
+    try UnencryptedBackupFixture().write(to: directory)
     let before = try tree(directory.path)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     for target in ["c/", "c.tar.zst"] {

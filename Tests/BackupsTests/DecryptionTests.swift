@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Decrypted copies of backups")
 struct DecryptionTests {
-  private static let files: [TreeBackup.File] = [
+  private static let files: [FileTreeBackup.File] = [
     .init(path: "Library"), .text("Library/notes.txt", "a note in clear"), .init(path: "Library/empty", content: []),
     .init(path: "large", content: (0..<300_001).map { UInt8(truncatingIfNeeded: $0 / 7) }),
     .init(path: "no digest", content: [1, 2, 3], digest: .none),
@@ -17,7 +17,7 @@ struct DecryptionTests {
   ]
 
   private func decrypt(
-    _ backup: TreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String
+    _ backup: FileTreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String
   ) throws -> DecryptedBackup {
     let archive = try BackupArchive.open(.path(directory.path(name)))
     return try BackupRewriter(system: unsynced).decrypt(
@@ -30,7 +30,7 @@ struct DecryptionTests {
     arguments: [("backup", "out/"), ("backup", "out.tar"), ("b.zip", "out/"), ("b.tar.zst", "out.zip")])
   func forms(from source: String, to target: String) throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files)
+    let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     if source != "backup" {
@@ -65,7 +65,7 @@ struct DecryptionTests {
   @Test("A decrypted copy cannot be restored, and its password cannot be changed")
   func strict() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files)
+    let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     _ = try decrypt(backup, directory, to: "out/")
     let error = #expect(throws: KeyhaulError.self) {
@@ -77,7 +77,7 @@ struct DecryptionTests {
   @Test("A decrypted copy omits unreadable files and reports them")
   func faults() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup([
+    let backup = try FileTreeBackup([
       .text("whole", "whole"), .init(path: "gone", content: [1], isStored: false),
       .init(path: "cut", content: [2], damage: { $0.dropLast(3) }), .init(path: "closed", content: [3], keyClass: 12),
     ])
@@ -95,7 +95,7 @@ struct DecryptionTests {
   @Test("A backup of iOS 9 cannot be decrypted, because its list is never written")
   func old() throws {
     let directory = try TemporaryDirectory()
-    try OldBackup(try SampleBackup()).write(to: directory, "backup")
+    try MBDBBackup(try SampleBackup()).write(to: directory, "backup")
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter().decrypt(

@@ -14,7 +14,7 @@ struct DeepArchiveTests {
 
   /// The sample backup once in each of these folders, as a tar and as a zip.
   private func packed(in prefixes: [String]) throws -> [[UInt8]] {
-    var (tar, zip) = (TinyTar(), TinyZip())
+    var (tar, zip) = (TarFixture(), ZipFixture())
     for prefix in prefixes {
       for file in try SampleBackup.storedFiles() {
         tar.add(prefix + file.path, file.bytes)
@@ -39,7 +39,7 @@ struct DeepArchiveTests {
 
   @Test("Payloads with names in capitals are found at any depth")
   func capitals() throws {
-    var tar = TinyTar()
+    var tar = TarFixture()
     for file in try SampleBackup.storedFiles() {
       let path = file.path.hasPrefix("51/") ? file.path.uppercased() : file.path
       tar.add("MobileSync/Backup/x/" + path, file.bytes)
@@ -69,7 +69,7 @@ struct DeepArchiveTests {
 
   @Test("An archive without a backup says so, with advice that fits an archive")
   func none() throws {
-    var tar = TinyTar()
+    var tar = TarFixture()
     tar.add("photos/1.txt", [1, 2, 3])
     let error = try #require(try failure(opening: tar.finished()))
     #expect(error.code.rawValue == "not-a-backup" && error.advice.hasPrefix("unpack it"))

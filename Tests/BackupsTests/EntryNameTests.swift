@@ -30,7 +30,7 @@ struct NamedContainer: Sendable, CustomTestStringConvertible {
   }
 
   func bytes(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
-    var (tar, zip) = (TinyTar(), TinyZip())
+    var (tar, zip) = (TarFixture(), ZipFixture())
     for file in files {
       let whole = name + Array("/\(file.path)".utf8)
       switch form {
@@ -109,7 +109,7 @@ struct EntryNameTests {
   func foreign() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
-    var tar = TinyTar()
+    var tar = TarFixture()
     for file in try sample.storedFiles() { tar.add(file.path, file.bytes) }
     tar.add(nameBytes: [0x66, 0xF6, 0x2E, 0x74, 0x78, 0x74], [1])
     try directory.write(tar.finished(), to: "b.tar")
@@ -122,7 +122,7 @@ struct EntryNameTests {
   @Test("Names are compared as bytes, so that another Unicode form is another directory")
   func forms() throws {
     let sample = try SampleBackup()
-    var tar = TinyTar()
+    var tar = TarFixture()
     for (index, file) in try sample.storedFiles().enumerated() {
       // Only the manifest is in the composed form.
       tar.add((index == 0 ? "caf\u{E9}/" : "cafe\u{301}/") + file.path, file.bytes)
@@ -134,7 +134,7 @@ struct EntryNameTests {
   func placeOfSixtyFourBits() throws {
     // Small zips have 32-bit offsets in the headers. Here, they are in the extra fields.
     let sample = try SampleBackup()
-    var zip = TinyZip()
+    var zip = ZipFixture()
     let name = Array("Gro\u{308}\u{DF}e".utf8)
     for file in try sample.storedFiles() {
       zip.add(nameBytes: name + Array("/\(file.path)".utf8), file.bytes, flags: 0x800, hasLargePlace: true)

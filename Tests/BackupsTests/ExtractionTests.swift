@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Extraction of files to a folder")
 struct ExtractionTests {
-  static let files: [TreeBackup.File] = [
+  static let files: [FileTreeBackup.File] = [
     .init(path: "Library", mode: 0o755, modified: 1_500_000_000),
     .init(path: "Library/notes.txt", content: Array("milk".utf8), mode: 0o640, modified: 1_400_000_000),
     .init(path: "Library/read-only", content: Array("kept".utf8), mode: 0o400),
@@ -24,7 +24,7 @@ struct ExtractionTests {
   /// Extracts all or the selected files to `out`.
   @discardableResult
   static func extract(
-    _ backup: TreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String = "out",
+    _ backup: FileTreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String = "out",
     system: FileSystem = unsynced, choice: String = "all",
     progress: BackupRewriter.Progress = { _, _ in true }, choosing: (ListedFile) -> Bool = { _ in true },
     startThread: @escaping SecureThread.Starter = SecureThread.start
@@ -37,7 +37,7 @@ struct ExtractionTests {
       progress: progress)
   }
 
-  private static func list(of archive: BackupArchive, _ backup: TreeBackup) throws -> FileList {
+  private static func list(of archive: BackupArchive, _ backup: FileTreeBackup) throws -> FileList {
     guard archive.isListEncrypted, let keys = try backup.unlocked() else { return try archive.fileList() }
     return try archive.fileList(with: keys)
   }
@@ -57,7 +57,7 @@ struct ExtractionTests {
     "Extracted files are in the tree of their domains and paths, with their times and modes", arguments: [true, false])
   func wholeTree(isEncrypted: Bool) throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files, isEncrypted: isEncrypted)
+    let backup = try FileTreeBackup(Self.files, isEncrypted: isEncrypted)
     try backup.write(to: directory)
     let result = try Self.extract(backup, directory)
     #expect(try standing(in: directory, "out") == Self.expected)
@@ -78,9 +78,9 @@ struct ExtractionTests {
   func refusedThreads(allowed: Int) throws {
     let directory = try TemporaryDirectory()
     let many = (0..<1_500).map { number in
-      TreeBackup.File(path: "Library/\(number)", content: Array("file \(number)".utf8))
+      FileTreeBackup.File(path: "Library/\(number)", content: Array("file \(number)".utf8))
     }
-    let backup = try TreeBackup(Self.files + many, isEncrypted: false)
+    let backup = try FileTreeBackup(Self.files + many, isEncrypted: false)
     try backup.write(to: directory)
     let started = Locked(0)
     var reportCount = 0
@@ -105,7 +105,7 @@ struct ExtractionTests {
   @Test("An extraction on its caller's thread can be interrupted")
   func refusedThreadsInterrupted() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files, isEncrypted: false)
+    let backup = try FileTreeBackup(Self.files, isEncrypted: false)
     try backup.write(to: directory)
     let error = #expect(throws: KeyhaulError.self) {
       let refusing: SecureThread.Starter = { (_, _) in false }
@@ -117,7 +117,7 @@ struct ExtractionTests {
   @Test("The extraction of a container has the same result", arguments: ["b.tar", "b.tar.zst", "b.zip"])
   func containers(form: String) throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files)
+    let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     _ = try BackupRewriter(system: unsynced).convert(
@@ -130,7 +130,7 @@ struct ExtractionTests {
   @Test("The manifest lists all extracted files in the list's order")
   func manifest() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files)
+    let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     try Self.extract(backup, directory)
     let lines = try String(decoding: directory.read("out/keyhaul-files.jsonl"), as: UTF8.self)
@@ -154,7 +154,7 @@ struct ExtractionTests {
   @Test("A repeated extraction writes only changed and missing files")
   func again() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files)
+    let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     try Self.extract(backup, directory)
     func number(_ path: String) throws -> Int? {
@@ -172,8 +172,8 @@ struct ExtractionTests {
   @Test("An interrupted extraction can be resumed with the same result")
   func stopped() throws {
     let directory = try TemporaryDirectory()
-    let files = (0..<60).map { TreeBackup.File.text("f/\($0)", String(repeating: "\($0)", count: 5_000)) }
-    let backup = try TreeBackup(files)
+    let files = (0..<60).map { FileTreeBackup.File.text("f/\($0)", String(repeating: "\($0)", count: 5_000)) }
+    let backup = try FileTreeBackup(files)
     try backup.write(to: directory)
     try Self.extract(backup, directory, to: "whole")
     let writes = Mutex(0)
@@ -211,7 +211,7 @@ struct ExtractionTests {
   @Test("An extracted file counts as done only after it is synced")
   func refusedByTheDisk() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files)
+    let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     let failing = FileSystem { call in
       switch call {
@@ -233,7 +233,7 @@ struct ExtractionTests {
   @Test("The parent folders of a target are created with access for the owner only")
   func deep() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files)
+    let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     try Self.extract(backup, directory, to: "some/where/deep/")
     #expect(try standing(in: directory, "some/where/deep") == Self.expected)
@@ -250,7 +250,7 @@ struct ExtractionTests {
   @Test("Unreadable files are reported and counted, and all others are extracted")
   func faults() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup([
+    let backup = try FileTreeBackup([
       .text("whole", "whole"), .init(path: "gone", content: [1], isStored: false),
       .init(path: "cut", content: Array(repeating: 9, count: 50), damage: { $0.dropLast(3) }),
       .init(path: "closed", content: [1, 2, 3], keyClass: 12),
@@ -274,7 +274,7 @@ struct ExtractionTests {
   @Test("Extracted files are compared with the list's digests of the stored bytes or the plaintext")
   func digests() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup([
+    let backup = try FileTreeBackup([
       .init(path: "stored", content: [1], digest: .stored), .init(path: "plain", content: [2], digest: .plain),
       .init(path: "wrong", content: [3], digest: .wrong), .init(path: "none", content: [4], digest: .none),
     ])
@@ -287,7 +287,7 @@ struct ExtractionTests {
   @Test("The target folder must be new, empty, or of an earlier extraction")
   func folders() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup(Self.files)
+    let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     try directory.write([1], to: "other/mine")
     let before = try tree(directory.path("other"))
@@ -316,7 +316,7 @@ struct ExtractionTests {
   @Test("An extraction without enough free space is refused in advance")
   func room() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup([.text("large", "x"), .init(path: "said to be huge", content: [1], size: 1 << 60)])
+    let backup = try FileTreeBackup([.text("large", "x"), .init(path: "said to be huge", content: [1], size: 1 << 60)])
     try backup.write(to: directory)
     // Only the stored size counts, not the recorded one.
     #expect(try Self.extract(backup, directory).fileCount == 2)
@@ -332,7 +332,7 @@ struct ExtractionTests {
   @Test("An extraction stops immediately if the progress closure returns false")
   func interrupted() throws {
     let directory = try TemporaryDirectory()
-    let backup = try TreeBackup([.init(path: "large", content: [UInt8](repeating: 1, count: 4 << 20))])
+    let backup = try FileTreeBackup([.init(path: "large", content: [UInt8](repeating: 1, count: 4 << 20))])
     try backup.write(to: directory)
     let slow = FileSystem { call in
       if call == .write { usleep(40_000) }

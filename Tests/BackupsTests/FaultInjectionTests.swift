@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Fails a single call.
-final class OneFault: Sendable {
+final class SingleFault: Sendable {
   private let state: Mutex<(count: Int, target: Int, fault: FileSystem.InjectedFault)>
   private let isRepeated: Bool
 
@@ -78,7 +78,7 @@ struct FaultInjectionTests {
       let directory = try TemporaryDirectory()
       try prepare(directory, destination, old)
       let before = try tree(directory.path)
-      let failing = OneFault(at: call, fault)
+      let failing = SingleFault(at: call, fault)
       var failed = false
       do throws(KeyhaulError) {
         _ = try BackupInstaller(system: failing.system).place(
@@ -113,7 +113,7 @@ struct FaultInjectionTests {
       let directory = try TemporaryDirectory()
       try prepare(directory, destination, old)
       let before = try tree(directory.path)
-      let failing = OneFault(at: call, .failure(.ioError), isRepeated: true)
+      let failing = SingleFault(at: call, .failure(.ioError), isRepeated: true)
       let target = BackupDestination(path: directory.path(destination))
       let placed = try? BackupInstaller(system: failing.system).place(new.outgoing, at: target, replace: true)
       if placed != nil { return }
@@ -180,7 +180,7 @@ struct FaultInjectionTests {
     let whole = try BackupArchive.open(.path(directory.path(source))).digest
     for fault in Self.faults {
       for call in 1... {
-        let failing = OneFault(at: call, fault)
+        let failing = SingleFault(at: call, fault)
         do {
           let archive = try BackupArchive.open(.path(directory.path(source)), limits: .standard, system: failing.system)
           #expect(archive.digest == whole)

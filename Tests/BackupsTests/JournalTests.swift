@@ -14,13 +14,13 @@ struct JournalTests {
 
   /// Creates a backup without a password, whose list has three files.
   private func backup(in directory: TemporaryDirectory, isEncrypted: Bool = false) throws -> [UInt8] {
-    try TreeBackup(Self.all.map { .text($0, "content of \($0)") }, isEncrypted: isEncrypted).write(to: directory)
+    try FileTreeBackup(Self.all.map { .text($0, "content of \($0)") }, isEncrypted: isEncrypted).write(to: directory)
     return try directory.read("backup/Manifest.db")
   }
 
   /// Creates a backup whose list has two rows in the log only.
-  private func logged(in directory: TemporaryDirectory) throws -> LoggedList {
-    let list = try LoggedList.moving("late1", "late2", of: try backup(in: directory))
+  private func logged(in directory: TemporaryDirectory) throws -> JournaledManifest {
+    let list = try JournaledManifest.moving("late1", "late2", of: try backup(in: directory))
     try directory.write(list.database, to: "backup/Manifest.db")
     try directory.write(list.log, to: "backup/\(Self.log)")
     return list
@@ -44,7 +44,7 @@ struct JournalTests {
   private func unread(_ archive: BackupArchive) throws -> (name: String, byteCount: Int64, reason: String) {
     #expect(archive.findings.count == 1)
     guard case .listJournalUnread(let name, let byteCount, let reason)? = archive.findings.first else {
-      throw ForeignDatabase.Failure(message: "\(archive.findings)")
+      throw ExternalDatabase.Failure(message: "\(archive.findings)")
     }
     return (name, byteCount, reason)
   }
@@ -79,7 +79,7 @@ struct JournalTests {
     var list = try logged(in: directory)
     if byteCount == nil {
       let checkpoint = "PRAGMA journal_mode = WAL; UPDATE Files SET flags = 1; PRAGMA wal_checkpoint(FULL);"
-      list = try LoggedList(try backup(in: directory), checkpoint)
+      list = try JournaledManifest(try backup(in: directory), checkpoint)
       #expect(list.log.count > 4_096)
       try directory.write(list.database, to: "backup/Manifest.db")
     }
@@ -108,8 +108,8 @@ struct JournalTests {
   func otherDatabase(pageByteCount: Int) throws {
     let directory = try TemporaryDirectory()
     _ = try logged(in: directory)
-    let other = try LoggedList(
-      try ForeignDatabase.bytes(
+    let other = try JournaledManifest(
+      try ExternalDatabase.bytes(
         "PRAGMA page_size = \(pageByteCount); CREATE TABLE other(x); INSERT INTO other VALUES (1)"),
       "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE more(x); INSERT INTO other VALUES (2);")
     try directory.write(other.log, to: "backup/\(Self.log)")
@@ -126,7 +126,7 @@ struct JournalTests {
   func cut() throws {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log
-    let ends = LoggedList.commitEnds(log)
+    let ends = JournaledManifest.commitEnds(log)
     #expect(ends.count == 2 && ends.last == log.count)
     for (count, expected, rest) in [
       (log.count - 100, ["early", "late1"], log.count - 100 - ends[0]), (ends[0] + 10, ["early", "late1"], 10),
@@ -147,7 +147,7 @@ struct JournalTests {
   func changedFrame() throws {
     let directory = try TemporaryDirectory()
     var log = try logged(in: directory).log
-    log[LoggedList.commitEnds(log)[0] + 24 + 50] ^= 1
+    log[JournaledManifest.commitEnds(log)[0] + 24 + 50] ^= 1
     try directory.write(log, to: "backup/\(Self.log)")
     #expect(try paths(try open(directory)) == ["early", "late1"])
   }
@@ -156,7 +156,7 @@ struct JournalTests {
   func rolledBack(packed: String?) throws {
     let directory = try TemporaryDirectory()
     let before = try backup(in: directory)
-    let list = try LoggedList.unfinished(before)
+    let list = try JournaledManifest.unfinished(before)
     // The test requires that the change has reached the file.
     #expect(list.database != before && !list.journal.isEmpty)
     try directory.write(list.database, to: "backup/Manifest.db")
@@ -211,9 +211,9 @@ struct JournalTests {
   @Test("A rewritten manifest contains the rows of the log, which is omitted", arguments: ["backup", "b.tar"])
   func writtenAnew(form: String) throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    try desk.write(to: directory)
-    let list = try LoggedList.moving(
+    let fixture = try UnencryptedBackupFixture()
+    try fixture.write(to: directory)
+    let list = try JournaledManifest.moving(
       "Library/fifteen", "Library/sixteen", of: try directory.read("backup/Manifest.db"))
     try directory.write(list.database, to: "backup/Manifest.db")
     try directory.write(list.log, to: "backup/\(Self.log)")
@@ -225,7 +225,7 @@ struct JournalTests {
     }
     let archive = try open(directory, form)
     let outcome = try rewriter.reencrypt(
-      archive, at: directory.path(form), with: try desk.protected("correct horse"), keys: archive.keybag.keys(""))
+      archive, at: directory.path(form), with: try fixture.protected("correct horse"), keys: archive.keybag.keys(""))
     #expect(outcome.unrelatedFiles.isEmpty)
     let copy = try open(directory, form)
     #expect(copy.findings.isEmpty && readJournals(copy).isEmpty)
@@ -239,7 +239,7 @@ struct JournalTests {
     let log = try logged(in: directory).log
     _ = try BackupRewriter(system: unsynced).seal(try open(directory), at: directory.path("backup"), keys: nil)
     #expect(try open(directory).seal?.violations == [])
-    for bytes in [[], Array(log.prefix(LoggedList.commitEnds(log)[0]))] {
+    for bytes in [[], Array(log.prefix(JournaledManifest.commitEnds(log)[0]))] {
       try directory.write(bytes, to: "backup/\(Self.log)")
       #expect(try open(directory).seal?.violations.map(\.file) == [Self.log])
     }

@@ -16,7 +16,7 @@ struct KeychainPayloadTests {
   ) throws -> BackupArchive {
     var files = try sample.storedFiles()
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "manifest"))
-    var database = try ForeignDatabase.bytes(ForeignDatabase.schema + rows)
+    var database = try ExternalDatabase.bytes(ExternalDatabase.schema + rows)
     database.replaceSubrange((database.count - tail.count)..., with: tail)
     let encrypted = try FileCipher.encrypt(database, key: key)
     files["Manifest.db"] = isPadded ? encrypted : encrypted.dropLast(16)
@@ -29,7 +29,7 @@ struct KeychainPayloadTests {
   }
 
   private func row(_ record: FileRecord, flags: Int = 1) throws -> String {
-    ForeignDatabase.row(
+    ExternalDatabase.row(
       KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, flags,
       try record.archived())
   }
@@ -102,7 +102,7 @@ struct KeychainPayloadTests {
     let missing = try #require(try failure(sample, try open(packed(files))))
     #expect(missing.code == .payloadMissing)
     #expect(missing.category == .damaged)
-    let null = ForeignDatabase.row(
+    let null = ExternalDatabase.row(
       KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, nil)
     #expect(try failure(sample, try archive(sample, rows: null))?.code == .damaged)
     var keyless = record
@@ -207,7 +207,7 @@ struct SyntheticBackupTests {
     for file in try vectors["files"].elements {
       let record = try file["file_blob_hex"].bytes
       let identifier = try file["fileID"].string
-      rows += ForeignDatabase.row(
+      rows += ExternalDatabase.row(
         identifier, try file["domain"].string, try file["relativePath"].string, try file["flags"].integer, record)
       if let field = try FileRecord(archive: record).encryptionKey {
         let plain = identifier == KeychainPayload.fileIdentifier ? keychain : Array("sixteen bytes...".utf8)
@@ -216,7 +216,7 @@ struct SyntheticBackupTests {
       }
     }
     let manifestKey = Secret(copying: try vectors["manifest_key_hex"].bytes)
-    let database = try ForeignDatabase.bytes(ForeignDatabase.schema + rows)
+    let database = try ExternalDatabase.bytes(ExternalDatabase.schema + rows)
     try directory.write(try FileCipher.encrypt(database, key: manifestKey), to: "Manifest.db")
     let manifest: PropertyDictionary = [
       "BackupKeyBag": .data(try vectors["keybag_hex"].bytes), "IsEncrypted": .boolean(true), "Version": .string("10.0"),

@@ -21,13 +21,13 @@ struct KeychainReplacementTests {
 
   /// Creates the sample backup, with or without a password, at a path.
   private func place(_ place: String, in directory: TemporaryDirectory, hasPassword: Bool) throws -> BackupArchive {
-    let desk = try DeskBackup()
-    try desk.write(to: directory, as: "first")
+    let fixture = try UnencryptedBackupFixture()
+    try fixture.write(to: directory, as: "first")
     let path = directory.path("first")
     if hasPassword {
       let archive = try BackupArchive.open(.path(path))
       _ = try BackupRewriter(system: unsynced).reencrypt(
-        archive, at: path, with: try desk.protected("one"), keys: archive.keybag.keys(""))
+        archive, at: path, with: try fixture.protected("one"), keys: archive.keybag.keys(""))
     }
     let target = BackupDestination(path: directory.path(place))
     _ = try BackupRewriter(system: unsynced).convert(try BackupArchive.open(.path(path)), at: path, to: target)
@@ -123,7 +123,7 @@ struct KeychainReplacementTests {
     let path = directory.path(place)
     for call in fault.calls(among: FaultInjectionTests.faults) {
       let before = try tree(directory.path)
-      let failing = OneFault(at: call, fault)
+      let failing = SingleFault(at: call, fault)
       let archive = try BackupArchive.open(.path(path))
       let result = Result { try replace(archive, at: path, with: file, "one", system: failing.system) }
       let now = try BackupArchive.open(.path(path))

@@ -28,7 +28,7 @@ struct LimitTests {
   @Test("The number of entries is limited, also in a zip")
   func entryCount() throws {
     try expectLimit(5) { $0.entryCount = $1 }
-    var zip = TinyZip()
+    var zip = ZipFixture()
     for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
     var limits = BackupLimits()
     limits.entryCount = 5
@@ -42,7 +42,7 @@ struct LimitTests {
     var limits = BackupLimits()
     limits.entryByteCount = .max
     limits.totalByteCount = .max
-    var tar = TinyTar()
+    var tar = TarFixture()
     for name in ["a", "b"] {
       tar.addExtended([("size", Array(String(size).utf8))])
       tar.add(name, [1])
@@ -150,7 +150,7 @@ struct LimitTests {
   @Test("The size of an old manifest in a directory is limited")
   func oldList() throws {
     let directory = try TemporaryDirectory()
-    try OldBackup(try SampleBackup(hasPassword: false)).write(to: directory, "old")
+    try MBDBBackup(try SampleBackup(hasPassword: false)).write(to: directory, "old")
     let size = try directory.read("old/Manifest.mbdb").count
     for (limit, isOver) in [(size, false), (size - 1, true)] {
       var limits = BackupLimits()
@@ -181,7 +181,7 @@ struct LimitTests {
 
   @Test("Many directories with manifests in a container are limited")
   func keptFilesOfManyDirectories() throws {
-    var tar = TinyTar()
+    var tar = TarFixture()
     for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
     var limits = BackupLimits()
     limits.databaseByteCount = 1000

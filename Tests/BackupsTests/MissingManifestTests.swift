@@ -15,14 +15,14 @@ struct MissingManifestTests {
 
   /// Creates a backup without a password and without a manifest.
   private func files() throws -> Files {
-    var files = try DeskBackup().stored()
+    var files = try UnencryptedBackupFixture().stored()
     files["Manifest.plist"] = nil
     return files
   }
 
   /// Opens the files as a directory, a tar, and a zip.
   private func opened(_ files: Files) throws -> [BackupArchive] {
-    var zip = TinyZip()
+    var zip = ZipFixture()
     for file in files {
       try directory.write(file.bytes, to: "folder/\(file.path)")
       zip.add(file.path, file.bytes)
@@ -40,7 +40,7 @@ struct MissingManifestTests {
       #expect(archive.status?.isFinished == true)
       let list = try archive.fileList()
       let listing = try list.listing(against: archive.storedFiles())
-      #expect(listing.fileCount == DeskBackup.files.count + 1 && listing.missingCount == 0)
+      #expect(listing.fileCount == UnencryptedBackupFixture.files.count + 1 && listing.missingCount == 0)
       let notes = try #require(try list.file(domain: "AppDomain-com.example", relativePath: "Documents/notes"))
       var content: [UInt8] = []
       try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
@@ -67,10 +67,10 @@ struct MissingManifestTests {
   @Test("Rows in the write-ahead log are read as well")
   func logged() throws {
     var files = try files()
-    let logged = try LoggedList.moving("Library/fifteen", "Library/sixteen", of: files["Manifest.db"] ?? [])
+    let logged = try JournaledManifest.moving("Library/fifteen", "Library/sixteen", of: files["Manifest.db"] ?? [])
     (files["Manifest.db"], files["Manifest.db-wal"]) = (logged.database, logged.log)
     for archive in try opened(files) {
-      #expect(try archive.fileList().listing().fileCount == DeskBackup.files.count + 1)
+      #expect(try archive.fileList().listing().fileCount == UnencryptedBackupFixture.files.count + 1)
       #expect(archive.notes.contains(.listJournalRead(name: "Manifest.db-wal")))
     }
   }
@@ -84,9 +84,9 @@ struct MissingManifestTests {
     let plain = try whole.keychainFile(with: sample.keys).bytes
     let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     files["Manifest.plist"] = nil
-    files["Manifest.db"] = try ForeignDatabase.bytes(
-      ForeignDatabase.schema
-        + ForeignDatabase.row(
+    files["Manifest.db"] = try ExternalDatabase.bytes(
+      ExternalDatabase.schema
+        + ExternalDatabase.row(
           KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1,
           try #require(try file?.record()).archived()))
     for archive in try opened(files) {
@@ -100,9 +100,9 @@ struct MissingManifestTests {
 
   @Test("A Manifest.db that is not a list of files is not a backup")
   func unreadable() throws {
-    let foreign = try ForeignDatabase.bytes("CREATE TABLE Photos (name TEXT);")
-    let trigger = try ForeignDatabase.bytes(
-      ForeignDatabase.schema + "CREATE TRIGGER t AFTER INSERT ON Files BEGIN DELETE FROM Files; END;")
+    let foreign = try ExternalDatabase.bytes("CREATE TABLE Photos (name TEXT);")
+    let trigger = try ExternalDatabase.bytes(
+      ExternalDatabase.schema + "CREATE TRIGGER t AFTER INSERT ON Files BEGIN DELETE FROM Files; END;")
     for list in [foreign, trigger, Array(foreign.prefix(600)), [1, 2, 3], []] {
       let error = try failure(opening: packed([("Manifest.db", list)]))
       #expect(error?.code == .notABackup && error?.reason == "it has no Manifest.plist in any folder")

@@ -8,17 +8,17 @@ import Testing
 @Suite("Backups of iOS 4 to 9")
 struct OldLayoutTests {
   /// Opens the backup as a directory, a tar with and without a leading directory, and a zip.
-  private func archives(_ backup: OldBackup, _ directory: TemporaryDirectory) throws -> [BackupArchive] {
+  private func archives(_ backup: MBDBBackup, _ directory: TemporaryDirectory) throws -> [BackupArchive] {
     try backup.write(to: directory, "backup")
     var archives = [try BackupArchive.open(.path(directory.path("backup")))]
     let udid = String(repeating: "ab", count: 20)
     for prefix in ["", "\(udid)/", "\(udid)-20150101-101112/"] {
-      var tar = TinyTar()
+      var tar = TarFixture()
       for file in backup.files { tar.add(prefix + file.path, file.bytes) }
       try directory.write(tar.finished(), to: "tar\(archives.count)")
       archives.append(try BackupArchive.open(.path(directory.path("tar\(archives.count)"))))
     }
-    var zip = TinyZip()
+    var zip = ZipFixture()
     for file in backup.files { zip.add(file.path, file.bytes) }
     try directory.write(zip.finished(), to: "zip")
     archives.append(try BackupArchive.open(.path(directory.path("zip"))))
@@ -29,7 +29,7 @@ struct OldLayoutTests {
   func opens(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
     let directory = try TemporaryDirectory()
-    let archives = try archives(try OldBackup(sample), directory)
+    let archives = try archives(try MBDBBackup(sample), directory)
     #expect(Set(archives.map(\.digest)).count == 1)
     for archive in archives {
       #expect(archive.layout == .mbdb)
@@ -55,19 +55,19 @@ struct OldLayoutTests {
   func payloads(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
     let directory = try TemporaryDirectory()
-    let backup = try OldBackup(sample)
+    let backup = try MBDBBackup(sample)
     for archive in try archives(backup, directory) {
       let list = try archive.fileList(with: sample.keys)
-      let file = try #require(try list.file(domain: "HomeDomain", relativePath: OldBackup.notePath))
+      let file = try #require(try list.file(domain: "HomeDomain", relativePath: MBDBBackup.notePath))
       #expect(file.kind == .file)
       #expect(try file.hasMatchingIdentifier())
       #expect(try file.record()?.lastModified == 1_400_000_000)
       var bytes: [UInt8] = []
       let reading = try archive.readPayload(of: file, with: sample.keys) { bytes.append(contentsOf: $0) }
-      #expect(bytes == OldBackup.text)
+      #expect(bytes == MBDBBackup.text)
       let stored = try #require(backup.files[file.fileIdentifier])
       #expect(reading.storedByteCount == Int64(stored.count))
-      #expect(reading.plainByteCount == Int64(OldBackup.text.count))
+      #expect(reading.plainByteCount == Int64(MBDBBackup.text.count))
       #expect(reading.storedSHA1 == SHA1.hash(stored))
       #expect(reading.storedSHA1 == (try file.record())?.digest)
       #expect(reading.hasValidPadding)
@@ -85,7 +85,7 @@ struct OldLayoutTests {
   @Test("A backup with a newer list as well is read with the newer one")
   func bothLists() throws {
     let sample = try SampleBackup()
-    let old = try OldBackup(sample)
+    let old = try MBDBBackup(sample)
     var files = try sample.storedFiles()
     files.append(("Manifest.mbdb", try #require(old.files["Manifest.mbdb"])))
     let directory = try TemporaryDirectory()
@@ -100,7 +100,7 @@ struct OldLayoutTests {
   @Test("A truncated list of an old backup is damaged and never opens with fewer files")
   func truncated() throws {
     let sample = try SampleBackup()
-    var files = try OldBackup(sample).files
+    var files = try MBDBBackup(sample).files
     let list = try #require(files["Manifest.mbdb"])
     var wholeCuts = 0
     for count in list.indices {
@@ -121,7 +121,7 @@ struct OldLayoutTests {
   @Test("An old list with a flipped bit is an error or a list")
   func flipped() throws {
     let sample = try SampleBackup()
-    var files = try OldBackup(sample).files
+    var files = try MBDBBackup(sample).files
     let list = try #require(files["Manifest.mbdb"])
     var random = SeededRandom(seed: 4)
     for _ in 0..<500 {
@@ -141,7 +141,7 @@ struct OldLayoutTests {
   @Test("An old list with a duplicate keychain file is refused, and an unlisted keychain file is damaged")
   func duplicate() throws {
     let sample = try SampleBackup()
-    var files = try OldBackup(sample).files
+    var files = try MBDBBackup(sample).files
     let list = try #require(files["Manifest.mbdb"])
     files["Manifest.mbdb"] = list + list.dropFirst(6)
     let twice = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite("Encrypted backups with an unencrypted manifest")
-struct ClearListTests {
+struct PlaintextManifestTests {
   private let identifier = KeychainPayload.fileIdentifier
 
   /// Creates an encrypted backup as in iOS 10.1: a single key derivation, an unencrypted list, and file keys in it.
@@ -24,9 +24,9 @@ struct ClearListTests {
     let found = try #require(try file?.record())
     root["ManifestKey"] = manifestKey
     files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
-    files["Manifest.db"] = try ForeignDatabase.bytes(
-      ForeignDatabase.schema
-        + ForeignDatabase.row(
+    files["Manifest.db"] = try ExternalDatabase.bytes(
+      ExternalDatabase.schema
+        + ExternalDatabase.row(
           identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try found.archived()) + sql)
     return files
   }

@@ -98,12 +98,12 @@ struct ReaderTrapTests {
     let sql =
       "INSERT INTO Files VALUES ('\(identifiers[0])', NULL, NULL, 16, NULL);"
       + "INSERT INTO Files VALUES ('\(identifiers[1])', NULL, 'x', 1, NULL);"
-      + ForeignDatabase.row(
+      + ExternalDatabase.row(
         SHA1.hash(Array("HomeDomain-a".utf8)).hex, "HomeDomain", "a", 16, nil)
-      + ForeignDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, "HomeDomain", "b", 17, nil)
+      + ExternalDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, "HomeDomain", "b", 17, nil)
     let list = FileList(
       try ManifestDatabase(
-        try DatabaseBytes(try SpooledData(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)))))
+        try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(ExternalDatabase.schema + sql)))))
     let listing = try list.listing()
     #expect(listing.rowWithoutDomainCount == 2)
     #expect(listing.unreadableRowCount == 0)
@@ -167,8 +167,8 @@ struct ReaderTrapTests {
       relativePath: "file", encryptionKey: try ClassWrappedKey(parsing: field), mode: 0o100600, size: recordedSize,
       protectionClass: .fileNone)
     let listKey = try Secret(count: 32, from: SeededRandomSource(seed: "list"))
-    let database = try ForeignDatabase.bytes(
-      ForeignDatabase.schema + ForeignDatabase.row(identifier, "HomeDomain", "file", 1, try record.archived()))
+    let database = try ExternalDatabase.bytes(
+      ExternalDatabase.schema + ExternalDatabase.row(identifier, "HomeDomain", "file", 1, try record.archived()))
     files["Manifest.db"] = try FileCipher.encrypt(database, key: listKey)
     var manifest = try BackupManifest(parsing: try #require(files["Manifest.plist"]))
     manifest.manifestKey = try sample.keys.wrapFileKey(listKey, keyClass: .fileNone)

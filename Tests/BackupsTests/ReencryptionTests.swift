@@ -18,8 +18,10 @@ struct ReencryptionTests {
   }
 
   /// Creates the backup as a directory or a container file.
-  private func place(_ desk: DeskBackup, _ directory: TemporaryDirectory, as form: String) throws -> String {
-    try desk.write(to: directory)
+  private func place(_ fixture: UnencryptedBackupFixture, _ directory: TemporaryDirectory, as form: String) throws
+    -> String
+  {
+    try fixture.write(to: directory)
     guard form != "backup" else { return directory.path("backup") }
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     _ = try BackupRewriter(system: unsynced).convert(
@@ -30,7 +32,7 @@ struct ReencryptionTests {
   @Test("A backup of iOS 9 or earlier is refused in advance", arguments: [true, false])
   func oldLayout(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
-    try OldBackup(try SampleBackup(hasPassword: hasPassword)).write(to: directory, "backup")
+    try MBDBBackup(try SampleBackup(hasPassword: hasPassword)).write(to: directory, "backup")
     let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter.checkReencryption(of: try BackupArchive.open(.path(directory.path("backup"))))
     }
@@ -41,10 +43,10 @@ struct ReencryptionTests {
   @Test("Adding a password keeps the permissions of a packed backup")
   func permissions() throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    let path = try place(desk, directory, as: "b.tar")
+    let fixture = try UnencryptedBackupFixture()
+    let path = try place(fixture, directory, as: "b.tar")
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-    _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
+    _ = try rewrite(path, with: try fixture.protected("correct horse"), from: "")
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o644)
   }
 
@@ -53,20 +55,20 @@ struct ReencryptionTests {
   @Test("After adding a password, no plaintext remains, and all files open with the password", arguments: forms)
   func protect(form: String) throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    let path = try place(desk, directory, as: form)
-    let keybag = try desk.protected("correct horse")
+    let fixture = try UnencryptedBackupFixture()
+    let path = try place(fixture, directory, as: form)
+    let keybag = try fixture.protected("correct horse")
     let outcome = try rewrite(path, with: keybag, from: "")
     #expect(outcome.fileCount == 11 && outcome.unrelatedFiles.isEmpty && outcome.leftover == nil)
 
     let archive = try BackupArchive.open(.path(path))
-    #expect(archive.isEncrypted && archive.keybag == keybag && archive.keybag.uuid == desk.keybag.uuid)
+    #expect(archive.isEncrypted && archive.keybag == keybag && archive.keybag.uuid == fixture.keybag.uuid)
     #expect(archive.manifest.manifestKey?.count == 44)
     #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys("") }
     let keys = try archive.keybag.keys("correct horse")
     let files = try archive.plainFiles(keys)
     #expect(files.count == 6)
-    for file in try desk.contents() {
+    for file in try fixture.contents() {
       let found = try #require(files["\(file.domain)-\(file.path)"])
       #expect(found.bytes == file.bytes, "\(file.path)")
       #expect(found.reading.hasValidPadding)
@@ -81,7 +83,7 @@ struct ReencryptionTests {
       #expect(files[name]?.record.encryptionKey?.keyClass.rawValue == keyClass)
     }
     let keychain = try archive.keychainFile(with: keys)
-    #expect(keychain.bytes == desk.keychain && keychain.notes.isEmpty)
+    #expect(keychain.bytes == fixture.keychain && keychain.notes.isEmpty)
     if form == "backup" {
       for (name, content) in try bytes(in: directory, "backup") {
         for needle in ["plain text here", "Library/fifteen", "SQLite format 3", "keybag-uuid"] {
@@ -99,12 +101,12 @@ struct ReencryptionTests {
   @Test("Removing the password restores the original backup, except for the keybag's salt", arguments: forms)
   func unprotect(form: String) throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    let path = try place(desk, directory, as: form)
+    let fixture = try UnencryptedBackupFixture()
+    let path = try place(fixture, directory, as: form)
     let original = try BackupArchive.open(.path(path), system: .real)
     let plain = try original.plainFiles(original.keybag.keys(""))
-    _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
-    let bare = try desk.unprotected(try desk.protected("correct horse"), "correct horse")
+    _ = try rewrite(path, with: try fixture.protected("correct horse"), from: "")
+    let bare = try fixture.unprotected(try fixture.protected("correct horse"), "correct horse")
     _ = try rewrite(path, with: bare, from: "correct horse")
 
     let archive = try BackupArchive.open(.path(path))
@@ -117,22 +119,22 @@ struct ReencryptionTests {
     }
     #expect(archive.manifest.others == original.manifest.others)
     // The class keys are unchanged: with the device key, all open, and each unwraps what the other wrapped.
-    let old = try desk.keybag.unlock(password: .empty, deviceKey: desk.deviceKey)
-    let new = try bare.unlock(password: .empty, deviceKey: desk.deviceKey)
+    let old = try fixture.keybag.unlock(password: .empty, deviceKey: fixture.deviceKey)
+    let new = try bare.unlock(password: .empty, deviceKey: fixture.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
       let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
       let size = try new.unwrapFileKey(field).count
       #expect(size == 32, "class \(keyClass.rawValue)")
-      #expect(bare.classKey(keyClass)?.wrap == desk.keybag.classKey(keyClass)?.wrap)
+      #expect(bare.classKey(keyClass)?.wrap == fixture.keybag.classKey(keyClass)?.wrap)
     }
   }
 
   @Test("A directory with other files is refused, except files of the operating system")
   func unrelatedNames() throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    try desk.write(to: directory)
-    let keybag = try desk.protected("x")
+    let fixture = try UnencryptedBackupFixture()
+    try fixture.write(to: directory)
+    let keybag = try fixture.protected("x")
     try directory.write([1], to: "backup/.DS_Store")
     try directory.write([1], to: "backup/note.txt")
     let before = try tree(directory.path)
@@ -149,11 +151,11 @@ struct ReencryptionTests {
   @Test("An unlisted payload is not copied, and reported")
   func unlisted() throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    try desk.write(to: directory)
+    let fixture = try UnencryptedBackupFixture()
+    try fixture.write(to: directory)
     let name = "55/" + String(repeating: "5", count: 40)
     try directory.write(Array("plain text here".utf8), to: "backup/\(name)")
-    let outcome = try rewrite(directory.path("backup"), with: try desk.protected("x"), from: "")
+    let outcome = try rewrite(directory.path("backup"), with: try fixture.protected("x"), from: "")
     #expect(outcome.unrelatedFiles == [name])
     #expect(!FileManager.default.fileExists(atPath: directory.path("backup/\(name)")))
   }
@@ -161,11 +163,11 @@ struct ReencryptionTests {
   @Test("A file that cannot be decrypted completely stops the operation")
   func damaged() throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    try desk.write(to: directory)
-    let keybag = try desk.protected("x")
+    let fixture = try UnencryptedBackupFixture()
+    try fixture.write(to: directory)
+    let keybag = try fixture.protected("x")
     _ = try rewrite(directory.path("backup"), with: keybag, from: "")
-    let file = try #require(try desk.contents().first { $0.path == "Media/large.jpg" })
+    let file = try #require(try fixture.contents().first { $0.path == "Media/large.jpg" })
     let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
     var stored = try directory.read(name)
     // The last byte of the padding is at most 16. A changed bit in the preceding block changes the same bit of it, with
@@ -173,7 +175,7 @@ struct ReencryptionTests {
     stored[stored.count - 17] ^= 0x80
     try directory.write(stored, to: name)
     let before = try tree(directory.path)
-    let bare = try desk.unprotected(keybag, "x")
+    let bare = try fixture.unprotected(keybag, "x")
     let error = #expect(throws: KeyhaulError.self) {
       _ = try rewrite(directory.path("backup"), with: bare, from: "x")
     }
@@ -186,14 +188,14 @@ struct ReencryptionTests {
     arguments: ["backup", "b.tar"],
     [FileSystem.InjectedFault.failure(.noSpace), .failure(.ioError), .short])
   func everyCall(form: String, fault: FileSystem.InjectedFault) throws {
-    let desk = try DeskBackup()
-    let keybag = try desk.protected("x")
+    let fixture = try UnencryptedBackupFixture()
+    let keybag = try fixture.protected("x")
     let step = (form == "backup" ? 7 : 3) * (Cases.areAllRun ? 1 : 5)
     for call in stride(from: 1, through: 100_000, by: step) {
       let directory = try TemporaryDirectory()
-      let path = try place(desk, directory, as: form)
+      let path = try place(fixture, directory, as: form)
       let before = try tree(directory.path)
-      let failing = OneFault(at: call, fault)
+      let failing = SingleFault(at: call, fault)
       var failed = false
       do {
         _ = try rewrite(path, with: keybag, from: "", system: failing.system)
@@ -211,10 +213,10 @@ struct ReencryptionTests {
   @Test("Without an exchange of names, a directory is replaced by two renames")
   func withoutExchange() throws {
     let directory = try TemporaryDirectory()
-    let desk = try DeskBackup()
-    try desk.write(to: directory)
+    let fixture = try UnencryptedBackupFixture()
+    try fixture.write(to: directory)
     let system = FileSystem { call in call == .exchange ? .failure(.noFunction) : call == .sync ? .omitted : nil }
-    _ = try rewrite(directory.path("backup"), with: try desk.protected("x"), from: "", system: system)
+    _ = try rewrite(directory.path("backup"), with: try fixture.protected("x"), from: "", system: system)
     #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["backup"])
   }

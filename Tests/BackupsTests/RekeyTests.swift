@@ -80,12 +80,12 @@ struct RekeyTests {
 
   @Test("The device layer of device-bound classes is unchanged")
   func deviceLayer() throws {
-    let desk = try DeskBackup()
-    let keybag = try desk.protected("one")
+    let fixture = try UnencryptedBackupFixture()
+    let keybag = try fixture.protected("one")
     let again = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
     // A key that was wrapped with a device-bound class of the old keybag opens with the new one and the device key.
-    let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: desk.deviceKey)
-    let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: desk.deviceKey)
+    let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: fixture.deviceKey)
+    let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: fixture.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
       let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
       let isSame = try new.unwrapFileKey(field).matches(Secret(utf8: String(repeating: "k", count: 32)))
@@ -119,7 +119,7 @@ struct RekeyTests {
   @Test("All other entries of a container are preserved, with any file extension")
   func entries() throws {
     let directory = try TemporaryDirectory()
-    var tar = TinyTar()
+    var tar = TarFixture()
     for file in try SampleBackup().storedFiles() { tar.add("./some backup/" + file.path, file.bytes) }
     tar.add("./some backup/note.txt", Array("mine".utf8))
     try directory.write(tar.finished(), to: "b.zip")
@@ -167,7 +167,7 @@ struct RekeyTests {
       try sample.write(to: BackupDestination(path: directory.path(place)), system: unsynced)
       let before = try tree(directory.path)
       let archive = try BackupArchive.open(.path(directory.path(place)))
-      let failing = OneFault(at: call, fault)
+      let failing = SingleFault(at: call, fault)
       let keys = try Optional.some(archive.keybag.keys(SampleBackup.password))
       var failed = false
       do throws(KeyhaulError) {

@@ -31,11 +31,11 @@ struct RenamedPayloadTests {
   private func write(_ files: Stored, to directory: TemporaryDirectory, as name: String) throws {
     switch name {
     case _ where name.hasSuffix(".tar"):
-      var tar = TinyTar()
+      var tar = TarFixture()
       for file in files { tar.add("udid/\(file.path)", file.bytes) }
       try directory.write(tar.finished(), to: name)
     case _ where name.hasSuffix(".zip"):
-      var zip = TinyZip()
+      var zip = ZipFixture()
       for file in files { zip.add(file.path, file.bytes) }
       try directory.write(zip.finished(), to: name)
     default: for file in files { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
@@ -195,7 +195,7 @@ struct RenamedPayloadTests {
   func oldLayout(isInFolders: Bool, form: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
-    let files = try OldBackup(sample).files
+    let files = try MBDBBackup(sample).files
     try write(files, to: directory, as: "proper")
     let renamed = files.map { file in
       guard isFileIdentifier(file.path) else { return file }
@@ -216,9 +216,9 @@ struct RenamedPayloadTests {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     try write(files(sample), to: directory, as: "b")
-    let old = OldBackup.identifier("HomeDomain", OldBackup.notePath)
+    let old = MBDBBackup.identifier("HomeDomain", MBDBBackup.notePath)
     try write(
-      try OldBackup(sample).files.filter { $0.path == "Manifest.mbdb" || $0.path == old }, to: directory, as: "b")
+      try MBDBBackup(sample).files.filter { $0.path == "Manifest.mbdb" || $0.path == old }, to: directory, as: "b")
     for form in ["b", "b.tar"] {
       let archive = try open(directory, form)
       let stored = try archive.storedFiles()
@@ -234,7 +234,7 @@ struct RenamedPayloadTests {
   @Test("Encrypted and decrypted copies have the usual names", arguments: Naming.allCases)
   func decrypted(naming: Naming) throws {
     let directory = try TemporaryDirectory()
-    try TreeBackup([.text("a", "first"), .text("b", "second")]).write(to: directory, as: "proper")
+    try FileTreeBackup([.text("a", "first"), .text("b", "second")]).write(to: directory, as: "proper")
     for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path("proper")) {
       var isDirectory: ObjCBool = false
       _ = FileManager.default.fileExists(atPath: directory.path("proper/\(path)"), isDirectory: &isDirectory)

@@ -63,10 +63,10 @@ struct RoundTripTests {
     let files = try sample.storedFiles()
     var digests: Set<String> = []
     for prefix in ["", "./", "\(SampleBackup.udid)/", "./some backup/"] {
-      var tar = TinyTar()
+      var tar = TarFixture()
       if !prefix.isEmpty { tar.add(prefix, type: "5") }
       for file in files { tar.add(prefix + file.path, file.bytes) }
-      var zip = TinyZip()
+      var zip = ZipFixture()
       for file in files { zip.add(prefix + file.path, file.bytes) }
       digests.insert(try open(tar.finished()).digest)
       digests.insert(try open(zip.finished()).digest)

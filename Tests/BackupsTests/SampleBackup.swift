@@ -98,7 +98,7 @@ func tree(_ path: String) throws -> [String] {
 
 /// Packs files in a tar without a leading directory.
 func packed(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
-  var tar = TinyTar()
+  var tar = TarFixture()
   for file in files { tar.add(file.path, file.bytes) }
   return tar.finished()
 }

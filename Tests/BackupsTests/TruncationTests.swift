@@ -64,7 +64,7 @@ struct TruncationTests {
         var changed = files
         let position = Int.random(in: 0..<changed[index].bytes.count, using: &random)
         changed[index].bytes[position] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-        var tar = TinyTar()
+        var tar = TarFixture()
         for file in changed { tar.add(file.path, file.bytes) }
         do {
           let archive = try open(tar.finished())

@@ -25,7 +25,7 @@ struct UndecodedNameTests {
   func database() throws {
     for isEncrypted in [true, false] {
       let directory = try TemporaryDirectory()
-      let backup = try TreeBackup([.text("a", "first"), .text(Self.odd, "odd")], isEncrypted: isEncrypted)
+      let backup = try FileTreeBackup([.text("a", "first"), .text(Self.odd, "odd")], isEncrypted: isEncrypted)
       try backup.write(to: directory)
       let result = try ExtractionTests.extract(backup, directory)
       #expect(result.fileCount == 2 && result.isComplete && result.renamedCount == 1)
@@ -42,9 +42,9 @@ struct UndecodedNameTests {
   func finding() throws {
     let directory = try TemporaryDirectory()
     let files = [
-      TreeBackup.File.text("a", "first"), .text(Self.odd, "odd"), .text("x", "of a domain", in: "D\u{F7FF}"),
+      FileTreeBackup.File.text("a", "first"), .text(Self.odd, "odd"), .text("x", "of a domain", in: "D\u{F7FF}"),
     ]
-    try TreeBackup(files, isEncrypted: false).write(to: directory)
+    try FileTreeBackup(files, isEncrypted: false).write(to: directory)
     let list = try BackupArchive.open(.path(directory.path("backup"))).fileList()
     #expect(list.findings.isEmpty)
     let listing = try list.listing()
@@ -60,10 +60,10 @@ struct UndecodedNameTests {
     let directory = try TemporaryDirectory()
     let names = ["n\u{F7F5}", "n%F5", "n%25\u{F7F5}", "n%\u{F7F5}", "d\u{F7F5}/x", "d%F5/x", "d\u{F7F6}/x"]
     let files =
-      names.map { TreeBackup.File.text($0, $0) } + [
+      names.map { FileTreeBackup.File.text($0, $0) } + [
         .text("x", "odd", in: "D\u{F7F5}"), .text("x", "plain", in: "D%F5"),
       ]
-    let backup = try TreeBackup(files, isEncrypted: false)
+    let backup = try FileTreeBackup(files, isEncrypted: false)
     try backup.write(to: directory)
     #expect(try ExtractionTests.extract(backup, directory).fileCount == 9)
     let written = try lines(directory)
@@ -72,7 +72,7 @@ struct UndecodedNameTests {
       let path = try #require(line["path"]?.stringValue)
       let identifier = try #require(line["file_id"]?.stringValue)
       let file = try #require(
-        files.first { SHA1.hash(TreeBackup.bytes("\($0.domain)-\($0.path)")).hex == identifier })
+        files.first { SHA1.hash(FileTreeBackup.bytes("\($0.domain)-\($0.path)")).hex == identifier })
       #expect(try directory.read("out/\(path)") == file.content)
     }
     // The files of two folders are never in the same one.
@@ -84,7 +84,7 @@ struct UndecodedNameTests {
   func oldList() throws {
     let sample = try SampleBackup(hasPassword: true)
     let directory = try TemporaryDirectory()
-    try OldBackup(sample, further: [Self.odd]).write(to: directory, "backup")
+    try MBDBBackup(sample, further: [Self.odd]).write(to: directory, "backup")
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     let list = try archive.fileList()
     let listing = try list.listing(against: try archive.storedFiles())
@@ -96,8 +96,8 @@ struct UndecodedNameTests {
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     #expect(
       try list.files(shownAs: "HomeDomain", "Library/abc%F5%BA.dat").map(\.undecodedPath)
-        == [TreeBackup.bytes(Self.odd)])
-    #expect(try list.files(shownAs: "HomeDomain", OldBackup.notePath).isEmpty)
+        == [FileTreeBackup.bytes(Self.odd)])
+    #expect(try list.files(shownAs: "HomeDomain", MBDBBackup.notePath).isEmpty)
     // A name matches the file with this name, not one that is displayed like it.
     #expect(try list.file(domain: "HomeDomain", relativePath: "Library/abc%F5%BA.dat") == nil)
     let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: { _ in true })

@@ -35,9 +35,9 @@ struct WorkLimitTests {
       let identifier = try ListedFile.identifier(domain: "D\(number)", relativePath: "")
       rows.append("('\(identifier)','D\(number)','',2,NULL)")
     }
-    let sql = ForeignDatabase.schema + "INSERT INTO Files VALUES " + rows.joined(separator: ",")
+    let sql = ExternalDatabase.schema + "INSERT INTO Files VALUES " + rows.joined(separator: ",")
     let list = FileList(
-      try ManifestDatabase(try DatabaseBytes(try SpooledData(try ForeignDatabase.bytes(sql)))))
+      try ManifestDatabase(try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(sql)))))
     let error = #expect(throws: KeyhaulError.self) { try list.listing() }
     #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
@@ -47,7 +47,7 @@ struct WorkLimitTests {
     let rows = (0..<500).map { number in
       "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f\(number)', 1, NULL);"
     }
-    let bytes = try ForeignDatabase.bytes(ForeignDatabase.schema + rows.joined())
+    let bytes = try ExternalDatabase.bytes(ExternalDatabase.schema + rows.joined())
     let connection = try ManifestConnection(try DatabaseBytes(try SpooledData(bytes)))
     #expect(try connection.firstFault() == nil)
     #expect(try connection.firstFault(within: 0) == "its indexes take too long to check")
@@ -62,9 +62,9 @@ struct WorkLimitTests {
       "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f', 0, (SELECT value FROM Properties));"
     }
     let sql =
-      ForeignDatabase.schema + "INSERT INTO Properties VALUES ('r', x'\(record.hex)');" + rows.joined()
+      ExternalDatabase.schema + "INSERT INTO Properties VALUES ('r', x'\(record.hex)');" + rows.joined()
       + "DELETE FROM Properties;"
-    let database = try ManifestDatabase(try DatabaseBytes(try SpooledData(try ForeignDatabase.bytes(sql))))
+    let database = try ManifestDatabase(try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(sql))))
     // Forty megabytes of rows without a type in their flags, so that their records must be read.
     var kinds: [ListedFile.Kind] = []
     let took = try ProcessorTime.of { try database.forEachFile { kinds.append($0.kind) } }
@@ -74,7 +74,7 @@ struct WorkLimitTests {
 
   @Test("The decompressed size of a zip is limited while its payloads are read")
   func zipPayloads() throws {
-    var zip = TinyZip()
+    var zip = ZipFixture()
     for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
     for number in 0..<3 {
       zip.add("00/" + String(repeating: "0", count: 39) + "\(number)", [UInt8](repeating: 7, count: 100_000))

@@ -10,15 +10,15 @@ private struct DifferingEntry: Sendable, CustomTestStringConvertible {
   var name = "Manifest.plist"
   var flags = 0
   var content: [UInt8] = [1, 2, 3]
-  var extra: @Sendable (TinyZip) -> [UInt8] = { _ in [] }
-  var local: @Sendable (TinyZip) -> TinyZip.Local = { _ in TinyZip.Local() }
+  var extra: @Sendable (ZipFixture) -> [UInt8] = { _ in [] }
+  var local: @Sendable (ZipFixture) -> ZipFixture.Local = { _ in ZipFixture.Local() }
   /// The code of the expected error, or `nil` if the headers must be accepted.
   var code: KeyhaulError.Code?
   /// A part of the expected reason.
   var reason = ""
 
   var zip: [UInt8] {
-    var zip = TinyZip()
+    var zip = ZipFixture()
     zip.add(
       nameBytes: Array(name.utf8), content, flags: flags, extra: extra(zip), local: local(zip))
     return zip.finished()
@@ -122,7 +122,7 @@ struct ZipHeaderTests {
   @Test("A zip is accepted if a name is Unicode in the extra field and in another character set in the header")
   func otherCharacterSet() throws {
     let sample = try SampleBackup()
-    var zip = TinyZip()
+    var zip = ZipFixture()
     for file in try sample.storedFiles() {
       // 0x94 is "\u{f6}" in the character set of old DOS systems.
       let header = [0x94] + Array("/\(file.path)".utf8)
@@ -135,7 +135,7 @@ struct ZipHeaderTests {
 
   @Test("A zip is refused if an entry has no header before its bytes")
   func missing() throws {
-    var zip = TinyZip()
+    var zip = ZipFixture()
     zip.add("Manifest.plist", [1, 2, 3])
     zip.add("Status.plist", [4, 5, 6])
     var bytes = zip.finished()
@@ -148,7 +148,7 @@ struct ZipHeaderTests {
 
   @Test("A zip whose entries share one long header before their bytes is refused")
   func sharedHeader() throws {
-    var zip = TinyZip()
+    var zip = ZipFixture()
     zip.add(nameBytes: Array("Manifest.plist".utf8), [1], local: .init(extra: [UInt8](repeating: 0, count: 60_000)))
     zip.listAgain(times: 2)
     let directory = try TemporaryDirectory()
@@ -160,7 +160,7 @@ struct ZipHeaderTests {
 
   @Test("A zip with a second directory before its end record is refused")
   func secondDirectory() throws {
-    var (zip, other) = (TinyZip(), TinyZip())
+    var (zip, other) = (ZipFixture(), ZipFixture())
     zip.add("Manifest.plist", [1, 2, 3])
     other.add("Manifest.bak.x", [1, 2, 3])
     let error = try #require(try failure(opening: zip.finished(before: other)))

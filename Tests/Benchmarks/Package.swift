@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Shows Keyhaul's `package` declarations to the targets here. Their package's name is the name of its folder.
+/// Settings that show Keyhaul's `package` declarations to the targets here. The name of that package is that of its folder.
 let inside: [SwiftSetting] = [
   .unsafeFlags([
     "-package-name",
@@ -11,8 +11,8 @@ let inside: [SwiftSetting] = [
   ])
 ]
 
-/// Figures of the library and the program, as ratios within one run. A package of its own, so that the product keeps
-/// few dependencies and no test depends on a time.
+/// Benchmarks of the library and the program. They are a separate package, so that the product keeps few dependencies and
+/// no test depends on a time.
 let package = Package(
   name: "keyhaul-benchmarks",
   platforms: [.macOS(.v15)],

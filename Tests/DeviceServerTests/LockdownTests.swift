@@ -268,7 +268,7 @@ struct LockdownTests {
   }
 }
 
-@Suite("Where a server listens")
+@Suite("Listening addresses")
 struct ListenAddressTests {
   @Test(
     "Only loopback addresses and paths are accepted",

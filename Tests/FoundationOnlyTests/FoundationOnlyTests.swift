@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-// On Apple's systems Foundation brings Security along, so that many files never import it. Here the compiler is told to.
+// On Apple systems, Foundation re-exports Security, so many files do not import it. A compiler flag has the same effect here.
 
-@Suite("Code for iOS that imports Foundation alone")
+@Suite("Code for iOS that imports only Foundation")
 struct FoundationOnlyTests {
-  @Test("compiles with the flag that imports Security into every file, and finds what it keeps")
+  @Test("Code that imports only Foundation compiles with the flag that imports Security, and finds its stored item")
   func keeps() throws {
-    // No other test of this process chooses a phone for this one.
+    // No other test of this process selects a default phone.
     try DefaultKeychain.using(.onNewDevice(passcode: "0000")) { keep() }
   }
 

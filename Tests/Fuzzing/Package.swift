@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Shows Keyhaul's `package` declarations to the targets here. Their package's name is the name of its folder.
+/// Settings that show Keyhaul's `package` declarations to the targets here. The name of that package is that of its folder.
 let inside: [SwiftSetting] = [
   .unsafeFlags([
     "-package-name",
@@ -11,8 +11,8 @@ let inside: [SwiftSetting] = [
   ])
 ]
 
-/// What reads bytes that somebody else wrote, under libFuzzer. A package of its own: without a `main` it would break every
-/// other build. `make fuzz` runs it; on Linux alone, where the tool chain brings libFuzzer.
+/// Fuzzers for the code that reads bytes of others. They are a separate package, because a target without `main` would break
+/// every other build. `make fuzz` runs them on Linux only, whose toolchain includes libFuzzer.
 let package = Package(
   name: "keyhaul-fuzzing",
   platforms: [.macOS(.v15)],

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeyhaulKit
 
-@Suite("The apps of a backup")
+@Suite("App directory")
 struct AppDirectoryTests {
   private func app(_ group: String?, in directory: AppDirectory) -> AppName {
     directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
@@ -14,13 +14,13 @@ struct AppDirectoryTests {
     installed: ["org.example.chat": "Example Chat", "org.example.mail": "Example Mail", "org.example.tool": "Tool"],
     groups: ["org.example.mail": ["group.org.example"], "org.example.tool": ["group.org.example"]])
 
-  @Test("A team's group with the identifier of an installed app is that app's")
+  @Test("A team's group with an installed app's identifier belongs to that app")
   func ownGroup() {
     #expect(app("ABCDE12345.org.example.chat", in: directory).displayName == "Example Chat")
   }
 
   @Test(
-    "A group that no installed app proves to be its own is shown with its team, and called no app",
+    "A group without an installed app is shown with its team and not as an app",
     arguments: [
       ("ABCDE12345.org.example.chat.shared", "org.example.chat.shared (team ABCDE12345)"),
       ("ABCDE12345.org.example", "org.example (team ABCDE12345)"),

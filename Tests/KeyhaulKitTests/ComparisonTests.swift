@@ -7,9 +7,9 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-@Suite("The four restores, compared")
+@Suite("Comparison of four restores")
 struct ComparisonTests {
-  /// The rules in one table, written down by hand.
+  /// The rules as a table, written by hand.
   static let table: [(ProtectionClass, [Reason?])] = [
     (.whenUnlocked, [nil, nil, nil, .backupNotEncrypted]), (.afterFirstUnlock, [nil, nil, nil, .backupNotEncrypted]),
     (.always, [nil, nil, nil, .backupNotEncrypted]),
@@ -19,59 +19,59 @@ struct ComparisonTests {
     (.whenPasscodeSetThisDeviceOnly, [.passcodeOnly, .passcodeOnly, .passcodeOnly, .passcodeOnly]),
   ]
 
-  @Test("each class in each of the four is as the table says", arguments: table)
+  @Test("Each class has the outcome of the table in each of the four restores", arguments: table)
   func classes(_ protection: ProtectionClass, _ reasons: [Reason?]) {
     #expect(RestoreScenario.allCases.map { protection.restoreOutcome(in: $0).reason } == reasons)
   }
 
-  @Test("of a device, is what four real backups and four real restores then bring")
+  @Test("The comparison for a device equals four real backups and restores")
   func device() throws {
-    let desk = try Desk(seed: "four")
-    let source = try desk.bundled("old-phone")
-    let held = try source.held(.reading)
-    let target = try desk.phone("target", passcode: "1")
-    let comparison = try MigrationComparison(of: held, onto: target.held(.reading), hasPassword: true)
+    let setup = try TestSetup(seed: "four")
+    let source = try setup.bundled("old-phone")
+    let held = try source.openTestSession(.reading)
+    let target = try setup.phone("target", passcode: "1")
+    let comparison = try MigrationComparison(of: held, onto: target.openTestSession(.reading), hasPassword: true)
     held.invalidate()
     for scenario in RestoreScenario.allCases {
-      let password = scenario.hasPassword ? Desk.password : nil
-      let path = try desk.backUp(source, password: password, named: "b\(scenario.hasPassword)")
-      let session = try (scenario.onSameDevice ? source : target).held()
+      let password = scenario.hasPassword ? TestSetup.password : nil
+      let path = try setup.backUp(source, password: password, named: "b\(scenario.hasPassword)")
+      let session = try (scenario.onSameDevice ? source : target).openTestSession()
       defer { session.invalidate() }
-      let kept = try HeldKeychain(session).rows
-      try HeldKeychain.empty(session.device)
-      let archive = try desk.open(path, password: password, on: session)
+      let kept = try KeychainSnapshot(session).rows
+      try KeychainSnapshot.empty(session.device)
+      let archive = try setup.open(path, password: password, on: session)
       try session.restore(archive)
-      let arrived = try HeldKeychain(session).items.count
+      let arrived = try KeychainSnapshot(session).items.count
       #expect(comparison[scenario].arrives == arrived, "\(scenario)")
       #expect(comparison[scenario].staysBehind == 22 - arrived)
       if scenario.onSameDevice {
-        try HeldKeychain.empty(session.device)
-        try session.plant(kept.compactMap(\.item))
+        try KeychainSnapshot.empty(session.device)
+        try session.insertUnchanged(kept.compactMap(\.item))
       }
     }
     #expect(RestoreScenario.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
     #expect(comparison.current == RestoreScenario(hasPassword: true, onSameDevice: false))
   }
 
-  @Test("of a device, names and counts the same items whichever of the two backups was thought of first")
+  @Test("The comparison for a device does not depend on which backup is simulated first")
   func order() throws {
-    let desk = try Desk(seed: "order")
-    let source = try desk.bundled("old-phone").held(.reading)
-    let target = try desk.phone("target", passcode: "1").held(.reading)
+    let setup = try TestSetup(seed: "order")
+    let source = try setup.bundled("old-phone").openTestSession(.reading)
+    let target = try setup.phone("target", passcode: "1").openTestSession(.reading)
     let comparisons = try [true, false].map { try MigrationComparison(of: source, onto: target, hasPassword: $0) }
     #expect(comparisons[0].items.count == 22 && comparisons[0].items == comparisons[1].items)
     #expect(comparisons.map(\.current.hasPassword) == [true, false])
   }
 
-  @Test("of an archive, is what this one gives and what the other one would", arguments: [true, false])
+  @Test("The comparison for a backup covers backups with and without a password", arguments: [true, false])
   func archive(hasPassword: Bool) throws {
-    let desk = try Desk(seed: "archive \(hasPassword)")
-    let source = try desk.bundled("old-phone")
-    let path = try desk.backUp(source, password: hasPassword ? Desk.password : nil)
-    for (device, isSame) in [(source, true), (try desk.bundled("new-phone"), false)] {
-      let session = try device.held(.reading)
+    let setup = try TestSetup(seed: "archive \(hasPassword)")
+    let source = try setup.bundled("old-phone")
+    let path = try setup.backUp(source, password: hasPassword ? TestSetup.password : nil)
+    for (device, isSame) in [(source, true), (try setup.bundled("new-phone"), false)] {
+      let session = try device.openTestSession(.reading)
       defer { session.invalidate() }
-      let archive = try desk.open(path, password: hasPassword ? Desk.password : nil, on: session)
+      let archive = try setup.open(path, password: hasPassword ? TestSetup.password : nil, on: session)
       let plan = try Restorer.plan(archive, onto: session, policy: .merge)
       let comparison = MigrationComparison(of: archive, plan)
       #expect(RestoreScenario.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
@@ -83,11 +83,11 @@ struct ComparisonTests {
     }
   }
 
-  @Test("the advice counts what a password would bring and what stays whatever one does")
+  @Test("The advice counts the items that a password moves, and those that never move")
   func advice() throws {
-    let desk = try Desk(seed: "advice")
-    let source = try desk.bundled("old-phone").held(.reading)
-    let target = try desk.bundled("new-phone").held(.reading)
+    let setup = try TestSetup(seed: "advice")
+    let source = try setup.bundled("old-phone").openTestSession(.reading)
+    let target = try setup.bundled("new-phone").openTestSession(.reading)
     func sentence(_ hasPassword: Bool, onto device: DeviceSession) throws -> String {
       let comparison = try MigrationComparison(of: source, onto: device, hasPassword: hasPassword)
       return comparison.advice.sentence(for: comparison.current)
@@ -105,15 +105,15 @@ struct ComparisonTests {
         == "18 of 22 items are restored to the source device; 4 stay behind in any case")
   }
 
-  @Test("a damaged item is damaged in all four, and counted apart")
+  @Test("A damaged item is damaged in all four restores and counted separately")
   func damage() throws {
-    let desk = try Desk(seed: "damage")
-    let source = try desk.bundled("old-phone")
-    let path = try Forge(desk: desk, password: nil).backUp(source) { contents in
+    let setup = try TestSetup(seed: "damage")
+    let source = try setup.bundled("old-phone")
+    let path = try TamperingWriter(setup: setup, password: nil).backUp(source) { contents in
       try contents.editEntries { $0[2].blob = [1] }
     }
-    let session = try desk.bundled("new-phone").held(.reading)
-    let archive = try desk.open(path, password: nil, on: session)
+    let session = try setup.bundled("new-phone").openTestSession(.reading)
+    let archive = try setup.open(path, password: nil, on: session)
     let comparison = MigrationComparison(
       of: archive, try Restorer.plan(archive, onto: session, policy: .merge))
     #expect(RestoreScenario.allCases.allSatisfy { comparison[$0].unreadable == 1 })
@@ -129,7 +129,7 @@ struct ComparisonTests {
     #expect(audit.leaving.count + audit.staying.count + 1 == audit.items.count)
   }
 
-  @Test("advises in words that fit every count")
+  @Test("The advice is grammatical for every count")
   func adviceWords() {
     func sentence(
       _ hasPassword: Bool, arrives: Int = 0, gained: Int = 0, never: Int, sameDeviceOnly: Int, damaged: Int = 0
@@ -151,12 +151,13 @@ struct ComparisonTests {
         + "them")
   }
 
-  @Test("an audit sorts the same items by what a developer asks")
+  @Test("An audit groups the same items for developers")
   func audit() throws {
-    let desk = try Desk(seed: "audit")
-    let source = try desk.bundled("old-phone").held(.reading)
+    let setup = try TestSetup(seed: "audit")
+    let source = try setup.bundled("old-phone").openTestSession(.reading)
     let audit = KeychainAudit(
-      try MigrationComparison(of: source, onto: desk.bundled("new-phone").held(.reading), hasPassword: true))
+      try MigrationComparison(of: source, onto: setup.bundled("new-phone").openTestSession(.reading), hasPassword: true)
+    )
     #expect(audit.items.count == 22 && audit.leaving.count == 14 && audit.staying.count == 8)
     #expect(
       Set(audit.deprecated.compactMap(\.identity.label))
@@ -167,9 +168,9 @@ struct ComparisonTests {
 }
 
 @Suite("Items by app")
-struct AppTests {
+struct ItemsByAppTests {
   @Test(
-    "a group names its app where a list knows it, else the identifier in it, else itself",
+    "An access group is shown as its app, its identifier or itself",
     arguments: [
       ("ABCDE12345.org.example.chat", AppName.Kind.app, "Chat"),
       ("ABCDE12345.org.example.other", .identifier, "org.example.other"),
@@ -190,18 +191,18 @@ struct AppTests {
     return identity
   }
 
-  @Test("an item that opens and names no group is unnamed, and one that is sealed is unknown", arguments: [nil, ""])
+  @Test("A decrypted item without a group is unnamed, and an encrypted item is unknown", arguments: [nil, ""])
   func unnamed(group: String?) {
     let directory = AppDirectory([])
     #expect(directory.app(of: item(of: group)).kind == .unnamed)
     #expect(directory.app(of: item(of: group)).displayName == "(names no app)")
     let sealed = directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
     #expect(sealed.kind == .unknown && sealed.displayName == "(encrypted)")
-    // A table of a device that is locked shows the group beside what is sealed.
+    // The table of a locked device shows the access groups of encrypted items.
     #expect(directory.app(of: ItemDescriptor(undecryptable: .key, accessGroup: "apple")).kind == .group)
   }
 
-  @Test("a virtual device's apps name their groups themselves, two of one group both")
+  @Test("The apps of a virtual device list their groups, and two apps can share one")
   func device() {
     let directory = AppDirectory([
       DeviceApp(name: "mail", accessGroups: ["shared", "A"]), DeviceApp(name: "calendar", accessGroups: ["shared"]),
@@ -210,18 +211,18 @@ struct AppTests {
     #expect(directory.app(of: item(of: "shared")).text == "calendar, mail")
   }
 
-  @Test("those with the most losses stand first, and what nobody has to make up for is no loss")
+  @Test("Apps with the most losses come first, and items that need no action do not count")
   func order() throws {
-    let desk = try Desk(seed: "apps")
-    let source = try desk.bundled("old-phone").held(.reading)
-    let target = try desk.bundled("new-phone").held(.reading)
+    let setup = try TestSetup(seed: "apps")
+    let source = try setup.bundled("old-phone").openTestSession(.reading)
+    let target = try setup.bundled("new-phone").openTestSession(.reading)
     let shares = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
       .byApp(AppDirectory(source.record.apps))
     #expect(shares.prefix(4).map(\.app.text) == ["bank", "chat", "apple", "home"])
     #expect(shares.prefix(5).map(\.losses.count) == [3, 2, 1, 1, 0])
     #expect(shares.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
     #expect(shares.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
-    // Without a password everything stays, but signing in again everywhere is not what helps.
+    // Without a password everything stays behind, but signing in again is not the right advice.
     let plain = try Restorer.plan(SimulatedBackup(of: source, hasPassword: false), onto: target, policy: .replace)
     #expect(plain.byApp(AppDirectory([])).reduce(0) { $0 + $1.losses.count } == 7)
   }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import KeyhaulKit
 
-@Suite("A damaged item")
-struct DamagedItem {
+@Suite("Damaged items")
+struct DamagedItemTests {
   private struct Keys: ~Copyable {
     let sourceDevice: ClassKeys
 
@@ -29,7 +29,7 @@ struct DamagedItem {
   }
 
   @Test(
-    "every bit of its blob: it alone is unreadable, and never something else",
+    "A flipped bit makes only its own item unreadable",
     arguments: [
       ProtectionClass.whenUnlocked, .whenUnlockedThisDeviceOnly,
     ])
@@ -42,7 +42,7 @@ struct DamagedItem {
       var broken = damaged
       broken.blob?[bit / 8] ^= 1 << UInt8(bit % 8)
       let plan = try keys.plan([broken, whole])
-      // Class 9 turned into 11, of which no item opens: nothing tells other hardware from damage, and that is said.
+      // If class 9 becomes 11, which has no decrypted item, damage looks like another device's hardware key.
       if protection == .whenUnlockedThisDeviceOnly, bit == 33 {
         #expect(plan.decisions[0].outcome == .staysBehind(.deviceBound) && plan.isSameDevice == nil)
         #expect(plan.decisions[0].detail?.contains("Keyhaul cannot tell which") == true)
@@ -57,7 +57,7 @@ struct DamagedItem {
     }
   }
 
-  @Test("cut at every length it is unreadable")
+  @Test("An item that is cut at any length is unreadable")
   func everyLength() throws {
     let keys = try Keys()
     let entry = try keys.entry(.password("cut"))
@@ -71,7 +71,7 @@ struct DamagedItem {
     }
   }
 
-  @Test("versions that no backup holds, and an entry without data")
+  @Test("Unknown versions and entries without data are unreadable")
   func versions() throws {
     let keys = try Keys()
     let entry = try keys.entry(.password("a"))
@@ -88,21 +88,22 @@ struct DamagedItem {
     #expect(missing.detail == "the entry contains no data")
   }
 
-  @Test("one of version 0 is a secret without a name, which can be read and not be restored")
+  @Test("An item of version 0 is a secret without a name, which cannot be restored")
   func versionZero() throws {
     let keys = try Keys()
-    // Bytes of another version under that number are none of it.
+    // The bytes of another version are not valid for version 0.
     var other = try keys.entry(.password("a"))
     other.blob?[0] = 0
     #expect(try keys.plan([other]).decisions[0].outcome == .unreadable(.malformed))
     let item = BackupItem(
       index: 0, kind: .genericPassword, protection: .whenUnlocked, blob: .init(byteCount: 68, offset: 100),
-      classKey: .available, opening: .opened(KeychainItem(kind: .genericPassword, attributes: [:]).holding("hunter2")),
+      classKey: .available,
+      opening: .opened(KeychainItem(kind: .genericPassword, attributes: [:]).with(secret: "hunter2")),
       isSecretOnly: true)
     let decision = MigrationPlanner.plan([item], onto: [], policy: .merge).decisions[0]
     #expect(decision.outcome == .unreadable(.unsupportedVersion))
     #expect(decision.detail == "version 0, a secret without a name; 68 bytes at 100")
-    // It opens: nothing of it is sealed, it only does not name an app.
+    // The item is decrypted, but does not name an app.
     let lost = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
     let plan = MigrationPlan(
       decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], removedRowCount: 0)
@@ -113,14 +114,14 @@ struct DamagedItem {
     #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.encryptedCount == 1)
   }
 
-  @Test("one of version 2 is a property list and is restored as well")
+  @Test("An item of version 2 is a property list, and is restored")
   func versionTwo() throws {
     let keys = try Keys()
     let entry = try oldEntry(keys, ["acct": .string("old"), "agrp": .string("app"), "pdmn": .string("ak")])
     #expect(try keys.plan([entry]).decisions[0].outcome == .migrates(.new))
   }
 
-  @Test("one that has no form on this device is left out alone")
+  @Test("An item that cannot be stored on the device is left out")
   func unencodable() throws {
     let keys = try Keys()
     let entry = try oldEntry(
@@ -140,13 +141,14 @@ struct DamagedItem {
     return .init(kind: .genericPassword, blob: blob.serialized())
   }
 
-  @Test("one without a group, without a class, or with an impossible attribute is malformed")
+  @Test("An item without a group or class, or with an invalid attribute, is malformed")
   func impossible() throws {
     let keys = try Keys()
     for item in [
-      KeychainItem.password("a").without(.accessGroup), .password("a", marks: [.accessGroup: .data([0xFF])]),
-      .password("a", marks: [.account: .array([])]), .password("a", marks: [.modificationDate: .string("today")]),
-      .password("a", marks: [.multiUser: .data([1])]),
+      KeychainItem.password("a").without(.accessGroup), .password("a", attributes: [.accessGroup: .data([0xFF])]),
+      .password("a", attributes: [.account: .array([])]),
+      .password("a", attributes: [.modificationDate: .string("today")]),
+      .password("a", attributes: [.multiUser: .data([1])]),
     ] {
       let decision = try keys.plan([try keys.entry(item)]).decisions[0]
       #expect(decision.outcome == .unreadable(.malformed), "\(item.attributes)")

@@ -7,29 +7,29 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// A phone with one item of every class that a backup can hold, and its backup with a password, to break.
-private final class BrokenKeybag {
-  let desk: Desk
+/// A phone with an item of every class that a backup can contain, and its backup with a password.
+private final class DamagedKeybagFixture {
+  let setup: TestSetup
   let phone: VirtualDevice
   let other: VirtualDevice
-  let forge: Forge
+  let tamperingWriter: TamperingWriter
   let prepared: PreparedBackup
 
   init() throws {
-    desk = try Desk(seed: "keybag")
-    phone = try desk.phone("phone", passcode: "1234")
-    other = try desk.phone("other")
-    forge = Forge(desk: desk, password: Desk.password)
-    let session = try phone.held()
+    setup = try TestSetup(seed: "keybag")
+    phone = try setup.phone("phone", passcode: "1234")
+    other = try setup.phone("other")
+    tamperingWriter = TamperingWriter(setup: setup, password: TestSetup.password)
+    let session = try phone.openTestSession()
     defer { session.invalidate() }
-    try session.plant(
+    try session.insertUnchanged(
       ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly }.map { .password($0.rawValue, $0) })
-    prepared = try BackupExporter.prepare(session, password: secret(Desk.password), rounds: 1)
+    prepared = try BackupExporter.prepare(session, password: secret(TestSetup.password), rounds: 1)
   }
 
-  /// The bag with one bit of a field's value changed.
+  /// Returns the keybag with a changed bit in the value of a field.
   ///
-  /// - Parameter keyClass: The class whose record it is; `nil` for the header's.
+  /// - Parameter keyClass: The class of the record; `nil` means the header.
   func flipped(_ tag: String, _ keyClass: UInt32? = nil, bit: Int) throws -> Keybag {
     var bytes = prepared.contents.keybag.serialized()
     var start = 0
@@ -44,10 +44,11 @@ private final class BrokenKeybag {
 
   func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = IterationLimit.standard) throws -> UnlockedBackup
   {
-    let path = try forge.write(prepared, named: "broken") { $0.keybag = keybag }
+    let path = try tamperingWriter.write(prepared, named: "broken") { $0.keybag = keybag }
     let archive = try BackupArchive.open(.path(path))
     return try archive.open(
-      with: archive.unlock(password: secret(Desk.password), acceptingAtMost: limit), deviceKey: session?.deviceKey())
+      with: archive.unlock(password: secret(TestSetup.password), acceptingAtMost: limit),
+      deviceKey: session?.deviceKey())
   }
 
   func error(_ keybag: Keybag, limit: Int = IterationLimit.standard) throws -> KeyhaulError? {
@@ -55,20 +56,20 @@ private final class BrokenKeybag {
   }
 }
 
-@Suite("A flipped bit in the keybag")
-struct FlippedKeybag {
-  @Test("in a salt it looks like a wrong password", arguments: ["SALT", "DPSL"])
+@Suite("Damaged keybags")
+struct DamagedKeybagTests {
+  @Test("A changed salt looks like a wrong password", arguments: ["SALT", "DPSL"])
   func salts(_ tag: String) throws {
-    let broken = try BrokenKeybag()
+    let broken = try DamagedKeybagFixture()
     for bit in stride(from: 0, to: 160, by: 9) {
       let error = try broken.error(try broken.flipped(tag, bit: bit))
       #expect(error?.category == .wrongPassword, "\(tag), bit \(bit)")
     }
   }
 
-  @Test("in a count of rounds it looks like a wrong password, or asks for too much", arguments: ["ITER", "DPIC"])
+  @Test("A changed iteration count looks like a wrong password or exceeds the limit", arguments: ["ITER", "DPIC"])
   func counts(_ tag: String) throws {
-    let broken = try BrokenKeybag()
+    let broken = try DamagedKeybagFixture()
     let limit = 20_000
     let own: UInt32 = tag == "ITER" ? 10_000 : 1
     let rest: UInt32 = tag == "ITER" ? 1 : 10_000
@@ -81,9 +82,9 @@ struct FlippedKeybag {
     }
   }
 
-  @Test("the most rounds there can be are refused at once")
+  @Test("The maximum iteration count is refused immediately")
   func maximumRounds() throws {
-    let broken = try BrokenKeybag()
+    let broken = try DamagedKeybagFixture()
     for field in ["DPIC", "ITER"] {
       var keybag = broken.prepared.contents.keybag
       if field == "DPIC" { keybag.dpic = .max } else { keybag.iterations = .max }
@@ -93,17 +94,17 @@ struct FlippedKeybag {
     }
   }
 
-  @Test("in one wrapped key loses that class and is said; the others are restored", arguments: [true, false])
+  @Test("A damaged wrapped key loses only the items of its class, and is reported", arguments: [true, false])
   func wrappedKeys(onSameDevice: Bool) throws {
-    let broken = try BrokenKeybag()
-    let session = try (onSameDevice ? broken.phone : broken.other).held()
+    let broken = try DamagedKeybagFixture()
+    let session = try (onSameDevice ? broken.phone : broken.other).openTestSession()
     for number in UInt32(1)...11 where number != 3 {
       for bit in [0, 171, 319] {
-        if onSameDevice { try session.erase() } else { try HeldKeychain.empty(session.device) }
+        if onSameDevice { try session.erase() } else { try KeychainSnapshot.empty(session.device) }
         let archive = try broken.open(try broken.flipped("WPKY", number, bit: bit), on: session)
         let report = "10 of 11 class keys can be unwrapped, class \(number) cannot"
         #expect(archive.keybagDamage == report)
-        // Classes 1, 2, 4 and 5 are of files.
+        // Classes 1, 2, 4 and 5 are for files.
         #expect(archive.damage == (number >= 6 ? [.classKeys(report)] : []))
         let plan = try session.restore(archive)
         var arriving = Set(["ak", "ck", "dk"] + (onSameDevice ? ["aku", "cku", "dku"] : []))
@@ -112,22 +113,22 @@ struct FlippedKeybag {
           let decision = try #require(plan.decisions.first { $0.protection == lost })
           #expect(decision.outcome == .unreadable(.noClassKey))
         }
-        #expect(Set(try HeldKeychain(session).items.compactMap { $0[.account]?.stringValue }) == arriving)
+        #expect(Set(try KeychainSnapshot(session).items.compactMap { $0[.account]?.stringValue }) == arriving)
       }
     }
   }
 
-  @Test("in the wrapped key of the class that protects the files no file opens: damaged")
+  @Test("A damaged key of the files' class makes the backup damaged")
   func fileClass() throws {
-    let broken = try BrokenKeybag()
+    let broken = try DamagedKeybagFixture()
     for bit in [0, 171, 319] {
       #expect(try broken.error(try broken.flipped("WPKY", 3, bit: bit))?.category == .damaged)
     }
   }
 
-  @Test("in the header's UUID says that the keychain belongs to another keybag")
+  @Test("A changed UUID is reported as a keychain of another keybag")
   func uuid() throws {
-    let broken = try BrokenKeybag()
+    let broken = try DamagedKeybagFixture()
     for bit in stride(from: 0, to: 128, by: 7) {
       let error = try broken.error(try broken.flipped("UUID", bit: bit))
       #expect(error?.code == .keybagMismatch)
@@ -136,10 +137,11 @@ struct FlippedKeybag {
   }
 
   @Test(
-    "in VERS, TYPE, HMCK or DPWT changes nothing", arguments: [("VERS", 32), ("TYPE", 32), ("HMCK", 320), ("DPWT", 32)])
+    "A changed VERS, TYPE, HMCK or DPWT has no effect",
+    arguments: [("VERS", 32), ("TYPE", 32), ("HMCK", 320), ("DPWT", 32)])
   func harmless(_ tag: String, bits: Int) throws {
-    let broken = try BrokenKeybag()
-    let session = try broken.phone.held()
+    let broken = try DamagedKeybagFixture()
+    let session = try broken.phone.openTestSession()
     let whole = try Restorer.plan(
       broken.open(broken.prepared.contents.keybag, on: session), onto: session, policy: .replace)
     for bit in stride(from: 0, to: bits, by: bits > 32 ? 37 : 3) {
@@ -150,30 +152,30 @@ struct FlippedKeybag {
     }
   }
 
-  @Test("without a password, or with a wrong one, nothing is opened")
+  @Test("Without the password or with a wrong one, nothing is decrypted")
   func passwords() throws {
-    let broken = try BrokenKeybag()
-    let path = try broken.forge.write(broken.prepared, named: "whole") { _ in }
-    for password in [nil, "", "wrong", Desk.password + " ", Desk.password.uppercased()] {
-      let error = try openingError { _ = try broken.desk.open(path, password: password, on: nil) }
+    let broken = try DamagedKeybagFixture()
+    let path = try broken.tamperingWriter.write(broken.prepared, named: "whole") { _ in }
+    for password in [nil, "", "wrong", TestSetup.password + " ", TestSetup.password.uppercased()] {
+      let error = try openingError { _ = try broken.setup.open(path, password: password, on: nil) }
       #expect(error?.category == .wrongPassword)
     }
-    #expect(try broken.desk.open(path, password: Desk.password, on: nil).items.count == 6)
+    #expect(try broken.setup.open(path, password: TestSetup.password, on: nil).items.count == 6)
   }
 
-  @Test("a derivation that is told to stop ends, when backing up and when opening", arguments: [1, 9_000_000])
+  @Test("A canceled key derivation ends, for a backup and for unlocking", arguments: [1, 9_000_000])
   func stopped(rounds: Int) throws {
-    let broken = try BrokenKeybag()
-    let session = try broken.phone.held()
+    let broken = try DamagedKeybagFixture()
+    let session = try broken.phone.openTestSession()
     let backup = try migrationError {
       _ = try BackupExporter.prepare(session, password: secret("pw"), rounds: rounds) { _, _ in false }
     }
     #expect(backup?.category == .failed)
     #expect((backup?.underlying as? DataProtectionError)?.code == .cancelled)
-    // More rounds than the backup was made with: the password would be wrong, but nobody waits to hear it.
-    let path = try broken.forge.write(broken.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
+    // With this many iterations, the derivation is canceled before the password turns out to be wrong.
+    let path = try broken.tamperingWriter.write(broken.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
     let opening = try openingError {
-      _ = try BackupArchive.open(.path(path)).unlock(password: secret(Desk.password)) { _, _ in false }
+      _ = try BackupArchive.open(.path(path)).unlock(password: secret(TestSetup.password)) { _, _ in false }
     }
     #expect(opening?.category == .failed)
     #expect((opening?.underlying as? DataProtectionError)?.code == .cancelled)

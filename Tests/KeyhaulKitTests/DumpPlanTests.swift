@@ -7,7 +7,7 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-@Suite("A plan of another tool's dump")
+@Suite("Plans of dumps")
 struct DumpPlanTests {
   private func dumped(
     _ account: String, _ protection: String?, group: String = "ABCDE12345.org.example.app",
@@ -25,7 +25,7 @@ struct DumpPlanTests {
     return item
   }
 
-  @Test("brings what a backup would, by class and rule, under the dump's own positions")
+  @Test("A plan of a dump has the outcomes of a backup, with the dump's positions")
   func plan() throws {
     let items = [
       dumped("bound", "aku"), dumped("moves", "ak"), dumped("passcode", "akpu"),
@@ -40,8 +40,8 @@ struct DumpPlanTests {
       items: items.enumerated().map { DumpedItem(entry: $0, kind: .genericPassword, content: .open($1)) } + [
         DumpedItem(entry: 9, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
       ])
-    let desk = try Desk(seed: "dump")
-    let target = try desk.phone("target", passcode: "1").held(.reading)
+    let setup = try TestSetup(seed: "dump")
+    let target = try setup.phone("target", passcode: "1").openTestSession(.reading)
     defer { target.invalidate() }
 
     func outcomes(_ hasPassword: Bool) throws -> [Int: MigrationPlan.Outcome] {
@@ -61,7 +61,7 @@ struct DumpPlanTests {
     #expect(without[1] == .staysBehind(.backupNotEncrypted) && without[0] == .staysBehind(.deviceBound))
   }
 
-  @Test("is no plan to carry out, also when it is read again from its file")
+  @Test("A plan of a dump cannot be carried out, even after it is saved and read")
   func file() throws {
     let source = PlanDocument.Source(
       kind: .dump, name: "d", device: nil, made: nil, deviceName: nil, encrypted: true, digest: "sha256:00")

@@ -29,9 +29,9 @@ private let plan = MigrationPlan(
     decision(5, named("broken"), .unreadable(.tagMismatch)),
   ], removed: [], policy: .replace, isSameDevice: false, imports: [], removedRowCount: 0)
 
-@Suite("Asking a plan for an item by name")
-struct AskingTests {
-  @Test("gives its fate, by account, service or label")
+@Suite("Looking up items of a plan by name")
+struct PlanLookupTests {
+  @Test("A lookup by account, service or label returns the fate")
   func fate() {
     #expect(plan["session token"] == .migrates)
     #expect(plan["Session"] == .migrates)
@@ -42,7 +42,7 @@ struct AskingTests {
     #expect(plan["ession"] == .absent)
   }
 
-  @Test("of several items it is what they share, and otherwise ambiguous, which is equal to nothing else")
+  @Test("A lookup of several items returns their common fate, or ambiguous")
   func ambiguity() {
     #expect(plan["anna"] == .ambiguous)
     #expect(plan["chat.example"] == .ambiguous)
@@ -52,13 +52,13 @@ struct AskingTests {
     #expect(plan[ItemMatcher(kind: .key, label: GlobPattern("*"))] == .absent)
   }
 
-  @Test("why it stays is told of one item alone")
+  @Test("A lookup returns a reason only for a single item")
   func reason() {
     #expect(plan.reason(for: "push token") == .deviceBound)
     #expect(plan.reason(for: "session token") == nil && plan.reason(for: "anna") == nil)
   }
 
-  @Test("a redacted plan keeps counts and reasons, and no name")
+  @Test("A redacted plan has counts and reasons but no names")
   func redacted() {
     let shown = plan.redacted
     #expect(shown.summary == plan.summary)
@@ -79,14 +79,14 @@ private func read(_ expectations: String) throws -> [PlanExpectation] {
 
 private let anotherDevice = ExpectedScenario(hasPassword: true, onSameDevice: false)
 
-@Suite("What someone expects of a plan")
+@Suite("Expectations about a plan")
 struct ExpectationTests {
   private func misses(_ expectation: String) throws -> [PlanExpectation.Miss] {
     try ExpectationCheck(try read(expectation), plan, in: anotherDevice).cases.flatMap(\.misses)
   }
 
   @Test(
-    "is met, or missed item by item",
+    "An expectation is met, or each missed item is reported",
     arguments: [
       (#"{"account": "session token", "expect": "migrates"}"#, []),
       (#"{"account": "session *", "service": "chat.example", "kind": "generic-password", "expect": "migrates"}"#, []),
@@ -101,7 +101,7 @@ struct ExpectationTests {
       (#"{"account": "nobody", "expect": "stays-behind"}"#, [nil]),
       (#"{"account": "anna", "expect": "absent"}"#, [2, 3]),
       (#"{"label": "Session", "expect": "migrates"}"#, []), (#"{"server": "*", "expect": "absent"}"#, []),
-      // The sealed key has neither account nor service; whether it has this label or group, nobody knows.
+      // A key has no account and no service, but an encrypted key may have this label or group.
       (#"{"access_group": "*.org.example.chat", "kind": "key", "expect": "absent"}"#, [nil]),
       (#"{"label": "nobody's", "expect": "absent"}"#, [nil]),
       (#"{"label": "S*", "expect": "migrates"}"#, [nil]), (#"{"label": "S*", "expect": "stays-behind"}"#, [0]),
@@ -111,7 +111,7 @@ struct ExpectationTests {
     #expect(try misses(expectation).map { $0.item?.index } == expected)
   }
 
-  @Test("says how many sealed items may be meant, where that keeps it from being known")
+  @Test("A miss states how many encrypted items may match")
   func sealed() throws {
     func counts(_ expectation: String) throws -> [Int] { try misses(expectation).map(\.encryptedCount) }
     #expect(try counts(#"{"label": "nobody's", "expect": "absent"}"#) == [1])
@@ -121,7 +121,7 @@ struct ExpectationTests {
   }
 
   @Test(
-    "is checked where the plan is of a restore that it holds for, and nowhere else",
+    "An expectation is checked only for the restores that it applies to",
     arguments: [
       (#""password": true"#, [true]), (#""password": false"#, []), (#""same_device": false"#, [true]),
       (#""same_device": true"#, []), (#""password": true, "same_device": false"#, [true]),
@@ -132,7 +132,7 @@ struct ExpectationTests {
     let check = try ExpectationCheck(list, plan, in: anotherDevice)
     #expect(check.cases.map(\.isMet) == met)
     #expect(check.unchecked == (met.isEmpty ? [0] : []))
-    // What checks nothing is not met.
+    // A list without applicable expectations is not met.
     #expect(check.isMet == !met.isEmpty)
   }
 
@@ -171,7 +171,7 @@ struct ExpectationTests {
     #expect(check.cases.flatMap(\.misses).map { $0.item?.index } == [1, 3, 5])
   }
 
-  @Test("about a device is not checked where nothing proves which device it is")
+  @Test("An expectation about the device is not checked if nothing proves the device")
   func unknownDevice() throws {
     let unknown = ExpectedScenario(hasPassword: true, onSameDevice: nil)
     for member in ["true", "false"] {
@@ -183,7 +183,7 @@ struct ExpectationTests {
   }
 }
 
-/// Two items: one of a class that goes with a password, one that never leaves its device.
+/// Returns two items: one that moves with a password, and one that never leaves its device.
 private let comparison = MigrationComparison(
   [
     .init(
@@ -200,9 +200,9 @@ private func restoreOutcomes(_ protection: ProtectionClass) -> RestoreOutcomes {
   return restoreOutcomes
 }
 
-@Suite("What someone expects of all four restores")
+@Suite("Expectations about all four restores")
 struct FourRestoresExpectationTests {
-  @Test("is checked in each restore that it holds for")
+  @Test("An expectation is checked in each restore that it applies to")
   func scenarios() throws {
     let list = try read(
       """
@@ -212,14 +212,14 @@ struct FourRestoresExpectationTests {
       {"account": "nobody", "expect": "absent"}
       """)
     let check = try ExpectationCheck(list, comparison)
-    // With and without a password on the same device, then on another; without a password nothing leaves: another reason.
+    // Without a password, the reason on another device is a different one.
     #expect(check.scenarios.map { check.cases(in: $0).map(\.index) } == [[0, 3], [0, 2, 3], [3], [1, 2, 3]])
     #expect(check.unchecked == [] && check.checkedCount == 4)
-    // A class that never leaves its device is told so, whatever the password.
+    // A passcode-only item has the same reason with and without a password.
     #expect(check.isMet && check.metCount == 4)
   }
 
-  @Test("is missed where one of them is not as expected, and says in which")
+  @Test("A miss in one of the four restores names the restore")
   func missed() throws {
     let check = try ExpectationCheck(try read(#"{"account": "token", "expect": "migrates"}"#), comparison)
     #expect(check.metCount == 0 && check.checkedCount == 1)
@@ -229,7 +229,7 @@ struct FourRestoresExpectationTests {
   }
 }
 
-@Suite("A list of expectations that is not exactly as the format says")
+@Suite("Invalid expectation lists")
 struct ExpectationListTests {
   private func reason(_ text: String) -> String? {
     do throws(KeyhaulError) {
@@ -241,9 +241,9 @@ struct ExpectationListTests {
     }
   }
 
-  @Test("may have a million values, and not one more")
+  @Test("An expectation list may have at most a million values")
   func values() throws {
-    // The object, its format and the list itself are three of them.
+    // The object, its format and the list count as three values.
     let count = PlanExpectations.maximumValueCount - 3
     for (added, isOver) in [(0, false), (1, true)] {
       let zeros = String(repeating: "0,", count: count + added - 1) + "0"
@@ -253,7 +253,7 @@ struct ExpectationListTests {
   }
 
   @Test(
-    "is refused with the place, so that no mistyped word widens an expectation",
+    "A mistyped word in an expectation list is refused with its position",
     arguments: [
       (#"{"acount": "x", "expect": "migrates"}"#, #""acount" is not a known member; "account" is similar"#),
       (
@@ -300,7 +300,7 @@ struct ExpectationListTests {
   }
 
   @Test(
-    "is refused as a whole",
+    "An invalid expectation list is refused completely",
     arguments: [
       (
         #"{"format": "plan-expectations/2", "expectations": []}"#,
@@ -329,7 +329,7 @@ struct ExpectationListTests {
     #expect(reason(text)?.hasPrefix(expected) == true, "\(reason(text) ?? "")")
   }
 
-  @Test("is refused where it is nested too deep, has too many values, or is not UTF-8")
+  @Test("An expectation list is refused if it is too deep, too large or not UTF-8")
   func limits() throws {
     let deep = String(repeating: "[", count: 101)
     #expect(reason(#"{"format": \#(deep)"#)?.hasPrefix("it is nested more than 100 deep (line 1, ") == true)

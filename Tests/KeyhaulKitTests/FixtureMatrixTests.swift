@@ -7,7 +7,7 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// A phone that is planned for and restored to again and again, put back each time.
+/// A target phone that is reset before each restore.
 private struct Target {
   enum State: CaseIterable {
     case unlocked
@@ -20,19 +20,19 @@ private struct Target {
   let state: State
   private let residents: [KeychainItem]
 
-  /// - Parameter phone: With the passcode "1234", or none where the state says so.
+  /// - Parameter phone: A phone with the passcode "1234", or without one if the state requires that.
   init(_ session: DeviceSession, in state: State) throws {
     self.session = session
     self.state = state
-    residents = try HeldKeychain(session).rows.compactMap(\.item)
+    residents = try KeychainSnapshot(session).rows.compactMap(\.item)
   }
 
   func reset() throws {
-    try HeldKeychain.empty(session.device)
-    try session.plant(residents)
+    try KeychainSnapshot.empty(session.device)
+    try session.insertUnchanged(residents)
   }
 
-  /// Puts the phone into its state, from being unlocked.
+  /// Changes the phone from unlocked to its state.
   func enter() throws {
     switch state {
     case .unlocked, .withoutPasscode: break
@@ -46,39 +46,39 @@ private struct Target {
   }
 }
 
-@Suite("Every bundled phone onto every other, in every state")
-struct FixtureMatrix {
+@Suite("Restores between all bundled phones")
+struct FixtureMatrixTests {
   private static let fixtures = ["old-phone", "new-phone", "hostile-names", "every-rule", "every-rule-target"]
 
   @Test(
-    "what the plan says is what the file then holds, in 540 combinations, of which a quick run takes 100",
+    "Plan and restore agree for all bundled phones and states (540 combinations, 100 in a quick run)",
     arguments: fixtures)
   func matrix(_ fixture: String) throws {
-    let desk = try Desk(seed: "matrix \(fixture)")
-    let makers = try desk.bundled(fixture, named: "source", passcode: "1234").held()
+    let setup = try TestSetup(seed: "matrix \(fixture)")
+    let sourceDeviceBag = try setup.bundled(fixture, named: "source", passcode: "1234").openTestSession()
     var targets: [(password: String?, state: Target.State, resident: String?)] = []
-    for password in [Desk.password, nil] {
+    for password in [TestSetup.password, nil] {
       for state in Target.State.allCases {
-        // Taking its passcode away would destroy items of it.
+        // Removing the passcode would delete items.
         let residents = Self.fixtures + [nil] + (state == .withoutPasscode ? [] : ["itself"])
         targets += residents.map { (password, state, $0) }
       }
     }
-    // With each policy and for five phones: 540.
+    // With two policies and five phones, there are 540 combinations.
     #expect(targets.count == 54)
     let chosen = Cases.chosen(targets, quick: 10, seed: UInt64(Self.fixtures.firstIndex(of: fixture) ?? 0))
-    for password in [Desk.password, nil] {
-      let prepared = try BackupExporter.prepare(makers, password: secret(password), rounds: 1)
-      let (path, destination) = desk.destination("b\(password == nil)", .tar)
+    for password in [TestSetup.password, nil] {
+      let prepared = try BackupExporter.prepare(sourceDeviceBag, password: secret(password), rounds: 1)
+      let (path, destination) = setup.destination("b\(password == nil)", .tar)
       _ = try prepared.write(to: destination)
-      // What the maker opens is all there is.
-      let archived = try desk.open(path, password: password, on: makers).items.compactMap(\.item)
+      // The source device decrypts all items.
+      let archived = try setup.open(path, password: password, on: sourceDeviceBag).items.compactMap(\.item)
       for (number, (_, state, resident)) in chosen.enumerated() where chosen[number].password == password {
-        let target = try Target(phone(desk, resident, "target-\(number)", state, itself: makers), in: state)
+        let target = try Target(phone(setup, resident, "target-\(number)", state, itself: sourceDeviceBag), in: state)
         for policy in ExistingItemPolicy.allCases {
           try target.reset()
           try check(
-            path, password, archived, onto: target, policy, desk, "\(resident ?? "empty"), \(state), \(policy)")
+            path, password, archived, onto: target, policy, setup, "\(resident ?? "empty"), \(state), \(policy)")
         }
         if resident != "itself" { target.session.invalidate() }
       }
@@ -86,34 +86,35 @@ struct FixtureMatrix {
   }
 
   private func phone(
-    _ desk: Desk, _ fixture: String?, _ name: String, _ state: Target.State, itself: DeviceSession
+    _ setup: TestSetup, _ fixture: String?, _ name: String, _ state: Target.State, itself: DeviceSession
   ) throws -> DeviceSession {
     if fixture == "itself" { return itself }
     let passcode = state == .withoutPasscode ? "" : "1234"
-    let session = try desk.phone(name, passcode: passcode).held()
+    let session = try setup.phone(name, passcode: passcode).openTestSession()
     guard let fixture else { return session }
-    let model = try desk.bundled(fixture, named: "model-\(name)").held(.reading)
+    let model = try setup.bundled(fixture, named: "model-\(name)").openTestSession(.reading)
     defer { model.invalidate() }
-    let items = try HeldKeychain(model).rows.compactMap(\.item)
-    try session.plant(items.filter { $0.protection != .whenPasscodeSetThisDeviceOnly || state != .withoutPasscode })
+    let items = try KeychainSnapshot(model).rows.compactMap(\.item)
+    try session.insertUnchanged(
+      items.filter { $0.protection != .whenPasscodeSetThisDeviceOnly || state != .withoutPasscode })
     return session
   }
 
   private func check(
     _ path: String, _ password: String?, _ archived: [KeychainItem], onto target: Target,
-    _ policy: ExistingItemPolicy, _ desk: Desk, _ place: String
+    _ policy: ExistingItemPolicy, _ setup: TestSetup, _ place: String
   ) throws {
     let session = target.session
-    let before = try HeldKeychain(session)
-    let archive = try desk.open(path, password: password, on: session)
+    let before = try KeychainSnapshot(session)
+    let archive = try setup.open(path, password: password, on: session)
     if [.locked, .beforeFirstUnlock].contains(target.state) {
       try target.enter()
       let locked = try Restorer.plan(archive, onto: session, policy: policy)
       let error = try migrationError { try Restorer.restore(locked, onto: session) }
       #expect(error?.category == .locked, "\(place)")
       try target.unlock()
-      #expect(try HeldKeychain(session).image == before.image, "\(place): a locked phone was changed")
-      // The keys of the target's items say nothing about what opens: only what is removed is less well known.
+      #expect(try KeychainSnapshot(session).image == before.image, "\(place): a locked phone was changed")
+      // The state of the target affects only the known names of removed items.
       let open = try Restorer.plan(archive, onto: session, policy: policy)
       #expect(locked.decisions.map(\.outcome.fate) == open.decisions.map(\.outcome.fate), "\(place)")
       #expect(locked.removed.count == open.removed.count, "\(place)")
@@ -121,7 +122,7 @@ struct FixtureMatrix {
     let plan = try Restorer.plan(archive, onto: session, policy: policy)
     #expect(plan.decisions.count == archived.count)
     try Restorer.restore(plan, onto: session)
-    let differences = PlanCheck(plan, of: archived, before: before, after: try HeldKeychain(session)).differences
+    let differences = PlanVerifier(plan, of: archived, before: before, after: try KeychainSnapshot(session)).differences
     #expect(differences.isEmpty, "\(place)")
     let comparison = MigrationComparison(of: archive, plan)
     #expect(comparison[comparison.current].arrives == plan.summary.migrates, "\(place)")

@@ -3,10 +3,10 @@ import Basics
 import KeychainFormats
 import Testing
 
-@Suite("A pattern for attributes")
-struct ItemPatternTests {
+@Suite("Glob patterns")
+struct GlobPatternTests {
   @Test(
-    "has stars for any text, and nothing else that is special",
+    "Only the star is special in a glob pattern",
     arguments: [
       ("chat", "chat", true), ("chat", "chatter", false), ("chat", "Chat", false), ("", "", true), ("", "x", false),
       ("*", "", true), ("*", "anything", true), ("chat*", "chat", true), ("chat*", "chatter", true),
@@ -23,21 +23,21 @@ struct ItemPatternTests {
     #expect(GlobPattern(pattern).matches(.data(Array(text.utf8))) == expected)
   }
 
-  @Test("is one text where it has no star")
+  @Test("A glob pattern without a star matches one text")
   func single() {
     #expect(GlobPattern("chat").text == "chat")
     #expect(GlobPattern(#"five \* six"#).text == "five * six")
     #expect(GlobPattern("chat*").text == nil)
   }
 
-  @Test("compares numbers in decimal, and matches nothing that is absent")
+  @Test("A glob pattern matches decimal numbers, and no absent attribute")
   func others() {
     #expect(GlobPattern("4*").matches(.integer(443)))
     #expect(!GlobPattern("*").matches(nil))
     #expect(!GlobPattern("*").matches(.date(.reference)))
   }
 
-  @Test("takes no longer for many stars in a long text")
+  @Test("Matching many stars in a long text is fast")
   func manyStars() {
     let text = String(repeating: "a", count: 100_000)
     #expect(!GlobPattern(String(repeating: "a*", count: 1000) + "b").matches(.string(text)))

@@ -8,20 +8,20 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// A source that knows the target's hardware key may wrap any class key with it. What then opens proves its own class.
-@Suite("Class keys of one backup that are bound to two devices")
+/// Anyone who knows the target's hardware key can wrap class keys with it. A decrypted item proves only its own class.
+@Suite("Class keys that are bound to two devices")
 struct HardwareClassTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
 
-  /// A backup's bag for a phone. Two of them have the same class keys and salts: both are made from the same bytes.
+  /// Returns a keybag for a phone. All keybags have the same class keys and salts.
   private func bag(_ password: String?, _ key: DeviceKey) throws -> UnlockedKeybag {
     try BackupKeybag.make(
       password: secret(password), deviceKey: key, rounds: 1, random: SeededRandomSource(seed: "two devices"))
   }
 
-  /// The bag of the old phone in which the classes of `own` are wrapped with the new phone's key instead.
-  private func mixed(_ own: Set<ProtectionClass>, _ makers: Keybag, _ targets: Keybag) -> Keybag {
-    var mixed = makers
+  /// Returns the old phone's keybag, with the classes of `own` wrapped with the new phone's key.
+  private func mixed(_ own: Set<ProtectionClass>, _ sourceDeviceBag: Keybag, _ targets: Keybag) -> Keybag {
+    var mixed = sourceDeviceBag
     for index in mixed.classKeys.indices where own.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
       mixed.classKeys[index] = targets.classKeys[index]
     }
@@ -29,29 +29,29 @@ struct HardwareClassTests {
   }
 
   @Test(
-    "prove themselves alone, for every set of classes, or twelve in a quick run, with and without damage",
+    "Each class proves only itself, for every set of classes (twelve in a quick run), with and without damage",
     arguments: [true, false])
   func everySet(hasPassword: Bool) throws {
-    let desk = try Desk(seed: "two devices")
-    let old = try desk.phone("old-phone").held()
-    let new = try desk.phone("new-phone").held()
+    let setup = try TestSetup(seed: "two devices")
+    let old = try setup.phone("old-phone").openTestSession()
+    let new = try setup.phone("new-phone").openTestSession()
     let bound = hasPassword ? TwoPhones.deviceOnly : Self.classes
-    // Two items of each class, so that one can be damaged while the other proves the class.
+    // Each class has two items, so that one can be damaged while the other proves the class.
     let items = Self.classes.flatMap {
       [KeychainItem.password("\($0.rawValue) 1", $0), .password("\($0.rawValue) 2", $0)]
     }
-    let password = hasPassword ? Desk.password : nil
-    let makers = try bag(password, old.deviceKey())
-    let makersBag = makers.keybag
-    let makersKeys = makers.classKeys
+    let password = hasPassword ? TestSetup.password : nil
+    let sourceDeviceBag = try bag(password, old.deviceKey())
+    let sourceDeviceKeybag = sourceDeviceBag.keybag
+    let makersKeys = sourceDeviceBag.classKeys
     let targetsBag = try bag(password, new.deviceKey()).keybag
-    let passcodeKey = try makersBag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
+    let passcodeKey = try sourceDeviceKeybag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
     var count = 0
     for set in Cases.chosen(0..<(1 << bound.count), quick: 12) {
       let own = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
-      let opened = try mixed(own, makersBag, targetsBag).unlock(
+      let opened = try mixed(own, sourceDeviceKeybag, targetsBag).unlock(
         passcodeKey: passcodeKey.copy(), deviceKey: new.deviceKey())
-      // Of no class, of each one its first item's wrapped key, and of each both.
+      // Damage no wrapped key, the first one of each class, or both of each class.
       for damage in [[]] + Self.classes.flatMap({ [[($0, 1)], [($0, 1), ($0, 2)]] }) {
         try check(items, own, damage, makersKeys, opened, bound: bound, hasPassword: hasPassword, on: new)
         count += 1
@@ -82,7 +82,7 @@ struct HardwareClassTests {
     }
     let archived = try BackupItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: target)
 
-    // By hand: what a class that the password alone opens, one of this device and one of the other come to.
+    // The expected outcomes by hand: without a device wrap, with this device's wrap, and with the other device's.
     func isProven(_ protection: ProtectionClass) -> Bool {
       own.contains(protection) && damage.filter { $0.0 == protection }.count < 2
     }
@@ -100,15 +100,15 @@ struct HardwareClassTests {
     let isSameDevice = proven.count == bound.count ? true : proven.isEmpty ? false : Bool?.none
     let what = "of \(own.map(\.rawValue).sorted()), damaged \(damaged.sorted()), password \(hasPassword)"
 
-    try HeldKeychain.empty(session.device)
-    let before = try HeldKeychain(session)
+    try KeychainSnapshot.empty(session.device)
+    let before = try KeychainSnapshot(session)
     let plan = MigrationPlanner.plan(
       archived, onto: try Restorer.targetRows(of: session), policy: .replace,
       context: RestoreContext(backupHasPassword: hasPassword))
     #expect(plan.decisions.map(\.outcome) == expected, "\(what)")
     #expect(plan.isSameDevice == isSameDevice, "\(what)")
     try Restorer.restore(plan, onto: session)
-    let check = PlanCheck(plan, of: items, before: before, after: try HeldKeychain(session))
+    let check = PlanVerifier(plan, of: items, before: before, after: try KeychainSnapshot(session))
     #expect(check.differences.isEmpty, "\(what)")
     for decision in plan.decisions where decision.outcome.reason == .deviceBound {
       #expect((decision.detail?.contains("Keyhaul cannot tell which") == true) == (isSameDevice == nil), "\(what)")

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 import VirtualDevice
 
-/// The material is made by `openssl` and Python's `cryptography`.
-@Suite("Moving an identity")
+/// The keys and certificates were created by `openssl` and Python's `cryptography`.
+@Suite("Restores of identities")
 struct IdentityTests {
   /// A certificate and the private key of its public key.
   private func identity(_ certificate: String, _ key: String) throws -> (certificate: KeychainItem, key: KeychainItem) {
@@ -31,24 +31,24 @@ struct IdentityTests {
   }
 
   @Test(
-    "both halves arrive with the backup's password and still belong together",
+    "Certificate and key are both restored with the backup's password and still match",
     arguments: [
       ("RSA, printable names", "RSA 2048"), ("P-256 of an RSA issuer", "P-256"),
       ("P-384, two attributes in one set", "P-384"), ("P-521, a unit, the longest serial number", "P-521"),
     ])
   func survives(certificate: String, key: String) throws {
-    let desk = try Desk()
-    let old = try desk.phone("old-phone", passcode: "123456")
+    let setup = try TestSetup()
+    let old = try setup.phone("old-phone", passcode: "123456")
     let made = try identity(certificate, key)
-    let session = try old.held()
+    let session = try old.openTestSession()
     try session.add(made.certificate)
     try session.add(made.key)
     session.invalidate()
-    let path = try desk.backUp(old, password: Desk.password)
+    let path = try setup.backUp(old, password: TestSetup.password)
 
-    let new = try desk.phone("new-phone").held()
+    let new = try setup.phone("new-phone").openTestSession()
     defer { new.invalidate() }
-    try new.restore(desk.open(path, password: Desk.password, on: new))
+    try new.restore(setup.open(path, password: TestSetup.password, on: new))
     let arrived = try halves(of: new)
     #expect(arrived.certificates.count == 1 && arrived.keys.count == 1)
     #expect(arrived.certificates[0].isIdentity(with: arrived.keys[0]))
@@ -56,29 +56,29 @@ struct IdentityTests {
     #expect(arrived.keys[0].secretBytes == made.key.secretBytes)
   }
 
-  @Test("a key of this device only stays behind, and the certificate alone is not an identity")
+  @Test("A this-device-only key stays behind, so the certificate is not an identity")
   func half() throws {
-    let desk = try Desk()
-    let old = try desk.phone("old-phone", passcode: "123456")
+    let setup = try TestSetup()
+    let old = try setup.phone("old-phone", passcode: "123456")
     let made = try identity("RSA, printable names", "RSA 2048")
     var key = made.key
     key.protection = .afterFirstUnlockThisDeviceOnly
-    let session = try old.held()
+    let session = try old.openTestSession()
     try session.add(made.certificate)
     try session.add(key)
     session.invalidate()
-    let path = try desk.backUp(old, password: Desk.password)
+    let path = try setup.backUp(old, password: TestSetup.password)
 
-    let new = try desk.phone("new-phone").held()
-    try new.restore(desk.open(path, password: Desk.password, on: new))
+    let new = try setup.phone("new-phone").openTestSession()
+    try new.restore(setup.open(path, password: TestSetup.password, on: new))
     let arrived = try halves(of: new)
     #expect(arrived.certificates.count == 1 && arrived.keys.isEmpty)
     new.invalidate()
 
-    let same = try old.held()
+    let same = try old.openTestSession()
     defer { same.invalidate() }
     try same.erase()
-    try same.restore(desk.open(path, password: Desk.password, on: same))
+    try same.restore(setup.open(path, password: TestSetup.password, on: same))
     let back = try halves(of: same)
     #expect(back.certificates[0].isIdentity(with: try #require(back.keys.first)))
   }

@@ -7,14 +7,14 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-@Suite("The story of one item")
+@Suite("Explanations of items")
 struct ItemExplainerTests {
   private let phones: TwoPhones
   private let path: String
 
   init() throws {
     phones = try TwoPhones()
-    path = try phones.desk.backUp(phones.old, password: Desk.password)
+    path = try phones.setup.backUp(phones.old, password: TestSetup.password)
   }
 
   private func finder(_ account: String, index: Int? = nil) -> ItemExplainer {
@@ -24,11 +24,11 @@ struct ItemExplainerTests {
       })
   }
 
-  @Test("is found in the archive, with what the restore would do on the target")
+  @Test("An item in the backup is explained with the effect of a restore on the target")
   func archived() throws {
-    let target = try phones.new.held(.reading)
+    let target = try phones.new.openTestSession(.reading)
     defer { target.invalidate() }
-    let archive = try phones.desk.open(path, password: Desk.password, on: target)
+    let archive = try phones.setup.open(path, password: TestSetup.password, on: target)
     let plan = try Restorer.plan(archive, onto: target, policy: .replace)
     let explanations = try finder("ak").explanations(in: archive, named: "b", sourceDevice: nil, onto: (target, plan))
     let explanation = try #require(explanations.first)
@@ -37,9 +37,9 @@ struct ItemExplainerTests {
     #expect(explanation.onTarget?.outcome == .migrates(.new) && explanation.restoreOutcomes.count == 4)
   }
 
-  @Test("has a place that the archive has, or is refused")
+  @Test("A position outside of the backup is refused")
   func places() throws {
-    let archive = try phones.desk.open(path, password: Desk.password, on: nil)
+    let archive = try phones.setup.open(path, password: TestSetup.password, on: nil)
     let count = archive.items.count
     let last = try finder("aku", index: count - 1).explanations(in: archive, named: "b", sourceDevice: nil, onto: nil)
     #expect(last.count <= 1)
@@ -52,17 +52,18 @@ struct ItemExplainerTests {
     }
   }
 
-  @Test("is asked of the device that made the archive where the archive lacks it, and of the target's own items")
+  @Test("An item that is not in the backup is found on the source device or on the target")
   func elsewhere() throws {
-    let sourceDevice = try phones.old.held()
-    let target = try phones.new.held()
+    let sourceDevice = try phones.old.openTestSession()
+    let target = try phones.new.openTestSession()
     defer {
       sourceDevice.invalidate()
       target.invalidate()
     }
-    try sourceDevice.plant(.password("later", .whenUnlocked), .password("never", .whenPasscodeSetThisDeviceOnly))
-    try target.plant(.password("own", .whenUnlocked))
-    let archive = try phones.desk.open(path, password: Desk.password, on: target)
+    try sourceDevice.insertUnchanged(
+      .password("later", .whenUnlocked), .password("never", .whenPasscodeSetThisDeviceOnly))
+    try target.insertUnchanged(.password("own", .whenUnlocked))
+    let archive = try phones.setup.open(path, password: TestSetup.password, on: target)
     let plan = try Restorer.plan(archive, onto: target, policy: .replace)
     func place(_ account: String) throws -> ItemExplanation.Location? {
       try finder(account).explanations(in: archive, named: "b", sourceDevice: sourceDevice, onto: (target, plan)).first?
@@ -74,9 +75,9 @@ struct ItemExplainerTests {
     #expect(try place("nobody") == nil)
   }
 
-  @Test("is told of a device as of the backup that it would give now")
+  @Test("The explanation for a device is that of a backup made now")
   func device() throws {
-    let held = try phones.old.held()
+    let held = try phones.old.openTestSession()
     defer { held.invalidate() }
     let explanations = try finder("aku").explanations(on: held, onto: nil, policy: .replace)
     let explanation = try #require(explanations.first)

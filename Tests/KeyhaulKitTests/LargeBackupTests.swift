@@ -11,14 +11,14 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-@Suite("A backup of a large keychain")
+@Suite("Backups of large keychains")
 struct LargeBackupTests {
-  /// Twelve items, of which one stays, with ten megabytes of secrets.
-  private func phone(_ desk: Desk) throws -> DeviceSession {
-    let session = try desk.phone("phone", passcode: "1234").held()
+  /// Twelve items with ten megabytes of secrets. One item stays behind.
+  private func phone(_ setup: TestSetup) throws -> DeviceSession {
+    let session = try setup.phone("phone", passcode: "1234").openTestSession()
     let secret = [UInt8](repeating: 7, count: 1 << 20)
-    try session.plant((0..<10).map { .password("large \($0)", secret: secret) })
-    try session.plant(.password("small"), .password("stays", .whenPasscodeSetThisDeviceOnly))
+    try session.insertUnchanged((0..<10).map { .password("large \($0)", secret: secret) })
+    try session.insertUnchanged(.password("small"), .password("stays", .whenPasscodeSetThisDeviceOnly))
     return session
   }
 
@@ -26,35 +26,35 @@ struct LargeBackupTests {
     _ session: DeviceSession, listing: Bool = true, system: FileSystem = .real
   ) throws -> PreparedBackup {
     try BackupExporter.prepare(
-      session, password: secret(Desk.password), rounds: 1, listsExported: listing, system: system)
+      session, password: secret(TestSetup.password), rounds: 1, listsExported: listing, system: system)
   }
 
-  @Test("keeps the sealed items in a temporary file, and is the same as one that holds them")
+  @Test("A large keychain is encrypted to a temporary file, with the same result as in memory")
   func same() throws {
-    let desk = try Desk(seed: "large")
-    let session = try phone(desk)
+    let setup = try TestSetup(seed: "large")
+    let session = try phone(setup)
     let prepared = try prepare(session)
     #expect(prepared.contents.keychain.isInFile)
     var held = prepared.contents
     held.keychain = SealedKeychain(try held.keychainFile)
     let random = { SeededRandomSource(seed: "files") }
-    let (path, destination) = desk.destination("spooled", .tar)
+    let (path, destination) = setup.destination("spooled", .tar)
     _ = try prepared.write(to: destination, random: random())
     _ = try BackupWriter().write(
-      held, keys: prepared.keys, random: random(), to: .file(desk.directory.path("held.tar"), .tar))
-    #expect(try desk.directory.read("spooled.tar") == desk.directory.read("held.tar"))
+      held, keys: prepared.keys, random: random(), to: .file(setup.directory.path("held.tar"), .tar))
+    #expect(try setup.directory.read("spooled.tar") == setup.directory.read("held.tar"))
 
-    let archive = try desk.open(path, password: Desk.password, on: session)
+    let archive = try setup.open(path, password: TestSetup.password, on: session)
     #expect(
       archive.items.compactMap(\.item?.secretBytes?.count).sorted() == ["secret of small".utf8.count]
         + Array(repeating: 1 << 20, count: 10))
-    // A second one is sealed again, and is not the first.
+    // A second backup is encrypted with other random numbers.
     #expect(try prepare(session).contents.keychainFile != prepared.contents.keychainFile)
   }
 
-  @Test("counts the same items whether it lists them or not")
+  @Test("The counts of exported items do not depend on whether they are listed")
   func counts() throws {
-    let session = try phone(try Desk(seed: "names"))
+    let session = try phone(try TestSetup(seed: "names"))
     let named = try prepare(session).report
     let counted = try prepare(session, listing: false).report
     #expect(named.exported.map(\.identity.account) == (0..<10).map { "large \($0)" } + ["small"])
@@ -65,13 +65,13 @@ struct LargeBackupTests {
     }
   }
 
-  @Test("that finds no room for temporary files says what to do, before anything is written")
+  @Test("A backup without space for temporary files fails with advice before anything is written")
   func noRoom() throws {
-    let desk = try Desk(seed: "full")
-    let session = try phone(desk)
+    let setup = try TestSetup(seed: "full")
+    let session = try phone(setup)
     let full = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
     let sealing = try migrationError { _ = try prepare(session, system: full) }
-    let (_, destination) = desk.destination("b", .directory)
+    let (_, destination) = setup.destination("b", .directory)
     let prepared = try prepare(session)
     let writing = try migrationError {
       _ = try prepared.write(with: BackupWriter(system: full), to: destination, replace: false)
@@ -82,6 +82,6 @@ struct LargeBackupTests {
       #expect(error?.reason.hasSuffix("no space left on device") == true, "\(error?.reason ?? "")")
       #expect(error?.advice == "set TMPDIR to a folder with free space")
     }
-    #expect(try FileManager.default.contentsOfDirectory(atPath: desk.directory.path("")).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: setup.directory.path("")).isEmpty)
   }
 }

@@ -8,15 +8,15 @@ import Testing
 
 @testable import KeyhaulKit
 
-@Suite("A saved plan's checksum")
-struct PlanChecksums {
+@Suite("Checksums of saved plans")
+struct PlanChecksumTests {
   private func text(_ document: PlanDocument) throws -> String {
     String(decoding: try PlanFile.bytes(of: document), as: UTF8.self)
   }
 
   private func file(_ text: String) throws -> PlanFile { try PlanFile(parsing: Array(text.utf8)) }
 
-  /// The text with the digits that fit it, computed here and not by the library.
+  /// Returns the text with its checksum, which this test computes without the library.
   private func resealed(_ text: String) throws -> String {
     let place = try #require(text.ranges(of: /sha256:[0-9a-f]{64}"\n}\n$/).last)
     let digits = text.index(place.lowerBound, offsetBy: 7)..<text.index(place.upperBound, offsetBy: -4)
@@ -24,7 +24,7 @@ struct PlanChecksums {
     return try text.replacingCharacters(in: digits, with: Digest.sha256(covered).hex)
   }
 
-  @Test("is the last member of what is saved, and of every byte but its own digits")
+  @Test("The checksum is the last member and covers every byte except its own digits")
   func fits() throws {
     let saved = try text(PlanDocument.sample())
     #expect(PlanDocument.sample().json["checksum"] == nil)
@@ -35,7 +35,7 @@ struct PlanChecksums {
     #expect(try file(PlanDocument.sample().json.text()).obstacle == "it has no checksum")
   }
 
-  @Test("fits a plan that is written in many portions")
+  @Test("The checksum matches a plan that is written in many portions")
   func portions() throws {
     var plan = PlanDocument.sample()
     plan.items = Array(repeating: plan.items, count: 500).flatMap(\.self)
@@ -52,7 +52,7 @@ struct PlanChecksums {
     }
   }
 
-  @Test("fits with findings and counts of only copies, which are read back as they were")
+  @Test("The checksum matches a plan with findings and counts of only copies")
   func findings() throws {
     var plan = PlanDocument.sample()
     plan.findings = [
@@ -65,7 +65,7 @@ struct PlanChecksums {
     #expect(plan.redactingNames().findings.map(\.detail) == ["list-damaged", "version-missing"])
   }
 
-  @Test("does not fit after any edit of a value, also of what decides nothing by itself")
+  @Test("The checksum does not match after any change of a value")
   func edits() throws {
     let saved = try text(PlanDocument.sample())
     let checksum = try #require(saved.firstMatch(of: /"checksum": "[^"]*"/))
@@ -90,7 +90,7 @@ struct PlanChecksums {
     }
   }
 
-  @Test("does not fit after any edit of the bytes: another layout, another order, one blank")
+  @Test("The checksum does not match after any change of layout, order or white space")
   func layout() throws {
     let saved = try text(PlanDocument.sample())
     let edits = [
@@ -125,7 +125,7 @@ struct PlanChecksums {
     ("\"policy\": \"replace\",", "\"policy\": \"overwrite\",", "policy is not known"),
   ]
 
-  @Test("does not fit where a member was added, and such a member is refused where the checksum was made to fit")
+  @Test("An added member breaks the checksum, and is refused even with a matching checksum")
   func additions() throws {
     let saved = try text(PlanDocument.sample())
     for (old, new, place) in Self.additions {
@@ -140,15 +140,15 @@ struct PlanChecksums {
     #expect(throws: KeyhaulError.self) { try file(resealed(twice)) }
   }
 
-  @Test("of an earlier version does not fit, and it is said that this may be the reason")
+  @Test("The checksum of an earlier version does not match, and the error says so")
   func earlier() throws {
-    // Over the values alone, as the format had it before.
+    // The earlier format had a checksum of only the values.
     let digits = String(repeating: "6a", count: 32)
     let old = try text(PlanDocument.sample()).replacing(/sha256:[0-9a-f]{64}"\n}\n$/, with: "sha256:\(digits)\"\n}\n")
     #expect(try file(old).obstacle == "it was edited after it was saved, or an earlier version of Keyhaul saved it")
   }
 
-  @Test("is not asked for where it is another format, and nothing else is taken for a plan")
+  @Test("Other formats are not accepted as plans and need no checksum")
   func otherFormats() throws {
     let later = try text(PlanDocument.sample()).replacing("migration-plan/1", with: "migration-plan/2")
     let error = #expect(throws: KeyhaulError.self) { try file(later) }
@@ -161,7 +161,7 @@ struct PlanChecksums {
     }
   }
 
-  @Test("does not make a plan out of a redacted one, or of one of a device")
+  @Test("A redacted plan and a plan of a device cannot be carried out, even with a checksum")
   func others() throws {
     let redacted = PlanDocument.sample().redactingNames()
     #expect(

@@ -8,14 +8,14 @@ import Testing
 
 @testable import KeyhaulKit
 
-@Suite("A plan as a document")
-struct PlanDocuments {
+@Suite("Plan documents")
+struct PlanDocumentTests {
   private func json(_ document: PlanDocument) throws -> [String: Any] {
     let data = Data(document.json.text().utf8)
     return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
   }
 
-  @Test("has the members that its format asks for, and no others")
+  @Test("A plan document has exactly the members of its format")
   func members() throws {
     let root = try json(PlanDocument.sample())
     #expect(
@@ -39,7 +39,7 @@ struct PlanDocuments {
     #expect(summary["removed"] as? Int == 1)
   }
 
-  @Test("names an item flat, with null for what is sealed; a change where it migrates and a reason where not")
+  @Test("An item has null for encrypted names, and either a change or a reason")
   func items() throws {
     let items = try #require(try json(PlanDocument.sample())["items"] as? [[String: Any]])
     let identity: Set = ["kind", "label", "account", "service", "server", "access_group"]
@@ -61,7 +61,7 @@ struct PlanDocuments {
     #expect(Set(try #require(removed.first).keys) == identity)
   }
 
-  @Test("says null where nothing can prove the device", arguments: [true, false, nil])
+  @Test("The member same_device is null if nothing proves the device", arguments: [true, false, nil])
   func sameDevice(_ value: Bool?) throws {
     let target = try #require(try json(PlanDocument.sample(sameDevice: value))["target"] as? [String: Any])
     if let value {
@@ -71,7 +71,7 @@ struct PlanDocuments {
     }
   }
 
-  @Test("uses the identifiers of the published schema")
+  @Test("The document uses the identifiers of the published schema")
   func identifiers() {
     #expect(
       Set(Reason.allCases.map(\.rawValue)) == [
@@ -83,7 +83,7 @@ struct PlanDocuments {
     #expect(ItemKind.allCases.map(\.reportName) == ["generic-password", "internet-password", "certificate", "key"])
   }
 
-  @Test("comes back from JSON as it was", arguments: [true, false, nil])
+  @Test("A plan document survives encoding and decoding", arguments: [true, false, nil])
   func roundTrip(_ sameDevice: Bool?) throws {
     let original = PlanDocument.sample(sameDevice: sameDevice)
     let back = try PlanFile(parsing: PlanFile.bytes(of: original)).document
@@ -91,7 +91,7 @@ struct PlanDocuments {
     #expect(back.difference(from: original) == nil)
   }
 
-  @Test("is refused by the reader where a member is missing or of another type")
+  @Test("The reader refuses missing members and members of another type")
   func damaged() throws {
     var root = try json(PlanDocument.sample())
     for (member, value) in [("items", nil), ("policy", "overwrite"), ("summary", nil), ("target", [:])]
@@ -107,8 +107,8 @@ struct PlanDocuments {
   }
 }
 
-@Suite("The schema of a saved plan")
-struct PlanSchemas {
+@Suite("Schema of saved plans")
+struct PlanSchemaTests {
   private typealias Object = [String: Any]
 
   private static let url = URL(filePath: #filePath).deletingLastPathComponent()
@@ -118,7 +118,7 @@ struct PlanSchemas {
     try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? Object)
   }
 
-  @Test("names every member that the encoder writes, no other, and asks for none that it may leave out")
+  @Test("The schema has every member that the encoder writes, and requires no optional one")
   func members() throws {
     let schema = try #require(
       try JSONSerialization.jsonObject(with: Data(contentsOf: Self.url)) as? Object)
@@ -154,11 +154,11 @@ struct PlanSchemas {
 
 }
 
-@Suite("A saved plan beside one made now")
-struct PlanDifferences {
+@Suite("Comparison of a saved plan with a new one")
+struct PlanDifferenceTests {
   private let now = PlanDocument.sample()
 
-  @Test("is the same plan where only its date and the archive's name differ")
+  @Test("Plans are equal if only the date and the backup's name differ")
   func same() {
     var saved = PlanDocument.sample()
     saved.made = "2020-01-01T00:00:00Z"
@@ -166,7 +166,7 @@ struct PlanDifferences {
     #expect(saved.difference(from: now) == nil)
   }
 
-  @Test("differs by archive, phone, revision, policy or proof")
+  @Test("Plans differ if the backup, phone, revision, policy or proof differs")
   func circumstances() {
     #expect(
       PlanDocument.sample(digest: "sha256:00").difference(from: now)
@@ -185,7 +185,7 @@ struct PlanDifferences {
     #expect(saved.difference(from: now) == "its format is migration-plan/2, not migration-plan/1")
   }
 
-  @Test("differs by every edit of an item")
+  @Test("Plans differ after any change of an item")
   func items() {
     let edits: [(inout PlanDocument.Item) -> Void] = [
       { $0.index = 9 }, { $0.outcome = .staysBehind }, { $0.change = "replaces" }, { $0.change = nil },
@@ -206,7 +206,7 @@ struct PlanDifferences {
     #expect(shorter.difference(from: now) == "it lists 3 items, but the backup has 4")
   }
 
-  @Test("is the same plan where only one of the two knew the name of what stays sealed")
+  @Test("Plans are equal if only one has the name of an encrypted item")
   func sealedNames() {
     var named = now
     named.items[2].identity.account = nil
@@ -221,7 +221,7 @@ struct PlanDifferences {
     #expect(named.difference(from: now) == "the decision on item 2 is different now")
   }
 
-  @Test("differs by every edit of what would be removed")
+  @Test("Plans differ after any change of the removed items")
   func removed() {
     let edits: [(inout [PlanDocument.Identity]) -> Void] = [
       { $0 = [] }, { $0.append($0[0]) }, { $0[0].account = "x" }, { $0[0].accessGroup = nil },
@@ -233,7 +233,7 @@ struct PlanDifferences {
     }
   }
 
-  @Test("differs by every edit of its summary")
+  @Test("Plans differ after any change of the summary")
   func summary() {
     let edits: [(inout PlanDocument.Summary) -> Void] = [
       { $0.total += 1 }, { $0.migrates += 1 }, { $0.staysBehind = 0 }, { $0.unreadable = 0 }, { $0.removed = 0 },

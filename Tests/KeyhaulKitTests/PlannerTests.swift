@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeyhaulKit
 
-/// One row of a target with a known item, without any database.
+/// Returns a row of a target with a known item, without a database.
 private func row(
   _ item: KeychainItem, removed: Bool = true, bound: Bool = false, state: ExistingRow.State? = nil
 ) throws -> TargetRow {
@@ -44,29 +44,29 @@ private func proving(_ index: Int, _ protection: ProtectionClass = .whenUnlocked
 
 private typealias Outcome = MigrationPlan.Outcome
 
-@Suite("An item of the archive meets one of the target, on paper")
-struct ConflictsOnPaper {
-  private let ours = KeychainItem.password("a").holding("ours")
+@Suite("Conflicts between backup and target")
+struct PlannerConflictTests {
+  private let ours = KeychainItem.password("a").with(secret: "ours")
 
   private func outcome(_ theirs: KeychainItem, _ row: TargetRow, _ policy: ExistingItemPolicy = .merge) -> Outcome? {
     MigrationPlanner.plan(opened([theirs]), onto: [row], policy: policy).decisions.first?.outcome
   }
 
-  @Test("the later date wins")
+  @Test("The later date wins")
   func dates() throws {
-    let theirs = ours.holding("theirs")
+    let theirs = ours.with(secret: "theirs")
     #expect(try outcome(theirs.dated(1000.001), row(ours)) == .migrates(.replaces))
     #expect(try outcome(theirs.dated(999.999), row(ours)) == .migrates(.keepsExisting))
   }
 
   @Test(
-    "what is lost by it is told: newer ones first, what is the same not at all",
+    "Overwritten items are reported, newer ones first, without identical items",
     arguments: ExistingItemPolicy.allCases)
   func overwritten(_ policy: ExistingItemPolicy) throws {
     let theirs = ["older", "newer", "same", "damaged", "undated", "deleted", "free"].map { KeychainItem.password($0) }
     let rows = try [
-      row(theirs[0].holding("x").dated(999)), row(theirs[1].holding("x").dated(1001)), row(theirs[2]),
-      row(theirs[3], state: .corrupt), row(theirs[4].holding("x").without(.modificationDate)),
+      row(theirs[0].with(secret: "x").dated(999)), row(theirs[1].with(secret: "x").dated(1001)), row(theirs[2]),
+      row(theirs[3], state: .corrupt), row(theirs[4].with(secret: "x").without(.modificationDate)),
       row(theirs[5], state: .tombstone(uuid: nil, persistentReference: nil)),
     ]
     let plan = MigrationPlanner.plan(opened(theirs), onto: rows, policy: policy)
@@ -76,9 +76,9 @@ struct ConflictsOnPaper {
     #expect(plan.redacted.overwriting.map(\.overwrites) == plan.overwriting.map(\.overwrites))
   }
 
-  @Test("of equal dates the smaller digest wins, of equal digests the one that is there")
+  @Test("If the dates are equal, the smaller digest wins; if the digests are equal, the target's item stays")
   func digests() throws {
-    let theirs = ours.holding("theirs")
+    let theirs = ours.with(secret: "theirs")
     let isSmaller = try theirs.digest().lexicographicallyPrecedes(ours.digest())
     let (small, large) = isSmaller ? (theirs, ours) : (ours, theirs)
     #expect(try outcome(small, row(large)) == .migrates(.replaces))
@@ -86,7 +86,7 @@ struct ConflictsOnPaper {
     #expect(try outcome(ours, row(ours)) == .migrates(.identical))
   }
 
-  @Test("a date that is missing loses against any")
+  @Test("A missing date loses against any date")
   func undated() throws {
     let undated = ours.without(.modificationDate)
     #expect(try outcome(undated, row(ours)) == .migrates(.keepsExisting))
@@ -94,7 +94,7 @@ struct ConflictsOnPaper {
     #expect(try outcome(undated, row(undated)) == .migrates(.identical))
   }
 
-  @Test("a damaged row and a tombstone lose, also against an older item")
+  @Test("A damaged row and a tombstone lose even against an older item")
   func deadRows() throws {
     let older = ours.dated(1)
     #expect(try outcome(older, row(ours, state: .corrupt)) == .migrates(.replaces))
@@ -103,34 +103,34 @@ struct ConflictsOnPaper {
     #expect(try outcome(older, row(tombstone, state: state)) == .migrates(.new))
   }
 
-  @Test("replacing removes the row first, so that the archive's item counts whatever its date")
+  @Test("A replacing restore removes the row first, so the date does not matter")
   func replacing() throws {
-    let older = ours.holding("older").dated(1)
+    let older = ours.with(secret: "older").dated(1)
     #expect(try outcome(older, row(ours), .replace) == .migrates(.replaces))
     #expect(try outcome(older, row(ours, removed: false), .replace) == .migrates(.keepsExisting))
     #expect(try outcome(ours, row(ours), .replace) == .migrates(.identical))
   }
 
-  @Test("both dates of a conflict are told, and none where the items are the same")
+  @Test("A conflict reports both dates, except for identical items")
   func detail() throws {
     let plan = MigrationPlanner.plan(
-      opened([ours.holding("x").dated(600_000_000), ours.dated(600_000_000)]), only: [0],
+      opened([ours.with(secret: "x").dated(600_000_000), ours.dated(600_000_000)]), only: [0],
       onto: [try row(ours.dated(700_000_000))], policy: .merge)
     #expect(plan.decisions.map(\.detail) == ["on the target: 2023-03-08; in the backup: 2020-01-06"])
     let same = MigrationPlanner.plan(opened([ours]), onto: [try row(ours)], policy: .merge)
     #expect(same.decisions.map(\.detail) == [nil])
   }
 
-  /// Which item of the archive an import brings; `nil` for one of the target that comes back.
+  /// The position of the import's item in the backup; `nil` if the item is the target's own.
   private func place(_ planned: MigrationPlan.PlannedImport) -> UInt32? {
     if case .archive(let place) = planned.origin { place } else { nil }
   }
 
-  @Test("what replacing removes is what nothing takes the place of")
+  @Test("Removed items are those that nothing replaces")
   func removed() throws {
     let rows = [
       try row(.password("taken")), try row(.password("gone")), try row(.password("kept"), removed: false),
-      try row(.password("deleted", marks: [.tombstone: .integer(1)])),
+      try row(.password("deleted", attributes: [.tombstone: .integer(1)])),
       try row(.password("bound", group: "com.apple.security.sos"), bound: true),
     ]
     let items = opened([.password("taken").dated(1), .password("arriving")])
@@ -144,9 +144,9 @@ struct ConflictsOnPaper {
     #expect(merging.imports.count == 2)
   }
 
-  @Test("the system's own item comes back and wins over the archive's if it is newer")
+  @Test("The system's own item is put back and wins if it is newer")
   func preserved() throws {
-    let own = KeychainItem.password("own", marks: [.systemBound: .integer(1)])
+    let own = KeychainItem.password("own", attributes: [.systemBound: .integer(1)])
     let theirs = KeychainItem.password("own")
     let lost = MigrationPlanner.plan(opened([theirs.dated(1)]), onto: [try row(own, bound: true)], policy: .replace)
     #expect(lost.decisions.map(\.outcome) == [.migrates(.keepsExisting)])
@@ -156,9 +156,9 @@ struct ConflictsOnPaper {
     #expect(won.removed.isEmpty)
   }
 
-  @Test("a tombstone of the system is put back only where the device syncs", arguments: [true, false])
+  @Test("A tombstone of the system is put back only if the device syncs", arguments: [true, false])
   func preservedTombstone(syncs: Bool) throws {
-    let tombstone = KeychainItem.password("own", marks: [.systemBound: .integer(1), .tombstone: .integer(1)])
+    let tombstone = KeychainItem.password("own", attributes: [.systemBound: .integer(1), .tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
       [], onto: [try row(tombstone, bound: true)], policy: .replace,
       context: RestoreContext(targetSyncs: syncs))
@@ -167,17 +167,17 @@ struct ConflictsOnPaper {
   }
 }
 
-@Suite("Two items of one archive have the same key")
-struct Duplicates {
+@Suite("Conflicts within a backup")
+struct DuplicateKeyTests {
   private func decisions(_ items: [KeychainItem]) -> [MigrationPlan.Decision] {
     MigrationPlanner.plan(opened(items), onto: [], policy: .replace).decisions
   }
 
   private func item(_ secret: String, _ seconds: Double) -> KeychainItem {
-    .password("a").holding(secret).dated(seconds)
+    .password("a").with(secret: secret).dated(seconds)
   }
 
-  @Test("in rising order the last remains")
+  @Test("With rising dates, the last item remains")
   func rising() {
     let decisions = decisions([item("x", 1), item("y", 2), item("z", 3)])
     #expect(decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.keepsExisting), .migrates(.new)])
@@ -188,36 +188,36 @@ struct Duplicates {
       ])
   }
 
-  @Test("in falling order the first remains")
+  @Test("With falling dates, the first item remains")
   func falling() {
     let decisions = decisions([item("x", 3), item("y", 2), item("z", 1)])
     #expect(decisions.map(\.outcome) == [.migrates(.new), .migrates(.keepsExisting), .migrates(.keepsExisting)])
     #expect(decisions[2].detail == "item 0 of this backup has the same key and wins")
   }
 
-  @Test("the same item thrice: one is new, and the others are the same, by which nothing changes")
+  @Test("Of three identical items, one is new and the others change nothing")
   func same() {
     let decisions = decisions([item("x", 1), item("x", 1), item("x", 1)])
     #expect(decisions.map(\.outcome) == [.migrates(.new), .migrates(.identical), .migrates(.identical)])
     #expect(decisions[1].detail == "the same as item 0 of this backup")
   }
 
-  @Test("the winner's date grows, so that a third item a millisecond later meets its equal")
+  @Test("The winner's date advances, so a third item one millisecond later is equal")
   func millisecond() throws {
-    // The second replaces the first by its digest or is kept out by it; either way the row's date becomes 1.001.
+    // Whichever item wins by its digest, the date of the row becomes 1.001.
     let decisions = decisions([item("x", 1), item("y", 1), item("z", 1.0005)])
     #expect(decisions[2].outcome == .migrates(.keepsExisting))
     #expect(Set(decisions.prefix(2).map(\.outcome)) == [.migrates(.new), .migrates(.keepsExisting)])
   }
 
-  @Test("one that equals the target's and is then replaced by another loses")
+  @Test("An item that equals the target's loses if another item replaces it")
   func equalThenReplaced() throws {
     let own = item("x", 1)
     let plan = MigrationPlanner.plan(opened([own, item("y", 2)]), onto: [try row(own)], policy: .merge)
     #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.replaces)])
   }
 
-  @Test("a tombstone gives way to any item of the same archive, on a device that syncs")
+  @Test("A tombstone loses against any item of the same backup on a device that syncs")
   func tombstone() {
     let dead = item("x", 9).with([.tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
@@ -227,14 +227,14 @@ struct Duplicates {
   }
 }
 
-@Suite("Whether the target is the device that made the archive")
-struct SameDevice {
+@Suite("Evidence for the source device")
+struct SameDeviceEvidenceTests {
   private func plan(_ items: [BackupItem], only: Set<Int>? = nil, password: Bool = true) -> MigrationPlan {
     MigrationPlanner.plan(
       items, only: only, onto: [], policy: .replace, context: RestoreContext(backupHasPassword: password))
   }
 
-  @Test("is unknown where no item needs the hardware")
+  @Test("The evidence is missing if no item needs the hardware key")
   func unknown() {
     #expect(plan([]).isSameDevice == nil)
     #expect(plan(opened([.password("a")])).isSameDevice == nil)
@@ -244,7 +244,7 @@ struct SameDevice {
     #expect(plan([failed(0, .noClassKey(.alwaysThisDeviceOnly))]).isSameDevice == nil)
   }
 
-  @Test("is proven by one item whose key comes off, also where its content is damaged")
+  @Test("An item whose key can be unwrapped proves the device, even if its content is damaged")
   func proven() {
     #expect(plan([proving(0)]).isSameDevice == true)
     #expect(plan([failed(0, .keyUnwrapFailed), proving(1)]).isSameDevice == true)
@@ -252,12 +252,12 @@ struct SameDevice {
     #expect(plan([failed(0, .malformed("no item"))]).isSameDevice == true)
   }
 
-  @Test("is refuted where no item's key comes off")
+  @Test("The device is another one if no item's key can be unwrapped")
   func refuted() {
     #expect(plan([failed(0, .keyUnwrapFailed), failed(1, .keyUnwrapFailed)]).isSameDevice == false)
   }
 
-  @Test("decides whether an item whose key does not come off is damaged or bound to another device")
+  @Test("The evidence decides whether an item is damaged or bound to another device")
   func damagedOrBound() {
     let bound = plan([failed(0, .keyUnwrapFailed)]).decisions[0]
     #expect(bound.outcome == .staysBehind(.deviceBound))
@@ -267,7 +267,7 @@ struct SameDevice {
     #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7,994")
   }
 
-  @Test("is not known where the hardware opens one class and not another: nothing is proven for the other")
+  @Test("A key that unwraps one class proves nothing for another class")
   func divided() {
     let closed = failed(0, .keyUnwrapFailed, .alwaysThisDeviceOnly)
     let plan = plan([closed, proving(1), failed(2, .keyUnwrapFailed)])
@@ -282,11 +282,11 @@ struct SameDevice {
     #expect(self.plan([closed, proving(1, .alwaysThisDeviceOnly)]).decisions[0].outcome == .unreadable(.tagMismatch))
   }
 
-  @Test("is proven by all items where only some are asked for")
+  @Test("All items are evidence, even if only some are selected")
   func only() {
     let items = [failed(0, .keyUnwrapFailed), proving(1)] + [failed(2, .keyUnwrapFailed, .always)]
     let some = plan(items, only: [0])
-    // Of the third item's class none opens.
+    // No item of the third item's class can be decrypted.
     #expect(some.isSameDevice == nil)
     #expect(some.decisions.map(\.outcome) == [.unreadable(.tagMismatch)])
     #expect(some.decisions.map(\.index) == [0])
@@ -294,7 +294,7 @@ struct SameDevice {
     #expect(plan(items, only: [7]).decisions.isEmpty)
   }
 
-  @Test("a migratable item behind hardware says that the backup has no password, unless it has one")
+  @Test("A hardware-bound migratable item means that the backup has no password")
   func migratable() {
     let item = failed(0, .keyUnwrapFailed, .whenUnlocked)
     #expect(plan([item], password: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
@@ -304,7 +304,7 @@ struct SameDevice {
   }
 
   @Test(
-    "every other failure has one reason",
+    "Every other failure has one reason",
     arguments: [
       (BackupItem.Failure.noClassKey(.always), Reason.noClassKey), (.classKeyDamaged(.always), .noClassKey),
       (.tagMismatch, .tagMismatch), (.malformed("x"), .malformed), (.missingData, .malformed),
@@ -317,7 +317,7 @@ struct SameDevice {
     #expect(reason.isDamage)
   }
 
-  @Test("the summary counts what the decisions say")
+  @Test("The summary counts the decisions")
   func summary() {
     let items =
       opened([.password("a"), .password("b"), .password("a")]) + [failed(3, .keyUnwrapFailed)]

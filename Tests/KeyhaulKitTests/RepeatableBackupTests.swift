@@ -4,16 +4,16 @@ import TestSupport
 import Testing
 import VirtualDevice
 
-@Suite("A backup made twice")
+@Suite("Repeatable backups")
 struct RepeatableBackupTests {
-  /// Where the randomness is the same, the clock stands still and the folders are others.
-  private func backUp(seed: String, password: String?, as packaging: Desk.Packaging) throws -> [String: [UInt8]] {
-    let desk = try Desk(seed: seed)
-    let phone = try desk.phone("phone", passcode: "1234")
-    let session = try phone.held()
+  /// Makes a backup with a seed, a fixed clock and a new folder.
+  private func backUp(seed: String, password: String?, as packaging: TestSetup.Packaging) throws -> [String: [UInt8]] {
+    let setup = try TestSetup(seed: seed)
+    let phone = try setup.phone("phone", passcode: "1234")
+    let session = try phone.openTestSession()
     for number in 0..<20 { _ = try session.add(.genericPassword("item \(number)")) }
     session.invalidate()
-    return try files(at: desk.backUp(phone, password: password, as: packaging))
+    return try files(at: setup.backUp(phone, password: password, as: packaging))
   }
 
   private func files(at path: String) throws -> [String: [UInt8]] {
@@ -27,9 +27,9 @@ struct RepeatableBackupTests {
   }
 
   @Test(
-    "of the same phone, password and randomness is the same to the byte, and of another randomness another",
-    arguments: Desk.Packaging.allCases, [nil, Desk.password])
-  func twice(packaging: Desk.Packaging, password: String?) throws {
+    "Backups with equal random numbers have equal bytes, and others do not",
+    arguments: TestSetup.Packaging.allCases, [nil, TestSetup.password])
+  func twice(packaging: TestSetup.Packaging, password: String?) throws {
     let first = try backUp(seed: "one", password: password, as: packaging)
     #expect(!first.isEmpty && first.values.contains { $0.count > 1000 })
     #expect(try backUp(seed: "one", password: password, as: packaging) == first)

@@ -8,35 +8,37 @@ import VirtualDevice
 @testable import Backups
 @testable import KeyhaulKit
 
-@Suite("A plan of a device that has no backup yet")
-struct ForecastTests {
+@Suite("Plans of devices without a backup")
+struct SimulatedBackupTests {
   static let fixtures = ["old-phone", "new-phone", "hostile-names", "every-rule", "every-rule-target"]
 
   @Test(
-    "is the plan of the backup that is then made, for every bundled phone onto five, of which a quick run takes 3",
+    "A plan of a device equals the plan of its backup, for every bundled phone (3 in a quick run)",
     arguments: fixtures)
   func real(_ fixture: String) throws {
-    let desk = try Desk(seed: "forecast \(fixture)")
-    let source = try desk.bundled(fixture, named: "source")
+    let setup = try TestSetup(seed: "forecast \(fixture)")
+    let source = try setup.bundled(fixture, named: "source")
     for other in Cases.chosen(Self.fixtures, quick: 3, seed: UInt64(fixture.utf8.count)) {
-      let target = try desk.bundled(other, named: "target-\(other)")
-      for password in [Desk.password, nil] {
-        let path = try desk.backUp(source, password: password)
-        let held = try source.held(.reading)
+      let target = try setup.bundled(other, named: "target-\(other)")
+      for password in [TestSetup.password, nil] {
+        let path = try setup.backUp(source, password: password)
+        let held = try source.openTestSession(.reading)
         defer { held.invalidate() }
         let simulatedBackup = try SimulatedBackup(of: held, hasPassword: password != nil)
         let left = try BackupExporter.prepare(held, password: nil).report.leftOut.filter {
           $0.outcome.reason != .deleted
         }
         for device in [source, target] {
-          let session = try device.held(.reading)
+          let session = try device.openTestSession(.reading)
           defer { session.invalidate() }
-          let archive = try desk.open(path, password: password, on: session)
+          let archive = try setup.open(path, password: password, on: session)
           for policy in ExistingItemPolicy.allCases {
             let foreseen = try Restorer.plan(simulatedBackup, onto: session, policy: policy)
             let real = try Restorer.plan(archive, onto: session, policy: policy)
             let count = real.decisions.count
-            #expect(foreseen.decisions.prefix(count).map(Foreseen.init) == real.decisions.map(Foreseen.init))
+            #expect(
+              foreseen.decisions.prefix(count).map(ComparableDecision.init)
+                == real.decisions.map(ComparableDecision.init))
             for (seen, found) in zip(foreseen.decisions, real.decisions) where found.item != nil {
               #expect(seen.identity == found.identity)
             }
@@ -52,15 +54,15 @@ struct ForecastTests {
     }
   }
 
-  @Test("of a backup that was opened with one phone's hardware is, with another's, as if it was opened again")
+  @Test("A plan for another hardware key equals that of a backup opened with that key")
   func openedAgain() throws {
-    let desk = try Desk(seed: "opened again")
-    let source = try desk.bundled("every-rule", named: "source")
-    let target = try desk.phone("target")
-    for password in [Desk.password, nil] {
-      let archive = try BackupArchive.open(.path(try desk.backUp(source, password: password)))
+    let setup = try TestSetup(seed: "opened again")
+    let source = try setup.bundled("every-rule", named: "source")
+    let target = try setup.phone("target")
+    for password in [TestSetup.password, nil] {
+      let archive = try BackupArchive.open(.path(try setup.backUp(source, password: password)))
       let key = try archive.unlock(password: secret(password))
-      let phones = [nil, try source.held(.reading), try target.held(.reading)]
+      let phones = [nil, try source.openTestSession(.reading), try target.openTestSession(.reading)]
       defer { for phone in phones { phone?.invalidate() } }
       for first in phones {
         let opened = try archive.open(with: key, deviceKey: try first?.deviceKey())
@@ -68,14 +70,14 @@ struct ForecastTests {
           let again = try opened.archive.open(
             with: key, deviceKey: try second?.deviceKey(), for: .restoring, reusing: opened)
           let reopened = try archive.open(with: key, deviceKey: try second?.deviceKey())
-          #expect(again.items.map(Standing.init) == reopened.items.map(Standing.init))
+          #expect(again.items.map(ItemSnapshot.init) == reopened.items.map(ItemSnapshot.init))
           #expect(again.isSameDevice == reopened.isSameDevice && again.contents == reopened.contents)
         }
       }
     }
   }
 
-  @Test("takes of a trial what it lacks, and of the item what is wrong with itself")
+  @Test("A retried item has the key state of the trial and its own damage")
   func trials() {
     func item(_ opening: BackupItem.Opening, _ classKey: ClassKeyAvailability?) -> BackupItem {
       BackupItem(index: 3, kind: .genericPassword, protection: .whenUnlocked, classKey: classKey, opening: opening)
@@ -83,15 +85,15 @@ struct ForecastTests {
     let open = BackupItem.Opening.opened(.genericPassword())
     let (opens, shut) = (item(open, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
     let damaged = item(.failed(.malformed("its form")), nil)
-    #expect(Standing(item(open, nil).tried(like: opens, at: 3)) == Standing(opens))
-    #expect(Standing(item(open, nil).tried(like: shut, at: 3)) == Standing(shut))
-    #expect(Standing(damaged.tried(like: shut, at: 3)) == Standing(shut))
+    #expect(ItemSnapshot(item(open, nil).tried(like: opens, at: 3)) == ItemSnapshot(opens))
+    #expect(ItemSnapshot(item(open, nil).tried(like: shut, at: 3)) == ItemSnapshot(shut))
+    #expect(ItemSnapshot(damaged.tried(like: shut, at: 3)) == ItemSnapshot(shut))
     #expect(damaged.tried(like: opens, at: 7).index == 7)
-    #expect(Standing(damaged.tried(like: opens, at: 3)).failure == .malformed("its form"))
+    #expect(ItemSnapshot(damaged.tried(like: opens, at: 3)).failure == .malformed("its form"))
   }
 
-  /// All that is known of an item, its value by its digest.
-  private struct Standing: Equatable {
+  /// The known properties of an item, with a digest of its value.
+  private struct ItemSnapshot: Equatable {
     let index: Int
     let classKey: ClassKeyAvailability?
     let failure: BackupItem.Failure?
@@ -109,8 +111,8 @@ struct ForecastTests {
     }
   }
 
-  /// A decision without the names, which only the device itself knows of what is sealed.
-  private struct Foreseen: Equatable {
+  /// A decision without names, because only the device knows the names of encrypted items.
+  private struct ComparableDecision: Equatable {
     let index: Int
     let protection: ProtectionClass?
     let outcome: MigrationPlan.Outcome
@@ -124,11 +126,11 @@ struct ForecastTests {
     }
   }
 
-  @Test("names what stays behind, since the device itself is asked")
+  @Test("A plan of a device names items that stay behind")
   func names() throws {
-    let desk = try Desk(seed: "names")
-    let source = try desk.bundled("old-phone").held(.reading)
-    let target = try desk.bundled("new-phone").held(.reading)
+    let setup = try TestSetup(seed: "names")
+    let source = try setup.bundled("old-phone").openTestSession(.reading)
+    let target = try setup.bundled("new-phone").openTestSession(.reading)
     let plan = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
     #expect(plan["push token"] == .staysBehind && plan.reason(for: "push token") == .deviceBound)
     #expect(plan.reason(for: "card 4") == .passcodeOnly)
@@ -138,31 +140,31 @@ struct ForecastTests {
     #expect(plan.summary.total == 22 && plan.summary.migrates == 14)
   }
 
-  @Test("changes neither device")
+  @Test("A plan of a device changes neither device")
   func changesNothing() throws {
-    let desk = try Desk(seed: "unchanged")
-    let source = try desk.bundled("old-phone").held(.reading)
-    let target = try desk.bundled("new-phone").held(.reading)
-    let before = (try HeldKeychain(source).image, try HeldKeychain(target).image)
+    let setup = try TestSetup(seed: "unchanged")
+    let source = try setup.bundled("old-phone").openTestSession(.reading)
+    let target = try setup.bundled("new-phone").openTestSession(.reading)
+    let before = (try KeychainSnapshot(source).image, try KeychainSnapshot(target).image)
     _ = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
-    #expect(try HeldKeychain(source).image == before.0 && HeldKeychain(target).image == before.1)
+    #expect(try KeychainSnapshot(source).image == before.0 && KeychainSnapshot(target).image == before.1)
     #expect(source.record.lastBackup == nil)
   }
 
-  @Test("asks for the device to be unlocked, as a backup does")
+  @Test("A plan of a device requires it to be unlocked, like a backup")
   func locked() throws {
-    let desk = try Desk(seed: "locked")
-    let source = try desk.bundled("old-phone").held()
+    let setup = try TestSetup(seed: "locked")
+    let source = try setup.bundled("old-phone").openTestSession()
     try source.lock()
     let error = try migrationError { _ = try SimulatedBackup(of: source, hasPassword: true) }
     #expect(error?.category == .locked)
   }
 
-  @Test("is restored as it says, without the file in between")
+  @Test("A simulated backup is restored as planned")
   func restored() throws {
-    let desk = try Desk(seed: "direct")
-    let source = try desk.bundled("old-phone").held(.reading)
-    let target = try desk.bundled("new-phone").held()
+    let setup = try TestSetup(seed: "direct")
+    let source = try setup.bundled("old-phone").openTestSession(.reading)
+    let target = try setup.bundled("new-phone").openTestSession()
     let plan = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
     try Restorer.restore(plan, onto: target)
     #expect(try target.itemCount == plan.summary.migrates)
@@ -170,6 +172,6 @@ struct ForecastTests {
 }
 
 extension MigrationPlan.Decision {
-  /// Whether the item is known by name.
+  /// The identity of the item; `nil` if its names are encrypted.
   fileprivate var item: ItemDescriptor? { identity.isEncrypted ? nil : identity }
 }

@@ -3,38 +3,38 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Two phones and a backup that anything happens to")
+@Suite("Random sequences of changes, backups and restores")
 struct SoakTests {
-  /// In whole or parts of minutes; `make -C Tests soak` sets it. A few walks elsewhere.
+  /// The duration in minutes, which `make -C Tests soak` sets. Otherwise only a few scenarios run.
   private static let minutes = ProcessInfo.processInfo.environment["KEYHAUL_SOAK_MINUTES"].flatMap(Double.init)
   private static let seed = ProcessInfo.processInfo.environment["KEYHAUL_SOAK_SEED"].flatMap { UInt64($0) } ?? 1
 
-  /// Items are planted and changed on phones, backups made, items in them changed, passwords too, and backups restored;
-  /// one step in three is cut off by a death at one of its calls and done again. Each lane of a walk is a sequence.
-  @Test("is what each step makes of it, after deaths too, and what a plan says is what the phone then holds")
+  /// Adds and changes items on phones, makes and edits backups, changes passwords, and restores. One step in three is
+  /// interrupted by a simulated crash and repeated. Each lane of a scenario is an independent sequence.
+  @Test("Each step of a random sequence has the expected result, even after a simulated crash")
   func soak() throws {
     let (end, quick) = (Date(timeIntervalSinceNow: (Self.minutes ?? 0) * 60), Self.minutes == nil)
     let laneCount = quick ? 5 : 100
-    var (seed, walks, restores, deaths) = (Self.seed << 32, 0, 0, 0)
-    while quick ? walks < Cases.count(60, quick: 6) : Date() < end {
-      let walk = Walk(seed: seed, laneCount: laneCount)
-      let walker = try Walker(walk)
-      if let difference = walker.run() {
-        let smallest = walk.shrunk { (try? Walker($0).run()) != nil }
-        Issue.record("\(difference)\nsmallest: \(smallest): \((try? Walker(smallest).run()) ?? difference)")
+    var (seed, scenarioCount, restoreCount, crashCount) = (Self.seed << 32, 0, 0, 0)
+    while quick ? scenarioCount < Cases.count(60, quick: 6) : Date() < end {
+      let scenario = SoakScenario(seed: seed, laneCount: laneCount)
+      let runner = try SoakRunner(scenario)
+      if let difference = runner.run() {
+        let smallest = scenario.shrunk { (try? SoakRunner($0).run()) != nil }
+        Issue.record("\(difference)\nsmallest: \(smallest): \((try? SoakRunner(smallest).run()) ?? difference)")
         return
       }
-      (seed, walks) = (seed + 1, walks + 1)
-      (restores, deaths) = (restores + walker.restoreCount, deaths + walker.deathCount)
-      if !quick, walks % 20 == 0 { report(seed, walks, laneCount, restores, deaths) }
+      (seed, scenarioCount) = (seed + 1, scenarioCount + 1)
+      (restoreCount, crashCount) = (restoreCount + runner.restoreCount, crashCount + runner.crashCount)
+      if !quick, scenarioCount % 20 == 0 { report(seed, scenarioCount, laneCount, restoreCount, crashCount) }
     }
-    if !quick { report(seed, walks, laneCount, restores, deaths) }
-    #expect(restores >= walks && walks > 0)
+    if !quick { report(seed, scenarioCount, laneCount, restoreCount, crashCount) }
+    #expect(restoreCount >= scenarioCount && scenarioCount > 0)
   }
 
-  private func report(_ next: UInt64, _ walks: Int, _ laneCount: Int, _ restores: Int, _ deaths: Int) {
+  private func report(_ next: UInt64, _ scenarioCount: Int, _ laneCount: Int, _ restoreCount: Int, _ crashCount: Int) {
     print(
-      "soak: \(walks * laneCount) sequences in \(walks) walks, \(restores) restores as planned, \(deaths) deaths; next seed \(next)"
+      "soak: \(scenarioCount * laneCount) sequences in \(scenarioCount) walks, \(restoreCount) restores as planned, \(crashCount) deaths; next seed \(next)"
     )
   }
 }

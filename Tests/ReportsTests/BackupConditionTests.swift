@@ -4,7 +4,7 @@ import Testing
 
 @testable import Reports
 
-@Suite("Whether a backup can be restored as it is")
+@Suite("Conditions of backups")
 struct BackupConditionTests {
   private func condition(_ damage: [BackupDamage], _ findings: [BackupFinding] = []) -> BackupCondition {
     BackupCondition(damage: damage, findings: findings.map(PlanDocument.Finding.init))
@@ -13,7 +13,7 @@ struct BackupConditionTests {
   @Test("Damage outweighs a change, and a change outweighs what is only unknown")
   func kinds() {
     #expect(condition([]) == .usable)
-    // It is read as it is, and loses nothing.
+    // A keychain file in XML is read as it is, and loses nothing.
     #expect(condition([], [.keychainInXML]) == .usable)
     #expect(condition([.statusMissing]) == .unconfirmed && condition([.statusMissing], [.stateMissing]) == .unconfirmed)
     #expect(condition([], [.decryptedCopy]) == .decryptedCopy)

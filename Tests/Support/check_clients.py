@@ -165,22 +165,22 @@ class Checks:
     def __init__(self):
         self.count = 0
 
-    def that(self, condition, text, detail=""):
+    def check(self, condition, text, detail=""):
         require(condition, f"{text}\n{detail}")
         self.count += 1
         print(f"  ok    {text}", flush=True)
 
 
 def make_devices(devices):
-    """Two phones; of the old one a twin with the same hardware, to restore with our own program."""
+    """Create two phones."""
     devices.keyhaul("device", "create", "old-phone", "--from", "old-phone")
     devices.keyhaul("device", "create", "new-phone", "--from", "new-phone")
 
 
 def restored_by_program(devices, backup, target, password):
-    """What a copy of a device has after `keyhaul restore` of the same backup; None if Keyhaul refuses, because nothing would
-    arrive. A phone restores nothing then, and removes its own items all the same."""
-    home = devices.folder / "twins"
+    """Return the items of a copy of the device after `keyhaul restore` of the same backup. None if Keyhaul refuses,
+    because nothing would arrive: a phone restores nothing then, but still removes its own items."""
+    home = devices.folder / "copies"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
     shutil.copytree(devices.home / target, home / target)
@@ -203,9 +203,9 @@ ARRIVING = {
 
 
 def check_restore(checks, devices, make_client, folder, source, target, password):
-    """A client's restore does what the plan of the same backup says, and what `keyhaul restore` does."""
+    """Check that a client's restore does what the plan of the same backup says, and what `keyhaul restore` does."""
     backup = folder / devices.udid(source)
-    twin = restored_by_program(devices, backup, target, password)
+    expected = restored_by_program(devices, backup, target, password)
     plan = devices.plan(backup, target, password)
     before, in_backup = devices.entries(target), devices.entries(backup, password)
     planned = client_backups.planned_items(plan, before, in_backup)
@@ -213,27 +213,27 @@ def check_restore(checks, devices, make_client, folder, source, target, password
     problems = client_backups.item_problems(planned, [interop.program_item(entry) for entry in devices.entries(target)])
     words = f"restore of {target} from {source}, {'with' if password else 'without'} a password"
     arriving = {item["protection"] for item in plan["items"] if item["outcome"] == "migrates"}
-    checks.that(
+    checks.check(
         not problems,
         f"{words}: its {len(planned)} items are those of the plan ({plan['summary']['migrates']} migrate, "
         f"{plan['summary']['removed']} removed)", "\n".join(problems))
-    checks.that(arriving == ARRIVING[source == target, bool(password)], f"{words} brings {sorted(arriving) or 'nothing'}")
-    if twin is not None:
-        checks.that(devices.items(target) == twin, f"{words} equals keyhaul restore")
+    checks.check(arriving == ARRIVING[source == target, bool(password)], f"{words} brings {sorted(arriving) or 'nothing'}")
+    if expected is not None:
+        checks.check(devices.items(target) == expected, f"{words} equals keyhaul restore")
 
 
 def check_backup(checks, devices, text, backup, device, password):
-    """A backup of a client passes every proof: the program's own check, the device, other readers, and `keyhaul backup`."""
+    """Check a client's backup with every tool: the program's own check, the device, other readers, and `keyhaul backup`."""
     devices.verify(backup, password)
     key = devices.hardware_key(device)
     exported = [
         interop.program_item(entry) for entry in devices.entries(device) if interop.is_exported(entry, devices.device_only)]
     found = client_backups.backup_items(backup, password, key)
     problems = client_backups.item_problems(exported, found)
-    checks.that(not problems, f"{text} has the {len(exported)} items of the device", "\n".join(problems))
+    checks.check(not problems, f"{text} has the {len(exported)} items of the device", "\n".join(problems))
     keychain = client_backups.Backup(backup, (password or "").encode()).keychain_file()
     readers = client_backups.keychain_by_reader(backup, password)
-    checks.that(
+    checks.check(
         len(readers) >= 2 and all(content == keychain for content in readers.values()),
         f"{text} is read by {', '.join(sorted(readers))}")
     own = devices.folder / "own"
@@ -244,7 +244,7 @@ def check_backup(checks, devices, text, backup, device, password):
     differences = client_backups.content_differences(
         client_backups.contents(backup, password, key), client_backups.contents(own, password, key))
     unexplained = [name for name in differences if name not in client_backups.DIFFERENCES]
-    checks.that(
+    checks.check(
         not unexplained, f"{text} differs from keyhaul backup in {len(differences)} listed parts", ", ".join(unexplained))
     devices.differences.update(differences)
 
@@ -255,7 +255,7 @@ def check_client(checks, devices, make_client, folder):
     folder.mkdir()
     backup = folder / udid
     client.pair()
-    checks.that(udid in client.info(), "pairs, and shows the device")
+    checks.check(udid in client.info(), "pairs, and shows the device")
 
     client.backup(folder, full=True)
 
@@ -265,10 +265,10 @@ def check_client(checks, devices, make_client, folder):
     check("a full backup")
     client.backup(folder)
     check("a second backup over it")
-    checks.that("KeychainDomain" in client.information(folder), "info names the keychain's domain")
-    checks.that("keychain-backup.plist" in client.listing(folder), "list names the keychain's file")
+    checks.check("KeychainDomain" in client.information(folder), "info names the keychain's domain")
+    checks.check("keychain-backup.plist" in client.listing(folder), "list names the keychain's file")
     unpacked = client.unback(folder)
-    checks.that(
+    checks.check(
         unpacked.read_bytes() == (backup / "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e").read_bytes(),
         "unback gives the stored file")
 
@@ -279,14 +279,14 @@ def check_client(checks, devices, make_client, folder):
     client.backup(folder)
     check("an encrypted backup", FIRST)
     output = client.change(folder, WRONG, SECOND, status=(client.wrong_password, 1, 255))
-    checks.that("207" in output or "password" in output.lower(), "a wrong password is refused", output)
+    checks.check("207" in output or "password" in output.lower(), "a wrong password is refused", output)
     client.change(folder, FIRST, SECOND)
     client.backup(folder)
     check("after a change, an encrypted backup", SECOND)
     before = devices.items("new-phone")
     make_client("new-phone").restore(
         folder, WRONG, source=udid, status=(client.wrong_password, 1, 255))
-    checks.that(devices.items("new-phone") == before, "a restore with a wrong password changes nothing")
+    checks.check(devices.items("new-phone") == before, "a restore with a wrong password changes nothing")
     check_restore(checks, devices, make_client, folder, "old-phone", "old-phone", SECOND)
     check_restore(checks, devices, make_client, folder, "old-phone", "new-phone", SECOND)
     client.encryption_off(folder, WRONG, status=(client.wrong_password, 1, 255))
@@ -321,9 +321,9 @@ class CuttingProxy:
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.sockets |= {client, server}
             for pair in ((client, server), (server, client)):
-                threading.Thread(target=self.carry, args=pair, daemon=True).start()
+                threading.Thread(target=self.forward, args=pair, daemon=True).start()
 
-    def carry(self, source, target):
+    def forward(self, source, target):
         try:
             while data := source.recv(1 << 16):
                 with self.lock:
@@ -351,7 +351,7 @@ class CuttingProxy:
 
 
 def check_cuts(checks, devices, make_client, folder, count, seed):
-    """A connection that is cut leaves the device old or new, and the client's folder as `keyhaul verify` says."""
+    """Check that a cut connection leaves the device old or new, and the client's folder as `keyhaul verify` says."""
     client = make_client("old-phone")
     backup = folder / client.udid
     random_moments = random.Random(f"cuts {seed}")
@@ -369,13 +369,13 @@ def check_cuts(checks, devices, make_client, folder, count, seed):
             return None
 
     def is_readable():
-        """Whether `keyhaul verify` finds no fault in the client's folder."""
+        """Return whether `keyhaul verify` finds no fault in the client's folder."""
         checked = subprocess.run(
             [devices.program, "verify", str(backup)], env=devices.environment, capture_output=True, text=True, timeout=60)
         require(checked.returncode in (0, 3, 13, 14), f"verify of a cut backup: {checked.returncode}\n{checked.stderr}")
         return checked.returncode == 0
 
-    def set_moment(number):
+    def change_item(number):
         """Give the device an item of its own for each moment, so that old and new differ."""
         devices.keyhaul("item", "delete", "old-phone", "--account", "moment", "--yes", status=(0, 4))
         devices.keyhaul(
@@ -391,7 +391,7 @@ def check_cuts(checks, devices, make_client, folder, count, seed):
     outcomes = collections.Counter()
     written = services(devices.entries(backup))
     for number in range(count):
-        set_moment(number)
+        change_item(number)
         proxy.start(random_moments.randrange(backup_length))
         before = devices.items("old-phone")
         status = run("backup")
@@ -410,7 +410,7 @@ def check_cuts(checks, devices, make_client, folder, count, seed):
             require(run("backup") == 0, "the backup after a cut one failed")
             require(is_readable(), "the backup after a cut one is not whole")
         written = services(devices.entries(backup))
-    checks.that(
+    checks.check(
         sum(outcomes.values()) == count,
         f"{count} cut backups leave the device as it was, and the folder as verify says "
         f"({', '.join(f'{number} {name}' for name, number in sorted(outcomes.items()))})")
@@ -422,7 +422,7 @@ def check_cuts(checks, devices, make_client, folder, count, seed):
     outcomes.clear()
     for number in range(count):
         if devices.items("old-phone") == new:
-            set_moment(f"restore-{number}")
+            change_item(f"restore-{number}")
         old = devices.items("old-phone")
         require(old != new, "the old and the new state do not differ")
         proxy.start(random_moments.randrange(restore_length))
@@ -432,7 +432,7 @@ def check_cuts(checks, devices, make_client, folder, count, seed):
         require(status != 0 or found == new, "the client took a restore for whole that the device did not make")
         outcomes["new" if found == new else "old"] += 1
         require(is_readable(), "a cut restore damaged the client's backup")
-    checks.that(
+    checks.check(
         sum(outcomes.values()) == count,
         f"{count} cut restores leave the device old or new "
         f"({', '.join(f'{number} {name}' for name, number in sorted(outcomes.items()))})")
@@ -441,7 +441,7 @@ def check_cuts(checks, devices, make_client, folder, count, seed):
 
 
 def check_busy(checks, devices, make_client, folder):
-    """A second client waits for the lock of a first one that has stopped in the middle, and gives up."""
+    """Check that a second client waits for the lock of a stopped first one, and gives up."""
     client = make_client("old-phone")
     folder.mkdir()
     first = subprocess.Popen(
@@ -455,15 +455,15 @@ def check_busy(checks, devices, make_client, folder):
     other = devices.folder / "busy-other"
     other.mkdir()
     output = client.run(other, "backup", status=255)
-    checks.that("lock" in output.lower(), "a second client finds the synchronization lock taken", output)
+    checks.check("lock" in output.lower(), "a second client finds the synchronization lock taken", output)
     first.send_signal(signal.SIGCONT)
     first.communicate(timeout=60)
-    checks.that(first.returncode == 0, "the first client's backup then ends well")
+    checks.check(first.returncode == 0, "the first client's backup then ends well")
     devices.verify(folder / client.udid)
 
 
 def check_page(checks, devices, pytest):
-    """The shell test and the Python test of the tutorial pass as they are printed."""
+    """Check that the shell test and the Python test of the tutorial pass as printed."""
     page = (ROOT / "docs/Tutorials/TestABackupTool.md").read_text(encoding="utf-8")
     for language, code in re.findall(r"^```(sh|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
         folder = devices.folder / f"page-{language}"
@@ -476,7 +476,7 @@ def check_page(checks, devices, pytest):
         command = [str(pytest), "-q", "test_page.py"] if language == "python" else ["sh", "-c", code]
         run = subprocess.run(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
-        checks.that(
+        checks.check(
             run.returncode == 0, f"the {'Python' if language == 'python' else 'shell'} test of the tutorial passes",
             run.stdout + run.stderr)
 
@@ -502,7 +502,7 @@ def main():
         devices.serve("old-phone", "new-phone")
         try:
             listed = devices.client("idevice_id", "-l").split()
-            checks.that(
+            checks.check(
                 sorted(line for line in listed if "-" in line) == sorted(map(devices.udid, ("old-phone", "new-phone"))),
                 "idevice_id lists both devices", str(listed))
             print("\nlibimobiledevice")
@@ -515,7 +515,7 @@ def main():
                 make = lambda device: PymobiledeviceClient(devices, devices.udid(device), arguments.pymobiledevice3.absolute())
                 check_client(checks, devices, make, devices.folder / "pymobiledevice3")
                 extracted = make("old-phone").extract(devices.folder / "pymobiledevice3")
-                checks.that(extracted.exists(), "extract gives the file")
+                checks.check(extracted.exists(), "extract gives the file")
             print("\nThe listed differences between clients' backups and those of keyhaul backup")
             for name in sorted(devices.differences):
                 print(f"  {name}: {client_backups.DIFFERENCES[name]}")
@@ -525,8 +525,8 @@ def main():
             requests = ("usbmuxd: ListDevices", "usbmuxd: Connect to port 62078", "lockdown: StartService",
                         "com.apple.afc: lock", "com.apple.mobile.notification_proxy: ")
             missing = [name for name in requests if name not in log]
-            checks.that(not missing, "the log has a line for each request", f"missing: {missing}")
-            checks.that(not telling, "no password is in the log", "\n".join(telling[:5]))
+            checks.check(not missing, "the log has a line for each request", f"missing: {missing}")
+            checks.check(not telling, "no password is in the log", "\n".join(telling[:5]))
             if arguments.pytest:
                 print("\nThe page for authors of backup tools")
                 check_page(checks, devices, arguments.pytest.absolute())

@@ -85,7 +85,7 @@ def comment(lines, index):
 
 
 def is_documented(lines, index):
-    """Whether a declaration has a doc comment that starts with a summary."""
+    """Return whether a declaration has a doc comment that starts with a summary."""
     first = next(iter(comment(lines, index)), "").strip()
     return first != "" and not re.match(r"- (?:Parameters?|Returns|Throws)\b", first)
 

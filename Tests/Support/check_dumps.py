@@ -140,7 +140,7 @@ def check_format(checks, program, dump_format):
 
 
 def is_text(secret):
-    """Whether a secret is UTF-8 text without NUL."""
+    """Return whether a secret is UTF-8 text without NUL."""
     try:
         return "\0" not in secret.decode()
     except UnicodeDecodeError:

@@ -52,7 +52,7 @@ formats = FormatChecker(formats=())
 
 @formats.checks("date-time")
 def is_date(value):
-    """Whether a value is a date in RFC 3339 and UTC, as in every report. Values that are not strings are accepted."""
+    """Return whether a value is a date in RFC 3339 and UTC, as in every report. Values that are not strings are accepted."""
     return not isinstance(value, str) or re.fullmatch(
         r"\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z", value) is not None
 

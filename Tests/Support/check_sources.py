@@ -7,10 +7,12 @@ Each finding is printed as file:line and the rule. Exit 1 if there is one.
 """
 
 import argparse
+import io
 import pathlib
 import re
 import subprocess
 import sys
+import tokenize
 from dataclasses import dataclass
 
 
@@ -123,13 +125,15 @@ PLAIN_TARGETS = [
     "Sources/Library/Basics", "Sources/Library/KeychainFormats", "Sources/Library/KeychainCrypto",
     "Sources/Library/KeychainRules", "Sources/Library/Keychains", "Sources/Library/VirtualDevice",
     "Sources/Library/Backups", "Sources/Library/KeyhaulKit", "Sources/Library/DeviceServer",
-    "Sources/Library/Explanations", "Sources/Library/Reports", "Tests/ReportsTests",
+    "Sources/Library/Explanations", "Sources/Library/Reports", "Tests/ReportsTests", "Tests/KeyhaulKitTests",
+    "Tests/DeviceServerTests", "Tests/TestSupport", "Tests/FoundationOnlyTests", "Tests/Benchmarks", "Tests/Fuzzing",
     "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests", "Tests/KeychainRulesTests",
     "Tests/KeychainsTests", "Tests/VirtualDeviceTests", "Tests/AppleComparisonTests",
     "Sources/Apple", "Tests/BackupsTests", "Tests/KeychainServicesTests", "Tests/KeyhaulTestingTests",
     "Tests/KeyhaulServingTests", "Tests/SecurityTests",
 ]
 PLAIN_SOURCES = re.compile(rf"^(?:{'|'.join(PLAIN_TARGETS)})/.*\.swift$")
+PLAIN_SCRIPTS = re.compile(r"^(?:Tests/Support|Fixtures)/.*\.py$")
 COMMENT = re.compile(r"\s*//")
 # Starts of doc comment lines, and what to write instead.
 DISCOURAGED_STARTS = {
@@ -170,6 +174,24 @@ def findings(name, content):
     if PLAIN_SOURCES.search(name):
         yield from comment_findings(name, lines)
         yield from test_name_findings(content)
+    if PLAIN_SCRIPTS.search(name):
+        yield from phrase_findings(name, script_comments(content))
+
+
+def script_comments(content):
+    """Return the comments and docstrings of a Python script. Code becomes empty lines, so that line numbers stay."""
+    texts, is_statement_start = [""] * (content.count("\n") + 2), True
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(content).readline):
+            if token.type == tokenize.COMMENT or token.type == tokenize.STRING and is_statement_start:
+                for number, text in enumerate(token.string.split("\n"), start=token.start[0] - 1):
+                    texts[number] = text
+            if token.type not in (tokenize.COMMENT, tokenize.NL):
+                is_statement_start = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    except (tokenize.TokenError, SyntaxError):
+        # Other checks report invalid scripts.
+        pass
+    return "\n".join(texts)
 
 
 def comment_findings(name, lines):

@@ -54,7 +54,7 @@ class Terminal:
 
     @property
     def has_echo(self):
-        """Whether the terminal shows typed text."""
+        """Return whether the terminal shows typed text."""
         return bool(termios.tcgetattr(self.terminal_end)[3] & termios.ECHO)
 
     def code(self, seconds=10):
@@ -82,7 +82,7 @@ class Terminal:
 
 
 def is_running(pid):
-    """Whether a process is running."""
+    """Return whether a process is running."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -107,7 +107,7 @@ class FreshRoot:
             ["chroot", self.root, "/bin/sh", "-c", 'cd "$0" && exec "$@"', cwd, *command], env=self.environment,
             **options)
 
-    def make_bare(self, packages):
+    def remove_packages(self, packages):
         """Remove everything that the image lacks."""
         self.call("apt-get", "remove", "--purge", "-y", *packages, check=True, stdout=subprocess.DEVNULL)
         for name in packages:
@@ -177,7 +177,7 @@ def main():
         root = FreshRoot(pathlib.Path(folder))
         try:
             root.copy_repository()
-            root.make_bare(system_packages())
+            root.remove_packages(system_packages())
             swift = root.call("swift", "--version", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             system = re.search(r'PRETTY_NAME="([^"]+)"', (root.root / "etc/os-release").read_text()).group(1)
             print(f"{system}, {swift.stdout.splitlines()[0]}", flush=True)

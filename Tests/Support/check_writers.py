@@ -40,7 +40,7 @@ class State:
     """The parts of a backup that these commands can change."""
 
     password: str
-    is_sealed: bool
+    has_valid_seal: bool
     # The label of each item, by its service.
     items: frozenset
 
@@ -87,10 +87,10 @@ class Writer:
                 return NO_MATCH, state
             del items[f"gone-{index}"]
         elif self.name == "rekey":
-            return 0, State(f"password-{index}", state.is_sealed, state.items)
+            return 0, State(f"password-{index}", state.has_valid_seal, state.items)
         elif self.name == "seal":
             return 0, State(state.password, True, state.items)
-        return 0, State(state.password, state.is_sealed, frozenset(items.items()))
+        return 0, State(state.password, state.has_valid_seal, frozenset(items.items()))
 
 
 WRITERS = [Writer(name) for name in ("item add", "item update", "item delete", "rekey", "seal", "convert", "backup")]
@@ -212,11 +212,11 @@ class ConcurrentRunner:
             code, output, error_output = self.run(folder, "verify", backup, *key, "--json")
             if code != 0:
                 return None, f"verify exits with {code}: {error_output} {output[:400]}"
-            return State(password, self.is_sealed(json.loads(output)), items), None
+            return State(password, self.has_valid_seal(json.loads(output)), items), None
         return None, "no password decrypts it"
 
     @staticmethod
-    def is_sealed(verification):
+    def has_valid_seal(verification):
         return any(check["id"] == "seal" and check["ok"] for check in verification["checks"])
 
     def new_folder(self):

@@ -37,7 +37,7 @@ def summaries(lines):
 
 
 def figures(files):
-    """Return the counts of types, questions, functions, verbs and lines with "`nil` where"."""
+    """Return the counts of types, questions, functions, verbs and lines counted by NIL_WHERE."""
     counts = [0] * 5
     for file in files:
         lines = file.read_text(encoding="utf-8").split("\n")

@@ -140,7 +140,7 @@ READERS = {"iphone_backup_decrypt": read_with_iphone_backup_decrypt, "pyiosbacku
 
 
 def rejects(read, folder, password):
-    """Whether a reader raises an error for a password."""
+    """Return whether a reader raises an error for a password."""
     try:
         read(folder, password)
     except Exception:
@@ -231,7 +231,7 @@ def same_items(checks, text, expected, found, only_expected=False):
 
 
 def is_exported(entry, device_only):
-    """Whether a backup contains an item of a device. `device_only` has the identities that no backup contains."""
+    """Return whether a backup contains an item of a device. `device_only` has the identities that no backup contains."""
     return entry["protection"] != "akpu" and identity(program_item(entry)) not in device_only
 
 

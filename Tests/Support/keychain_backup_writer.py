@@ -51,7 +51,7 @@ class Options:
 
 
 def leaves_device(item):
-    """Whether an item can be part of a backup."""
+    """Return whether an item can be part of a backup."""
     return item["protection"] != "akpu" and "token" not in item and "access_control" not in item
 
 

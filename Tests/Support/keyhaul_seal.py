@@ -15,7 +15,7 @@ MANIFESTS = {"manifest-db": "Manifest.db", "mbdb": "Manifest.mbdb"}
 
 
 def is_covered(path, layout):
-    """Whether the seal covers a file."""
+    """Return whether the seal covers a file."""
     return path in METADATA_FILES or path == MANIFESTS[layout] or PAYLOAD_PATHS[layout].fullmatch(path) is not None
 
 

@@ -190,12 +190,12 @@ def selected_scenarios(only):
 
 
 def is_empty_journal(path):
-    """Whether a file is a rollback journal that would change nothing."""
+    """Return whether a file is a rollback journal that would change nothing."""
     return path.name.endswith("-journal") and not any(path.read_bytes()[:28])
 
 
 def is_lock(name):
-    """Whether a file is a device's lock.
+    """Return whether a file is a device's lock.
 
     The lock contains the process that held it last. A command that reads a backup locks the device whose key it needs.
     """
@@ -203,7 +203,7 @@ def is_lock(name):
 
 
 def equal_without_locks(one, other):
-    """Whether two folders have the same files, apart from locks."""
+    """Return whether two folders have the same files, apart from locks."""
     return {name: content for name, content in one.items() if not is_lock(name)} == {
         name: content for name, content in other.items() if not is_lock(name)}
 

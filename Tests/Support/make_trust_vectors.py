@@ -43,7 +43,7 @@ def name(common, email=None):
     return x509.Name(parts)
 
 
-class Party:
+class CertifiedKey:
     """A key with its certificate."""
 
     def __init__(self, common, issuer=None, *, authority=None, path=None, hosts=(), addresses=(), emails=(), usage=None,
@@ -93,14 +93,14 @@ def server_chains():
     """Yield chains that only Apple's rules for servers reject, each with the nearest value that is accepted."""
     server = ExtendedKeyUsageOID.SERVER_AUTH
     long = datetime.timedelta(days=825) + HOUR
-    root = Party("RSA root", authority=True, key=rsa_key(2048))
-    old_root = Party("Old RSA root", authority=True, key=rsa_key(2048), digest="sha1")
-    small_root = Party("Small root", authority=True, key=rsa_key(1024))
-    middle = Party("Old middle", root, authority=True, digest="sha1")
+    root = CertifiedKey("RSA root", authority=True, key=rsa_key(2048))
+    old_root = CertifiedKey("Old RSA root", authority=True, key=rsa_key(2048), digest="sha1")
+    small_root = CertifiedKey("Small root", authority=True, key=rsa_key(1024))
+    middle = CertifiedKey("Old middle", root, authority=True, digest="sha1")
 
     def leaf(issuer=root, **options):
         options = {"hosts": ["mail.example.org"], "usage": server, "end": SERVER_END, **options}
-        return Party("mail.example.org", issuer, **options)
+        return CertifiedKey("mail.example.org", issuer, **options)
 
     def case(title, status, *certificates, anchor=root, policy="server", host="mail.example.org", at=DURING):
         length = None if status else len(certificates) + (anchor not in certificates)
@@ -113,7 +113,7 @@ def server_chains():
     late = STRICT_FROM + SECOND
     at = "2020-01-01T00:00:00Z"
     since = datetime.datetime(2019, 1, 1, tzinfo=datetime.timezone.utc)
-    first = Party("First root", authority=True, start=since)
+    first = CertifiedKey("First root", authority=True, start=since)
     yield case("a server's certificate with SHA-1", digest, leaf(digest="sha1"))
     yield case("a server's certificate with MD5", digest, leaf(digest="md5"))
     yield case("an authority with SHA-1", digest, leaf(middle), middle)
@@ -153,14 +153,14 @@ def server_chains():
 def chains():
     """Yield all chains with their expected results."""
     server, client = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
-    root = Party("Root", authority=True)
-    other = Party("Root", authority=True)
-    middle = Party("Middle", root, authority=True, path=0)
-    below = Party("Below", middle, authority=True)
-    late = Party("Late", root, authority=True, end=datetime.datetime(2026, 3, 1, tzinfo=datetime.timezone.utc))
-    leaf = Party("mail.example.org", middle, hosts=["mail.example.org", "*.web.example.org"], addresses=["192.0.2.7"],
+    root = CertifiedKey("Root", authority=True)
+    other = CertifiedKey("Root", authority=True)
+    middle = CertifiedKey("Middle", root, authority=True, path=0)
+    below = CertifiedKey("Below", middle, authority=True)
+    late = CertifiedKey("Late", root, authority=True, end=datetime.datetime(2026, 3, 1, tzinfo=datetime.timezone.utc))
+    leaf = CertifiedKey("mail.example.org", middle, hosts=["mail.example.org", "*.web.example.org"], addresses=["192.0.2.7"],
                  usage=server, end=SERVER_END)
-    plain = Party("plain.example.org", middle)
+    plain = CertifiedKey("plain.example.org", middle)
     usual = {"certificates": [leaf, middle], "anchors": [root], "at": DURING, "host": "mail.example.org"}
     cases = [
         ("a server's chain that is whole", usual, 0, 3),
@@ -185,7 +185,7 @@ def chains():
         ("a second before it began", {**usual, "at": "2025-12-31T23:59:59Z"}, -67819, None),
         (
             "an authority in the middle that has expired",
-            {**usual, "certificates": [Party("a.example.org", late, hosts=["mail.example.org"], usage=server), late]},
+            {**usual, "certificates": [CertifiedKey("a.example.org", late, hosts=["mail.example.org"], usage=server), late]},
             -67818, None),
         (
             "no anchor, and a root that is given", {**usual, "certificates": [leaf, middle, root], "anchors": []},
@@ -194,12 +194,12 @@ def chains():
             "an anchor of the same name with another key",
             {**usual, "certificates": [leaf, middle, root], "anchors": [other]}, -67843, None),
         ("a certificate in the middle that is missing", {**usual, "certificates": [leaf]}, -25318, None),
-        ("one that signed itself and is no anchor", {**usual, "certificates": [Party("self")]}, -67843, None),
+        ("one that signed itself and is no anchor", {**usual, "certificates": [CertifiedKey("self")]}, -67843, None),
         (
             "an issuer that is no authority",
             {
                 **usual,
-                "certificates": [Party("x.example.org", leaf, hosts=["mail.example.org"]), leaf, middle],
+                "certificates": [CertifiedKey("x.example.org", leaf, hosts=["mail.example.org"]), leaf, middle],
                 "policy": "basic",
             },
             -67605,
@@ -207,18 +207,18 @@ def chains():
         ),
         (
             "an authority below one that allows none",
-            {**usual, "certificates": [Party("y.example.org", below), below, middle], "policy": "basic"}, -67611, None),
+            {**usual, "certificates": [CertifiedKey("y.example.org", below), below, middle], "policy": "basic"}, -67611, None),
         ("a server's certificate as a client's", {**usual, "policy": "client"}, -67609, None),
         (
             "a client's certificate as a client's",
-            {**usual, "certificates": [Party("anna", middle, usage=client), middle], "policy": "client"}, 0, 3),
+            {**usual, "certificates": [CertifiedKey("anna", middle, usage=client), middle], "policy": "client"}, 0, 3),
         (
             "a client's certificate as a server's",
-            {**usual, "certificates": [Party("anna", middle, usage=client, hosts=["mail.example.org"]), middle]},
+            {**usual, "certificates": [CertifiedKey("anna", middle, usage=client, hosts=["mail.example.org"]), middle]},
             -67609, None),
         (
             "a critical extension that nobody knows",
-            {**usual, "certificates": [Party("z.example.org", middle, critical=True), middle], "policy": "basic"},
+            {**usual, "certificates": [CertifiedKey("z.example.org", middle, critical=True), middle], "policy": "basic"},
             -67603, None),
     ]
     forged = bytearray(leaf.der)
@@ -238,9 +238,9 @@ def openssl(*arguments):
 
 def files():
     """Yield PKCS#12 files with their passwords and expected results."""
-    root = Party("Root", authority=True)
-    anna = Party("Anna", root, email="anna@example.org", emails=["anna@example.org", "a@example.net"])
-    berta = Party("Berta", root, key=rsa.generate_private_key(65537, 2048))
+    root = CertifiedKey("Root", authority=True)
+    anna = CertifiedKey("Anna", root, email="anna@example.org", emails=["anna@example.org", "a@example.net"])
+    berta = CertifiedKey("Berta", root, key=rsa.generate_private_key(65537, 2048))
     identities = lambda *parties: [  # noqa: E731
         {"certificate": party.der.hex(), "key": hashlib.sha1(encoded_public_key(party)).hexdigest(), "label": label}
         for party, label in parties]

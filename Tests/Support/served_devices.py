@@ -63,7 +63,7 @@ class ServedDevices:
         return json.loads((self.home / name / "device.json").read_text())["udid"]
 
     def entries(self, source, password=None, home=None):
-        """The items of a device or backup, as JSON. The hardware key of a backup comes from its source device."""
+        """Return the items of a device or backup, as JSON. The hardware key of a backup comes from its source device."""
         arguments = ["export", str(source), "-o", "-", "--format", "json", "--reveal"]
         if password:
             arguments += ["--password-file", str(self.secret(password))]
@@ -72,7 +72,7 @@ class ServedDevices:
         return json.loads(self.keyhaul(*arguments, status=(0, 3)))["items"]
 
     def items(self, name, home=None):
-        """What the device holds, as text that two devices can be compared by."""
+        """Return the items of a device as sorted text, to compare two devices."""
         return sorted(
             json.dumps({key: value for key, value in item.items() if key not in ("index", "row", "id")}, sort_keys=True)
             for item in self.entries(name, home=home))

@@ -553,6 +553,12 @@ class DiscouragedPhrases(unittest.TestCase):
     ]
     TEXTS = ["README.md", "docs/A.md", "docs/Examples/A.swift", "docs/schemas/a.json", "packaging/make_a", ".ci/a", "Makefile", "Tests/Makefile", "Sources/A/A.docc/A.md"]
 
+    def test_phrases_are_found_in_comments_and_docstrings_of_scripts(self):
+        phrase = "mean" "while"
+        script = f"def a():\n    \"\"\"Wait {phrase}.\"\"\"\n    b = \"{phrase}\"  # {phrase}\n"
+        found = check_sources.findings("Tests/Support/a.py", script)
+        self.assertEqual([number for number, _ in found], [2, 3])
+
     def test_each_phrase_is_found_once_in_each_kind_of_document(self):
         reasons = set()
         for name in self.TEXTS:
@@ -579,7 +585,7 @@ class DiscouragedPhrases(unittest.TestCase):
                 found = list(check_sources.findings(self.COMMENTED, "let a = 1\n" + comment + "\nlet b = 2"))
                 self.assertEqual([line for line, _ in found], [2])
                 self.assertEqual(list(check_sources.findings(self.COMMENTED, f'let a = "{text}"')), [])
-                self.assertEqual(list(check_sources.findings("Sources/Library/Reports/A.swift", comment)), [])
+                self.assertEqual(list(check_sources.findings("Sources/Other/A.swift", comment)), [])
 
     def test_starts_of_doc_comments(self):
         refused = [

@@ -22,7 +22,7 @@ package struct ChildProcess {
   }
 
   /// The limit for a program that hangs. It is generous, because other tests run at the same time.
-  private static let patience: TimeInterval = 300
+  private static let timeoutSeconds: TimeInterval = 300
 
   /// `POSIX_SPAWN_SETSID`, which Glibc's module leaves out.
   #if canImport(Darwin)
@@ -55,12 +55,12 @@ package struct ChildProcess {
   ///   - input: The content of standard input.
   ///   - terminal: The path of its terminal, or `nil` if it has none.
   ///   - showsOutputOnTerminal: Whether its three streams are connected to the terminal.
-  ///   - meanwhile: Called repeatedly with the process identifier until the program ends; takes a few milliseconds.
-  ///   - whenStopped: Called with the process identifier and wait status if `meanwhile` traces the program and it is
+  ///   - whileRunning: Called repeatedly with the process identifier until the program ends; takes a few milliseconds.
+  ///   - whenStopped: Called with the process identifier and wait status if `whileRunning` traces the program and it is
   ///     stopped.
   package func run(
     input: Data = Data(), terminal: String? = nil, showsOutputOnTerminal: Bool = false,
-    meanwhile: (_ process: Int32) throws -> Void = { _ in usleep(2_000) },
+    whileRunning: (_ process: Int32) throws -> Void = { _ in usleep(2_000) },
     whenStopped: (_ process: Int32, _ status: Int32) throws -> Void = { _, _ in }
   ) throws -> Outcome {
     let streams = try TemporaryDirectory()
@@ -84,7 +84,7 @@ package struct ChildProcess {
       posix_spawn_file_actions_addopen(&actions, 2, streams.path("err"), O_WRONLY | O_CREAT, 0o600)
     }
     if terminal != nil { posix_spawn_file_actions_addclose(&actions, 3) }
-    let status = try wait(for: try start(&actions), meanwhile, whenStopped)
+    let status = try wait(for: try start(&actions), whileRunning, whenStopped)
     return Outcome(
       output: (try? Data(contentsOf: streams.url("out"))) ?? Data(),
       errors: (try? Data(contentsOf: streams.url("err"))) ?? Data(), status: status)
@@ -125,17 +125,17 @@ package struct ChildProcess {
   }
 
   private func wait(
-    for child: pid_t, _ meanwhile: (_ process: Int32) throws -> Void,
+    for child: pid_t, _ whileRunning: (_ process: Int32) throws -> Void,
     _ whenStopped: (_ process: Int32, _ status: Int32) throws -> Void
   ) throws -> Int32 {
-    let deadline = Date(timeIntervalSinceNow: Self.patience)
+    let deadline = Date(timeIntervalSinceNow: Self.timeoutSeconds)
     var status: Int32 = 0
     while true {
       let changed = waitpid(child, &status, WNOHANG)
       let isStopped = changed == child && status & 0xFF == 0x7F
       guard changed == 0 || isStopped else { break }
       do {
-        if isStopped { try whenStopped(child, status) } else { try meanwhile(child) }
+        if isStopped { try whenStopped(child, status) } else { try whileRunning(child) }
         if Date() > deadline { throw Failure.timedOut }
       } catch {
         kill(child, SIGKILL)

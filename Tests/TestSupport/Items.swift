@@ -1,8 +1,8 @@
 package import Basics
 package import KeychainFormats
 
-/// Creates items from the few attributes that matter to a test.
 extension KeychainItem {
+  /// Creates a generic password.
   package static func genericPassword(
     _ account: String = "anna", service: String = "mail", group: String = "keyhaul",
     as protection: ProtectionClass = .whenUnlocked, secret: String = "correct horse"
@@ -17,6 +17,7 @@ extension KeychainItem {
     return item
   }
 
+  /// Creates an internet password.
   package static func internetPassword(_ server: String = "imap.example.org", group: String = "keyhaul") -> KeychainItem
   {
     var item = KeychainItem(
@@ -29,12 +30,14 @@ extension KeychainItem {
     return item
   }
 
+  /// Returns the item with changed attributes.
   package func with(_ attributes: AttributeMap<PropertyValue>) -> KeychainItem {
     var item = self
     for (code, value) in attributes { item[code] = value }
     return item
   }
 
+  /// Returns the item without some attributes.
   package func without(_ codes: AttributeCode...) -> KeychainItem {
     var item = self
     for code in codes { item[code] = nil }

@@ -37,16 +37,16 @@ struct AuthenticatorTests {
     for (number, box) in rows.enumerated() {
       sql += "INSERT INTO ZENCRYPTEDENTRYENTITY VALUES (\(number + 1), \(-number), '\(key)', x'\(box)');"
     }
-    return try ForeignDatabase.bytes(sql)
+    return try ExternalDatabase.bytes(sql)
   }
 
   private func keyItem(_ text: String = key, _ protection: ProtectionClass = .afterFirstUnlock) -> KeychainItem {
     .password("key-1", protection, service: "me.proton.authenticator", secret: text)
   }
 
-  private func accounts(of shelf: Shelf, installed: [String] = []) throws -> AuthenticatorAccounts {
-    let archive = try shelf.open()
-    let key = try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+  private func accounts(of backup: EditableBackup, installed: [String] = []) throws -> AuthenticatorAccounts {
+    let archive = try backup.open()
+    let key = try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
     let reader = try archive.reader(with: key, for: .exporting)
     return try AuthenticatorAccounts(in: archive, reader, installed: installed)
   }
@@ -61,22 +61,22 @@ struct AuthenticatorTests {
 
   @Test("Proton Authenticator's accounts are decrypted with the key in the keychain, in the order of the app")
   func proton() throws {
-    let shelf = try Shelf(
+    let backup = try EditableBackup(
       files: [.init(Self.store, try database(Self.boxes), domain: Self.group)], items: [keyItem()])
-    let found = try accounts(of: shelf)
+    let found = try accounts(of: backup)
     #expect(addresses(found) == ["otpauth://steam/Steam?issuer=Steam&secret=JBSWY3DPEHPK3PXP", Self.address])
     #expect(found.missing.isEmpty && !found.hasUnreadableFile)
   }
 
   @Test("Without the key, or with another one, Proton Authenticator's accounts are counted as missing")
   func protonWithoutKey() throws {
-    let file = Shelf.File(Self.store, try database(Self.boxes), domain: Self.group)
+    let file = EditableBackup.File(Self.store, try database(Self.boxes), domain: Self.group)
     let other = Self.key.replacing("AAQ", with: "BBQ")
     for items in [
       [], [keyItem(other)], [keyItem("no key")], [keyItem(Self.key, .whenUnlockedThisDeviceOnly)],
       [.password("key-1", service: "other.example", secret: Self.key)],
     ] {
-      let found = try accounts(of: try Shelf(files: [file], items: items))
+      let found = try accounts(of: try EditableBackup(files: [file], items: items))
       #expect(found.accounts.isEmpty)
       #expect(found.missing.map(\.obstacle) == [.keychainKey(count: 2)])
     }
@@ -85,19 +85,19 @@ struct AuthenticatorTests {
   @Test("A damaged database of Proton Authenticator is reported, and hides no other app's accounts")
   func damagedProton() throws {
     let sound = try database(Self.boxes)
-    let view = try ForeignDatabase.bytes(
+    let view = try ExternalDatabase.bytes(
       "CREATE VIEW ZENCRYPTEDENTRYENTITY AS SELECT 'a' AS ZKEYID, x'00' AS ZENCRYPTEDDATA;")
     let preferences = try Self.preferences(["a"], ["a": Self.address])
-    let other = try ForeignDatabase.bytes("CREATE TABLE other (a);")
+    let other = try ExternalDatabase.bytes("CREATE TABLE other (a);")
     for bytes in [[], Array("SQLite format 3".utf8), Array(sound.prefix(4096)), other, view] {
-      let shelf = try Shelf(
+      let backup = try EditableBackup(
         files: [
           .init(Self.store, bytes, domain: Self.group),
           .init(
             "Library/Preferences/org.fedorahosted.freeotp.plist", preferences,
             domain: "AppDomain-org.fedorahosted.freeotp"),
         ], items: [keyItem()])
-      let found = try accounts(of: shelf)
+      let found = try accounts(of: backup)
       #expect(found.hasUnreadableFile)
       #expect(addresses(found) == [Self.address])
       #expect(missing(found) == ["freeotp: never-in-backup", "proton-authenticator: unreadable-file"])
@@ -118,7 +118,7 @@ struct AuthenticatorTests {
     var sql = "CREATE TABLE ZENCRYPTEDENTRYENTITY (ZKEYID VARCHAR, ZENCRYPTEDDATA BLOB);"
     sql += "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)"
     sql += " INSERT INTO ZENCRYPTEDENTRYENTITY SELECT 'k', x'00' FROM n;"
-    let many = try ForeignDatabase.bytes(sql)
+    let many = try ExternalDatabase.bytes(sql)
     #expect(throws: KeyhaulError.self) { try AppDatabaseReading.rows(many) }
   }
 
@@ -132,32 +132,32 @@ struct AuthenticatorTests {
     "FreeOTP's first versions kept addresses in their preferences, in the order of the app", arguments: [true, false])
   func freeOTP(hasPassword: Bool) throws {
     let bytes = try Self.preferences(["b", "a", "gone"], ["a": "otpauth://totp/a?secret=AA", "b": Self.address])
-    let shelf = try Shelf(
+    let backup = try EditableBackup(
       hasPassword: hasPassword,
       files: [
         .init(
           "Library/Preferences/org.fedorahosted.freeotp.plist", bytes, domain: "AppDomain-org.fedorahosted.freeotp")
       ], items: [.password("anna")])
-    let found = try accounts(of: shelf)
+    let found = try accounts(of: backup)
     #expect(addresses(found) == [Self.address, "otpauth://totp/a?secret=AA"])
     #expect(missing(found) == ["freeotp: never-in-backup"])
   }
 
   @Test("Apps whose codes cannot be read are found by their files, their folders or the list of installed apps")
   func others() throws {
-    let shelf = try Shelf(
+    let backup = try EditableBackup(
       files: [
         .init("TwoFAS.sqlite", [0], domain: "AppDomainGroup-group.twofas.com"),
         .init("Documents/ente.offline_authenticator.db", [0], domain: "AppDomain-io.ente.auth"),
       ], items: [.password("anna")])
     let found = try accounts(
-      of: shelf, installed: ["com.finnwea.Raivo", "com.google.Authenticator", "org.example.other"])
+      of: backup, installed: ["com.finnwea.Raivo", "com.google.Authenticator", "org.example.other"])
     #expect(
       missing(found) == [
         "ente-auth: device-key", "google-authenticator: unpublished-storage", "raivo: app-password",
         "2fas: unpublished-key",
       ])
-    let none = try accounts(of: try Shelf(items: [.password("anna")]), installed: ["org.example.other"])
+    let none = try accounts(of: try EditableBackup(items: [.password("anna")]), installed: ["org.example.other"])
     #expect(none.accounts.isEmpty && none.missing.isEmpty)
   }
 }

@@ -12,8 +12,8 @@ struct BackupItemReaderTests {
   /// More than two jobs process at a time. Every third item is device-bound, and one is damaged.
   private static let count = 5_000
 
-  private func shelf(hasPassword: Bool = true) throws -> Shelf {
-    try Shelf(
+  private func backup(hasPassword: Bool = true) throws -> EditableBackup {
+    try EditableBackup(
       hasPassword: hasPassword,
       items: (0..<Self.count).map { number in
         .password("anna-\(number)", number.isMultiple(of: 3) ? .whenUnlockedThisDeviceOnly : .afterFirstUnlock)
@@ -26,17 +26,17 @@ struct BackupItemReaderTests {
       })
   }
 
-  private func key(_ archive: BackupArchive, _ shelf: Shelf) throws -> BackupKey {
-    try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+  private func key(_ archive: BackupArchive, _ backup: EditableBackup) throws -> BackupKey {
+    try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
   }
 
   /// The device key that is used.
   enum Hardware: CaseIterable { case none, own, foreign }
 
-  private func deviceKey(_ hardware: Hardware, _ shelf: Shelf) throws -> DeviceKey? {
+  private func deviceKey(_ hardware: Hardware, _ backup: EditableBackup) throws -> DeviceKey? {
     switch hardware {
     case .none: nil
-    case .own: try shelf.hardware.deviceKey()
+    case .own: try backup.hardware.deviceKey()
     case .foreign: try HardwareUID(from: SeededRandomSource(seed: "another phone")).deviceKey()
     }
   }
@@ -51,11 +51,11 @@ struct BackupItemReaderTests {
     "Iterating over items has the same results as opening all of them",
     arguments: [true, false], Hardware.allCases)
   func sameItems(hasPassword: Bool, hardware: Hardware) throws {
-    let shelf = try shelf(hasPassword: hasPassword)
-    let archive = try BackupArchive.open(.path(shelf.path))
-    let key = try key(archive, shelf)
-    let opened = try archive.open(with: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
-    let reader = try archive.reader(with: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
+    let backup = try backup(hasPassword: hasPassword)
+    let archive = try BackupArchive.open(.path(backup.path))
+    let key = try key(archive, backup)
+    let opened = try archive.open(with: key, deviceKey: try deviceKey(hardware, backup), for: .reading)
+    let reader = try archive.reader(with: key, deviceKey: try deviceKey(hardware, backup), for: .reading)
     var taken: [BackupItem] = []
     let take = { (portion: [BackupItem]) throws(KeyhaulError) in taken += portion }
     try reader.forEachPortion(translating: { $0 }, take)
@@ -78,9 +78,9 @@ struct BackupItemReaderTests {
 
   @Test("An error of the caller stops the iteration")
   func ends() throws {
-    let shelf = try shelf()
-    let archive = try BackupArchive.open(.path(shelf.path))
-    let reader = try archive.reader(with: try key(archive, shelf), for: .exporting)
+    let backup = try backup()
+    let archive = try BackupArchive.open(.path(backup.path))
+    let reader = try archive.reader(with: try key(archive, backup), for: .exporting)
     var portions: [[Int]] = []
     #expect(throws: Enough.self) {
       let take = { (portion: [BackupItem]) throws(Enough) in

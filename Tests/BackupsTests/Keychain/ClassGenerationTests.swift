@@ -10,14 +10,14 @@ import Testing
 struct ClassGenerationTests {
   @Test("An item of a later key generation is counted by its class, and no other key decrypts it")
   func named() throws {
-    let shelf = try Shelf(items: [.password("anna"), .password("berta")]) { entries in
+    let backup = try EditableBackup(items: [.password("anna"), .password("berta")]) { entries in
       var entries = entries
       // The class is the second little-endian word of the item's data: 6 becomes 22.
       entries[0].blob?[4] |= 0x10
       return entries
     }
-    let archive = try shelf.open()
-    let opened = try archive.open(with: archive.unlock(password: Secret(utf8: Shelf.password)))
+    let archive = try backup.open()
+    let opened = try archive.open(with: archive.unlock(password: Secret(utf8: EditableBackup.password)))
     #expect(opened.items.map(\.protection) == [.whenUnlocked, .whenUnlocked])
     #expect(opened.items.map(\.keyClass) == [KeyClass(rawValue: 0x16), .whenUnlocked])
     #expect(opened.contents.countByProtection == [.whenUnlocked: 2])

@@ -223,9 +223,9 @@ struct DifferenceTests {
 
   @Test("Two copies of a backup are equal, with device-bound items compared by their bytes")
   func archives() throws {
-    let shelf = try Shelf(items: [.password("anna"), .password("token", .whenUnlockedThisDeviceOnly)])
-    let archive = try shelf.open()
-    let opened = try archive.open(with: archive.unlock(password: Secret(utf8: Shelf.password)))
+    let backup = try EditableBackup(items: [.password("anna"), .password("token", .whenUnlockedThisDeviceOnly)])
+    let archive = try backup.open()
+    let opened = try archive.open(with: archive.unlock(password: Secret(utf8: EditableBackup.password)))
     let difference = try KeychainDifference(from: opened.entries, to: opened.entries)
     #expect(difference.sameCount == 2 && difference.undecrypted == .init(identicalCount: 1) && difference.isComplete)
     #expect(opened.entries.map(\.reason) == [nil, .deviceBound])

@@ -5,11 +5,11 @@ import Testing
 
 @Suite("Backup files as a tree")
 struct DomainTreeTests {
-  private func tree(_ files: [Shelf.File], depth: Int = 1) throws -> DomainTree {
-    let shelf = try Shelf(hasPassword: false, files: files, hasKeychain: false)
-    let archive = try shelf.open()
+  private func tree(_ files: [EditableBackup.File], depth: Int = 1) throws -> DomainTree {
+    let backup = try EditableBackup(hasPassword: false, files: files, hasKeychain: false)
+    let archive = try backup.open()
     // The directory is deleted with the shelf.
-    return try withExtendedLifetime(shelf) {
+    return try withExtendedLifetime(backup) {
       let builder = DomainTree.Builder(stored: try archive.storedFiles(), depth: depth)
       try archive.fileList().forEachFile { (file) throws(KeyhaulError) in builder.add(file) }
       return builder.tree
@@ -63,8 +63,8 @@ struct DomainTreeTests {
 
   @Test("Missing files are counted, but empty ones are not")
   func missing() throws {
-    var gone = Shelf.File("Library/gone.txt", bytes(3))
-    var empty = Shelf.File("empty.txt", [])
+    var gone = EditableBackup.File("Library/gone.txt", bytes(3))
+    var empty = EditableBackup.File("empty.txt", [])
     (gone.isStored, empty.isStored) = (false, false)
     let root = try tree([gone, empty, .init("there.txt", bytes(2))]).root
     #expect(root.fileCount == 3 && root.missingCount == 1 && root.storedByteCount == 2)
@@ -73,13 +73,13 @@ struct DomainTreeTests {
 
   @Test("Positions are grouped by domain and directory, in any order of the list")
   func places() throws {
-    let shelf = try Shelf(
+    let backup = try EditableBackup(
       hasPassword: false,
       files: [
         .init("b/z", [1]), .init("top", [1]), .init("Documents/c", [1], domain: "AppDomain-org.example.app"),
         .init("b/a", [1]), .init("a/b/deep", [1]),
       ], hasKeychain: false)
-    let list = try shelf.open().fileList()
+    let list = try backup.open().fileList()
     var index = FilesByDirectory()
     _ = try list.listing { (file, place) throws(KeyhaulError) in index.add(file, at: place) }
     let reader = try list.reader()

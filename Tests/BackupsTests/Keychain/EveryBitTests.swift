@@ -18,29 +18,30 @@ struct EveryBitTests {
   private let plain = VerificationTests()
 
   /// Creates a sealed backup of about 40 kB, mostly in files without a digest.
-  private func sealed() throws -> Shelf {
+  private func sealed() throws -> EditableBackup {
     let text = try SeededRandomSource(seed: "every bit").bytes(9_000)
-    var undigested = Shelf.File("photo.jpg", text)
+    var undigested = EditableBackup.File("photo.jpg", text)
     undigested.digest = .none
-    let shelf = try Shelf(
+    let backup = try EditableBackup(
       files: [undigested, .init("letter.txt", VerificationTests.text)], items: VerificationTests.items)
-    let archive = try shelf.open()
+    let archive = try backup.open()
     _ = try BackupRewriter().seal(
-      archive, at: shelf.path, keys: archive.keybag.unlock(password: Secret(utf8: Shelf.password), deviceKey: nil))
-    return shelf
+      archive, at: backup.path,
+      keys: archive.keybag.unlock(password: Secret(utf8: EditableBackup.password), deviceKey: nil))
+    return backup
   }
 
-  private func files(of shelf: Shelf) throws -> [(name: String, bytes: [UInt8])] {
-    try FileManager.default.subpathsOfDirectory(atPath: shelf.path).sorted().compactMap { name in
-      guard let bytes = try? shelf.directory.read("backup/\(name)"), !bytes.isEmpty else { return nil }
+  private func files(of backup: EditableBackup) throws -> [(name: String, bytes: [UInt8])] {
+    try FileManager.default.subpathsOfDirectory(atPath: backup.path).sorted().compactMap { name in
+      guard let bytes = try? backup.directory.read("backup/\(name)"), !bytes.isEmpty else { return nil }
       return (name, bytes)
     }
   }
 
   /// Returns whether a verification, with or without the password, reports a change.
-  private func isSeen(_ shelf: Shelf, withPassword knowsPassword: Bool = true) throws -> Bool {
+  private func isSeen(_ backup: EditableBackup, withPassword knowsPassword: Bool = true) throws -> Bool {
     do {
-      return try plain.verify(shelf, knowsPassword: knowsPassword).verdict == .damaged
+      return try plain.verify(backup, knowsPassword: knowsPassword).verdict == .damaged
     } catch is KeyhaulError {
       return true
     }
@@ -61,16 +62,16 @@ struct EveryBitTests {
 
   /// Writes the backup with one bit changed after the other, and restores each file.
   private func forEachFlip(
-    of shelf: Shelf, part: Int, _ body: (_ name: String, _ place: String) throws -> Void
+    of backup: EditableBackup, part: Int, _ body: (_ name: String, _ place: String) throws -> Void
   ) throws {
-    for file in try files(of: shelf) {
+    for file in try files(of: backup) {
       for (offset, bit) in flips(in: file.bytes.count, part: part) {
         var changed = file.bytes
         changed[offset] ^= 1 << UInt8(bit)
-        try shelf.write(changed, to: file.name)
+        try backup.write(changed, to: file.name)
         try body(file.name, "\(file.name), byte \(offset), bit \(bit)")
       }
-      try shelf.write(file.bytes, to: file.name)
+      try backup.write(file.bytes, to: file.name)
     }
   }
 
@@ -78,26 +79,26 @@ struct EveryBitTests {
     "A change of any bit of a sealed backup is detected (twelve for each file and part in a quick run)",
     arguments: 0..<partCount)
   func sealedBits(part: Int) throws {
-    let shelf = try sealed()
-    #expect(try !isSeen(shelf))
+    let backup = try sealed()
+    #expect(try !isSeen(backup))
     var (count, unseen) = (0, [String]())
-    try forEachFlip(of: shelf, part: part) { _, place in
+    try forEachFlip(of: backup, part: part) { _, place in
       count += 1
-      if try !isSeen(shelf) { unseen.append(place) }
+      if try !isSeen(backup) { unseen.append(place) }
     }
     #expect(unseen == [], "\(unseen.count) of \(count)")
-    #expect(try !isSeen(shelf) && count >= 12 * 5)
+    #expect(try !isSeen(backup) && count >= 12 * 5)
     if Self.takesAllBits { print("every bit, part \(part): \(count) changed, \(unseen.count) unseen with the seal") }
   }
 
   @Test("Most changes of a sealed backup are detected without its password", arguments: 0..<partCount)
   func bitsWithoutPassword(part: Int) throws {
-    let shelf = try sealed()
-    #expect(try !isSeen(shelf, withPassword: false))
+    let backup = try sealed()
+    #expect(try !isSeen(backup, withPassword: false))
     var (count, seenCount) = (0, 0)
-    try forEachFlip(of: shelf, part: part) { _, _ in
+    try forEachFlip(of: backup, part: part) { _, _ in
       count += 1
-      if try isSeen(shelf, withPassword: false) { seenCount += 1 }
+      if try isSeen(backup, withPassword: false) { seenCount += 1 }
     }
     #expect(count >= 12 * 5 && 10 * seenCount >= 6 * count, "\(seenCount) of \(count)")
     if Self.takesAllBits { print("every bit, part \(part): \(count) changed, \(seenCount) seen without the password") }
@@ -107,17 +108,17 @@ struct EveryBitTests {
     "A truncated file of a sealed backup is detected (twelve lengths for each file and part in a quick run)",
     arguments: 0..<partCount)
   func sealedLengths(part: Int) throws {
-    let shelf = try sealed()
+    let backup = try sealed()
     var (count, unseen) = (0, [String]())
-    for file in try files(of: shelf) {
+    for file in try files(of: backup) {
       let all = Array(stride(from: part, to: file.bytes.count, by: Self.partCount))
       // An empty seal is a truncated one. Without the file, the backup is unsealed.
       for length in Self.takesAllBits ? all : Self.some(of: all, part: part) {
-        try shelf.write(Array(file.bytes.prefix(length)), to: file.name)
+        try backup.write(Array(file.bytes.prefix(length)), to: file.name)
         count += 1
-        if try !isSeen(shelf) { unseen.append("\(file.name), \(length) bytes") }
+        if try !isSeen(backup) { unseen.append("\(file.name), \(length) bytes") }
       }
-      try shelf.write(file.bytes, to: file.name)
+      try backup.write(file.bytes, to: file.name)
     }
     #expect(unseen == [], "\(unseen.count) of \(count)")
     if Self.takesAllBits { print("every length, part \(part): \(count) cut, \(unseen.count) unseen with the seal") }
@@ -125,31 +126,31 @@ struct EveryBitTests {
 
   @Test("Undetected changes of an unsealed backup are of the kinds in docs/Format.md", arguments: 0..<partCount)
   func unsealedBits(part: Int) throws {
-    let shelf = try sealed()
-    try shelf.remove("Keyhaul.seal")
-    let photo = try shelf.storedPath("HomeDomain/photo.jpg")
-    let before = try opened(shelf)
-    let meaning = try BackupMeaning(of: shelf, undigested: photo)
-    let verdict = try plain.verify(shelf, knowsPassword: true).verdict
+    let backup = try sealed()
+    try backup.remove("Keyhaul.seal")
+    let photo = try backup.storedPath("HomeDomain/photo.jpg")
+    let before = try opened(backup)
+    let meaning = try BackupFacts(of: backup, undigested: photo)
+    let verdict = try plain.verify(backup, knowsPassword: true).verdict
     var (unseen, count) = ([String: Int](), [String: Int]())
-    try forEachFlip(of: shelf, part: part) { name, place in
+    try forEachFlip(of: backup, part: part) { name, place in
       count[name, default: 0] += 1
-      guard try !isSeen(shelf) else { return }
+      guard try !isSeen(backup) else { return }
       unseen[name, default: 0] += 1
       // The change is not detected, and no item is replaced by another. A class whose `WRAP` requires the device
       // decrypts no items.
-      let items = try opened(shelf)
+      let items = try opened(backup)
       #expect(items.isSubset(of: before), "\(place)")
-      let lost = try BackupMeaning(of: shelf, undigested: photo).lost(of: meaning)
-      #expect(lost.isSubset(of: BackupMeaning.unseen), "\(place): \(lost.subtracting(BackupMeaning.unseen))")
+      let lost = try BackupFacts(of: backup, undigested: photo).lost(of: meaning)
+      #expect(lost.isSubset(of: BackupFacts.unseen), "\(place): \(lost.subtracting(BackupFacts.unseen))")
       #expect(items == before || lost.contains("keybag class WRAP"), "\(place)")
       // A missing progress is reported as well.
       guard lost.contains("Status.plist SnapshotState") else { return }
-      #expect(try plain.verify(shelf, knowsPassword: true).verdict != verdict, "\(place)")
+      #expect(try plain.verify(backup, knowsPassword: true).verdict != verdict, "\(place)")
     }
     // In a file without a digest, only a change in the padding is detected.
-    let keychain = try shelf.storedPath("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)")
-    let letter = try shelf.storedPath("HomeDomain/letter.txt")
+    let keychain = try backup.storedPath("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)")
+    let letter = try backup.storedPath("HomeDomain/letter.txt")
     #expect(unseen[keychain] == nil && unseen[letter] == nil && (unseen[photo] ?? 0) > 0)
     if Self.takesAllBits {
       for name in unseen.keys.sorted() {
@@ -164,18 +165,19 @@ struct EveryBitTests {
     let text = try String(contentsOf: page, encoding: .utf8)
     let table = try #require(text.split(separator: "## What a flipped bit means").last?.split(separator: "## ").first)
     let rows = table.split(separator: "\n")
-    for (row, facts) in BackupMeaning.unseenByFile {
-      let start = try #require(BackupMeaning.rows[row])
+    for (row, facts) in BackupFacts.unseenByFile {
+      let start = try #require(BackupFacts.rows[row])
       let text = rows.filter { $0.hasPrefix("| \(start)") }.joined()
       for fact in facts { #expect(text.contains(fact.split(separator: " ").last ?? "?"), "\(row): \(fact)") }
     }
   }
 
   /// Returns all decrypted items with their secrets.
-  private func opened(_ shelf: Shelf) throws -> Set<String> {
+  private func opened(_ backup: EditableBackup) throws -> Set<String> {
     do {
-      let archive = try shelf.open()
-      let opened = try archive.open(with: archive.unlock(password: Secret(utf8: Shelf.password)), for: .reading)
+      let archive = try backup.open()
+      let opened = try archive.open(
+        with: archive.unlock(password: Secret(utf8: EditableBackup.password)), for: .reading)
       let texts: [String] = opened.items.compactMap { item in
         guard case .opened(let opened) = item.opening else { return nil }
         return

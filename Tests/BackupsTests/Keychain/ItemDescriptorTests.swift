@@ -3,7 +3,7 @@ import KeychainFormats
 import Testing
 
 @Suite("Item identities")
-struct ItemIdentityTests {
+struct ItemDescriptorTests {
   private let item = KeychainItem(
     kind: .genericPassword,
     attributes: [

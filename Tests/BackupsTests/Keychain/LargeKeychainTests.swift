@@ -37,14 +37,15 @@ struct LargeKeychainTests {
   }
 
   private func opened(
-    _ archive: BackupArchive, _ shelf: Shelf, withDevice: Bool
+    _ archive: BackupArchive, _ backup: EditableBackup, withDevice: Bool
   ) throws -> (UnlockedBackup, again: UnlockedBackup) {
-    let password: Secret? = shelf.hasPassword ? Secret(utf8: Shelf.password) : nil
+    let password: Secret? = backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil
     let key = try archive.unlock(password: password)
     let first = try archive.open(
-      with: key, deviceKey: withDevice ? try shelf.hardware.deviceKey() : nil, for: .reading)
+      with: key, deviceKey: withDevice ? try backup.hardware.deviceKey() : nil, for: .reading)
     return (
-      first, try first.archive.open(with: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading, reusing: first)
+      first,
+      try first.archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: first)
     )
   }
 
@@ -52,13 +53,13 @@ struct LargeKeychainTests {
 
   @Test("A large keychain has the same items from its private copy and from memory", arguments: [true, false])
   func bothPlaces(hasPassword: Bool) throws {
-    let shelf = try Shelf(hasPassword: hasPassword, items: Self.items)
+    let backup = try EditableBackup(hasPassword: hasPassword, items: Self.items)
     var found: [[Outcome]] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
-      let archive = try BackupArchive.open(.path(shelf.path), storage: storage)
+      let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
-      let (without, again) = try opened(archive, shelf, withDevice: false)
-      let (with, _) = try opened(archive, shelf, withDevice: true)
+      let (without, again) = try opened(archive, backup, withDevice: false)
+      let (with, _) = try opened(archive, backup, withDevice: true)
       #expect(try outcomes(again) == outcomes(with))
       #expect(with.items.count { $0.item != nil } == 12)
       #expect(without.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
@@ -74,7 +75,7 @@ struct LargeKeychainTests {
     // An unknown key with ten megabytes is between the two arrays of items.
     var address = KeychainItem.password("berta")
     address = KeychainItem(kind: .internetPassword, attributes: address.attributes, secrets: address.secrets)
-    let shelf = try Shelf(
+    let backup = try EditableBackup(
       items: [.password("anna"), address],
       editKeychain: { bytes in
         let root = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
@@ -85,70 +86,72 @@ struct LargeKeychainTests {
         }
         return try BinaryPlist.encode(.dictionary(wide))
       })
-    let archive = try BackupArchive.open(.path(shelf.path))
+    let archive = try BackupArchive.open(.path(backup.path))
     #expect(archive.storedLargeKeychain != nil)
-    let (opened, _) = try opened(archive, shelf, withDevice: false)
+    let (opened, _) = try opened(archive, backup, withDevice: false)
     #expect(opened.items.map { $0.item?[.account] } == [.string("anna"), .string("berta")])
-    let memory = try BackupArchive.open(.path(shelf.path), storage: .memory)
-    #expect(try outcomes(opened) == outcomes(try self.opened(memory, shelf, withDevice: false).0))
+    let memory = try BackupArchive.open(.path(backup.path), storage: .memory)
+    #expect(try outcomes(opened) == outcomes(try self.opened(memory, backup, withDevice: false).0))
   }
 
   @Test("A small keychain is read again with another device key")
   func sealedForHardware() throws {
-    let shelf = try Shelf(items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
-    let archive = try BackupArchive.open(.path(shelf.path))
-    let key = try archive.unlock(password: Secret(utf8: Shelf.password))
-    let own = try archive.open(with: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading)
+    let backup = try EditableBackup(
+      items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
+    let archive = try BackupArchive.open(.path(backup.path))
+    let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
+    let own = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
     #expect(own.hiddenKeychain == nil && own.items.count == 1)
     let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
     let again = try own.archive.open(with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: own)
     #expect(again.hiddenKeychain?.kind == .keychainDamaged && again.items.isEmpty)
     #expect(
-      try own.archive.open(with: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading, reusing: own).items
+      try own.archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: own).items
         .count == 1)
   }
 
   /// An anomaly of a large keychain file.
-  enum Oddity: String, CaseIterable {
+  enum Anomaly: String, CaseIterable {
     case none, digestOfPlain, digestOfNothing, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
   }
 
-  private func shelf(_ oddity: Oddity) throws -> Shelf {
+  private func backup(_ oddity: Anomaly) throws -> EditableBackup {
     switch oddity {
-    case .none: return try Shelf(items: Self.items)
-    case .digestOfPlain: return try Shelf(items: Self.items, keychainDigest: .ofPlain)
-    case .digestOfNothing: return try Shelf(items: Self.items, keychainDigest: .ofSomethingElse)
+    case .none: return try EditableBackup(items: Self.items)
+    case .digestOfPlain: return try EditableBackup(items: Self.items, keychainDigest: .ofPlain)
+    case .digestOfNothing: return try EditableBackup(items: Self.items, keychainDigest: .ofSomethingElse)
     case .unknownKey:
-      return try Shelf(
+      return try EditableBackup(
         items: Self.items,
         editKeychain: { bytes in
           var root = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
           root["other"] = .array([])
           return try BinaryPlist.encode(.dictionary(root))
         })
-    case .inXML: return try Shelf(items: Self.items, keychainInXML: true)
-    case .cutPlist: return try Shelf(items: Self.items, editKeychain: { Array($0.dropLast(5)) })
-    case .otherKeybag: return try Shelf(items: Self.items, namingKeybag: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0")
+    case .inXML: return try EditableBackup(items: Self.items, keychainInXML: true)
+    case .cutPlist: return try EditableBackup(items: Self.items, editKeychain: { Array($0.dropLast(5)) })
+    case .otherKeybag:
+      return try EditableBackup(items: Self.items, namingKeybag: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0")
     case .longer, .withoutPadding:
-      let shelf = try Shelf(items: Self.items)
-      var stored = try shelf.read(Self.storedPath)
+      let backup = try EditableBackup(items: Self.items)
+      var stored = try backup.read(Self.storedPath)
       if oddity == .longer { stored.append(0) } else { stored.removeLast(32) }
-      try shelf.write(stored, to: Self.storedPath)
-      return shelf
+      try backup.write(stored, to: Self.storedPath)
+      return backup
     }
   }
 
   private static let storedPath = "\(KeychainPayload.fileIdentifier.prefix(2))/\(KeychainPayload.fileIdentifier)"
 
-  @Test("A large keychain file with an anomaly has the same findings as one in memory", arguments: Oddity.allCases)
-  func sameWords(_ oddity: Oddity) throws {
-    let shelf = try shelf(oddity)
+  @Test("A large keychain file with an anomaly has the same findings as one in memory", arguments: Anomaly.allCases)
+  func sameWords(_ oddity: Anomaly) throws {
+    let backup = try backup(oddity)
     var said: [BackupVerification] = []
     var opened: [(items: [Outcome], notes: [BackupAnomaly])] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
-      let archive = try BackupArchive.open(.path(shelf.path), storage: storage)
+      let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
-      let key = try archive.unlock(password: Secret(utf8: Shelf.password))
+      let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       said.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
       let one = try archive.open(with: key, for: .reading)
       opened.append((try outcomes(one), one.notes))
@@ -167,7 +170,7 @@ struct LargeKeychainTests {
     "A failure to read the private copy is an error, and no item is reported as lost",
     arguments: Use.allCases)
   func unreadable(_ use: Use) throws {
-    let shelf = try Shelf(items: Self.items)
+    let backup = try EditableBackup(items: Self.items)
     let reads = Locked(0)
     let good = Locked(Int.max)
     let system = FileSystem { call in
@@ -178,11 +181,11 @@ struct LargeKeychainTests {
       }
     }
     func count(failingAfter limit: Int) throws -> Int {
-      let archive = try BackupArchive.open(.path(shelf.path), limits: .standard, system: system)
+      let archive = try BackupArchive.open(.path(backup.path), limits: .standard, system: system)
       reads.withLock { $0 = 0 }
       good.withLock { $0 = limit }
       defer { good.withLock { $0 = .max } }
-      try self.use(use, archive, shelf)
+      try self.use(use, archive, backup)
       return reads.withLock { $0 }
     }
     let all = try count(failingAfter: .max)
@@ -198,11 +201,11 @@ struct LargeKeychainTests {
     case opening, passing, verifying
   }
 
-  private func use(_ use: Use, _ archive: BackupArchive, _ shelf: Shelf) throws {
+  private func use(_ use: Use, _ archive: BackupArchive, _ backup: EditableBackup) throws {
     switch use {
-    case .opening: _ = try opened(archive, shelf, withDevice: false)
+    case .opening: _ = try opened(archive, backup, withDevice: false)
     case .passing:
-      let key = try archive.unlock(password: Secret(utf8: Shelf.password))
+      let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       let reader = try archive.reader(with: key, for: .exporting)
       var readable = 0
       let count = { (portion: [BackupItem]) throws(KeyhaulError) in
@@ -211,7 +214,7 @@ struct LargeKeychainTests {
       try reader.forEachPortion(translating: { $0 }, count)
       #expect(readable == 6)
     case .verifying:
-      let key = try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+      let key = try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
       let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
       #expect(verification.found == [] && verification.items?.deviceBound == 6)
     }

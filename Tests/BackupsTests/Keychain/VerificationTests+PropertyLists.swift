@@ -11,10 +11,11 @@ import Testing
 extension VerificationTests {
   @Test("An unfinished backup is damaged, and all other checks are made")
   func unfinished() throws {
-    let shelf = try shelf()
-    try shelf.write(
-      try BackupStatus(uuid: nil, date: Shelf.date, snapshotState: "uploading").serialized(), to: "Status.plist")
-    let verification = try verify(shelf)
+    let backup = try backup()
+    try backup.write(
+      try BackupStatus(uuid: nil, date: EditableBackup.date, snapshotState: "uploading").serialized(),
+      to: "Status.plist")
+    let verification = try verify(backup)
     #expect(verification.faultCount == [.structure: 1] && verification.faults.first?.kind == .unfinished)
     #expect(verification.verdict == .damaged && !verification.isUnopened)
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
@@ -22,9 +23,9 @@ extension VerificationTests {
 
   @Test("A backup without its progress is not verified as whole, even without faults")
   func unconfirmed() throws {
-    let shelf = try shelf()
-    try shelf.remove("Status.plist")
-    let verification = try verify(shelf)
+    let backup = try backup()
+    try backup.remove("Status.plist")
+    let verification = try verify(backup)
     #expect(verification.faultCount == [:] && verification.verdict == .unconfirmed && !verification.isWhole)
     #expect(verification.notes == ["there is no Status.plist to show that the backup was finished"])
   }
@@ -33,12 +34,12 @@ extension VerificationTests {
     "A truncated property list is a fault, and all other checks are made",
     arguments: ["Info.plist", "Status.plist"], [true, false])
   func cutPaper(name: String, knowsPassword: Bool) throws {
-    let shelf = try shelf()
+    let backup = try backup()
     let whole = try XMLPlist.encode(.dictionary(["Device Name": .string("x"), "SnapshotState": .string("finished")]))
-    try shelf.write(whole, to: name)
-    #expect(try verify(shelf, knowsPassword: knowsPassword).verdict == .unproven)
-    try shelf.write(Array(whole.dropLast(20)), to: name)
-    let verification = try verify(shelf, knowsPassword: knowsPassword)
+    try backup.write(whole, to: name)
+    #expect(try verify(backup, knowsPassword: knowsPassword).verdict == .unproven)
+    try backup.write(Array(whole.dropLast(20)), to: name)
+    let verification = try verify(backup, knowsPassword: knowsPassword)
     #expect(verification.faultCount == [.structure: 1] && verification.verdict == .damaged)
     let fault = try #require(verification.faults.first)
     #expect(fault.kind == .structureDamaged && fault.file == name)
@@ -52,9 +53,9 @@ extension VerificationTests {
   @Test(
     "A property list that expands beyond its size is hostile", arguments: ["Info.plist", "Status.plist"])
   func bombAsPaper(name: String) throws {
-    let shelf = try shelf()
-    try shelf.write(CostlyPlists.nestedArrays, to: name)
-    let verification = try verify(shelf)
+    let backup = try backup()
+    try backup.write(CostlyPlists.nestedArrays, to: name)
+    let verification = try verify(backup)
     #expect(verification.isHostile && verification.faults.map(\.file) == [name])
   }
 }

@@ -12,28 +12,28 @@ extension VerificationTests {
   struct Seal {
     private let plain = VerificationTests()
 
-    private func keys(of archive: BackupArchive, _ shelf: Shelf) throws -> ClassKeys? {
-      try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+    private func keys(of archive: BackupArchive, _ backup: EditableBackup) throws -> ClassKeys? {
+      try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
         .classKeys(deviceKey: nil)
     }
 
-    private func sealed(hasPassword: Bool = true, layout: BackupLayout = .manifestDB) throws -> Shelf {
-      let shelf = try plain.shelf(
+    private func sealed(hasPassword: Bool = true, layout: BackupLayout = .manifestDB) throws -> EditableBackup {
+      let backup = try plain.backup(
         hasPassword: hasPassword, layout: layout,
         files: VerificationTests.files() + [.init("second.txt", Array("a letter to Berta".utf8))])
-      let archive = try shelf.open()
-      let count = try BackupRewriter().seal(archive, at: shelf.path, keys: try keys(of: archive, shelf))
+      let archive = try backup.open()
+      let count = try BackupRewriter().seal(archive, at: backup.path, keys: try keys(of: archive, backup))
       // The manifest, status, and list; three stored files; the keychain.
       #expect(count == 7)
-      return shelf
+      return backup
     }
 
     @Test(
       "A sealed backup has no file in which a change cannot be detected", arguments: BackupLayout.allCases,
       [true, false])
     func whole(layout: BackupLayout, hasPassword: Bool) throws {
-      let shelf = try sealed(hasPassword: hasPassword, layout: layout)
-      let verification = try plain.verify(shelf)
+      let backup = try sealed(hasPassword: hasPassword, layout: layout)
+      let verification = try plain.verify(backup)
       #expect(verification.faults == [] && verification.verifiedAllFiles)
       #expect(verification.files?.withoutDigest == 1)
       let check = try #require(verification.checks.first { $0.id == .seal })
@@ -55,50 +55,50 @@ extension VerificationTests {
 
     @Test("Only the changed file without a digest is reported, with and without the password")
     func changedFile() throws {
-      let shelf = try sealed()
-      try shelf.change("HomeDomain/undigested.txt") { $0[20] ^= 1 }
-      let place = try shelf.storedPath("HomeDomain/undigested.txt")
+      let backup = try sealed()
+      try backup.change("HomeDomain/undigested.txt") { $0[20] ^= 1 }
+      let place = try backup.storedPath("HomeDomain/undigested.txt")
       for knowsPassword in [true, false] {
-        let verification = try plain.verify(shelf, knowsPassword: knowsPassword)
+        let verification = try plain.verify(backup, knowsPassword: knowsPassword)
         #expect(named(verification) == [place: Self.changed] && verification.verdict == .damaged)
       }
       // Without the seal, the change is not detected.
-      try shelf.remove("Keyhaul.seal")
-      #expect(try plain.verify(shelf).faults == [])
+      try backup.remove("Keyhaul.seal")
+      #expect(try plain.verify(backup).faults == [])
     }
 
     @Test("Two exchanged files are reported")
     func swapped() throws {
-      let shelf = try sealed()
-      let (first, second) = (try shelf.read("HomeDomain/undigested.txt"), try shelf.read("HomeDomain/second.txt"))
-      try shelf.change("HomeDomain/undigested.txt") { $0 = second }
-      try shelf.change("HomeDomain/second.txt") { $0 = first }
-      let places = try ["undigested.txt", "second.txt"].map { try shelf.storedPath("HomeDomain/\($0)") }
-      #expect(named(try plain.verify(shelf)) == [places[0]: Self.changed, places[1]: Self.changed])
+      let backup = try sealed()
+      let (first, second) = (try backup.read("HomeDomain/undigested.txt"), try backup.read("HomeDomain/second.txt"))
+      try backup.change("HomeDomain/undigested.txt") { $0 = second }
+      try backup.change("HomeDomain/second.txt") { $0 = first }
+      let places = try ["undigested.txt", "second.txt"].map { try backup.storedPath("HomeDomain/\($0)") }
+      #expect(named(try plain.verify(backup)) == [places[0]: Self.changed, places[1]: Self.changed])
     }
 
     @Test("A removed file and an added unlisted file are reported")
     func takenAndAdded() throws {
-      let shelf = try sealed()
-      let place = try shelf.storedPath("HomeDomain/second.txt")
-      try shelf.remove("HomeDomain/second.txt")
+      let backup = try sealed()
+      let place = try backup.storedPath("HomeDomain/second.txt")
+      try backup.remove("HomeDomain/second.txt")
       let added = "ab/ab" + String(repeating: "0", count: 38)
-      try shelf.write([1, 2, 3], to: added)
-      let verification = try plain.verify(shelf)
+      try backup.write([1, 2, 3], to: added)
+      let verification = try plain.verify(backup)
       #expect(
         named(verification)
           == [place: "it was sealed, but is missing", added: "it is present, but was not sealed"])
       #expect(!verification.isOnlyIncomplete)
-      try shelf.remove(added)
-      #expect(try plain.verify(shelf).isOnlyIncomplete)
+      try backup.remove(added)
+      #expect(try plain.verify(backup).isOnlyIncomplete)
     }
 
     @Test("A sealed backup whose files seem unencrypted is reported as changed")
     func madeToLookUnencrypted() throws {
-      let shelf = try sealed()
-      let clear = try plain.shelf(hasPassword: false)
-      for name in ["Manifest.plist", "Manifest.db"] { try shelf.write(try clear.read(name), to: name) }
-      let archive = try shelf.open()
+      let backup = try sealed()
+      let clear = try plain.backup(hasPassword: false)
+      for name in ["Manifest.plist", "Manifest.db"] { try backup.write(try clear.read(name), to: name) }
+      let archive = try backup.open()
       #expect(!archive.isEncrypted)
       let verification = try BackupVerification(archive, keys: nil)
       #expect(named(verification)["Keyhaul.seal"]?.contains("made with a password") == true)
@@ -117,20 +117,20 @@ extension VerificationTests {
 
     @Test("Encrypting or decrypting a sealed backup requires that its files are unchanged")
     func reencryption() throws {
-      let shelf = try sealed(hasPassword: false)
-      try shelf.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
-      let archive = try shelf.open()
+      let backup = try sealed(hasPassword: false)
+      try backup.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
+      let archive = try backup.open()
       let keybag = try BackupKeybag.addingPassword(
         archive.keybag, passcodeKey: try archive.keybag.passcodeKey(password: .empty),
-        with: Secret(utf8: "one"), deviceKey: try shelf.hardware.deviceKey(), rounds: 1)
-      let before = try shelf.read("Manifest.plist")
+        with: Secret(utf8: "one"), deviceKey: try backup.hardware.deviceKey(), rounds: 1)
+      let before = try backup.read("Manifest.plist")
       let error = #expect(throws: KeyhaulError.self) {
         _ = try BackupRewriter().reencrypt(
-          archive, at: shelf.path, with: keybag,
-          keys: archive.keybag.unlock(password: .empty, deviceKey: shelf.hardware.deviceKey()))
+          archive, at: backup.path, with: keybag,
+          keys: archive.keybag.unlock(password: .empty, deviceKey: backup.hardware.deviceKey()))
       }
       #expect(error?.code == .damaged && error?.reason.contains(Self.changed) == true)
-      #expect(try shelf.read("Manifest.plist") == before)
+      #expect(try backup.read("Manifest.plist") == before)
     }
   }
 }

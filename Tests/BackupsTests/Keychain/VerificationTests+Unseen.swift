@@ -9,7 +9,7 @@ extension VerificationTests {
   func refusedItem() throws {
     var nobodys = KeychainItem.password("nobody's")
     nobodys[.accessGroup] = nil
-    let verification = try verify(Shelf(items: [.password("anna"), nobodys]))
+    let verification = try verify(EditableBackup(items: [.password("anna"), nobodys]))
     let items = verification.items
     #expect(items?.readable == 1 && items?.damaged == 1 && items?.deviceBound == 0)
     #expect(verification.faults.map(\.kind) == [.itemDamaged])
@@ -25,11 +25,11 @@ extension VerificationTests {
     "A backup with a changed file without a digest is never verified as whole", arguments: [true, false],
     BackupLayout.allCases)
   func unseenChange(hasPassword: Bool, layout: BackupLayout) throws {
-    let shelf = try shelf(hasPassword: hasPassword, layout: layout)
-    try shelf.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
+    let backup = try backup(hasPassword: hasPassword, layout: layout)
+    try backup.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
     for hardware in [Hardware.none, .own] {
       for knowsPassword in [true, false] {
-        let verification = try verify(shelf, knowsPassword: knowsPassword, hardware: hardware)
+        let verification = try verify(backup, knowsPassword: knowsPassword, hardware: hardware)
         #expect(verification.isFaultless && !verification.isWhole && verification.verdict != .whole)
       }
     }

@@ -11,37 +11,37 @@ import Testing
 struct VerificationTests {
   static let text = Array("a letter to Anna that is longer than two blocks of the cipher".utf8)
 
-  static func files() -> [Shelf.File] {
-    var undigested = Shelf.File("undigested.txt", text)
+  static func files() -> [EditableBackup.File] {
+    var undigested = EditableBackup.File("undigested.txt", text)
     undigested.digest = .none
-    var empty = Shelf.File("empty.txt", [])
+    var empty = EditableBackup.File("empty.txt", [])
     empty.isStored = false
-    return [Shelf.File("letter.txt", text), undigested, empty]
+    return [EditableBackup.File("letter.txt", text), undigested, empty]
   }
 
   static let items: [KeychainItem] = [
     .password("anna"), .password("berta", .afterFirstUnlock), .password("push token", .whenUnlockedThisDeviceOnly),
   ]
 
-  func shelf(
-    hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [Shelf.File] = Self.files()
-  ) throws -> Shelf {
-    try Shelf(hasPassword: hasPassword, layout: layout, files: files, items: Self.items)
+  func backup(
+    hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [EditableBackup.File] = Self.files()
+  ) throws -> EditableBackup {
+    try EditableBackup(hasPassword: hasPassword, layout: layout, files: files, items: Self.items)
   }
 
   /// The owner of the device key.
   enum Hardware { case none, own, other }
 
   func verify(
-    _ shelf: Shelf, knowsPassword: Bool = true, hardware: Hardware = .none
+    _ backup: EditableBackup, knowsPassword: Bool = true, hardware: Hardware = .none
   ) throws -> BackupVerification {
-    let archive = try shelf.open()
+    let archive = try backup.open()
     guard knowsPassword else { return try BackupVerification(archive, keys: nil) }
-    let password: Secret? = shelf.hasPassword ? Secret(utf8: Shelf.password) : nil
+    let password: Secret? = backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil
     let deviceKey: DeviceKey? =
       switch hardware {
       case .none: nil
-      case .own: try shelf.hardware.deviceKey()
+      case .own: try backup.hardware.deviceKey()
       case .other: try HardwareUID(from: SeededRandomSource(seed: "another phone")).deviceKey()
       }
     let keys: ClassKeys? = try archive.unlock(password: password).classKeys(deviceKey: deviceKey)
@@ -58,7 +58,7 @@ struct VerificationTests {
     "A backup without faults passes all checks, and files without a digest are reported",
     arguments: BackupLayout.allCases)
   func whole(layout: BackupLayout) throws {
-    let verification = try verify(shelf(layout: layout))
+    let verification = try verify(backup(layout: layout))
     #expect(verification.faults == [] && verification.faultCount.isEmpty)
     // A change in the file without a digest cannot be detected.
     #expect(verification.verdict == .unproven && !verification.isWhole && verification.isFaultless)
@@ -83,45 +83,45 @@ struct VerificationTests {
 
   @Test("With the source device's key, all items are checked")
   func ownDevice() throws {
-    let shelf = try shelf()
-    let verification = try verify(shelf, hardware: .own)
+    let backup = try backup()
+    let verification = try verify(backup, hardware: .own)
     #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
     #expect(verification.verdict == .unproven)
   }
 
   @Test("With another device's key, device-bound items are not damaged")
   func otherDevice() throws {
-    let verification = try verify(shelf(), hardware: .other)
+    let verification = try verify(backup(), hardware: .other)
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
     #expect(verification.verdict == .unproven && verification.faults == [])
   }
 
   @Test("A backup without a password is foreign without its device's key, and whole with it")
   func withoutPassword() throws {
-    let shelf = try shelf(hasPassword: false, files: [Shelf.File("letter.txt", Self.text)])
-    let foreign = try verify(shelf)
+    let backup = try backup(hasPassword: false, files: [EditableBackup.File("letter.txt", Self.text)])
+    let foreign = try verify(backup)
     #expect(foreign.verdict == .foreign && foreign.isWhole)
     #expect(foreign.items == .init(readable: 0, deviceBound: 3, damaged: 0))
     #expect(detail(.files, foreign) == "2 of 2 present, 2 digests match")
-    #expect(try verify(shelf, hardware: .own).verdict == .whole)
+    #expect(try verify(backup, hardware: .own).verdict == .whole)
     // One of its files has no digest.
-    let unproven = try self.shelf(hasPassword: false)
+    let unproven = try self.backup(hasPassword: false)
     #expect(try verify(unproven).verdict == .foreign && !verify(unproven).isWhole)
     #expect(try verify(unproven, hardware: .own).verdict == .unproven)
   }
 
   @Test("A backup without a keychain has no fault and no items")
   func noKeychain() throws {
-    let verification = try verify(Shelf(files: Self.files(), hasKeychain: false))
+    let verification = try verify(EditableBackup(files: Self.files(), hasKeychain: false))
     #expect(verification.verdict == .unproven && verification.items == nil)
     #expect(detail(.keychain, verification) == "none in this backup" && detail(.items, verification) == nil)
   }
 
   @Test("A different recorded size is reported, but is not a fault")
   func otherSize() throws {
-    var file = Shelf.File("letter.txt", Self.text)
+    var file = EditableBackup.File("letter.txt", Self.text)
     file.size = 5
-    let verification = try verify(shelf(files: [file]))
+    let verification = try verify(backup(files: [file]))
     #expect(verification.verdict == .whole)
     #expect(
       detail(.files, verification)
@@ -132,16 +132,16 @@ struct VerificationTests {
 
   @Test("The digests can be those of the plaintext or of the stored bytes")
   func plainDigest() throws {
-    var file = Shelf.File("letter.txt", Self.text)
+    var file = EditableBackup.File("letter.txt", Self.text)
     file.digest = .ofPlain
-    #expect(try verify(shelf(files: [file])).verdict == .whole)
+    #expect(try verify(backup(files: [file])).verdict == .whole)
   }
 
   @Test("An unlisted file is a note")
   func unlisted() throws {
-    let shelf = try shelf()
-    try shelf.write(Self.text, to: "00/0000000000000000000000000000000000000000")
-    let verification = try verify(shelf)
+    let backup = try backup()
+    try backup.write(Self.text, to: "00/0000000000000000000000000000000000000000")
+    let verification = try verify(backup)
     #expect(verification.verdict == .unproven && verification.files?.surplus == 1)
     #expect(verification.notes == ["1 stored file is not in the manifest"])
   }
@@ -150,9 +150,9 @@ struct VerificationTests {
 
   @Test("A changed byte in a file is detected by its digest", arguments: [true, false])
   func changedFile(hasPassword: Bool) throws {
-    let shelf = try shelf(hasPassword: hasPassword)
-    try shelf.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
-    let verification = try verify(shelf)
+    let backup = try backup(hasPassword: hasPassword)
+    try backup.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
+    let verification = try verify(backup)
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1] && verification.verdict == .damaged)
     #expect(fault.kind == .digestMismatch && fault.file == "HomeDomain/letter.txt")
@@ -165,10 +165,10 @@ struct VerificationTests {
 
   @Test("A changed end of a file without a digest is detected by its padding, with the location")
   func changedPadding() throws {
-    let shelf = try shelf()
-    let count = try shelf.read("HomeDomain/undigested.txt").count
-    try shelf.change("HomeDomain/undigested.txt") { $0[count - 1] ^= 1 }
-    let verification = try verify(shelf)
+    let backup = try backup()
+    let count = try backup.read("HomeDomain/undigested.txt").count
+    try backup.change("HomeDomain/undigested.txt") { $0[count - 1] ^= 1 }
+    let verification = try verify(backup)
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1])
     #expect(fault.kind == .paddingInvalid && fault.offset == count - 16)
@@ -177,9 +177,9 @@ struct VerificationTests {
 
   @Test("A backup with a missing file is incomplete, without other faults")
   func missingFile() throws {
-    let shelf = try shelf()
-    try shelf.remove("HomeDomain/letter.txt")
-    let verification = try verify(shelf)
+    let backup = try backup()
+    try backup.remove("HomeDomain/letter.txt")
+    let verification = try verify(backup)
     #expect(verification.faultCount == [.files: 1] && verification.missingCount == 1)
     #expect(verification.isOnlyIncomplete && !verification.isWhole)
     #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed but not stored")
@@ -193,11 +193,11 @@ struct VerificationTests {
 
   @Test("A backup with a link instead of a file is hostile, and the link is not followed", arguments: [true, false])
   func linkedFile(knowsPassword: Bool) throws {
-    let shelf = try shelf(hasPassword: false)
-    let place = try shelf.directory.path("backup/" + shelf.storedPath("HomeDomain/letter.txt"))
+    let backup = try backup(hasPassword: false)
+    let place = try backup.directory.path("backup/" + backup.storedPath("HomeDomain/letter.txt"))
     try FileManager.default.removeItem(atPath: place)
     try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/etc/hostname")
-    let verification = try verify(shelf, knowsPassword: knowsPassword)
+    let verification = try verify(backup, knowsPassword: knowsPassword)
     #expect(verification.isHostile && verification.faultCount == [.files: 1])
     let fault = try #require(verification.faults.first)
     #expect(fault.kind == .payloadUnreadable && fault.file == "HomeDomain/letter.txt")
@@ -205,9 +205,9 @@ struct VerificationTests {
 
   @Test("A backup with a missing keychain file is damaged, not only incomplete")
   func missingKeychain() throws {
-    let shelf = try shelf()
-    try shelf.remove("KeychainDomain/keychain-backup.plist")
-    let verification = try verify(shelf)
+    let backup = try backup()
+    try backup.remove("KeychainDomain/keychain-backup.plist")
+    let verification = try verify(backup)
     #expect(verification.faultCount == [.keychain: 1] && !verification.isOnlyIncomplete)
     #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
     #expect(
@@ -221,12 +221,12 @@ struct VerificationTests {
 
   @Test("A changed item is reported with its location, and the other items are unaffected")
   func changedItem() throws {
-    let shelf = try Shelf(items: Self.items) { entries in
+    let backup = try EditableBackup(items: Self.items) { entries in
       var entries = entries
       entries[1].blob?[60] ^= 1
       return entries
     }
-    let verification = try verify(shelf)
+    let verification = try verify(backup)
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.items: 1])
     #expect(verification.items == .init(readable: 1, deviceBound: 1, damaged: 1))
@@ -242,9 +242,9 @@ struct VerificationTests {
     "Items of a changed keychain file that can be decrypted are not lost", arguments: [true, false],
     BackupLayout.allCases)
   func changedKeychainFile(hasPassword: Bool, layout: BackupLayout) throws {
-    let shelf = try Shelf(
+    let backup = try EditableBackup(
       hasPassword: hasPassword, layout: layout, items: Self.items, keychainDigest: .ofSomethingElse)
-    let verification = try verify(shelf, hardware: .own)
+    let verification = try verify(backup, hardware: .own)
     #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .digestMismatch)
     #expect(verification.verdict == .damaged && !verification.isKeychainLost)
     #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
@@ -256,18 +256,18 @@ struct VerificationTests {
 
   @Test("A truncated encrypted list is detected without a password")
   func cutSealedList() throws {
-    let shelf = try shelf()
-    try shelf.change("Manifest.db") { $0.removeLast(5) }
-    let verification = try verify(shelf, knowsPassword: false)
+    let backup = try backup()
+    try backup.change("Manifest.db") { $0.removeLast(5) }
+    let verification = try verify(backup, knowsPassword: false)
     #expect(verification.faultCount == [.database: 1] && verification.isQuick)
-    #expect(try verify(shelf).faults.contains { $0.placeText.ranges(of: "Manifest.db").count > 1 } == false)
+    #expect(try verify(backup).faults.contains { $0.placeText.ranges(of: "Manifest.db").count > 1 } == false)
   }
 
   @Test("A damaged class key is reported, and items of other classes are checked")
   func changedClassKey() throws {
-    let shelf = try shelf()
-    try shelf.changeKeybag("WPKY")
-    let verification = try verify(shelf)
+    let backup = try backup()
+    try backup.changeKeybag("WPKY")
+    let verification = try verify(backup)
     #expect(verification.faultCount == [.keybag: 1])
     #expect(detail(.keybag, verification) == "10 of 11 class keys can be unwrapped, class 11 cannot")
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
@@ -275,8 +275,8 @@ struct VerificationTests {
 
   @Test("A keychain of another backup belongs to another keybag")
   func otherKeybag() throws {
-    let shelf = try Shelf(items: Self.items, namingKeybag: "00000000-0000-0000-0000-000000000000")
-    let verification = try verify(shelf)
+    let backup = try EditableBackup(items: Self.items, namingKeybag: "00000000-0000-0000-0000-000000000000")
+    let verification = try verify(backup)
     #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .keybagMismatch)
     #expect(verification.isKeychainRefused && !verification.isKeychainLost)
     #expect(detail(.keychain, verification)?.contains("it names keybag 00000000-0000-0000-0000-000000000000") == true)
@@ -284,32 +284,32 @@ struct VerificationTests {
 
   @Test("The files of a damaged list cannot be checked", arguments: BackupLayout.allCases)
   func changedList(layout: BackupLayout) throws {
-    let shelf = try shelf(layout: layout)
-    try shelf.change(layout == .mbdb ? "Manifest.mbdb" : "Manifest.db") { bytes in
+    let backup = try backup(layout: layout)
+    try backup.change(layout == .mbdb ? "Manifest.mbdb" : "Manifest.db") { bytes in
       // The first length in the list, or a block at the start of the encrypted database.
       bytes[6] ^= 0x70
     }
-    let verification = try verify(shelf)
+    let verification = try verify(backup)
     #expect(verification.verdict == .damaged && verification.faultCount[.database] == 1)
     #expect(verification.faults.contains { $0.kind == .databaseDamaged })
   }
 
   @Test("A row whose identifier is not its hash makes the list hostile")
   func foreignRow() throws {
-    var file = Shelf.File("letter.txt", Self.text)
+    var file = EditableBackup.File("letter.txt", Self.text)
     file.identifier = String(repeating: "0", count: 40)
-    let verification = try verify(shelf(files: [file]))
+    let verification = try verify(backup(files: [file]))
     #expect(verification.faultCount == [.database: 1] && verification.faults.first?.kind == .recordMalformed)
   }
 
   @Test("The faults of a kind are listed up to the limit, and all are counted", arguments: [0, 1])
   func manyFaults(more: Int) throws {
     let files = (0..<BackupVerification.maximumFaultCount + more).map { index in
-      var file = Shelf.File("\(index).txt", [1])
+      var file = EditableBackup.File("\(index).txt", [1])
       file.isStored = false
       return file
     }
-    let verification = try verify(shelf(files: files))
+    let verification = try verify(backup(files: files))
     #expect(verification.faults.count == BackupVerification.maximumFaultCount)
     #expect(verification.faultCount == [.files: BackupVerification.maximumFaultCount + more])
     #expect(verification.isOnlyIncomplete)
@@ -319,7 +319,7 @@ struct VerificationTests {
 
   @Test("Without the password, the report states which checks were made")
   func quick() throws {
-    let verification = try verify(shelf(), knowsPassword: false)
+    let verification = try verify(backup(), knowsPassword: false)
     #expect(verification.isQuick && verification.verdict == .unproven && verification.items == nil)
     #expect(verification.checks.map(\.id) == [.structure, .files, .keybag])
     #expect(verification.unchecked.map(\.id) == [.database, .keychain, .items, .seal])
@@ -328,9 +328,9 @@ struct VerificationTests {
 
   @Test("A truncated file is detected without the password")
   func quickCut() throws {
-    let shelf = try shelf()
-    try shelf.change("HomeDomain/letter.txt") { $0.removeLast(5) }
-    let verification = try verify(shelf, knowsPassword: false)
+    let backup = try backup()
+    try backup.change("HomeDomain/letter.txt") { $0.removeLast(5) }
+    let verification = try verify(backup, knowsPassword: false)
     let fault = try #require(verification.faults.first)
     #expect(fault.kind == .payloadCut && fault.byteCount == 59)
     let identifier = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "letter.txt")
@@ -339,10 +339,10 @@ struct VerificationTests {
 
   @Test("The digests and the list of iOS 9 are checked without the password")
   func quickOld() throws {
-    let shelf = try shelf(layout: .mbdb)
-    #expect(try verify(shelf, knowsPassword: false).isFaultless)
-    try shelf.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
-    let verification = try verify(shelf, knowsPassword: false)
+    let backup = try backup(layout: .mbdb)
+    #expect(try verify(backup, knowsPassword: false).isFaultless)
+    try backup.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
+    let verification = try verify(backup, knowsPassword: false)
     #expect(verification.unchecked.map(\.id) == [.keychain, .items, .seal])
     #expect(verification.faults.map(\.kind) == [.digestMismatch])
     #expect(verification.faults.first?.file == "HomeDomain/letter.txt")
@@ -350,7 +350,7 @@ struct VerificationTests {
 
   @Test("A missing field of the keybag is detected without the password")
   func quickKeybag() throws {
-    let verification = try BackupVerification(shelf().open(), keys: nil, keybagFault: "it has no SALT")
+    let verification = try BackupVerification(backup().open(), keys: nil, keybagFault: "it has no SALT")
     #expect(!verification.isQuick && verification.faultCount == [.keybag: 1])
     #expect(detail(.keybag, verification) == "it has no SALT")
     #expect(verification.unchecked.map(\.reason).contains("needs the keybag's keys"))
@@ -368,11 +368,11 @@ struct VerificationTests {
 
   @Test("The verification reports its progress and can be stopped")
   func progress() throws {
-    let shelf = try shelf()
-    let archive = try shelf.open()
+    let backup = try backup()
+    let archive = try backup.open()
     var steps: [Int64] = []
     var total: Int64 = 0
-    let keys: ClassKeys? = try archive.unlock(password: Secret(utf8: Shelf.password)).classKeys(deviceKey: nil)
+    let keys: ClassKeys? = try archive.unlock(password: Secret(utf8: EditableBackup.password)).classKeys(deviceKey: nil)
     _ = try BackupVerification(archive, keys: keys) { done, all in
       steps.append(done)
       total = all
@@ -388,20 +388,20 @@ struct VerificationTests {
       #expect((error.underlying as? DataProtectionError)?.code == .cancelled)
     }
     // The directory is deleted with the shelf.
-    withExtendedLifetime(shelf) {}
+    withExtendedLifetime(backup) {}
   }
 
   @Test("The report contains no content of the backup")
   func secrecy() throws {
-    let shelf = try Shelf(files: Self.files(), items: Self.items) { entries in
+    let backup = try EditableBackup(files: Self.files(), items: Self.items) { entries in
       var entries = entries
       entries[0].blob?[60] ^= 1
       return entries
     }
-    try shelf.change("HomeDomain/letter.txt") { $0[0] ^= 1 }
+    try backup.change("HomeDomain/letter.txt") { $0[0] ^= 1 }
     var text = ""
-    dump(try verify(shelf, hardware: .own), to: &text)
+    dump(try verify(backup, hardware: .own), to: &text)
     #expect(text.contains("tag-mismatch") && text.contains("letter.txt"))
-    #expect(!text.contains("planted") && !text.contains("letter to Anna") && !text.contains(Shelf.password))
+    #expect(!text.contains("planted") && !text.contains("letter to Anna") && !text.contains(EditableBackup.password))
   }
 }

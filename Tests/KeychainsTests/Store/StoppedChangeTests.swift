@@ -22,8 +22,8 @@ struct StoppedChangeTests {
     of change: (KeychainStore, Keychain) throws(KeyhaulError) -> Void, after count: Int, on keychain: Keychain
   ) throws {
     let before = (try keychain.sql(Self.rows), try keychain.sql(Self.schema))
-    let patience = Patience(of: count)
-    let store = try KeychainStore.open(at: keychain.path, shouldContinue: { patience.holds })
+    let budget = CheckBudget(count: count)
+    let store = try KeychainStore.open(at: keychain.path, shouldContinue: { budget.useCheck() })
     let error = #expect(throws: KeyhaulError.self) { try change(store, keychain) }
     #expect(error?.code == .cancelled, "\(String(describing: error))")
     #expect(try keychain.sql(Self.rows) == before.0)
@@ -110,8 +110,8 @@ struct StoppedChangeTests {
   @Test("A change that is not stopped completes")
   func patient() throws {
     let keychain = try Keychain()
-    let patience = Patience(of: 1_000)
-    let store = try KeychainStore.open(at: keychain.path, shouldContinue: { patience.holds })
+    let budget = CheckBudget(count: 1_000)
+    let store = try KeychainStore.open(at: keychain.path, shouldContinue: { budget.useCheck() })
     try store.provision(items(10), keys: keychain.keys, random: keychain.random)
     #expect(try keychain.store.count(of: .genericPassword) == 10)
   }

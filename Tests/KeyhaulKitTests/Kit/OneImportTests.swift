@@ -2,14 +2,14 @@ import Foundation
 import KeyhaulKit
 import Testing
 
-@Suite("A tool with one import")
+@Suite("Programs that import only KeyhaulKit")
 struct OneImportTests {
   let home: TemporaryDeviceSet
   let old: VirtualDevice
   let new: VirtualDevice
   let path: String
 
-  /// Two phones; the old one has an item that may leave it and one that may not.
+  /// Two phones. The old one has an item that can move and one that cannot.
   init() throws {
     home = try TemporaryDeviceSet()
     path = home.devices.path + "/old.tar"
@@ -35,7 +35,7 @@ struct OneImportTests {
     return try session.find(ItemQuery()).items.compactMap { $0.item[.account]?.stringValue }.sorted()
   }
 
-  @Test("backs a phone up, plans and restores onto another one")
+  @Test("A program can back up a phone, plan, and restore to another phone")
   func newPhone() throws {
     _ = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
     let backup = try Backup(path: path, password: Secret(utf8: "horse"))
@@ -51,7 +51,7 @@ struct OneImportTests {
     #expect(try accounts(on: new) == ["mail"])
   }
 
-  @Test("with the phone that made a backup opens all of it, and restores all of it there")
+  @Test("With the source device, all items can be decrypted and restored")
   func samePhone() throws {
     let backup = try Backup.create(from: old, at: path)
     #expect(backup.items.count == 2 && backup.items.allSatisfy { backup.reason(of: $0) == nil })
@@ -61,7 +61,7 @@ struct OneImportTests {
     #expect(try accounts(on: old) == ["mail", "push token"])
   }
 
-  @Test("is told where the phone has changed since the plan was made, and nothing is restored")
+  @Test("A restore to a phone that has changed since the plan fails and restores nothing")
   func changedSince() throws {
     let plan = try Backup.create(from: old, at: path).plan(onto: new)
     try new.withSession(.writing, verb: "add") { (session) throws(KeyhaulError) in
@@ -72,7 +72,7 @@ struct OneImportTests {
     #expect(try accounts(on: new) == ["added since"])
   }
 
-  @Test("is told what went wrong, with a category to switch on")
+  @Test("Errors have a category for a switch statement")
   func errors() throws {
     _ = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
     func category(_ body: () throws(KeyhaulError) -> Void) -> ErrorCategory? {
@@ -108,7 +108,7 @@ struct OneImportTests {
     #expect(unknown.counts(onSameDevice: true).arrives == 1 && unknown.counts(onSameDevice: true).expected == 1)
   }
 
-  @Test("A verified backup stays whole when it is converted, sealed and gets another password")
+  @Test("A backup stays intact after it is converted, sealed and rekeyed")
   func otherForms() throws {
     let backup = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
     #expect(try backup.verify().faults.isEmpty)
@@ -136,7 +136,7 @@ struct OneImportTests {
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
   }
 
-  @Test("An open backup is locked against changes, and a backup that is being changed does not open")
+  @Test("An open backup is locked for changes, and a backup that is being changed cannot be opened")
   func locks() throws {
     func isLocked() -> Bool {
       do { return try BackupLock.acquire(path, for: .writing) == nil } catch { return true }

@@ -4,10 +4,10 @@ import KeyhaulKit
 import Testing
 import VirtualDevice
 
-extension Desk {
-  /// A phone as a bundled fixture describes it.
+extension TestSetup {
+  /// Creates a phone from a bundled fixture.
   ///
-  /// - Parameter passcode: Instead of the fixture's.
+  /// - Parameter passcode: A passcode that replaces the fixture's.
   func bundled(_ fixture: String, named name: String? = nil, passcode: String? = nil) throws -> VirtualDevice {
     let bytes = try #require(BundledFixtures.bytes(named: fixture))
     return try home.create(
@@ -17,7 +17,7 @@ extension Desk {
 }
 
 extension MigrationPlan {
-  /// The one decision about the item with this account or label.
+  /// Returns the decision about the only item with this account or label.
   func decision(_ name: String) throws -> Decision {
     let found = decisions(named: name)
     #expect(found.count == 1, "\(name)")

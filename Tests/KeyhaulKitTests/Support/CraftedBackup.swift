@@ -4,18 +4,18 @@ import KeyhaulKit
 
 @testable import KeychainCrypto
 
-/// A backup that somebody wrote who has no device: every class key is random, and each is wrapped as is asked for.
+/// A backup that was written without a device: its class keys are random and wrapped as requested.
 struct CraftedBackup {
-  let desk: Desk
+  let setup: TestSetup
   var password: String?
-  /// Classes whose keys are wrapped with the password alone.
+  /// The classes whose keys are wrapped only with the password.
   var unbound: Set<UInt32>
   var items: [KeychainItem]
   var device = BackupDevice(
     identifier: "4C1F0A2B-9D3E5F60718293A4", name: "old-phone", productType: "iPhone15,2", productVersion: "18.1",
     buildVersion: nil, serialNumber: nil)
 
-  func write(named name: String = "crafted", as packaging: Desk.Packaging = .tar) throws -> String {
+  func write(named name: String = "crafted", as packaging: TestSetup.Packaging = .tar) throws -> String {
     let random = SeededRandomSource(seed: name)
     let hardware = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
     let salt = try random.bytes(20)
@@ -38,9 +38,9 @@ struct CraftedBackup {
     }
     let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
     let contents = BackupContents(
-      device: device, date: Desk.now, keybag: keybag, isEncrypted: password != nil, wasPasscodeSet: true,
+      device: device, date: TestSetup.now, keybag: keybag, isEncrypted: password != nil, wasPasscodeSet: true,
       keychainFile: try file.serialized())
-    let (path, destination) = desk.destination(name, packaging)
+    let (path, destination) = setup.destination(name, packaging)
     _ = try BackupWriter().write(contents, keys: keys, random: random, to: destination, replace: true)
     return path
   }

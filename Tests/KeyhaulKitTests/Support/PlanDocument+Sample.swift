@@ -17,7 +17,7 @@ extension MigrationPlan.Decision {
 }
 
 extension PlanDocument {
-  /// A plan of four items, one for each thing that may become of an item.
+  /// Returns a plan of four items with different outcomes.
   static func sample(
     sameDevice: Bool? = false, policy: ExistingItemPolicy = .replace, revision: String = "r17",
     name: String = "new-phone",

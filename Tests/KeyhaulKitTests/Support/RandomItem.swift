@@ -3,9 +3,9 @@ import KeychainFormats
 import TestSupport
 
 extension KeychainItem {
-  /// An item of any sort, a faulty one too: few keys and few dates, so that items meet.
+  /// Returns a random item, which may be invalid. There are few primary keys and dates, so that items conflict.
   ///
-  /// - Parameter mark: Behind its account.
+  /// - Parameter mark: A suffix of the account.
   static func random(_ random: inout SeededRandom, _ mark: String) -> KeychainItem {
     func any<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &random)] }
     func rarely() -> Bool { Int.random(in: 0..<8, using: &random) == 0 }

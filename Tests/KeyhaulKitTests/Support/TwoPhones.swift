@@ -4,54 +4,52 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// Two phones and a backup of the first, which holds one item of every class that a backup can hold.
+/// Two phones. The old one has an item of every class that a backup can contain.
 struct TwoPhones {
   static let migratable: [ProtectionClass] = [.whenUnlocked, .afterFirstUnlock, .always]
   static let deviceOnly: [ProtectionClass] = [
     .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly, .alwaysThisDeviceOnly,
   ]
 
-  let desk: Desk
+  let setup: TestSetup
   let old: VirtualDevice
   let new: VirtualDevice
-  let forge: Forge
+  let tamperingWriter: TamperingWriter
 
-  init(password: String? = Desk.password) throws {
-    desk = try Desk(seed: "pretending")
-    old = try desk.phone("old-phone", passcode: "123456")
-    new = try desk.phone("new-phone", passcode: "654321")
-    forge = Forge(desk: desk, password: password)
-    let session = try old.held()
+  init(password: String? = TestSetup.password) throws {
+    setup = try TestSetup(seed: "pretending")
+    old = try setup.phone("old-phone", passcode: "123456")
+    new = try setup.phone("new-phone", passcode: "654321")
+    tamperingWriter = TamperingWriter(setup: setup, password: password)
+    let session = try old.openTestSession()
     defer { session.invalidate() }
-    try session.plant((Self.migratable + Self.deviceOnly).map { .password($0.rawValue, $0) })
+    try session.insertUnchanged((Self.migratable + Self.deviceOnly).map { .password($0.rawValue, $0) })
   }
 
-  /// What the new phone decides about each item, by account's class, after a restore; and which items it then holds.
-  struct End: Equatable {
+  /// The outcomes of a restore by class, and the accounts that are then on the phone.
+  struct RestoreResult: Equatable {
     var outcomes: [ProtectionClass: MigrationPlan.Outcome] = [:]
     var arrived: Set<String> = []
     var isSameDevice: Bool?
   }
 
-  /// Restores a forged backup on a phone whose keychain is empty before.
-  ///
-  /// - Parameter claimed: What the items' blobs say they are, in the order of the archive; the accounts tell the truth.
-  func restore(_ path: String, onto phone: VirtualDevice? = nil, password: String?? = .none) throws -> End {
-    let session = try (phone ?? new).held()
+  /// Restores a tampered backup to a phone with an empty keychain.
+  func restore(_ path: String, onto phone: VirtualDevice? = nil, password: String?? = .none) throws -> RestoreResult {
+    let session = try (phone ?? new).openTestSession()
     defer { session.invalidate() }
-    try HeldKeychain.empty(session.device)
-    let archive = try desk.open(path, password: password ?? forge.password, on: session)
+    try KeychainSnapshot.empty(session.device)
+    let archive = try setup.open(path, password: password ?? tamperingWriter.password, on: session)
     let plan = try session.restore(archive)
-    var end = End(isSameDevice: plan.isSameDevice)
+    var result = RestoreResult(isSameDevice: plan.isSameDevice)
     let order = Self.migratable + Self.deviceOnly
-    for decision in plan.decisions { end.outcomes[order[decision.index]] = decision.outcome }
-    let held = try HeldKeychain(session)
-    end.arrived = Set(held.items.compactMap { $0[.account]?.stringValue })
-    // The plan and the file agree, whatever was forged.
-    let planned = end.outcomes.filter { $0.value == .migrates(.new) }.map(\.key.rawValue)
-    #expect(end.arrived == Set(planned))
+    for decision in plan.decisions { result.outcomes[order[decision.index]] = decision.outcome }
+    let held = try KeychainSnapshot(session)
+    result.arrived = Set(held.items.compactMap { $0[.account]?.stringValue })
+    // The plan and the file must agree.
+    let planned = result.outcomes.filter { $0.value == .migrates(.new) }.map(\.key.rawValue)
+    #expect(result.arrived == Set(planned))
     #expect(held.items.count == planned.count)
-    return end
+    return result
   }
 
   static let deviceOnlyAccounts = Set(deviceOnly.map(\.rawValue))

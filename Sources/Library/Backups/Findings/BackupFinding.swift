@@ -292,7 +292,7 @@ extension BackupAnomaly {
     return "it says \(Self.progress(state)), so the device never finished the backup"
   }
 
-  /// "\"uploading\", not \"finished\""
+  /// Returns the recorded state of an unfinished backup as a clause: `"uploading", not "finished"`
   private static func progress(_ state: String) -> String { "\(quoted(state)), not \"finished\"" }
 
   /// The finding, if the note is one.

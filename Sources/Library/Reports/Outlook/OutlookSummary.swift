@@ -214,7 +214,7 @@ extension OutlookSummary {
     return entries
   }
 
-  /// The installed apps whose codes have an entry, so that the entry of their kind would repeat it.
+  /// Returns the installed apps whose codes have an entry, so that the entry of their kind would repeat it.
   private func appsWithCodeEntry(showsAll: Bool) -> Set<InstalledApp> {
     guard let codes else { return [] }
     return Set(

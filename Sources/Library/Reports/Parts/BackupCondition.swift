@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// Whether a backup can be restored as it is, for the first line of a plan.
+/// The condition of a backup, which decides whether it can be restored as it is.
 package enum BackupCondition: Sendable, Hashable {
   /// Nothing that is known prevents a restore.
   case usable
@@ -44,7 +44,7 @@ package enum BackupCondition: Sendable, Hashable {
     .falseClaim, .passwordDenied, .wrapsUnusual, .keybagMismatch, .sealBroken, .decryptedCopy,
   ]
 
-  /// Whether a restore takes the backup without further agreement.
+  /// Whether the backup can be restored as it is.
   package var isUsable: Bool { self == .usable }
 
   /// Returns the verdict of a plan for a backup that cannot be restored as it is, in at most 15 words.
@@ -61,7 +61,7 @@ package enum BackupCondition: Sendable, Hashable {
     }
   }
 
-  /// Returns a sentence about the items of such a backup.
+  /// Returns a sentence about the items of a backup that cannot be restored as it is.
   ///
   /// - Parameters:
   ///   - count: The number of items that could be counted.
@@ -89,11 +89,12 @@ package enum BackupCondition: Sendable, Hashable {
 }
 
 extension BackupCondition {
-  /// The most words and Unicode scalars of a verdict that names a device.
+  /// The maximum number of words in a verdict that names a device.
   static let maximumVerdictWords = 15
+  /// The maximum number of Unicode scalars in a verdict that names a device.
   static let maximumVerdictLength = 100
 
-  /// Returns the verdict with the first name that keeps it short; the last name is used in any case.
+  /// Returns the verdict with the first name that keeps it short enough, or else with the last name.
   func verdict(shortest names: [String]) -> String? {
     let verdicts = names.compactMap { verdict(device: $0) }
     return verdicts.first {

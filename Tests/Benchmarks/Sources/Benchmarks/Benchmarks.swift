@@ -1,7 +1,7 @@
 import Foundation
 
-/// Prints the figures that the project promises, each with its limit as soon as it is known, and ends with 1 where one is
-/// missed or could not be measured. The limits are those of a machine that has nothing else to do.
+/// Measures the figures that the project promises and prints each with its limit as soon as it is known. Exits with 1 if
+/// one is missed or could not be measured. The limits assume a machine without other work.
 ///
 ///     swift run -c release --package-path Tests/Benchmarks Benchmarks PATH-OF-KEYHAUL [GROUP ...]
 @main
@@ -12,7 +12,7 @@ struct Benchmarks {
       return try ManyItemsBenchmark.run(Array(arguments.dropFirst()))
     }
     if arguments.first == ManyRowsBackup.argument { return try ManyRowsBackup.write(Array(arguments.dropFirst())) }
-    if arguments.first == KeychainBenchmark.fillWord { return try KeychainBenchmark.fill(arguments) }
+    if arguments.first == KeychainBenchmark.fillCommand { return try KeychainBenchmark.fill(arguments) }
     let groups = groups(program: arguments.first ?? "")
     let names = groups.map(\.name)
     guard !arguments.isEmpty, arguments.dropFirst().allSatisfy(names.contains) else {
@@ -22,7 +22,7 @@ struct Benchmarks {
       exit(64)
     }
     let wanted = arguments.count == 1 ? names : names.filter(arguments.dropFirst().contains)
-    // What a program starts with counts in its peak memory: each group has a process of its own, that begins small.
+    // The memory of the parent counts in the peak memory of a program that it starts, so each group has its own process.
     guard wanted.count == 1 else {
       let failed = wanted.count { (try? Run(CommandLine.arguments[0], [arguments[0], $0], isSilent: false)) == nil }
       say(failed == 0 ? "every group passed" : "\(failed) of \(wanted.count) groups failed")
@@ -44,7 +44,7 @@ struct Benchmarks {
     exit(missed == 0 ? 0 : 1)
   }
 
-  /// At once, also into a file: a run takes minutes.
+  /// Prints a line at once, even into a file, because a run takes minutes.
   private static func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
   private static func groups(program: String) -> [(name: String, figures: () throws -> [Figure])] {
@@ -64,12 +64,12 @@ struct Benchmarks {
   }
 }
 
-/// One measured number and what it is held against.
+/// A measured number and its limit.
 struct Figure {
   let name: String
   let value: Double
   let unit: String
-  /// `nil` if the machine cannot be expected to reach it, or there is nothing to reach.
+  /// `nil` if there is no limit, or this machine cannot be expected to reach it.
   let limit: Double?
 
   var isReached: Bool { limit.map { value <= $0 } ?? true }
@@ -90,7 +90,7 @@ extension [Double] {
   }
 }
 
-/// Seconds of wall-clock time.
+/// Returns the seconds of wall-clock time that a closure takes.
 func seconds(_ body: () throws -> Void) rethrows -> Double {
   let clock = ContinuousClock()
   let duration = try clock.measure(body)

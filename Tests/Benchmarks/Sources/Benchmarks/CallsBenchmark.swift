@@ -1,10 +1,9 @@
 import Foundation
 import KeychainServices
 
-/// What a keychain call costs on a device in memory that is nearly empty: what a test suite of an app makes by the
-/// thousand.
+/// Measures keychain calls on a nearly empty device in memory, because the test suite of an app makes thousands of them.
 ///
-/// In milliseconds of this machine, as nobody else has such calls on Linux.
+/// The figures are milliseconds of this machine, because there is nothing on Linux to compare them with.
 enum CallsBenchmark {
   private static let rounds = 400
   #if DEBUG

@@ -3,7 +3,7 @@ import COpenSSLForComparison
 import Foundation
 import KeychainCrypto
 
-/// Unlocking a backup's keybag with its real 10,000,000 rounds, against what OpenSSL's own call takes for them.
+/// Compares unlocking a backup's keybag with its real 10,000,000 rounds to OpenSSL's own call for as many.
 enum DerivationBenchmark {
   private static let rounds: Int32 = 10_000_000
 
@@ -32,7 +32,7 @@ enum DerivationBenchmark {
       value: ratios.median, unit: "times", limit: hasExtensions ? 0.40 : nil)
   }
 
-  /// Where the processor has none, the library uses OpenSSL, and the ratio is about one.
+  /// Whether the processor has SHA extensions. Without them the library uses OpenSSL, and the ratio is about one.
   private static var hasExtensions: Bool {
     let flags = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
     return flags.split(whereSeparator: \.isWhitespace).contains("sha_ni")

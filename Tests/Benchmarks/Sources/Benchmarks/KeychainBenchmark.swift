@@ -5,7 +5,7 @@ import KeychainFormats
 import Keychains
 import VirtualDevice
 
-/// The keychain of one device: adding one by one, and finding one among very many.
+/// Measures adding items one by one to the keychain of a device, and finding an item among very many.
 enum KeychainBenchmark {
   private static let addedCount = 10_000
   private static let storedCount = 100_000
@@ -30,7 +30,7 @@ enum KeychainBenchmark {
 
   static func finding() throws -> [Figure] {
     let home = try TemporaryDeviceSet()
-    let device = try filled("finding", with: storedCount, in: home.devices)
+    let device = try createDevice("finding", with: storedCount, in: home.devices)
     let session = try device.openSession(.reading, verb: "benchmark")
     defer { session.invalidate() }
     var times: [Double] = []
@@ -50,13 +50,13 @@ enum KeychainBenchmark {
     ]
   }
 
-  /// The program's peak memory where one item matches among very many, against the same among few: by a name, which an
-  /// index finds, and by a pattern, for which every item is opened.
+  /// Compares the program's peak memory for one match among very many items to that among few. A name is found by an
+  /// index; for a pattern every item is decrypted.
   static func memory(program: String) throws -> [Figure] {
     let home = try TemporaryDeviceSet()
-    // By processes of their own: the memory that this one has counts in the peak of the programs it starts.
+    // The memory of this process counts in the peak of the programs it starts, so other processes create the devices.
     for (name, count) in [("few", fewCount), ("many", storedCount)] {
-      _ = try Run(CommandLine.arguments[0], [fillWord, home.devices.path, name, String(count)])
+      _ = try Run(CommandLine.arguments[0], [fillCommand, home.devices.path, name, String(count)])
     }
     func peak(_ device: String, _ arguments: [String]) throws -> Double {
       let fixed = ["item", "find", device, "--home", home.devices.path, "--no-input"]
@@ -79,16 +79,16 @@ enum KeychainBenchmark {
     }
   }
 
-  static let fillWord = "fill"
+  static let fillCommand = "fill"
 
-  /// `fill HOME NAME COUNT`: what this program starts itself with to make a device.
+  /// Creates a device for the arguments `fill HOME NAME COUNT`, in a process that `memory(program:)` starts.
   static func fill(_ arguments: [String]) throws {
     guard arguments.count == 4, let count = Int(arguments[3]) else { exit(64) }
-    _ = try filled(arguments[2], with: count, in: DeviceSet(path: arguments[1]))
+    _ = try createDevice(arguments[2], with: count, in: DeviceSet(path: arguments[1]))
   }
 
-  /// A device with so many items, no two alike.
-  private static func filled(
+  /// Creates a device with different items.
+  private static func createDevice(
     _ name: String, with count: Int, in home: DeviceSet
   ) throws -> VirtualDevice {
     let device = try home.create(DeviceName(name), passcode: Secret(utf8: "1234"))

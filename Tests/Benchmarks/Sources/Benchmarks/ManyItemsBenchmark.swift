@@ -9,9 +9,9 @@ import KeychainFormats
   import Darwin
 #endif
 
-/// Opening and decoding the items of a very large keychain file, one after the other on one core.
+/// Measures decrypting and decoding the items of a very large keychain file, one after another on one core.
 ///
-/// Runs in a process of its own, so that the peak memory is its own.
+/// It runs in another process, so that no other work counts in the peak memory.
 enum ManyItemsBenchmark {
   static let argument = "--open-many-items"
   private static let count = 100_000
@@ -42,12 +42,12 @@ enum ManyItemsBenchmark {
     ]
   }
 
-  /// The measured process: reads the file, opens every item, says how much memory that took, and how much time of a core
-  /// once the file was read.
+  /// Reads the file in the measured process, decrypts every item, and prints the peak memory, and the processor time
+  /// after the file was read.
   static func run(_ arguments: [String]) throws {
     guard arguments.count == 2 else { return }
     let keys = try Self.keys()
-    var opened = 0
+    var decryptedCount = 0
     let memoryBefore = peakMemory
     var timeBefore = 0.0
     do {
@@ -56,10 +56,10 @@ enum ManyItemsBenchmark {
       for entry in try KeychainBackupFile(parsing: bytes).entries {
         guard let blob = entry.blob else { continue }
         let item = try keys.open(blob: blob, kind: entry.kind)
-        if item.secret != nil { opened += 1 }
+        if item.secret != nil { decryptedCount += 1 }
       }
     }
-    guard opened == count else { throw Run.Failure(description: "\(opened) items opened") }
+    guard decryptedCount == count else { throw Run.Failure(description: "\(decryptedCount) items decrypted") }
     let result = "\(processorSeconds - timeBefore) \(peakMemory - memoryBefore)"
     try result.write(to: URL(filePath: arguments[1]), atomically: false, encoding: .utf8)
   }
@@ -70,7 +70,7 @@ enum ManyItemsBenchmark {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// In bytes, of this process since it began; what it was started from does not count.
+  /// The peak memory of this process in bytes, without that of the process that started it.
   private static var peakMemory: Double {
     #if canImport(Darwin)
       var usage = rusage()

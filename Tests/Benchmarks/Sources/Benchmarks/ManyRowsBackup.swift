@@ -5,17 +5,17 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 
-/// An encrypted backup with as many rows in its list of files as a very full device has, three of ten of them files, as in
+/// An encrypted backup with as many rows in its list of files as a very full device has. Three rows of ten are files, as in
 /// real backups.
 struct ManyRowsBackup {
   static let password = "correct horse"
   let rowCount: Int
-  /// Of each file. Empty ones are for measures that look at names and sizes alone.
+  /// The size of each file. Empty files suffice for figures that depend only on names and sizes.
   var payloadByteCount = 0
-  /// The file of one in so many rows is stored; the other rows are directories.
+  /// The share of rows that are files. The other rows are directories.
   private static let fileShare = (files: 3, rows: 10)
 
-  /// Writes it by a process of its own: the memory that this one has counts in the peak of the programs it starts.
+  /// Writes the backup in another process, because the memory of this one counts in the peak of the programs it starts.
   func writeApart(to directory: URL) throws {
     let path = directory.path(percentEncoded: false)
     _ = try Run(CommandLine.arguments[0], [Self.argument, path, String(rowCount), String(payloadByteCount)])
@@ -23,7 +23,7 @@ struct ManyRowsBackup {
 
   static let argument = "--write-many-rows"
 
-  /// `--write-many-rows FOLDER ROWS BYTES`: what this program starts itself with.
+  /// Writes a backup for the arguments `FOLDER ROWS BYTES`, in the process that `writeApart(to:)` starts.
   static func write(_ arguments: [String]) throws {
     guard arguments.count == 3, let rows = Int(arguments[1]), let bytes = Int(arguments[2]) else { exit(64) }
     try ManyRowsBackup(rowCount: rows, payloadByteCount: bytes).write(to: URL(filePath: arguments[0]))
@@ -92,7 +92,7 @@ struct ManyRowsBackup {
       let stored = directory.appending(path: "\(identifier.prefix(2))/\(identifier)")
       guard isFile, payloadByteCount > 0 else {
         try insert(identifier, domain, path, isFile ? 1 : 2, templates[isFile ? 0 : 1])
-        // One block, as an empty file has once it is encrypted.
+        // An empty file is one block once it is encrypted.
         if isFile { try Data(count: 16).write(to: stored) }
         continue
       }
@@ -122,7 +122,7 @@ struct ManyRowsBackup {
     try insert(identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived())
   }
 
-  /// Stores a file under a key of its own.
+  /// Stores a file, encrypted with its own key.
   private func write(
     _ bytes: [UInt8], path: String, to url: URL, keys: ClassKeys, random: some RandomSource
   ) throws -> FileRecord {

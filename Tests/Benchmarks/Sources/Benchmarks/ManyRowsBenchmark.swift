@@ -1,23 +1,24 @@
 import Foundation
 
-/// Looking into a backup with a million rows in its list of files, which is some 500 MB and encrypted.
+/// Measures inspecting a backup with a million rows in its list of files, which is encrypted and takes some 500 MB.
 struct ManyRowsBenchmark {
   let program: String
   private static let rowCount = 1_000_000
   private static let repetitions = 3
 
   func figures() throws -> [Figure] {
-    let desk = try Desk(program: program)
-    let backup = try desk.backup("backup", rowCount: Self.rowCount)
+    let folder = try BackupFolder(program: program)
+    let backup = try folder.backup("backup", rowCount: Self.rowCount)
     let views: [(name: String, verb: [String])] = [
       ("inspect", ["inspect"]), ("inspect --list", ["inspect", "--list"]), ("inspect --tree", ["inspect", "--tree"]),
     ]
     return try views.flatMap { view in
-      let runs = try (0..<Self.repetitions).map { _ in try desk.run(view.verb + [backup, "--json"]) }
+      let runs = try (0..<Self.repetitions).map { _ in try folder.run(view.verb + [backup, "--json"]) }
       return Self.figures("\(view.name) of \(Self.rowCount) rows", runs, seconds: 5, megabytes: 200)
     }
       + Self.figures(
-        "verify --quick of \(Self.rowCount) rows", [try desk.run(["verify", backup, "--quick"], isOpen: false)],
+        "verify --quick of \(Self.rowCount) rows",
+        [try folder.run(["verify", backup, "--quick"], withPassword: false)],
         seconds: 5, megabytes: 200)
   }
 
@@ -31,42 +32,42 @@ struct ManyRowsBenchmark {
   }
 }
 
-/// Going through all payloads of a backup: many of them in one file, and a very large one.
+/// Measures reading all payloads of a backup: one with many small files, and one with a very large file.
 struct PayloadsBenchmark {
   let program: String
-  /// Rows, three of ten of which are files of four kilobytes.
+  /// The number of rows. Three of ten are files of four kilobytes.
   private static let rowCount = 6_667
   private static let largeByteCount = 300_000_000
 
   func figures() throws -> [Figure] {
-    let desk = try Desk(program: program)
+    let folder = try BackupFolder(program: program)
     var times: [Double] = []
     for (index, count) in [Self.rowCount, 4 * Self.rowCount].enumerated() {
-      let directory = try desk.backup("backup\(index)", rowCount: count, payloadByteCount: 4000)
-      let file = desk.path("backup\(index).tar.gz")
-      _ = try desk.run(["convert", directory, "-o", file], isOpen: false)
-      times.append(try (0..<3).map { _ in try desk.run(["verify", file]).seconds }.median)
+      let directory = try folder.backup("backup\(index)", rowCount: count, payloadByteCount: 4000)
+      let file = folder.path("backup\(index).tar.gz")
+      _ = try folder.run(["convert", directory, "-o", file], withPassword: false)
+      times.append(try (0..<3).map { _ in try folder.run(["verify", file]).seconds }.median)
     }
-    let large = try desk.backup("large", rowCount: 2, payloadByteCount: Self.largeByteCount)
-    let file = desk.path("large.tar")
+    let large = try folder.backup("large", rowCount: 2, payloadByteCount: Self.largeByteCount)
+    let file = folder.path("large.tar")
     let name = "a backup with a file of \(Self.largeByteCount / 1_000_000) MB"
     return [
       Figure(
         name: "verify of 8,000 payloads in a tar.gz against 2,000", value: times[1] / times[0], unit: "times", limit: 5)
     ]
       + ManyRowsBenchmark.figures(
-        "convert of \(name)", [try desk.run(["convert", large, "-o", file], isOpen: false)], seconds: nil,
+        "convert of \(name)", [try folder.run(["convert", large, "-o", file], withPassword: false)], seconds: nil,
         megabytes: 100)
       + ManyRowsBenchmark.figures(
-        "verify of \(name)", [try desk.run(["verify", file])], seconds: nil, megabytes: 100)
+        "verify of \(name)", [try folder.run(["verify", file])], seconds: nil, megabytes: 100)
       + ManyRowsBenchmark.figures(
-        "rekey of \(name)", [try desk.run(["rekey", file, "--new-password-file", desk.password])], seconds: nil,
+        "rekey of \(name)", [try folder.run(["rekey", file, "--new-password-file", folder.password])], seconds: nil,
         megabytes: 100)
   }
 }
 
-/// A temporary directory with backups in it and the program that is measured on them.
-final class Desk {
+/// A temporary directory with backups, and the program that is measured on them.
+final class BackupFolder {
   private let program: String
   private let directory: URL
 
@@ -92,10 +93,10 @@ final class Desk {
     return path(name)
   }
 
-  /// - Parameter isOpen: Whether the program gets the password.
-  func run(_ arguments: [String], isOpen: Bool = true) throws -> Run {
+  /// - Parameter withPassword: Whether the program gets the password.
+  func run(_ arguments: [String], withPassword: Bool = true) throws -> Run {
     try Run(
       program,
-      arguments + (isOpen ? ["--password-file", password] : []) + ["--no-input", "-q", "--home", path("home")])
+      arguments + (withPassword ? ["--password-file", password] : []) + ["--no-input", "-q", "--home", path("home")])
   }
 }

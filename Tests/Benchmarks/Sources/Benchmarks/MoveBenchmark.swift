@@ -1,12 +1,12 @@
 import Foundation
 
-/// A move of very many items as the program does it: device, backup, plan and its views, restore. Without the wait for
-/// the password: one round of derivation.
+/// Measures a move of very many items by the program: device, backup, plan and its views, restore. Backups use one round
+/// of key derivation, so that the wait for the password does not count.
 struct MoveBenchmark {
   let program: String
   let count: Int
   let repetitions: Int
-  /// In seconds of the whole process. The plan's is the promise; the others follow from it.
+  /// The limits in seconds of the whole process. The project promises the plan's; the others follow from it.
   let limits: Limits
 
   struct Limits {
@@ -14,7 +14,7 @@ struct MoveBenchmark {
     let backup: Double
     let plan: Double
     let restore: Double
-    /// The most memory that backup, plan and restore have, in megabytes.
+    /// The limit of the peak memory of backup, plan and restore, in megabytes.
     var memory: Double?
   }
 
@@ -30,52 +30,54 @@ struct MoveBenchmark {
       limits: Limits(creation: 15, backup: 10, plan: 3, restore: 15, memory: nil))
   }
 
-  /// One run to be timed: words of the program, and how often what the plan may take it may take.
-  private struct View {
+  /// A run of the program to time: its arguments, and its limit as a multiple of the plan's.
+  private struct TimedCommand {
     let name: String
-    let words: [String]
+    let arguments: [String]
     var limitInPlans = 1.0
   }
 
   func figures() throws -> [Figure] {
-    let shop = try Workshop(program)
-    try shop.write(Self.fixture(count), to: "many.json")
-    let archive = shop.path("many.backup")
-    let opened = [archive] + shop.passwordFlags
+    let folder = try BenchmarkFolder(program)
+    try folder.write(Self.fixture(count), to: "many.json")
+    let archive = folder.path("many.backup")
+    let encryptedBackup = [archive] + folder.passwordFlags
     var runs: [String: [Run]] = [:]
-    runs["device create"] = [try shop.run("device", "create", "many", "--from", shop.path("many.json"))]
+    runs["device create"] = [try folder.run("device", "create", "many", "--from", folder.path("many.json"))]
     for number in 0..<repetitions {
       let target = "target-\(number)"
-      try shop.run("device", "create", target)
+      try folder.run("device", "create", target)
       runs["backup", default: []].append(
-        try shop.run(["backup", "many", "-o", archive, "--rounds", "1", "--yes"] + shop.passwordFlags))
-      runs["plan", default: []].append(try shop.run(["plan"] + opened + ["--to", target]))
-      runs["restore", default: []].append(try shop.run(["restore"] + opened + ["--to", target, "--yes"]))
+        try folder.run(["backup", "many", "-o", archive, "--rounds", "1", "--yes"] + folder.passwordFlags))
+      runs["plan", default: []].append(try folder.run(["plan"] + encryptedBackup + ["--to", target]))
+      runs["restore", default: []].append(try folder.run(["restore"] + encryptedBackup + ["--to", target, "--yes"]))
     }
-    let views = [
-      View(name: "plan, saved,", words: ["plan"] + opened + ["-o", shop.path("plan"), "--yes"], limitInPlans: 2),
-      View(name: "plan --by-app", words: ["plan"] + opened + ["--by-app"], limitInPlans: 1.5),
-      View(name: "plan --audit", words: ["plan"] + opened + ["--audit"], limitInPlans: 1.5),
-      View(name: "plan --compare", words: ["plan"] + opened + ["--compare"], limitInPlans: 1.5),
-      View(name: "plan of a device", words: ["plan", "many"], limitInPlans: 2),
-      View(name: "plan --compare of a device", words: ["plan", "many", "--compare"], limitInPlans: 8),
-      View(
-        name: "why, one item among", words: ["why"] + opened + ["--service", "service-7.example.org"],
+    let commands = [
+      TimedCommand(
+        name: "plan, saved,", arguments: ["plan"] + encryptedBackup + ["-o", folder.path("plan"), "--yes"],
+        limitInPlans: 2),
+      TimedCommand(name: "plan --by-app", arguments: ["plan"] + encryptedBackup + ["--by-app"], limitInPlans: 1.5),
+      TimedCommand(name: "plan --audit", arguments: ["plan"] + encryptedBackup + ["--audit"], limitInPlans: 1.5),
+      TimedCommand(name: "plan --compare", arguments: ["plan"] + encryptedBackup + ["--compare"], limitInPlans: 1.5),
+      TimedCommand(name: "plan of a device", arguments: ["plan", "many"], limitInPlans: 2),
+      TimedCommand(name: "plan --compare of a device", arguments: ["plan", "many", "--compare"], limitInPlans: 8),
+      TimedCommand(
+        name: "why, one item among", arguments: ["why"] + encryptedBackup + ["--service", "service-7.example.org"],
         limitInPlans: 2),
     ]
-    try shop.run("device", "create", "target")
-    for view in views {
-      runs[view.name] = try (0..<repetitions).map { _ in try shop.run(view.words + ["--to", "target"]) }
+    try folder.run("device", "create", "target")
+    for command in commands {
+      runs[command.name] = try (0..<repetitions).map { _ in try folder.run(command.arguments + ["--to", "target"]) }
     }
-    // The plan that was saved, carried out: decided twice and compared.
-    let planned = ["restore"] + opened + ["--to", "target", "--plan", shop.path("plan"), "--yes"]
-    runs["restore --plan"] = [try shop.run(planned)]
+    // A restore by a saved plan makes the plan again and compares the two.
+    let planned = ["restore"] + encryptedBackup + ["--to", "target", "--plan", folder.path("plan"), "--yes"]
+    runs["restore --plan"] = [try folder.run(planned)]
 
     let seconds =
       [
         ("device create", limits.creation), ("backup", limits.backup), ("plan", limits.plan),
         ("restore", limits.restore), ("restore --plan", limits.restore + limits.plan),
-      ] + views.map { ($0.name, $0.limitInPlans * limits.plan) }
+      ] + commands.map { ($0.name, $0.limitInPlans * limits.plan) }
     return seconds.map { name, limit in
       Figure(
         name: "\(name) of \(count) items", value: runs[name, default: []].map(\.seconds).median, unit: "s", limit: limit
@@ -88,8 +90,8 @@ struct MoveBenchmark {
       }
   }
 
-  /// A device whose items are like those of a person with very many accounts, in a tenth as many apps, but no more than
-  /// anyone installs.
+  /// Returns the description of a device whose items are like those of a person with very many accounts. It has an app
+  /// for every ten items, but not more than 1000.
   private static func fixture(_ count: Int) -> String {
     let groups = (0..<min(1_000, max(1, count / 10))).map { "ABCDE12345.org.example.app\($0)" }
     let items = (0..<count).map { index in

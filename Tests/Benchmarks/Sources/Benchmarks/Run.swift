@@ -6,10 +6,10 @@ import Foundation
   import Darwin
 #endif
 
-/// One run of a program: how long it took and how much memory it had at most.
+/// A finished run of a program, with its time and peak memory.
 struct Run {
   let seconds: Double
-  /// In bytes.
+  /// The peak memory in bytes.
   let peakMemory: Double
 
   struct Failure: Error, CustomStringConvertible {
@@ -18,7 +18,7 @@ struct Run {
 
   /// Runs a program to its end.
   ///
-  /// - Parameter isSilent: Whether its output is thrown away.
+  /// - Parameter isSilent: Whether its output is discarded.
   init(
     _ path: String, _ arguments: [String], environment: [String: String] = [:], isSilent: Bool = true
   ) throws {
@@ -52,8 +52,8 @@ struct Run {
   }
 }
 
-/// Seconds of processor time that this process uses for something, the system's work for it among them: what waiting
-/// for a disk or for other processes does not change.
+/// Returns the seconds of processor time that a closure takes, including the system's work for it. Unlike wall-clock
+/// time, it does not depend on the disk or on other processes.
 func processorSeconds(_ body: () throws -> Void) rethrows -> Double {
   func used() -> Double {
     var time = timespec()
@@ -65,7 +65,7 @@ func processorSeconds(_ body: () throws -> Void) rethrows -> Double {
   return used() - start
 }
 
-/// How fast the program is there, against an interpreter that everyone has.
+/// Compares the start time of the program with that of an interpreter that everyone has.
 struct StartBenchmark {
   let program: String
 

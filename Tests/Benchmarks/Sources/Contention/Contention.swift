@@ -5,7 +5,7 @@ import KeychainFormats
 import Keychains
 import VirtualDevice
 
-/// Eight processes that add and read on one device, each for 1,000 rounds: nothing may be lost, nothing may hang.
+/// Checks that eight processes can add and read on one device, each for 1,000 rounds, without a lost item or a hang.
 ///
 ///     swift run -c release --package-path Tests/Benchmarks Contention [PROCESSES ROUNDS]
 @main
@@ -44,7 +44,7 @@ struct Contention {
     exit(isWhole ? 0 : 1)
   }
 
-  /// Adds an item, lets go of the device, and finds the item again; so on.
+  /// Adds an item, closes the device, and finds the item again, for each round.
   private static func work(home: String, worker: String, rounds: Int) throws {
     let device = try DeviceSet(path: home).device(DeviceName("shared"))
     for round in 0..<rounds {

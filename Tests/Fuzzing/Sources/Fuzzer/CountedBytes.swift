@@ -1,7 +1,7 @@
 import Basics
 import KeychainCrypto
 
-/// The same bytes in every run.
+/// A source of the same bytes in every run.
 struct CountedBytes: RandomSource {
   func fill(_ buffer: UnsafeMutableRawBufferPointer) {
     for index in buffer.indices { buffer[index] = UInt8(truncatingIfNeeded: index &* 37 &+ 11) }

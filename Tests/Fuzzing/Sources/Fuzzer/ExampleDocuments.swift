@@ -4,7 +4,7 @@ import KeychainFormats
 import KeychainRules
 import KeyhaulKit
 
-/// Documents that people hand each other, each as it is written or as its page describes it.
+/// Examples of exchanged documents, each as a program writes it or as its documentation describes it.
 enum ExampleDocuments {
   static let expectations = """
     {"format": "plan-expectations/1", "expectations": [
@@ -21,7 +21,8 @@ enum ExampleDocuments {
        "agrp": "ABCDE12345.org.example.app", "mdat": {"date": "2026-01-01T12:00:00Z"}}, "secret": {"text": "secret"}}]}
     """
 
-  /// As tables, in both forms of property lists, and as objection, irestore, grapefruit and keychain_dumper write it.
+  /// Returns keychain dumps: tables, both forms of property lists, and output of objection, irestore, grapefruit and
+  /// keychain_dumper.
   static func dumps() throws -> [[UInt8]] {
     let entry: PropertyValue = .dictionary([
       "acct": .string("anna"), "svce": .string("chat.example"), "agrp": .string("ABCDE12345.org.example.app"),
@@ -71,7 +72,7 @@ enum ExampleDocuments {
     return propertyLists + texts
   }
 
-  /// A plan of the sample's items, one of which does not open.
+  /// Returns a plan of the sample's items and an item that cannot be decrypted.
   static func plan() throws -> PlanDocument {
     let entries = try (UndecryptedItems.blobs() + [[3, 0, 0, 0]]).map {
       KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)

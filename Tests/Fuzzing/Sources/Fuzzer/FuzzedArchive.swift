@@ -6,7 +6,7 @@ import Keychains
 import KeyhaulKit
 import VirtualDevice
 
-/// What is read as a whole: backups in one file, single files of one, and documents that people hand each other.
+/// The inputs that are read from files: backups in one file, single files of a backup, and exchanged documents.
 enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   case container
   case manifest
@@ -61,7 +61,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     }
   }
 
-  /// How many items of a backup open; `nil` if it is not read.
+  /// Returns the number of items of a backup that can be decrypted, or `nil` if it cannot be read.
   private func itemsOpen(in name: String, keys: ClassKeys?) -> Int? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
@@ -69,7 +69,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     return (try? BackupVerification(archive, keys: keys))?.items?.readable
   }
 
-  /// Verifies the sample with other bytes in one of its files.
+  /// Replaces a file of the sample and verifies the backup.
   @discardableResult
   private func verify(_ bytes: [UInt8], as name: String) -> BackupArchive? {
     let folder = SampleFolder.shared
@@ -82,7 +82,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
     }
-    // With the keys that the sample's password leads to: what another keybag says of itself is not derived.
+    // With the keys of the sample, because a damaged keybag could demand a derivation of any length.
     if let verification = try? BackupVerification(archive, keys: keys) {
       expect(verification.checks.count + verification.unchecked.count > 0, "every check is made, or said not to be")
     }
@@ -104,8 +104,8 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   }
 }
 
-/// Small backups with the same items, in a folder in memory that goes with the process: a folder without a password, of
-/// which single files are replaced, and files with one.
+/// Small backups with the same items, in a folder in memory that is removed at exit: an unencrypted folder whose files the
+/// fuzzer replaces, and encrypted files.
 final class SampleFolder: Sendable {
   static let itemCount = 2
   private static let password = "fuzzed"
@@ -119,7 +119,7 @@ final class SampleFolder: Sendable {
   }()
 
   let files: [String: [UInt8]]
-  /// Of the files with a password.
+  /// The keys of the encrypted files.
   let keys: ClassKeys?
   private let directory: URL
 
@@ -168,7 +168,7 @@ final class SampleFolder: Sendable {
 
   func path(_ name: String) -> String { directory.appending(path: name).path }
 
-  /// Replaces one of the sample's files, or writes one beside the sample; the others stay.
+  /// Writes a file of the sample, or another file in the folder.
   func write(_ bytes: [UInt8], to name: String) {
     guard FileManager.default.createFile(atPath: path(name), contents: Data(bytes)) else {
       fatalError("no room for \(name)")

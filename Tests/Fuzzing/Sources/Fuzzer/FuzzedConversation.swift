@@ -122,7 +122,7 @@ private final class ClientBytes: ByteChannel {
   func close() {}
 }
 
-/// Whether the log of a device reported a failed request.
+/// A record of whether the log of a device reported a failed request.
 private final class Failures: Sendable {
   let hasOne = Locked(false)
 }
@@ -248,7 +248,7 @@ private final class FuzzedPhone: Sendable {
   }
 }
 
-/// What a client sends in a whole request, all of it ahead of the device's messages.
+/// The messages of a client for a whole request, sent without waiting for the device.
 private enum ClientScript {
   private static func frame(_ name: String, _ elements: [PropertyValue]) throws -> [UInt8] {
     try DeviceLink.frame(name, elements)

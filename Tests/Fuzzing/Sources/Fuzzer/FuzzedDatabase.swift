@@ -3,7 +3,8 @@ import CSQLite
 import Foundation
 import Keychains
 
-/// A keychain database with what lies beside it, read together: two lengths of four bytes each, the file, its log, its journal.
+/// A keychain database with its write-ahead log and journal. The input is the lengths of the first two, with four bytes
+/// each, then the file, the log and the journal.
 enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
   case keychainDatabase = "keychain-database"
 
@@ -13,13 +14,13 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
     if let opened = try? database.decrypted(with: database.keys(classKeys: [:])) {
       expect(opened.count == database.rows.count, "every row is opened, or why it is not")
     }
-    // What was put together is one file, which says the same alone.
+    // The merged image is a single file and must have the same rows.
     expect(
       try KeychainDatabase(file: database.image).rows.map(\.sealed) == database.rows.map(\.sealed),
       "the file that was put together has the rows")
   }
 
-  /// Whether what is beside the file, where there is something, was put into it.
+  /// Returns whether the log or the journal, if there is one, was applied to the file.
   func accepts(_ bytes: [UInt8]) -> Bool {
     guard let database = Self.read(bytes), let parts = Self.parts(of: bytes) else { return false }
     let use: DatabaseDetails.JournalStatus =
@@ -47,7 +48,8 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
 
   private struct Refused: Error { let message: String }
 
-  /// Three rows each: in the file alone, one of them in its log alone, and all of them taken back from a journal.
+  /// Returns three databases with three rows: without a log, with the last row in a log, and with a change that a journal
+  /// rolls back.
   func examples() throws -> [[UInt8]] {
     let rows = "INSERT INTO genp(data, sha1, acct) VALUES(x'0000000807', x'00', 'a'), (zeroblob(40), NULL, NULL)"
     let last = "INSERT INTO inet(data, sha1, acct) VALUES(zeroblob(700), x'01', 'b')"
@@ -58,7 +60,7 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
     ]
   }
 
-  /// A database as statements have made it, and what is beside it while others run on it.
+  /// Returns the parts of a database that some statements create, read while others change it.
   private func files(_ made: String, then change: String) throws -> [UInt8] {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

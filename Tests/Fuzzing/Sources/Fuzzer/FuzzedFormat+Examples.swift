@@ -3,7 +3,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Items that are sealed under one keybag, and what its keys make of other bytes.
+/// Items that are encrypted with the keys of one keybag, and the decryption of other bytes with these keys.
 enum UndecryptedItems {
   static let secrets: [[UInt8]] = [Array("first secret".utf8), Array("second, longer secret".utf8)]
 
@@ -29,14 +29,14 @@ enum UndecryptedItems {
 
   static var keybag: Keybag { holder.keybag }
 
-  /// The blobs of the items that were sealed.
+  /// Returns the blobs of the encrypted items.
   static func blobs() throws -> [[UInt8]] {
     try secrets.map { secret in
       try holder.keys.seal(item(secret), as: .backup, random: CountedBytes()).serialized()
     }
   }
 
-  /// An item of the sample.
+  /// Returns an item with a secret.
   static func item(_ secret: [UInt8]) -> KeychainItem {
     var item = KeychainItem(kind: .genericPassword)
     item[.account] = .string("fuzzed")
@@ -50,7 +50,7 @@ enum UndecryptedItems {
     try BackupItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: holder.keys)
   }
 
-  /// Blobs with access control (version 6).
+  /// Returns blobs with access control (version 6).
   static func controlledBlobs() throws -> [[UInt8]] {
     try secrets.map { secret in
       try holder.keys.sealAccessControlled(
@@ -59,7 +59,7 @@ enum UndecryptedItems {
     }
   }
 
-  /// The blobs of rows of a device's own database, of both versions, and the parts that they are made of.
+  /// Returns blobs as in the rows of a device's database, of both versions, and their parts.
   static func rows() throws -> [[UInt8]] {
     let key = SensitiveBytes(copying: Array(repeating: 9, count: 32))
     let keys = try DatabaseKeys(
@@ -79,7 +79,7 @@ enum UndecryptedItems {
     return rows
   }
 
-  /// The secret of a blob that opens; `nil` for every other.
+  /// Returns the secret of a blob, or `nil` if it cannot be decrypted.
   static func open(_ blob: [UInt8]) -> [UInt8]? {
     guard let item = try? holder.keys.open(blob: blob, kind: .genericPassword) else { return nil }
     return item.secret?.withBytes { Array($0) } ?? []
@@ -87,7 +87,6 @@ enum UndecryptedItems {
 }
 
 extension FuzzedFormat {
-  /// Valid ones, which the fuzzer begins with.
   func examples() throws -> [[UInt8]] {
     let plain: PropertyValue = .dictionary([
       "text": .string("käse"), "number": .integer(-7), "data": .data([0, 1, 2]), "truth": .boolean(true),

@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A format under the fuzzer: what is done with bytes that may be anything, and examples of it to begin with.
+/// The formats that are parsed from arbitrary bytes.
 enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   case keybag
   case itemBlob = "item-blob"
@@ -17,9 +17,9 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   case keychainFile = "keychain-file"
   case sealedItem = "sealed-item"
 
-  /// Reads the bytes, and stops the process where what is read is not written as it was, or not read again as it is.
+  /// Parses the bytes, and stops the process if the value is not the same after it is written and parsed again.
   ///
-  /// What does not follow the format is no finding.
+  /// Bytes that do not follow the format are expected, so their errors are not findings.
   func run(_ bytes: [UInt8]) {
     do throws(FormatError) {
       switch self {
@@ -46,14 +46,14 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         let reference = try PersistentReference(parsing: bytes)
         expect(try reference.serialized() == bytes, "a reference is written as it was read")
       case .der:
-        // More is read than is written, as Apple reads it: entitlements, numeric strings, pairs out of order.
+        // Like Apple's decoder, this one accepts more than is encoded: entitlements, numeric strings, unsorted pairs.
         let value = try DERPropertyList.decode(bytes)
         guard let written = try? DERPropertyList.encode(value) else { return }
         let again = try DERPropertyList.decode(written)
         expect(try DERPropertyList.encode(again) == written, "DER that was written has one form")
         expect(Self.same(again, value), "DER loses nothing by being written")
       case .binaryPlist:
-        // A null and a set are read and never written.
+        // Nulls and sets are decoded, but never encoded.
         let value = try BinaryPlist.decode(bytes)
         guard let written = try? BinaryPlist.encode(value) else { return }
         let again = try BinaryPlist.decode(written)
@@ -81,7 +81,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         expect(
           again.keybagUUID == file.keybagUUID
             && again.entries.elementsEqual(file.entries) {
-              // Where it lies may be another place.
+              // The position may change.
               $0.kind == $1.kind && $0.blob == $1.blob && $0.persistentReference == $1.persistentReference
             }, "a keychain file loses no entry")
       case .sealedItem:
@@ -89,17 +89,17 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         expect(UndecryptedItems.secrets.contains(opened), "what opens is what was sealed")
       }
     } catch {
-      // It does not follow the format, and says where.
+      // The bytes do not follow the format. The description of the error must not fail either.
       _ = String(describing: error)
     }
   }
 
-  /// Whether what was read again is the same as what had been read, whatever order sets and dictionaries were written in.
+  /// Returns whether two values are equal, apart from the order of sets and dictionaries.
   private static func same(_ left: PropertyValue, _ right: PropertyValue) -> Bool {
     left == right || ordered(left) == ordered(right) || repeatsKey(right)
   }
 
-  /// Whether a dictionary has a key twice, in two forms that are written alike: one of the two is written then.
+  /// Returns whether a dictionary has two keys that are encoded alike, so that only one of them is encoded.
   private static func repeatsKey(_ value: PropertyValue) -> Bool {
     switch value {
     case .array(let elements), .set(let elements): elements.contains(where: repeatsKey)
@@ -110,7 +110,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     }
   }
 
-  /// A value in words that are the same for the same values, also for a number that is none.
+  /// Returns a description that is the same for equal values in any order, and even for NaN.
   private static func ordered(_ value: PropertyValue) -> String {
     switch value {
     case .array(let elements): "[\(elements.map(ordered).joined(separator: ","))]"

@@ -1,15 +1,15 @@
-/// A kind of input under a fuzzer: what is done with bytes that may be anything, and examples of it to begin with.
+/// A kind of input for the fuzzer: the code to run with arbitrary bytes, and valid examples.
 protocol FuzzedInput: RawRepresentable<String>, Sendable {
-  /// Reads the bytes, and stops the process where what is read is not what it should be.
+  /// Runs the code under test with the bytes, and stops the process if a result is wrong.
   func run(_ bytes: [UInt8])
-  /// Valid ones, which the fuzzer begins with.
+  /// Returns valid inputs, from which the fuzzer starts.
   func examples() throws -> [[UInt8]]
-  /// Whether the bytes get as far as what is looked for in them: an example that does not shuts the fuzzer out.
+  /// Returns whether the bytes reach the code under test. An example that does not is of no use to the fuzzer.
   func accepts(_ bytes: [UInt8]) -> Bool
 }
 
 extension FuzzedInput {
-  /// Stops the process, which is how a fuzzer is told of a finding.
+  /// Stops the process unless a condition is true. A crash is a finding to the fuzzer.
   func expect(_ condition: @autoclosure () throws -> Bool, _ sentence: String) {
     do {
       guard try condition() else { fatalError("\(rawValue): not so: \(sentence)") }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What libFuzzer asks for, by these names.
+/// Prepares the fuzzer. libFuzzer calls this function and the next one by their names.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(_ count: UnsafeMutablePointer<Int32>, _ arguments: UnsafeMutableRawPointer) -> Int32 {
   Fuzzer.writeExamplesIfAsked()
@@ -18,7 +18,7 @@ enum Fuzzer {
   private static let inputs: [any FuzzedInput] =
     FuzzedFormat.allCases + FuzzedArchive.allCases + FuzzedDatabase.allCases + FuzzedConversation.allCases
 
-  /// The kind that `KEYHAUL_FUZZED_INPUT` names.
+  /// The kind of input named by `KEYHAUL_FUZZED_INPUT`.
   static let input: any FuzzedInput = {
     let name = ProcessInfo.processInfo.environment["KEYHAUL_FUZZED_INPUT"] ?? ""
     if let input = inputs.first(where: { $0.rawValue == name }) { return input }
@@ -27,7 +27,7 @@ enum Fuzzer {
     exit(64)
   }()
 
-  /// Where `KEYHAUL_FUZZ_EXAMPLES` names a folder, writes the examples of all kinds into it, and ends.
+  /// Writes the examples of all kinds to the folder named by `KEYHAUL_FUZZ_EXAMPLES` and exits, if that is set.
   static func writeExamplesIfAsked() {
     guard let folder = ProcessInfo.processInfo.environment["KEYHAUL_FUZZ_EXAMPLES"] else { return }
     do {
@@ -35,7 +35,7 @@ enum Fuzzer {
         let own = URL(filePath: folder).appending(path: input.rawValue)
         try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
         for (number, example) in try input.examples().enumerated() {
-          // Whatever is given as an example has to pass by itself, and to be taken for what it is an example of.
+          // An example must pass and reach the code under test.
           input.run(example)
           input.expect(input.accepts(example), "example \(number) is accepted")
           try Data(example).write(to: own.appending(path: "example-\(number)"))

@@ -1,0 +1,143 @@
+import Backups
+import Basics
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import KeychainCrypto
+
+@Suite("Backups of iOS 10.0 with encrypted records")
+struct EncryptedManifestTests {
+  private let identifier = KeychainPayload.fileIdentifier
+  private static let salt = [UInt8](0..<8)
+
+  /// Encrypts a record as in iOS 10.0, without Base64.
+  private func sealed(_ record: [UInt8], password: String = SampleBackup.password) throws -> [UInt8] {
+    let hash = SHA1.hash(Array(password.utf8) + Self.salt)
+    let key = Secret(copying: hash.prefix(16))
+    let padding = 16 - record.count % 16
+    let padded = record + [UInt8](repeating: UInt8(padding), count: padding)
+    let context = try CipherContext(.aes128CBC, .encrypt)
+    try key.withBytes { try context.begin(key: $0, iv: [UInt8](0..<16)) }
+    return try [UInt8](count: padded.count) { (output) throws(DataProtectionError) in
+      try padded.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
+    }
+  }
+
+  private func base64(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
+
+  /// Returns the decrypted record of the keychain file.
+  private func record(_ sample: borrowing SampleBackup) throws -> [UInt8] {
+    let list = try open(packed(try sample.storedFiles())).fileList(with: sample.keys)
+    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    return try #require(try file?.record()).archived()
+  }
+
+  /// Creates a backup.
+  ///
+  /// - Parameters:
+  ///   - stored: The SQL expression of the keychain file's record.
+  ///   - properties: The SQL statements for the table `Properties`.
+  private func backup(
+    _ sample: borrowing SampleBackup, stored: String,
+    properties: String = "('salt', x'0001020304050607'), ('passwordHash', x'00')"
+  ) throws -> BackupArchive {
+    var files = try sample.storedFiles()
+    var root = try propertyList("Manifest.plist", in: files)
+    root["ManifestKey"] = nil
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    let row =
+      stored.isEmpty
+      ? "" : "INSERT INTO Files VALUES ('\(identifier)', 'KeychainDomain', 'keychain-backup.plist', 1, \(stored));"
+    files["Manifest.db"] = try ExternalDatabase.bytes(
+      ExternalDatabase.schema + row + (properties.isEmpty ? "" : "INSERT INTO Properties VALUES \(properties);"))
+    return try open(packed(files))
+  }
+
+  /// Returns the class keys with the key of the records.
+  private func keys(of archive: BackupArchive, _ password: String = SampleBackup.password) throws -> ClassKeys {
+    var keys = try archive.keybag.unlock(password: Secret(utf8: password), deviceKey: nil)
+    keys = keys.with(recordKey: try archive.recordKey(password: Secret(utf8: password)))
+    return keys
+  }
+
+  @Test("A backup of iOS 10.0 opens with its password, with records as Base64 text, Base64 data, or bytes")
+  func opens() throws {
+    let sample = try SampleBackup()
+    let row = try sealed(try record(sample))
+    for stored in ["'\(base64(row))'", "x'\(Array(base64(row).utf8).hex)'", "x'\(row.hex)'"] {
+      let archive = try backup(sample, stored: stored)
+      #expect(archive.isEncrypted && archive.isListEncrypted && !archive.isListFileEncrypted)
+      #expect(archive.hasSealedRecords && archive.notes.isEmpty)
+      #expect(try archive.keychainFile(with: keys(of: archive)).bytes == sample.contents.keychainFile)
+    }
+  }
+
+  @Test("The list cannot be read without the key of its records")
+  func closed() throws {
+    let sample = try SampleBackup()
+    let archive = try backup(sample, stored: "'\(base64(try sealed(try record(sample))))'")
+    let plain = #expect(throws: KeyhaulError.self) { _ = try archive.fileList() }
+    let unlocked = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: sample.keys) }
+    #expect(plain?.code == .keyUnavailable && unlocked?.code == .keyUnavailable)
+  }
+
+  @Test("A record that cannot be decrypted is damaged")
+  func damagedRecord() throws {
+    let sample = try SampleBackup()
+    let row = try sealed(try record(sample))
+    let foreign = try sealed(try record(sample), password: "battery staple")
+    for stored in ["x'\(row.dropLast().hex)'", "x'\(foreign.hex)'", "'no base64!'", "x'00'"] {
+      let archive = try backup(sample, stored: stored)
+      let error = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys(of: archive)) }
+      #expect(error?.code == .damaged && error?.reason.hasPrefix("the record of \(identifier): ") == true)
+      // The names in the list are unencrypted.
+      #expect(try archive.fileList(with: keys(of: archive)).listing().fileCount == 1)
+    }
+  }
+
+  @Test(
+    "A backup without a usable salt is damaged, with the reason",
+    arguments: [
+      ("", "no salt"), ("('passwordHash', x'00')", "no salt"), ("('salt', x'')", "a salt of 0 bytes"),
+      ("('salt', NULL)", "neither data nor text"), ("('salt', 7)", "neither data nor text"),
+      ("('salt', zeroblob(1025))", "a salt of 1,025 bytes"),
+    ])
+  func noSalt(properties: String, words: String) throws {
+    let sample = try SampleBackup()
+    let archive = try backup(
+      sample, stored: "x'\(try sealed(try record(sample)).hex)'", properties: properties)
+    #expect(archive.isEncrypted && archive.hasSealedRecords)
+    let error = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: keys(of: archive)) }
+    #expect(error?.code == .damaged && error?.reason.contains(words) == true)
+  }
+
+  @Test("A salt can have the maximum size, and can be text")
+  func salts() throws {
+    let sample = try SampleBackup()
+    let row = "x'\(try sealed(try record(sample)).hex)'"
+    for properties in ["('salt', zeroblob(1024))", "('salt', 'NaCl')"] {
+      let archive = try backup(sample, stored: row, properties: properties)
+      // Another salt than that of the record.
+      #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys(of: archive)) }
+      #expect(try archive.fileList(with: keys(of: archive)).listing().fileCount == 1)
+    }
+  }
+
+  @Test("Without rows, the password properties identify a backup of iOS 10.0")
+  func noRows() throws {
+    #expect(try backup(SampleBackup(), stored: "").hasSealedRecords)
+  }
+
+  @Test("The password of a backup of iOS 10.0 cannot be changed or removed")
+  func notRekeyed() throws {
+    let sample = try SampleBackup()
+    let archive = try backup(sample, stored: "'\(base64(try sealed(try record(sample))))'")
+    let another = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkRekeying(of: archive) }
+    let none = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkReencryption(of: archive) }
+    #expect(another == none && another?.code == .sealedList && another?.category == .refused)
+    #expect(
+      another?.reason == "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
+  }
+}

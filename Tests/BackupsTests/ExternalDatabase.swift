@@ -1,0 +1,39 @@
+import Basics
+import CSQLite
+import TestSupport
+
+/// Creates SQLite databases without this module's builder.
+enum ExternalDatabase {
+  static let schema = """
+    CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, flags INTEGER, file BLOB);
+    CREATE INDEX FilesDomainIdx ON Files(domain);
+    CREATE INDEX FilesRelativePathIdx ON Files(relativePath);
+    CREATE INDEX FilesFlagsIdx ON Files(flags);
+    CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);
+    """
+
+  struct Failure: Error {
+    let message: String
+  }
+
+  static func bytes(_ sql: String) throws -> [UInt8] {
+    var connection: OpaquePointer?
+    defer { sqlite3_close(connection) }
+    guard sqlite3_open(":memory:", &connection) == SQLITE_OK, sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK
+    else { throw Failure(message: String(cString: sqlite3_errmsg(connection))) }
+    var size: Int64 = 0
+    guard let memory = sqlite3_serialize(connection, "main", &size, 0) else { throw Failure(message: "no memory") }
+    defer { sqlite3_free(memory) }
+    return Array(UnsafeBufferPointer(start: memory, count: Int(size)))
+  }
+
+  /// Returns a row of the `Files` table.
+  static func row(_ identifier: String, _ domain: String, _ path: String, _ flags: Int, _ record: [UInt8]?) -> String {
+    let blob = record.map { "x'\($0.hex)'" } ?? "NULL"
+    let names = [domain, path].map { name in
+      let bytes = FileTreeBackup.bytes(name)
+      return bytes == Array(name.utf8) ? "'\(name)'" : "CAST(x'\(bytes.hex)' AS TEXT)"
+    }
+    return "INSERT INTO Files VALUES ('\(identifier)', \(names[0]), \(names[1]), \(flags), \(blob));"
+  }
+}

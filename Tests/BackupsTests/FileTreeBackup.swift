@@ -1,0 +1,133 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import TestSupport
+
+/// A backup of iOS 10 or later with any files, encrypted or not.
+final class FileTreeBackup {
+  /// A row of the list and its stored content.
+  struct File: Sendable {
+    var domain = "HomeDomain"
+    let path: String
+    var content: [UInt8]?
+    var target: String?
+    var mode: UInt32 = 0o644
+    var modified: Int64 = 1_600_000_000
+    var keyClass: UInt32 = 3
+    /// The recorded size, or `nil` if it is the actual one.
+    var size: Int64?
+    var digest = Digest.stored
+    var isStored = true
+    /// A change of the stored bytes.
+    var damage: (@Sendable ([UInt8]) -> [UInt8])?
+    /// The identifier of another file.
+    var identifier: String?
+
+    enum Digest: Sendable { case stored, plain, wrong, none }
+
+    static func text(_ path: String, _ text: String, in domain: String = "HomeDomain") -> File {
+      File(domain: domain, path: path, content: Array(text.utf8))
+    }
+
+    static func link(_ path: String, to target: String) -> File { File(path: path, target: target) }
+  }
+
+  /// Returns the bytes of a name in these tests, in which U+F7F5 stands for the non-UTF-8 byte F5.
+  static func bytes(_ name: String) -> [UInt8] {
+    name.unicodeScalars.flatMap { scalar in
+      (0xF780...0xF7FF).contains(scalar.value)
+        ? [UInt8(truncatingIfNeeded: scalar.value)] : Array(String(scalar).utf8)
+    }
+  }
+
+  let sample: SampleBackup
+  private let parts: [(path: String, bytes: [UInt8])]
+
+  init(_ files: [File], isEncrypted: Bool = true) throws {
+    let sample = try SampleBackup(hasPassword: isEncrypted)
+    var sql = ExternalDatabase.schema
+    var parts: [(path: String, bytes: [UInt8])] = []
+    for (number, file) in files.enumerated() {
+      let identifier = SHA1.hash(Self.bytes("\(file.domain)-\(file.path)")).hex
+      var stored = file.content ?? []
+      var field: [UInt8]?
+      if isEncrypted, file.content != nil {
+        let key = try Secret(count: 32, from: SeededRandomSource(seed: "\(number)"))
+        // A class without a key in the keybag wraps nothing.
+        field =
+          file.keyClass == 12
+          ? [12, 0, 0, 0] + [UInt8](repeating: 7, count: 40)
+          : try sample.keys.wrapFileKey(key, keyClass: KeyClass(rawValue: file.keyClass))
+        stored = try FileCipher.encrypt(stored, key: key)
+      }
+      let digest: [UInt8]? =
+        switch file.digest {
+        case .stored: SHA1.hash(stored)
+        case .plain: SHA1.hash(file.content ?? [])
+        case .wrong: [UInt8](repeating: 1, count: 20)
+        case .none: nil
+        }
+      let type: UInt32 = file.target != nil ? 0o120000 : file.content == nil ? 0o040000 : 0o100000
+      let record = FileRecord(
+        relativePath: file.path, target: file.target, digest: file.content == nil ? nil : digest,
+        encryptionKey: try field.map(ClassWrappedKey.init(parsing:)), mode: type | file.mode,
+        lastModified: file.modified, size: file.size ?? Int64(file.content?.count ?? 0),
+        protectionClass: KeyClass(rawValue: file.keyClass))
+      sql += ExternalDatabase.row(
+        file.identifier ?? identifier, file.domain, file.path, file.target != nil ? 4 : file.content == nil ? 2 : 1,
+        try record.archived())
+      if file.content != nil, file.isStored {
+        parts.append(("\(identifier.prefix(2))/\(identifier)", file.damage?(stored) ?? stored))
+      }
+    }
+    let database = try ExternalDatabase.bytes(sql)
+    let contents = sample.contents
+    var manifest = BackupManifest(
+      date: SampleBackup.date, isEncrypted: isEncrypted, wasPasscodeSet: true, keybag: contents.keybag,
+      manifestKey: nil, device: contents.device)
+    var storedDatabase = database
+    if isEncrypted {
+      let key = try Secret(count: 32, from: SeededRandomSource(seed: "list"))
+      manifest.manifestKey = try sample.keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication)
+      storedDatabase = try FileCipher.encrypt(database, key: key)
+    }
+    parts += [
+      ("Manifest.plist", try manifest.serialized()), ("Manifest.db", storedDatabase),
+      ("Status.plist", try BackupStatus(uuid: "x", date: nil).serialized()),
+    ]
+    self.parts = parts
+    self.sample = sample
+  }
+
+  func write(to directory: TemporaryDirectory, as name: String = "backup") throws {
+    for part in parts { try directory.write(part.bytes, to: "\(name)/\(part.path)") }
+  }
+
+  /// Returns the class keys, or `nil` if the backup has no password.
+  func unlocked() throws -> ClassKeys? {
+    guard sample.contents.isEncrypted else { return nil }
+    return try sample.contents.keybag.keys(SampleBackup.password)
+  }
+}
+
+/// Returns the files in a folder with their kinds, modes, times, and contents, without the manifest.
+func standing(in directory: TemporaryDirectory, _ name: String) throws -> [String: String] {
+  let files = FileManager.default
+  return try files.subpathsOfDirectory(atPath: directory.path(name)).reduce(into: [:]) { tree, path in
+    guard !path.hasPrefix("keyhaul-files") else { return }
+    let whole = directory.path("\(name)/\(path)")
+    let attributes = try files.attributesOfItem(atPath: whole)
+    let mode = String(attributes[.posixPermissions] as? Int ?? 0, radix: 8)
+    let seconds = ((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0).rounded(.towardZero)
+    // Some file systems support any time.
+    let time = Int(exactly: seconds).map { "\($0)" } ?? "\(seconds)"
+    switch attributes[.type] as? FileAttributeType {
+    case .typeDirectory?: tree[path] = "directory \(mode)"
+    case .typeSymbolicLink?: tree[path] = "link \(try files.destinationOfSymbolicLink(atPath: whole))"
+    default:
+      tree[path] = "file \(mode) \(time) \(String(decoding: try directory.read("\(name)/\(path)"), as: UTF8.self))"
+    }
+  }
+}

@@ -1,0 +1,31 @@
+/// A writer of stored gzip files with any faults in their trailers.
+struct GzipFixture {
+  private(set) var bytes: [UInt8] = []
+
+  /// Adds a member. Its checksum and length can differ from those of its content.
+  mutating func add(_ content: [UInt8], checksum: UInt32? = nil, byteCount: Int? = nil) {
+    bytes += [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
+    var rest = content[...]
+    repeat {
+      let block = rest.prefix(65_535)
+      rest = rest.dropFirst(block.count)
+      let count = UInt32(block.count)
+      bytes.append(rest.isEmpty ? 1 : 0)
+      bytes += Self.little(count | (count ^ 0xFFFF) << 16)
+      bytes += block
+    } while !rest.isEmpty
+    bytes += Self.little(checksum ?? Self.checksum(content)) + Self.little(UInt32(byteCount ?? content.count))
+  }
+
+  /// Returns the checksum computed by bit, as RFC 1952 defines it.
+  static func checksum(_ bytes: [UInt8]) -> UInt32 {
+    var register = UInt32.max
+    for byte in bytes {
+      register ^= UInt32(byte)
+      for _ in 0..<8 { register = register & 1 == 1 ? register >> 1 ^ 0xEDB8_8320 : register >> 1 }
+    }
+    return ~register
+  }
+
+  static func little(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+}

@@ -1,0 +1,53 @@
+import Basics
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import Backups
+
+@Suite("Partial backups")
+struct PartialBackupTests {
+  private func remains(_ files: [(path: String, bytes: [UInt8])]) throws -> BackupArchive {
+    let directory = try TemporaryDirectory()
+    try directory.write(packed(files), to: "backup.tar")
+    return try BackupArchive.open(.path(directory.path("backup.tar")), system: .real, takesRemains: true)
+  }
+
+  @Test(
+    "A backup with an unreadable manifest has its other property lists and an unknown password status")
+  func garbledManifest() throws {
+    var files = try SampleBackup.storedFiles()
+    files["Manifest.plist"] = Array("once upon a time".utf8)
+    #expect(try failure(opening: packed(files))?.category == .damaged)
+    let archive = try remains(files)
+    #expect(archive.isRemainder && archive.isManifestUnreadable)
+    #expect(archive.findings.map(\.kind) == [.manifestUnreadable])
+    #expect(archive.status?.isFinished == true && archive.device.name == "old-phone" && archive.hasKeychain)
+    for use in BackupPurpose.allCases where use != .reading {
+      #expect(throws: KeyhaulError.self, "\(use)") { try archive.require(use) }
+    }
+  }
+
+  @Test("A backup without a list has its keybag, device, and date")
+  func absentList() throws {
+    var files = try SampleBackup.storedFiles()
+    files["Manifest.db"] = nil
+    #expect(try failure(opening: packed(files))?.code == .payloadMissing)
+    let archive = try remains(files)
+    #expect(archive.isRemainder && !archive.isManifestUnreadable && archive.isEncrypted)
+    #expect(archive.findings.map(\.kind) == [.listUnreadable] && archive.keybag.classKeys.count == 11)
+    #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
+  }
+
+  @Test("A single file with the name of a manifest is not a partial backup")
+  func nothing() throws {
+    let files: [(path: String, bytes: [UInt8])] = [("Manifest.plist", Array("once upon a time".utf8))]
+    let error = #expect(throws: KeyhaulError.self) { try remains(files) }
+    #expect(error?.category == .damaged)
+    // A hostile backup is not a partial backup either.
+    var hostile = try SampleBackup.storedFiles()
+    let root: PropertyDictionary = ["Version": .string("99.0"), "IsEncrypted": .boolean(false)]
+    hostile["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    #expect(throws: KeyhaulError.self) { try remains(hostile) }
+  }
+}

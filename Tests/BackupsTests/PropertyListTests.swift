@@ -1,0 +1,171 @@
+import Basics
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import Backups
+
+@Suite("Property lists of backups")
+struct PropertyListTests {
+  /// Returns the directory of the sample.
+  private func sample() throws -> TemporaryDirectory {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    // The changes below would break the seal.
+    try FileManager.default.removeItem(at: directory.url("b/Keyhaul.seal"))
+    return directory
+  }
+
+  private func open(_ directory: TemporaryDirectory, limits: BackupLimits = .standard) throws -> BackupArchive {
+    try BackupArchive.open(.path(directory.path("b")), limits: limits)
+  }
+
+  /// Creates a sparse file of forty gigabytes.
+  private func makeSparse(_ name: String, in directory: TemporaryDirectory) throws {
+    let url = directory.url("b/\(name)")
+    try Data().write(to: url)
+    let file = try FileHandle(forWritingTo: url)
+    try file.truncate(atOffset: 40 << 30)
+    try file.close()
+  }
+
+  @Test(
+    "An optional property list that claims forty gigabytes is skipped with a finding",
+    arguments: [MetadataFile.status, .info]
+  )
+  func sparse(part: MetadataFile) throws {
+    let directory = try sample()
+    try makeSparse(part.path, in: directory)
+    let archive = try open(directory)
+    #expect(archive.unreadablePropertyLists.map(\.name) == [part.path])
+    #expect(archive.unreadablePropertyLists.first?.error.code == .overLimit)
+    #expect(
+      archive.notes.map(\.description) == [
+        "\(part.path) could not be read: \(part.path) has 42,949,672,960 bytes (limit: 67,108,864)"
+      ])
+    #expect(archive.device.name == "old-phone")
+    let entry = try #require(try BackupDirectory.backups(in: directory.path).first)
+    #expect(entry.state == (part == .status ? .damaged : .finished))
+  }
+
+  @Test(
+    "A manifest or keychain that claims forty gigabytes is refused in advance",
+    arguments: [MetadataFile.manifest, .database, .keychain])
+  func sparseNeeded(part: MetadataFile) throws {
+    let directory = try sample()
+    try makeSparse(part.path, in: directory)
+    let error = #expect(throws: KeyhaulError.self) { try open(directory) }
+    #expect(error?.code == .overLimit && error?.reason.hasPrefix("\(part.path) has 42,949,672,960 bytes") == true)
+  }
+
+  @Test("An old manifest that claims forty gigabytes is refused in advance")
+  func sparseOldList() throws {
+    let directory = try sample()
+    try FileManager.default.removeItem(at: directory.url("b/Manifest.db"))
+    try makeSparse("Manifest.mbdb", in: directory)
+    let error = #expect(throws: KeyhaulError.self) { try open(directory) }
+    #expect(error?.code == .overLimit)
+  }
+
+  @Test(
+    "A property list in a directory is read up to the limit and skipped above it",
+    arguments: [MetadataFile.status, .info])
+  func limit(part: MetadataFile) throws {
+    let directory = try sample()
+    let text = try XMLPlist.encode(
+      .dictionary(["SnapshotState": .string("finished"), "Product Version": .string("18.1")]))
+    let padded = text + [UInt8](repeating: 10, count: 20_000)
+    try directory.write(padded, to: "b/\(part.path)")
+    var limits = BackupLimits()
+    limits.propertyListByteCount = padded.count
+    #expect(try open(directory, limits: limits).notes == [])
+    limits.propertyListByteCount -= 1
+    let notes = try open(directory, limits: limits).notes
+    #expect(
+      notes.count == 1
+        && notes.allSatisfy { if case .propertyListUnreadable(part.path, _) = $0 { true } else { false } })
+  }
+
+  @Test("A truncated property list is a finding, and the rest is read", arguments: [MetadataFile.status, .info])
+  func cut(part: MetadataFile) throws {
+    let directory = try sample()
+    let whole = try directory.read("b/\(part.path)")
+    for count in stride(from: 0, to: whole.count - 1, by: 7) {
+      try directory.write(Array(whole[..<count]), to: "b/\(part.path)")
+      let archive = try open(directory)
+      #expect(archive.unreadablePropertyLists.map(\.name) == [part.path], "\(count)")
+      #expect(archive.unreadablePropertyLists.first?.error.code == .damaged, "\(count)")
+      #expect(archive.device.identifier == SampleBackup.udid)
+      #expect((archive.status == nil) == (part == .status) && (archive.computerProperties == nil) == (part == .info))
+    }
+  }
+
+  @Test("An unreadable status only prevents a restore")
+  func unreadableStatus() throws {
+    let directory = try sample()
+    try directory.write(Array("no property list".utf8), to: "b/Status.plist")
+    let archive = try open(directory)
+    try archive.require(.planning)
+    let error = #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
+    #expect(error?.code == .damaged)
+    #expect(!archive.notes.contains(.statusMissing))
+    try directory.write(Array("no property list".utf8), to: "b/Info.plist")
+    #expect(try open(directory).unreadablePropertyLists.map(\.name) == ["Status.plist", "Info.plist"])
+  }
+
+  @Test("A property list of 343 bytes that expands exponentially is refused or a finding")
+  func nestedArrays() throws {
+    for part in [MetadataFile.status, .info] {
+      let directory = try sample()
+      try directory.write(CostlyPlists.nestedArrays, to: "b/\(part.path)")
+      #expect(try open(directory).unreadablePropertyLists.map(\.error.code) == [.overLimit])
+    }
+    let directory = try sample()
+    try directory.write(CostlyPlists.nestedArrays, to: "b/Manifest.plist")
+    let error = #expect(throws: KeyhaulError.self) { try open(directory) }
+    #expect(error?.code == .overLimit)
+  }
+
+  // MARK: Info.plist
+
+  private func properties(_ apps: [(identifier: String, metadata: [UInt8])]) throws -> [UInt8] {
+    var all: PropertyDictionary = [:]
+    for app in apps { all[app.identifier] = .dictionary(["iTunesMetadata": .data(app.metadata)]) }
+    return try BinaryPlist.encode(
+      .dictionary([
+        "Applications": .dictionary(all), "Installed Applications": .array([.string("org.example.a"), .integer(1)]),
+        "Device Name": .string("phone"),
+      ]))
+  }
+
+  @Test("The apps have their App Store names, from XML or binary property lists")
+  func apps() throws {
+    func list(_ name: String) -> PropertyValue { .dictionary(["itemName": .string(name)]) }
+    let bytes = try properties([
+      ("org.example.a", try XMLPlist.encode(list("Ay"))), ("org.example.b", try BinaryPlist.encode(list("Bee"))),
+      ("org.example.c", try BinaryPlist.encode(list(""))), ("org.example.d", [1, 2, 3]),
+      ("org.example.e", CostlyPlists.nestedArrays),
+    ])
+    let read = try InfoPlist(parsing: bytes)
+    #expect(read.installed == ["org.example.a"] && read.device.name == "phone")
+    #expect(read.storeNames == ["org.example.a": "Ay", "org.example.b": "Bee"])
+    #expect(try InfoPlist(parsing: try XMLPlist.encode(.dictionary([:]))).storeNames == [:])
+    for text in ["no property list", "", "<plist><array/></plist>"] {
+      #expect(throws: KeyhaulError.self) { try InfoPlist(parsing: Array(text.utf8)) }
+    }
+  }
+
+  @Test("Shared App Store metadata is read up to the size of the file")
+  func sharedMetadata() throws {
+    // Twenty apps share a metadata object, written by hand because the encoder only shares strings.
+    let metadata = try BinaryPlist.encode(
+      .dictionary(["itemName": .string("Bee"), "more": .data([UInt8](repeating: 0, count: 1000))]))
+    let apps = (0..<20).map { "app\($0)" }
+    var bytes = try properties(apps.map { ($0, metadata) })
+    #expect(try InfoPlist(parsing: bytes).storeNames.count == 20)
+    bytes = CostlyPlists.sharedMetadata(apps: 20, metadata: metadata)
+    let names = try InfoPlist(parsing: bytes).storeNames
+    #expect(!names.isEmpty && names.count == bytes.count / metadata.count)
+  }
+}

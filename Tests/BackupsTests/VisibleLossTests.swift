@@ -1,0 +1,46 @@
+import Backups
+import Basics
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("Visible losses of backups")
+struct VisibleLossTests {
+  private static let keychain = "51/\(KeychainPayload.fileIdentifier)"
+
+  private func losses(
+    hasPassword: Bool = true, _ change: (inout [(path: String, bytes: [UInt8])]) -> Void
+  ) throws -> [String] {
+    let sample = try SampleBackup(hasPassword: hasPassword)
+    var files = try sample.storedFiles()
+    change(&files)
+    return try open(packed(files)).visibleLosses(with: sample.keys)
+  }
+
+  @Test("An unchanged backup has no losses", arguments: [true, false])
+  func nothing(hasPassword: Bool) throws {
+    #expect(try losses(hasPassword: hasPassword) { _ in } == [])
+  }
+
+  @Test("An unreadable manifest is a loss")
+  func list() throws {
+    let found = try losses { $0["Manifest.db"] = [UInt8](repeating: 7, count: 4096) }
+    #expect(found.count == 1 && found.first?.hasPrefix("its manifest cannot be read: ") == true)
+  }
+
+  @Test("A missing listed file and an unreadable keychain are losses")
+  func missing() throws {
+    let found = try losses { $0[Self.keychain] = nil }
+    #expect(found.first == "1 listed file is not stored")
+    #expect(found.last?.hasPrefix("its keychain cannot be read: the manifest lists ") == true && found.count == 2)
+  }
+
+  @Test("A changed keychain file is a loss")
+  func changed() throws {
+    let found = try losses(hasPassword: false) { files in
+      // The data of the only item is in the middle.
+      if let bytes = files[Self.keychain] { files[Self.keychain]?[bytes.count / 2] ^= 1 }
+    }
+    #expect(found == ["its keychain file differs from what was written"])
+  }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+import VirtualDevice
+
+@testable import Backups
+@testable import KeychainCrypto
+@testable import KeyhaulKit
+
+/// Bytes that no part of a backup may contain.
+private struct ForbiddenBytes {
+  private(set) var all: [(name: String, bytes: [UInt8])] = []
+
+  mutating func add(_ name: String, _ bytes: [UInt8]) {
+    all.append((name, bytes))
+    // The secrets as hexadecimal and base64 text.
+    all.append((name + " in hexadecimal", Array(bytes.hex.utf8)))
+    all.append((name + " in base64", Array(Data(bytes).base64EncodedString().utf8.dropLast(3))))
+  }
+
+  /// All keys of the phone.
+  mutating func add(_ name: String, _ keys: ClassKeys) {
+    for keyClass in keys.classes {
+      let key = keys.entries[keyClass]?.key?.secret.withBytes { Array($0) }
+      if let key { add("\(name)'s key of class \(keyClass.rawValue)", key) }
+    }
+  }
+
+  func found(in haystack: [UInt8]) -> [String] {
+    let data = Data(haystack)
+    return all.filter { data.range(of: Data($0.bytes)) != nil }.map(\.name)
+  }
+}
+
+@Suite("Contents of backups")
+struct BackupContentsTests {
+  private static let secrets = (0..<20).map { "planted-secret-\($0)-" + String(repeating: "\($0 % 10)", count: 9) }
+
+  private func plantSecrets(_ session: DeviceSession) throws {
+    try session.insertUnchanged(
+      Self.secrets.enumerated().map { index, secret in
+        let protection = ProtectionClass.allCases[index % ProtectionClass.allCases.count]
+        var item = KeychainItem.password("account \(index)", protection).with(secret: secret)
+        item.kind = index % 2 == 0 ? .genericPassword : .internetPassword
+        if item.kind == .internetPassword { item[.service] = nil }
+        return item
+      })
+  }
+
+  private static func everyFile(below path: String) throws -> [UInt8] {
+    var isDirectory: ObjCBool = false
+    _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+    guard isDirectory.boolValue else { return try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
+    return try FileManager.default.subpathsOfDirectory(atPath: path).sorted().reduce(into: []) { bytes, name in
+      bytes += Array(name.utf8)
+      let url = URL(fileURLWithPath: path + "/" + name)
+      if try url.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true {
+        bytes += try Data(contentsOf: url)
+      }
+    }
+  }
+
+  @Test(
+    "A backup contains no secret and no key in plain text, in any packaging", arguments: TestSetup.Packaging.allCases,
+    [nil, TestSetup.password])
+  func nothingInClear(_ packaging: TestSetup.Packaging, password: String?) throws {
+    let setup = try TestSetup(seed: "desk \(packaging) \(password == nil)")
+    let phone = try setup.phone("phone", passcode: "4711-passcode")
+    let session = try phone.openTestSession()
+    try plantSecrets(session)
+    let prepared = try BackupExporter.prepare(session, password: secret(password), rounds: 1)
+    let (path, destination) = setup.destination("backup", packaging)
+    _ = try prepared.write(to: destination)
+
+    var needles = ForbiddenBytes()
+    for (index, secret) in Self.secrets.enumerated() { needles.add("secret \(index)", Array(secret.utf8)) }
+    needles.add("hardware UID", try Array(Data(contentsOf: URL(fileURLWithPath: phone.directory + "/hardware.uid"))))
+    let deviceKey = try session.deviceKey()
+    needles.add("device key", try deviceKey.withKey { (key) in key.withBytes { Array($0) } })
+    needles.add("the phone", session.classKeys)
+    needles.add("the backup", prepared.keys)
+    needles.add("passcode", Array("4711-passcode".utf8))
+    if let password { needles.add("password", Array(password.utf8)) }
+    #expect(needles.all.count > 3 * (20 + 2 + 11 + 11))
+
+    #expect(needles.found(in: try Self.everyFile(below: path)) == [])
+    // The stored bytes, and the decrypted manifest and keychain file.
+    let archive = try BackupArchive.open(.path(path))
+    for part in MetadataFile.allCases {
+      #expect(needles.found(in: archive.parts[part] ?? []) == [])
+      #expect(needles.found(in: try archive.parts[large: part]?.bytes() ?? []) == [])
+    }
+    #expect(needles.found(in: try #require(try archive.parts.database?.bytes())) == [])
+    #expect(needles.found(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
+    // The search works: it finds bytes that are present.
+    #expect(needles.found(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
+  }
+
+  @Test("A backup without a password can be decrypted only on its source device")
+  func withoutPassword() throws {
+    let setup = try TestSetup(seed: "without")
+    let phone = try setup.phone("phone")
+    let other = try setup.phone("other")
+    let session = try phone.openTestSession()
+    try session.insertUnchanged(.password("moves"), .password("stays", .whenUnlockedThisDeviceOnly))
+    session.invalidate()
+    let path = try setup.backUp(phone, password: nil)
+    let onOther = try other.openTestSession()
+    #expect(try onOther.restore(setup.open(path, password: nil, on: onOther)).isSameDevice == false)
+    #expect(try KeychainSnapshot(onOther).rows.isEmpty)
+    // A backup without a password does not accept one.
+    let error = try openingError { _ = try setup.open(path, password: "guess", on: onOther) }
+    #expect(error?.code == .passwordNotNeeded && error?.category == .refused)
+    let onSame = try phone.openTestSession()
+    try onSame.erase()
+    #expect(try onSame.restore(setup.open(path, password: nil, on: onSame)).isSameDevice == true)
+    #expect(try KeychainSnapshot(onSame).item("moves") != nil)
+    #expect(try KeychainSnapshot(onSame).item("stays") != nil)
+    // Without a phone, the kinds and classes of items are known, but not their contents.
+    let nowhere = try setup.open(path, password: nil, on: nil)
+    #expect(nowhere.items.map(\.protection) == [.whenUnlocked, .whenUnlockedThisDeviceOnly])
+    #expect(nowhere.items.allSatisfy { $0.item == nil && $0.provesHardware == nil })
+  }
+
+  @Test("An item added without a class is migratable")
+  func noClass() throws {
+    let setup = try TestSetup(seed: "classless")
+    let phone = try setup.phone("phone")
+    let session = try phone.openTestSession()
+    var item = KeychainItem(kind: .genericPassword, attributes: [.account: .string("classless")])
+    item.secret = SensitiveBytes(copying: [1])
+    try session.add(item)
+    #expect(try KeychainSnapshot(session).item("classless")?.protection == .whenUnlocked)
+    session.invalidate()
+    let target = try setup.phone("other").openTestSession()
+    try target.restore(
+      setup.open(try setup.backUp(phone, password: TestSetup.password), password: TestSetup.password, on: target))
+    #expect(try KeychainSnapshot(target).item("classless")?.secretBytes == [1])
+
+    let old = try setup.phone("old", ios: "4.3.5").openTestSession()
+    try old.add(item)
+    #expect(try KeychainSnapshot(old).item("classless")?.protection == .always)
+  }
+
+  @Test("A new password changes only the key wraps")
+  func newPassword() throws {
+    let setup = try TestSetup(seed: "rewrap")
+    let phone = try setup.phone("phone", passcode: "1234")
+    let session = try phone.openTestSession()
+    try plantSecrets(session)
+    session.invalidate()
+    let path = try setup.backUp(phone, password: TestSetup.password, as: .directory)
+    let before = try setup.open(path, password: TestSetup.password, on: session.device.openTestSession())
+    let old = before.archive.keybag
+    let new = try BackupKeybag.rewrap(
+      old, from: Secret(utf8: TestSetup.password), to: Secret(utf8: "new"), random: SeededRandomSource(seed: "new"))
+    try editPropertyList(path + "/Manifest.plist") { $0["BackupKeyBag"] = .data(new.serialized()) }
+    try FileManager.default.removeItem(atPath: path + "/Keyhaul.seal")
+
+    // Only the two salts and the outer key wraps differ.
+    for (oldKey, newKey) in zip(old.classKeys, new.classKeys) {
+      var restored = newKey
+      #expect(newKey.wrappedKey != oldKey.wrappedKey)
+      restored.wrappedKey = oldKey.wrappedKey
+      #expect(restored == oldKey)
+    }
+    var header = new
+    header.salt = old.salt
+    header.dpsl = old.dpsl
+    #expect(header.header == old.header)
+    let after = try BackupArchive.open(.path(path))
+    for part in MetadataFile.allCases where part != .manifest && part != .seal {
+      #expect(after.parts[part] == before.archive.parts[part])
+      #expect(after.parts[large: part]?.sha256 == before.archive.parts[large: part]?.sha256)
+    }
+    #expect(after.parts.database != nil && after.parts[large: .keychain] != nil)
+
+    #expect(
+      try openingError { _ = try setup.open(path, password: TestSetup.password, on: nil) }?.category == .wrongPassword)
+    let target = try phone.openTestSession()
+    let reopened = try setup.open(path, password: "new", on: target)
+    #expect(reopened.items.map { $0.item?.contents } == before.items.map { $0.item?.contents })
+    #expect(reopened.items.allSatisfy { $0.item != nil })
+  }
+
+  @Test("The same phone, password and random numbers give the same backup")
+  func repeatable() throws {
+    func backup() throws -> [UInt8] {
+      let setup = try TestSetup(seed: "repeat")
+      let phone = try setup.phone("phone")
+      let session = try phone.openTestSession()
+      try session.insertUnchanged(.password("a"), .password("b", .always))
+      session.invalidate()
+      return try Array(Data(contentsOf: URL(fileURLWithPath: setup.backUp(phone, password: TestSetup.password))))
+    }
+    #expect(try backup() == backup())
+  }
+}

@@ -1,0 +1,180 @@
+import Backups
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import VirtualDevice
+
+@testable import KeyhaulKit
+
+/// The source of a glossary term: an item of the fixture `every-rule`, or a tampered backup, because damage is not a
+/// property of a device. A term without an entry does not compile.
+private enum TermSource {
+  /// A backup excludes the item, and a plan of the device reports it.
+  case leftOut
+  /// The plan for `every-rule-target` contains the item.
+  case planned(password: String?, ExistingItemPolicy)
+  /// A replacing restore removes or keeps the target's item.
+  case target(isRemoved: Bool)
+  case forged(TamperedBackup)
+  /// The item with the account `migrates-but-unusable` arrives with this warning, on another or the same device.
+  case warned(onSameDevice: Bool)
+
+  enum TamperedBackup {
+    case changedByte
+    case cutBlob
+    case newVersion
+    case classKeyTakenOut
+    case foreignKeybag
+    case brokenSeal
+  }
+
+  init(_ term: GlossaryTerm) {
+    switch term {
+    case .reason(let reason):
+      switch reason {
+      case .passcodeOnly, .hardwareKey, .systemBound, .needsAuthentication, .sharedGroup, .appClip, .deleted:
+        self = .leftOut
+      case .deviceBound: self = .planned(password: TestSetup.password, .replace)
+      case .backupNotEncrypted: self = .planned(password: nil, .replace)
+      case .noClassKey: self = .forged(.classKeyTakenOut)
+      case .tagMismatch: self = .forged(.changedByte)
+      case .malformed: self = .forged(.cutBlob)
+      case .unsupportedVersion: self = .forged(.newVersion)
+      }
+    case .change: self = .planned(password: TestSetup.password, .merge)
+    case .warning(.migratesButUnusable): self = .warned(onSameDevice: false)
+    case .warning(.useNotKnown): self = .warned(onSameDevice: true)
+    case .inferredSynchronizable: self = .planned(password: TestSetup.password, .merge)
+    case .removed: self = .target(isRemoved: true)
+    case .preserved: self = .target(isRemoved: false)
+    case .keybagMismatch: self = .forged(.foreignKeybag)
+    case .sealBroken: self = .forged(.brokenSeal)
+    }
+  }
+}
+
+@Suite("Coverage of glossary terms")
+struct GlossaryTermCoverageTests {
+  let setup: TestSetup
+  let source: VirtualDevice
+  let target: VirtualDevice
+
+  init() throws {
+    setup = try TestSetup(seed: "every term")
+    source = try setup.bundled("every-rule")
+    target = try setup.bundled("every-rule-target")
+  }
+
+  @Test("Every glossary term occurs in a fixture or a tampered backup", arguments: GlossaryTerm.allCases)
+  func occurs(_ term: GlossaryTerm) throws {
+    switch TermSource(term) {
+    case .leftOut: try checkLeftOut(term)
+    case .planned(let password, let policy): try checkPlanned(term, password, policy)
+    case .target(let isRemoved): try checkTarget(isRemoved: isRemoved)
+    case .forged(let forgery): try check(forgery, gives: term)
+    case .warned(let onSameDevice): try checkWarned(term, onSameDevice: onSameDevice)
+    }
+  }
+
+  private func checkWarned(_ term: GlossaryTerm, onSameDevice: Bool) throws {
+    let path = try setup.backUp(source, password: TestSetup.password)
+    let session = try (onSameDevice ? source : target).openTestSession()
+    defer { session.invalidate() }
+    let plan = try session.restore(setup.open(path, password: TestSetup.password, on: session), policy: .replace)
+    let warned = plan.decisions.filter { $0.warning != nil }
+    #expect(warned.map(\.identity.account) == ["migrates-but-unusable"])
+    #expect(warned.first.flatMap(\.warning).map(GlossaryTerm.warning) == term)
+    #expect(warned.first?.outcome.fate == .migrates)
+    #expect(plan.summary.byWarning.values.reduce(0, +) == 1)
+    #expect(try KeychainSnapshot(session).items.count { $0.containsSecureEnclaveKey } == 1)
+  }
+
+  private func checkLeftOut(_ term: GlossaryTerm) throws {
+    let session = try source.openTestSession()
+    defer { session.invalidate() }
+    let report = try BackupExporter.prepare(session, password: nil).report
+    let left = report.leftOut.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
+    #expect(left.compactMap(\.outcome.reason?.rawValue) == [term.id])
+    let other = try target.openTestSession(.reading)
+    defer { other.invalidate() }
+    let plan = try Restorer.plan(SimulatedBackup(of: session, hasPassword: true), onto: other, policy: .merge)
+    // A deleted item does not count as staying behind.
+    #expect(plan[term.id] == (term == .reason(.deleted) ? .absent : .staysBehind))
+    if term != .reason(.deleted) { #expect(plan.reason(for: term.id)?.rawValue == term.id) }
+  }
+
+  private func checkPlanned(_ term: GlossaryTerm, _ password: String?, _ policy: ExistingItemPolicy) throws {
+    let path = try setup.backUp(source, password: password)
+    let session = try target.openTestSession()
+    defer { session.invalidate() }
+    let plan = try session.restore(setup.open(path, password: password, on: session), policy: policy)
+    if case .reason = term {
+      #expect(plan.summary.byReason.contains { $0.key.rawValue == term.id && $0.value > 0 })
+      // The names of this-device-only items are encrypted, so the position identifies the item.
+      let sealed = plan.decisions.filter { $0.outcome.reason?.rawValue == term.id }
+      #expect(sealed.allSatisfy { $0.outcome.fate == .staysBehind })
+      return
+    }
+    let decision = try plan.decision(term.id)
+    switch term {
+    case .change(let change): #expect(decision.outcome == .migrates(change))
+    default: #expect(decision.detail?.hasPrefix(term.id + ":") == true)
+    }
+    let held = try KeychainSnapshot(session).items.filter { $0[.account] == .string(term.id) }
+    #expect(held.count == 1)
+    let secret = held.first?.secretBytes.map { String(decoding: $0, as: UTF8.self) }
+    #expect(secret == (term == .change(.keepsExisting) ? "target" : "every-rule"))
+    if term == .inferredSynchronizable { #expect(held.first?.isSynchronizable == true) }
+  }
+
+  private func checkTarget(isRemoved: Bool) throws {
+    let path = try setup.backUp(source, password: TestSetup.password)
+    let session = try target.openTestSession()
+    defer { session.invalidate() }
+    let plan = try session.restore(setup.open(path, password: TestSetup.password, on: session), policy: .replace)
+    #expect(plan.removed.map(\.account) == ["removed"])
+    let held = try KeychainSnapshot(session).items
+    #expect(held.count { $0[.account] == .string("removed") } == 0)
+    let preserved = held.filter { $0[.account] == .string("preserved") }
+    #expect(
+      Set(preserved.compactMap { $0.secretBytes.map { String(decoding: $0, as: UTF8.self) } })
+        == ["put back", "never deleted", "synchronized"])
+  }
+
+  private func check(_ forgery: TermSource.TamperedBackup, gives term: GlossaryTerm) throws {
+    let tamperingWriter = TamperingWriter(setup: setup, password: TestSetup.password)
+    let path = try tamperingWriter.backUp(source) { contents in
+      switch forgery {
+      case .changedByte: try contents.editEntries { $0[1].blob?[60] ^= 1 }
+      case .cutBlob: try contents.editEntries { $0[1].blob = $0[1].blob.map { Array($0.prefix(20)) } }
+      case .newVersion: try contents.editEntries { $0[1].blob?[0] = 99 }
+      case .classKeyTakenOut: contents.keybag.classKeys.removeAll { $0.keyClass == .whenUnlocked }
+      case .foreignKeybag: contents.keybag.uuid = [UInt8](repeating: 7, count: 16)
+      case .brokenSeal: break
+      }
+    }
+    let session = try target.openTestSession(.reading)
+    defer { session.invalidate() }
+    guard forgery != .brokenSeal else {
+      try TamperingWriter.changeSeal(of: path)
+      let error = try openingError { _ = try setup.open(path, password: TestSetup.password, on: session) }
+      #expect(
+        error?.category == .damaged
+          && error?.reason.contains(
+            "its authentication code does not match: it was "
+              + "made for another backup, or has changed since") == true
+      )
+      return
+    }
+    guard forgery != .foreignKeybag else {
+      let error = try openingError { _ = try setup.open(path, password: TestSetup.password, on: session) }
+      #expect(error?.code == .keybagMismatch && error?.category == .damaged)
+      return
+    }
+    let plan = try Restorer.plan(
+      setup.open(path, password: TestSetup.password, on: session), onto: session, policy: .replace)
+    #expect(plan.decisions[1].outcome.reason?.rawValue == term.id)
+    #expect(plan.decisions[1].outcome.fate == .unreadable)
+  }
+}

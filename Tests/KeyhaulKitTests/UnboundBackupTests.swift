@@ -1,0 +1,82 @@
+import Backups
+import KeychainFormats
+import Testing
+import VirtualDevice
+
+@testable import KeyhaulKit
+
+@Suite("Crafted backups with unbound class keys")
+struct UnboundBackupTests {
+  private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
+  private static let items = classes.map { KeychainItem.password($0.rawValue, $0) }
+
+  private func refusal(_ unbound: Set<UInt32>, _ setup: TestSetup, onto session: DeviceSession) throws -> KeyhaulError?
+  {
+    let path = try CraftedBackup(setup: setup, password: nil, unbound: unbound, items: Self.items).write()
+    let opened = try setup.open(path, password: nil, on: session)
+    #expect(opened.archive.unboundClassKeys?.classes.map(\.rawValue) == unbound.sorted())
+    return try migrationError { try session.restore(opened) }
+  }
+
+  @Test("A backup without a password is refused if any class key is not bound to a device")
+  func refused() throws {
+    let setup = try TestSetup(seed: "downgrade")
+    let session = try setup.phone("phone").openTestSession()
+    try session.insertUnchanged(.password("mine"))
+    let before = try KeychainSnapshot(session).items.map(\.portableContents)
+    for unbound in (UInt32(5)...11).map({ Set([$0]) }) + [[6, 7, 8], Set(5...11)] {
+      let error = try refusal(unbound, setup, onto: session)
+      #expect(error?.category == .refused, "\(unbound)")
+      #expect(error?.reason.contains("anyone can decrypt them, and anyone could have written them") == true)
+      #expect(try KeychainSnapshot(session).items.map(\.portableContents) == before)
+    }
+  }
+
+  @Test("Items with unbound class keys can be decrypted without a device, and bound items cannot")
+  func opens() throws {
+    let setup = try TestSetup(seed: "downgrade")
+    let path = try CraftedBackup(setup: setup, password: nil, unbound: [6, 7, 8], items: Self.items).write()
+    let opened = try setup.open(path, password: nil, on: nil)
+    #expect(opened.items.map { $0.item != nil } == [true, true, true, false, false, false])
+    let unbound = try #require(opened.archive.unboundClassKeys)
+    #expect(unbound.isRefused)
+    #expect(
+      unbound.fact == """
+        the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device \
+        does this in a backup without a password
+        """)
+  }
+
+  @Test("A backup without a password is not opened if a password is given")
+  func passwordGiven() throws {
+    let setup = try TestSetup(seed: "downgrade")
+    let path = try CraftedBackup(setup: setup, password: nil, unbound: [6, 7, 8], items: Self.items).write()
+    let error = try openingError { _ = try setup.open(path, password: TestSetup.password, on: nil) }
+    #expect(error?.code == .passwordNotNeeded && error?.category == .refused)
+    // The password is also refused if every key is bound to the device.
+    let plain = try setup.backUp(try setup.phone("phone"), password: nil)
+    #expect(
+      try openingError { _ = try setup.open(plain, password: TestSetup.password, on: nil) }?.code == .passwordNotNeeded)
+  }
+
+  @Test("A backup with a password and unbound this-device-only classes is reported and restored")
+  func withPassword() throws {
+    let setup = try TestSetup(seed: "downgrade")
+    let session = try setup.phone("phone").openTestSession()
+    let path = try CraftedBackup(
+      setup: setup, password: TestSetup.password, unbound: [6, 7, 8, 9, 11], items: Self.items
+    ).write()
+    let opened = try setup.open(path, password: TestSetup.password, on: session)
+    let unbound = try #require(opened.archive.unboundClassKeys)
+    #expect(unbound.classes.map(\.rawValue) == [9, 11] && !unbound.isRefused)
+    #expect(unbound.meaning == "with the password, their this-device-only items can be decrypted on any device")
+    #expect(try session.restore(opened).summary.migrates == 5)
+  }
+
+  @Test("Backups of devices have only bound class keys", arguments: [TestSetup.password, nil])
+  func bound(password: String?) throws {
+    let setup = try TestSetup(seed: "downgrade")
+    let path = try setup.backUp(try setup.phone("phone"), password: password)
+    #expect(try setup.open(path, password: password, on: nil).archive.unboundClassKeys == nil)
+  }
+}

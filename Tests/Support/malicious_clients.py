@@ -1,0 +1,861 @@
+#!/usr/bin/env python3
+"""Connects malicious clients to a served device, and checks that they change nothing.
+
+    malicious_clients.py [--count N] [--seed S] [--workers N] KEYHAUL
+
+Each session breaks the protocol at a random layer: requests in a wrong order, wrong and huge lengths, property lists that
+expand, paths out of the folder, files that were not asked for, garbage before and after TLS, foreign certificates,
+half-closed and cut connections, and silence. The server has to end each session in time. Afterwards it has to be alive and
+to serve a whole backup, the files of its devices have to be the same byte for byte, nothing may be outside of them, its log
+may not have a secret, and its memory and descriptors have to be as they were. Exits with 1 at a fault, and with 2 if
+libimobiledevice's idevicepair and idevicebackup2 are missing. Needs only Python's standard library; Linux.
+"""
+
+import argparse
+import base64
+import collections
+import hashlib
+import json
+import os
+import pathlib
+import plistlib
+import random
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+from served_devices import Difference, ServedDevices, require
+
+LOCKDOWN_PORT = 62078
+PASSWORD = "password-of-the-device"
+MALICIOUS_PASSWORD = "password-of-a-malicious-client"
+# A part of every file name that a session tries to create outside of the device.
+CANARY = f"keyhaul-canary-{os.getpid()}"
+# The server has to close a connection this long after the client's end, and after a handshake that does not come.
+CLOSING_SECONDS, HANDSHAKE_SECONDS, IDLE_SECONDS = 30, 10, 60
+MAX_MEMORY = 400 << 20
+MAX_GROWTH = 64 << 20
+DEVICE_FILES = ("device.json", "hardware.uid", "keybag", "keychain-2.db", "pairings.plist", "backup-password")
+
+
+class Closed(Exception):
+    """The server closed the connection, which is allowed in every malicious session."""
+
+
+class Server:
+    """The address of the server, and the pair records of its devices."""
+
+    def __init__(self, address, devices, folder):
+        host, port = address.rsplit(":", 1)
+        self.address, self.devices, self.folder = (host, int(port)), devices, folder
+        self.records, self.contexts, self.silent = {}, {}, []
+        for name, (number, udid) in devices.items():
+            answer = Connection(self).multiplexer({"MessageType": "ReadPairRecord", "PairRecordID": udid})
+            self.records[name] = plistlib.loads(answer["PairRecordData"])
+            self.contexts[name] = self.context(name, self.records[name])
+
+    def context(self, name, record):
+        """Return the TLS settings of a paired client. Without a record, it shows no certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        if record:
+            path = self.folder / f"{name}.pem"
+            path.write_bytes(record["RootCertificate"] + b"\n" + record["RootPrivateKey"])
+            context.load_cert_chain(path)
+        return context
+
+    def number(self, name):
+        return self.devices[name][0]
+
+    def udid(self, name):
+        return self.devices[name][1]
+
+
+class Connection:
+    """A connection of a client to the server."""
+
+    def __init__(self, host):
+        self.host, self.tag = host, 0
+        self.socket = socket.create_connection(host.address, timeout=CLOSING_SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.plain = self.socket
+
+    def send(self, data):
+        try:
+            self.socket.sendall(data)
+        except TimeoutError:
+            raise Difference("the server does not read")
+        except OSError:
+            raise Closed
+
+    def receive(self, count):
+        data = b""
+        while len(data) < count:
+            try:
+                more = self.socket.recv(count - len(data))
+            except TimeoutError:
+                raise Difference("the server does not answer")
+            except OSError:
+                raise Closed
+            if not more:
+                raise Closed
+            data += more
+        return data
+
+    def expect_end(self, seconds=CLOSING_SECONDS, closes=True):
+        """Read to the end of the stream, which has to come in time. `closes` is whether to end our side before."""
+        end = time.monotonic() + seconds
+        try:
+            if closes:
+                self.plain.shutdown(socket.SHUT_WR)
+            while True:
+                self.plain.settimeout(max(0.01, end - time.monotonic()))
+                # What the server still sends is not read as TLS: our side has broken it.
+                if not self.plain.recv(1 << 16):
+                    break
+        except TimeoutError:
+            raise Difference(f"the server did not end the connection within {seconds} s")
+        except OSError:
+            pass
+        finally:
+            self.close()
+
+    def close(self):
+        for one in {self.socket, self.plain}:
+            try:
+                one.close()
+            except OSError:
+                pass
+
+    def secure(self, context):
+        """Begin TLS. The plain socket stays open, to send bytes outside of TLS."""
+        try:
+            self.plain = socket.socket(fileno=os.dup(self.socket.fileno()))
+            self.plain.settimeout(CLOSING_SECONDS)
+            self.socket = context.wrap_socket(self.socket)
+        except TimeoutError:
+            raise Difference("the handshake does not end")
+        except OSError:
+            raise Closed
+        return self
+
+    # Frames
+
+    def multiplexer(self, message):
+        """Send a request, and return its answer. Events may come before it."""
+        body = encoded(message)
+        self.tag += 1
+        self.send(struct.pack("<IIII", 16 + len(body), 1, 8, self.tag) + body)
+        while True:
+            length, _, _, tag = struct.unpack("<IIII", self.receive(16))
+            answer = plistlib.loads(self.receive(length - 16))
+            if tag == self.tag:
+                return answer
+
+    def frame(self, message, binary=False):
+        body = encoded(message, binary)
+        self.send(struct.pack(">I", len(body)) + body)
+
+    def answer(self):
+        [length] = struct.unpack(">I", self.receive(4))
+        return plistlib.loads(self.receive(length))
+
+    def ask(self, message):
+        self.frame(message)
+        return self.answer()
+
+    # Steps of a client that follows the protocol
+
+    def connect(self, name, port=LOCKDOWN_PORT):
+        answer = self.multiplexer({
+            "MessageType": "Connect", "DeviceID": self.host.number(name), "PortNumber": socket.htons(port)})
+        if answer.get("Number") != 0:
+            raise Closed
+        return self
+
+    def start_session(self, name):
+        record = self.host.records[name]
+        answer = self.ask({
+            "Label": "hostile", "Request": "StartSession", "HostID": record["HostID"], "SystemBUID": record["SystemBUID"]})
+        if "Error" in answer:
+            raise Closed
+        return answer["SessionID"]
+
+    def session(self, name):
+        self.connect(name).start_session(name)
+        return self.secure(self.host.contexts[name])
+
+
+def encoded(message, binary=False):
+    """Return a message as a property list. It is binary if XML cannot represent a character."""
+    try:
+        return plistlib.dumps(message, fmt=plistlib.FMT_BINARY if binary else plistlib.FMT_XML)
+    except ValueError:
+        return plistlib.dumps(message, fmt=plistlib.FMT_BINARY)
+
+
+def start_service(host, name, service):
+    """Return a new port for a service."""
+    connection = Connection(host).session(name)
+    answer = connection.ask({
+        "Request": "StartService", "Service": service, "EscrowBag": host.records[name]["EscrowBag"]})
+    connection.close()
+    if "Port" not in answer:
+        raise Closed
+    return answer["Port"]
+
+
+def service(host, name, service_name):
+    """Return a connection to a service, with TLS."""
+    port = start_service(host, name, service_name)
+    return Connection(host).connect(name, port).secure(host.contexts[name])
+
+
+# Malicious messages
+
+def garbage(rng, most=4_000):
+    return rng.randbytes(rng.randint(1, most))
+
+
+def bomb(rng):
+    """Return a property list that expands, nests or contradicts itself."""
+    kind = rng.randrange(6)
+    if kind == 0:
+        entities = "".join(
+            f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' if level else '<!ENTITY l0 "aaaaaaaaaa">' for level in range(9))
+        return f'<?xml version="1.0"?><!DOCTYPE plist [{entities}]><plist><string>&l8;</string></plist>'.encode()
+    if kind == 1:
+        depth = rng.choice([60, 600, 60_000])
+        return b"<plist>" + b"<array>" * depth + b"</array>" * depth + b"</plist>"
+    if kind == 2:
+        # An array that has itself as its element.
+        return b"bplist00" + b"\xa1\x00" + b"\x08" + bytes(6) + b"\x01\x01" + struct.pack(">QQQ", 1, 0, 10)
+    if kind == 3:
+        counts = struct.pack(">QQQ", rng.choice([1 << 62, 1 << 32, 0]), rng.choice([0, 1 << 40]), rng.choice([8, 1 << 50]))
+        return b"bplist00" + garbage(rng, 200) + bytes(6) + b"\x08\x08" + counts
+    if kind == 4:
+        return b'<!DOCTYPE plist SYSTEM "file:///etc/passwd"><plist><dict><key>Request</key><string>Pair</string></dict></plist>'
+    return b"bplist00" + b"\xdf\x13" + b"\xff" * 8 + garbage(rng, 100)
+
+
+def lengths(rng):
+    return rng.choice([0, 1, 3, 4, (1 << 20) + 1, (64 << 20) + 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1])
+
+
+def path(rng):
+    """Return a path that leads out of a folder."""
+    return rng.choice([
+        f"../{CANARY}", f"../../../../../../../../tmp/{CANARY}", f"/tmp/{CANARY}", f"a/../../{CANARY}", f"..\\..\\{CANARY}",
+        f"{'../' * 200}tmp/{CANARY}", f"./../{CANARY}\0.plist", f"%2e%2e/{CANARY}", "..", "/", "", "\0", f"~/{CANARY}",
+        "a" * 5_000, f"//tmp//{CANARY}", "/etc/passwd", "../hardware.uid", "../pairings.plist",
+    ])
+
+
+def value(rng, depth=3):
+    """Return any property list."""
+    kind = rng.randrange(8 if depth else 6)
+    if kind == 0:
+        return path(rng)
+    if kind == 1:
+        return rng.choice([0, -1, 1, 2**63 - 1, -(2**63), 2**64 - 13, 2**64 - 1, 7, 32498])
+    if kind == 2:
+        return rng.random() < 0.5
+    if kind == 3:
+        return rng.choice([0.0, -1.5, float("inf"), 1e308])
+    if kind == 4:
+        return garbage(rng, 300)
+    if kind == 5:
+        return rng.choice(["", "a", "x" * 70_000])
+    if kind == 6:
+        return [value(rng, depth - 1) for _ in range(rng.randrange(4))]
+    return {rng.choice(["Request", "Name", "Command", "HostID", "Options", "k"]): value(rng, depth - 1)
+            for _ in range(rng.randrange(4))}
+
+
+# Sessions. Each raises Difference if the server misbehaves.
+
+def multiplexer_garbage(rng, host):
+    connection = Connection(host)
+    connection.send(garbage(rng))
+    connection.expect_end()
+
+
+def multiplexer_lengths(rng, host):
+    connection = Connection(host)
+    connection.send(struct.pack("<IIII", lengths(rng), rng.choice([0, 1, 7]), rng.choice([8, 1, 3]), 1) + garbage(rng, 100))
+    connection.expect_end()
+
+
+def multiplexer_bomb(rng, host):
+    connection, body = Connection(host), bomb(rng)
+    connection.send(struct.pack("<IIII", 16 + len(body), 1, 8, 1) + body)
+    connection.expect_end()
+
+
+def multiplexer_order(rng, host):
+    """Requests that are forbidden or in the wrong order. None of them changes a pair record."""
+    connection = Connection(host)
+    for _ in range(rng.randint(1, 8)):
+        kind = rng.choice([
+            "Listen", "ListListeners", "ReadPairRecord", "SavePairRecord", "DeletePairRecord", "Connect", "ReadBUID", "?"])
+        message = {"MessageType": kind, "k": value(rng)}
+        if kind == "SavePairRecord":
+            # A record that is too long, or for a device that does not exist.
+            message |= rng.choice([
+                {"PairRecordID": path(rng), "PairRecordData": garbage(rng)},
+                {"PairRecordID": host.udid("old-phone"), "PairRecordData": bytes((64 << 10) + 1)},
+                {"PairRecordID": host.udid("old-phone"), "PairRecordData": "text"}])
+        elif kind in ("ReadPairRecord", "DeletePairRecord"):
+            message["PairRecordID"] = value(rng)
+        elif kind == "Connect":
+            message |= {"DeviceID": rng.choice([0, 99, -1, 2**63, "1", 1]), "PortNumber": rng.choice([0, 1, 65_535, 12_736, "x"])}
+        answer = connection.multiplexer(message)
+        if kind in ("SavePairRecord", "DeletePairRecord"):
+            require(answer.get("Number") != 0, f"{kind} of a foreign record succeeded")
+        if kind == "Connect":
+            require(answer.get("Number") != 0, "a port that nobody handed out was connected")
+    connection.expect_end()
+
+
+def lockdown_garbage(rng, host):
+    connection = Connection(host).connect("old-phone")
+    connection.send(rng.choice([garbage(rng), struct.pack(">I", lengths(rng)) + garbage(rng, 50)]))
+    connection.expect_end()
+
+
+def lockdown_bomb(rng, host):
+    connection, body = Connection(host).connect("old-phone"), bomb(rng)
+    connection.send(struct.pack(">I", len(body)) + body)
+    connection.expect_end()
+
+
+def lockdown_order(rng, host):
+    """Session requests without a session, and invalid pairings."""
+    connection = Connection(host).connect("old-phone")
+    record = {key: rng.choice([garbage(rng), path(rng), "x"]) for key in (
+        "DeviceCertificate", "HostCertificate", "RootCertificate", "HostID", "SystemBUID")}
+    for _ in range(rng.randint(1, 8)):
+        request = rng.choice([
+            {"Request": "StartService", "Service": rng.choice(["com.apple.mobilebackup2", path(rng)])},
+            {"Request": "StopSession", "SessionID": value(rng)}, {"Request": "Pair", "PairRecord": record},
+            {"Request": "Pair", "PairRecord": value(rng)}, {"Request": "StartSession", "HostID": path(rng)},
+            {"Request": "Unpair", "PairRecord": {"HostID": path(rng)}}, {"Request": "ValidatePair", "PairRecord": record},
+            {"Request": "GetValue", "Domain": value(rng), "Key": value(rng)}, {"Request": "SetValue", "Value": value(rng)},
+            {"Request": value(rng)}])
+        answer = connection.ask({"Label": "hostile", **request})
+        require("Port" not in answer, "a service was started without a session")
+        require("EscrowBag" not in answer, "a pairing without certificates was accepted")
+        require("SessionID" not in answer, "a session was started for an unknown computer")
+    connection.expect_end()
+
+
+def garbage_before_tls(rng, host):
+    connection = Connection(host).connect("old-phone")
+    connection.start_session("old-phone")
+    connection.send(garbage(rng))
+    connection.expect_end()
+
+
+def garbage_after_tls(rng, host):
+    connection = Connection(host).session("old-phone")
+    try:
+        connection.plain.sendall(rng.choice([garbage(rng), b"\x17\x03\x03\xff\xff" + garbage(rng), b"\x15\x03\x03\x00\x02\x02\x28"]))
+    except OSError:
+        raise Closed
+    connection.expect_end()
+
+
+def half_closed_tls(rng, host):
+    """The end of the stream without the end of TLS, or only the end of TLS."""
+    connection = Connection(host).session("old-phone")
+    if rng.random() < 0.5:
+        connection.frame({"Request": "QueryType"})
+    connection.expect_end()
+
+
+def foreign_certificate(rng, host):
+    """The certificate of another pairing, or no certificate: lockdown may not answer."""
+    connection = Connection(host).connect("old-phone")
+    connection.start_session("old-phone")
+    connection.secure(rng.choice([host.contexts["new-phone"], host.contexts["none"]]))
+    try:
+        connection.ask({"Request": "QueryType"})
+    except Closed:
+        connection.expect_end()
+        return
+    raise Difference("a client without the certificate of its pairing was answered")
+
+
+def silent_handshake(rng, host):
+    connection = Connection(host).connect("old-phone")
+    connection.start_session("old-phone")
+    connection.expect_end(HANDSHAKE_SECONDS + 5, closes=False)
+
+
+def session_order(rng, host):
+    connection = Connection(host).session("old-phone")
+    for _ in range(rng.randint(1, 6)):
+        request = rng.choice([
+            {"Request": "StartSession", "HostID": host.records["old-phone"]["HostID"]}, {"Request": value(rng)},
+            {"Request": "StartService", "Service": path(rng)},
+            {"Request": "StartService", "Service": "com.apple.mobilebackup2", "EscrowBag": garbage(rng)},
+            {"Request": "GetValue", "Domain": value(rng), "Key": value(rng)},
+            {"Request": "SetValue", "Domain": "com.apple.mobile.backup", "Key": "WillEncrypt", "Value": False}])
+        answer = connection.ask(request)
+        require("Port" not in answer, "a service was started with a wrong escrow bag or name")
+    if rng.random() < 0.3:
+        connection.send(struct.pack(">I", lengths(rng)))
+    connection.expect_end()
+
+
+def reused_port(rng, host):
+    """A port is used twice, by another device, with another certificate, or with garbage in place of TLS."""
+    port = start_service(host, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
+    kind = rng.randrange(4)
+    if kind == 0:
+        first = Connection(host).connect("old-phone", port)
+        second = Connection(host)
+        answer = second.multiplexer({"MessageType": "Connect", "DeviceID": 1, "PortNumber": socket.htons(port)})
+        require(answer.get("Number") != 0, "a port was good for two connections")
+        second.expect_end()
+        first.expect_end()
+        return
+    if kind == 1:
+        connection = Connection(host)
+        answer = connection.multiplexer({
+            "MessageType": "Connect", "DeviceID": host.number("new-phone"), "PortNumber": socket.htons(port)})
+        require(answer.get("Number") != 0, "a port of one device was connected on the other")
+        connection.expect_end()
+        return
+    connection = Connection(host).connect("old-phone", port)
+    if kind == 2:
+        connection.send(garbage(rng))
+    else:
+        connection.secure(host.contexts["new-phone"])
+        connection.frame({"Command": "Browse"})
+        try:
+            connection.receive(1)
+        except Closed:
+            pass
+        else:
+            raise Difference("a service answered a foreign certificate")
+    connection.expect_end()
+
+
+def small_service(rng, host):
+    connection = service(host, "old-phone", rng.choice([
+        "com.apple.mobile.notification_proxy", "com.apple.mobile.installation_proxy", "com.apple.springboardservices",
+        "com.apple.mobile.diagnostics_relay"]))
+    for _ in range(rng.randint(1, 6)):
+        command = rng.choice(["ObserveNotification", "PostNotification", "Browse", "Install", "getIconPNGData", "?"])
+        connection.frame(
+            {"Command": command, "command": command, "Request": command, "Name": value(rng), "ClientOptions": value(rng)},
+            binary=rng.random() < 0.5)
+    body = bomb(rng)
+    connection.send(rng.choice([garbage(rng), struct.pack(">I", lengths(rng)), struct.pack(">I", len(body)) + body]))
+    connection.expect_end()
+
+
+def apple_file_conduit(rng, host):
+    """AFC: paths out of its tree, lengths that contradict each other, and many files."""
+    connection = service(host, "old-phone", "com.apple.afc")
+
+    def request(operation, head=b"", payload=b"", entire=None, this=None):
+        this = 40 + len(head) if this is None else this
+        entire = 40 + len(head) + len(payload) if entire is None else entire
+        connection.send(b"CFA6LPAA" + struct.pack("<QQQQ", entire, this, 1, operation) + head + payload)
+
+    def answer():
+        _, entire, _, _, operation = struct.unpack("<QQQQQ", connection.receive(40))
+        return operation, connection.receive(entire - 40)
+
+    for _ in range(rng.randint(1, 10)):
+        name = path(rng).encode() + b"\0"
+        operation = rng.choice([3, 8, 9, 10, 13, 15, 16, 17, 18, 20, 27, 2, 99, 2**63])
+        head = {
+            13: struct.pack("<Q", rng.choice([1, 2, 3, 6, 0, 9])) + name, 15: struct.pack("<QQ", rng.randrange(4), 2**64 - 1),
+            16: struct.pack("<Q", rng.randrange(4)), 17: struct.pack("<QQQ", rng.randrange(4), rng.randrange(3), 2**64 - 1),
+            27: struct.pack("<QQ", rng.randrange(4), rng.choice([5, 6, 12, 99])),
+        }.get(operation, rng.choice([name, garbage(rng, 30)]))
+        request(operation, head, garbage(rng, 2_000) if operation == 16 else b"")
+        kind, content = answer()
+        if operation == 3 and kind == 2:
+            require(b"device.json" not in content and b"passwd" not in content, "AFC shows files of this computer")
+        if operation == 15 and kind == 2:
+            require(b"root:" not in content, "AFC reads files of this computer")
+    if rng.random() < 0.7:
+        entire, this = rng.choice([(2**64 - 1, 40), (40, 2**64 - 1), (39, 39), (17 << 21, 40), (50, 60), (0, 0)])
+        request(9, b"", b"", entire, this)
+    connection.expect_end()
+
+
+# mobilebackup2
+
+class Link:
+    """A connection to mobilebackup2 after the greeting."""
+
+    def __init__(self, connection, rng):
+        self.connection, self.rng = connection, rng
+
+    def greet(self):
+        self.connection.answer()
+        self.send(["DLMessageVersionExchange", "DLVersionsOk", 300])
+        self.connection.answer()
+        self.send(["DLMessageProcessMessage", {"MessageName": "Hello", "SupportedProtocolVersions": [2.0, 2.1]}])
+        self.connection.answer()
+        return self
+
+    def send(self, message):
+        self.connection.frame(message, binary=self.rng.random() < 0.5)
+
+    def request(self, name, **others):
+        udid = self.connection.host.udid("old-phone")
+        self.send(["DLMessageProcessMessage", {"MessageName": name, "TargetIdentifier": udid, **others}])
+
+    def status(self, code=0, content=None):
+        self.send(["DLMessageStatusResponse", code % 2**64 if self.rng.random() < 0.3 else code, "text", content or {}])
+
+    def file(self, name, content, end=b"\0\0\0\0"):
+        """Send one file in place of the one that was asked for."""
+        data = struct.pack(">I", len(name)) + name
+        if content is None:
+            data += struct.pack(">I", 8) + b"\x06missing"
+        else:
+            data += struct.pack(">I", 1 + len(content)) + b"\x0c" + content + b"\0\0\0\x01\0"
+        self.connection.send(data + end)
+
+    def error_code(self, message):
+        """Return the number of a response; None for another message."""
+        if message[0] == "DLMessageProcessMessage" and message[1].get("MessageName") == "Response":
+            return message[1].get("ErrorCode")
+        return None
+
+    def skip_files(self):
+        """Read the files that the device sends."""
+        while True:
+            [length] = struct.unpack(">I", self.connection.receive(4))
+            if length == 0:
+                return
+            self.connection.receive(length)
+            [length] = struct.unpack(">I", self.connection.receive(4))
+            require(b".." not in self.connection.receive(length), "the device names a path out of the folder")
+            while True:
+                [length] = struct.unpack(">I", self.connection.receive(4))
+                if self.connection.receive(length)[0] != 0x0C:
+                    break
+
+
+def backup_link(rng, host):
+    return Link(service(host, "old-phone", "com.apple.mobilebackup2"), rng)
+
+
+def backup_identifiers(rng, host):
+    """Identifiers that are paths: the device may not ask for a file."""
+    link = backup_link(rng, host).greet()
+    for _ in range(rng.randint(1, 3)):
+        key = rng.choice(["SourceIdentifier", "TargetIdentifier"])
+        # An empty or very long identifier is as wrong as a path.
+        link.request(rng.choice(["Restore", "Info", "List", "Unback", "Extract", "Backup"]), **{key: path(rng)})
+        require(link.error_code(link.connection.answer()) == 1, "an identifier that is a path was accepted")
+    link.connection.expect_end()
+
+
+def backup_order(rng, host):
+    """Messages before the greeting, unexpected answers, and broken frames."""
+    link = backup_link(rng, host)
+    if rng.random() < 0.5:
+        link.greet()
+    for _ in range(rng.randint(1, 4)):
+        link.send(rng.choice([
+            ["DLMessageStatusResponse", 0, "", {}], ["DLMessageProcessMessage", value(rng)], [value(rng)], value(rng),
+            ["DLMessageVersionExchange", "DLVersionsOk", 300], ["DLMessageProcessMessage", {"MessageName": value(rng)}]]))
+    body = bomb(rng)
+    link.connection.send(rng.choice([garbage(rng), struct.pack(">I", lengths(rng)), struct.pack(">I", len(body)) + body]))
+    link.connection.expect_end()
+
+
+def backup_refused(rng, host):
+    """Requests that a virtual device refuses, and wrong passwords."""
+    link = backup_link(rng, host).greet()
+    wrong = rng.choice([MALICIOUS_PASSWORD, "", "x" * 5_000, 7, b"bytes", ["list"]])
+    kind = rng.randrange(3)
+    if kind == 0:
+        link.request(rng.choice(["EraseDevice", "EnableCloudBackup", "Frobnicate"]))
+    elif kind == 1:
+        link.request("ChangePassword", OldPassword=wrong, NewPassword=rng.choice([MALICIOUS_PASSWORD, 1, ""]))
+    else:
+        link.request("ChangePassword", NewPassword=MALICIOUS_PASSWORD)
+    require(link.error_code(link.connection.answer()) in (1, 207), "a request that is refused was carried out")
+    link.connection.expect_end()
+
+
+def restore_files(rng, host):
+    """Files that the device did not ask for, and streams that end early."""
+    link = backup_link(rng, host).greet()
+    udid = host.udid("old-phone")
+    options = {"Password": MALICIOUS_PASSWORD} if rng.random() < 0.5 else {}
+    link.request(rng.choice(["Restore", "Info", "Unback"]), SourceIdentifier=udid, Options=options)
+    status = plistlib.dumps({
+        "SnapshotState": "finished", "IsFullBackup": True, "Version": "3.3", "UUID": "A", "BackupState": "new"})
+    for _ in range(rng.randint(0, 2)):
+        message = link.connection.answer()
+        if message[0] != "DLMessageDownloadFiles":
+            break
+        asked = message[1][0]
+        require(".." not in asked and asked.startswith(udid), f"the device asks for {asked}")
+        content = status if asked.endswith("Status.plist") else rng.choice([garbage(rng), bomb(rng), b"", None])
+        link.file(asked.encode(), content)
+        link.status(rng.choice([0, 0, -13, -6]))
+    name = f"{udid}/Manifest.db".encode()
+    wrong = rng.randrange(7)
+    if wrong == 0:
+        link.file(path(rng).encode(), garbage(rng))
+    elif wrong == 1:
+        link.connection.send(struct.pack(">I", lengths(rng)) + garbage(rng, 100))
+    elif wrong == 2:
+        link.connection.send(struct.pack(">I", len(name)) + name + struct.pack(">I", lengths(rng)) + b"\x0c" + garbage(rng))
+    elif wrong == 3:
+        link.connection.send(struct.pack(">I", len(name)) + name + struct.pack(">I", 2) + bytes([rng.randrange(256), 0]))
+    elif wrong == 4:
+        # Data without an end, to the limit or for a while.
+        link.connection.send(struct.pack(">I", len(name)) + name)
+        for _ in range(rng.randint(1, 40)):
+            link.connection.send(struct.pack(">I", 32_769) + b"\x0c" + bytes(32_768))
+    elif wrong == 5:
+        link.file(name, garbage(rng), end=b"\0\0\0\x05other")
+    else:
+        link.send(["DLMessageStatusResponse", value(rng), value(rng), value(rng)])
+    link.connection.expect_end()
+
+
+def backup_answers(rng, host):
+    """A backup whose client sends wrong answers or disconnects before the last step."""
+    link = backup_link(rng, host).greet()
+    link.request("Backup")
+    udid = host.udid("old-phone")
+    for step in range(rng.randint(0, 10)):
+        message = link.connection.answer()
+        name = message[0]
+        if name == "DLMessageProcessMessage":
+            break
+        if name == "DLMessageDownloadFiles":
+            link.file(f"{udid}/Status.plist".encode(), None)
+            link.status(-13)
+        elif name == "DLMessageGetFreeDiskSpace":
+            link.send(["DLMessageStatusResponse", 0, "", rng.choice([1 << 40, 1 << 50, 0, -1, "much", 2**64 - 1])])
+        else:
+            if name == "DLMessageUploadFiles":
+                link.skip_files()
+            require(".." not in json.dumps(message, default=str), f"the device names a path out of the folder: {message}")
+            link.status(0)
+    kind = rng.randrange(4)
+    if kind == 0:
+        link.send(["DLMessageStatusResponse", rng.choice([-1, -15, "x", 2**64 - 13, 1.5]), value(rng), value(rng)])
+    elif kind == 1:
+        link.send(value(rng))
+    elif kind == 2:
+        link.connection.send(garbage(rng))
+    link.connection.expect_end()
+
+
+def silence(rng, host):
+    """A connection that stays open and sends nothing more, at some layer."""
+    connection = Connection(host)
+    if rng.random() < 0.6:
+        connection.connect("old-phone")
+    if rng.random() < 0.3:
+        connection.send(b"\0\0")
+    host.silent.append((time.monotonic(), connection))
+    while len(host.silent) > 6:
+        _, old = host.silent.pop(0)
+        old.close()
+
+
+def reset(rng, host):
+    """A connection that is reset in the middle of a message."""
+    connection = service(host, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
+    connection.send(garbage(rng, 20))
+    connection.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+# The sessions, with their relative frequencies.
+SESSIONS = {
+    multiplexer_garbage: 8, multiplexer_lengths: 8, multiplexer_bomb: 6, multiplexer_order: 10, lockdown_garbage: 8,
+    lockdown_bomb: 6, lockdown_order: 12, garbage_before_tls: 6, garbage_after_tls: 6, half_closed_tls: 5,
+    foreign_certificate: 6, silent_handshake: 0.1, session_order: 8, reused_port: 6, small_service: 8, apple_file_conduit: 10,
+    backup_identifiers: 8, backup_order: 8, backup_refused: 8, restore_files: 12, backup_answers: 10, silence: 4, reset: 4,
+}
+
+
+class Usage:
+    """The memory, descriptors and threads of a process, and the most memory of all samples."""
+
+    def __init__(self, process):
+        self.folder = pathlib.Path(f"/proc/{process}")
+
+    def sample(self):
+        fields = dict(line.split(":", 1) for line in (self.folder / "status").read_text().splitlines())
+        kilobytes = {name: int(fields[name].split()[0]) << 10 for name in ("VmRSS", "VmHWM")}
+        return {
+            "memory": kilobytes["VmRSS"], "peak": kilobytes["VmHWM"], "descriptors": len(list((self.folder / "fd").iterdir())),
+            "threads": int(fields["Threads"])}
+
+
+def run_sessions(host, count, seed, workers):
+    """Run the sessions. Return how often each was run, and how many ended before their last step."""
+    counts, faults, next_number, lock = collections.Counter(), [], iter(range(count)), threading.Lock()
+    names, weights = list(SESSIONS), list(SESSIONS.values())
+
+    def work():
+        while True:
+            with lock:
+                number = next(next_number, None)
+            if number is None or faults:
+                return
+            rng = random.Random(f"{seed} {number}")
+            [session] = rng.choices(names, weights)
+            counts[session.__name__] += 1
+            try:
+                session(rng, host)
+            except Closed:
+                counts["ended early"] += 1
+            except (ConnectionError, ssl.SSLError):
+                counts["ended early"] += 1
+            except Exception as error:
+                faults.append(f"session {number}, {session.__name__}: {error}\n{traceback.format_exc()}")
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    require(not faults, "\n".join(faults[:3]))
+    return counts
+
+
+def digests(folder):
+    """Return the digests of all files below a folder."""
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in folder.rglob("*") if file.is_file()}
+
+
+def canaries(folder):
+    """Return the files with the canary name, in the test's folder and at the targets of the sessions' paths."""
+    found = [str(file) for file in folder.rglob(f"*{CANARY}*")]
+    for place in {pathlib.Path.cwd(), pathlib.Path.home(), pathlib.Path("/"), pathlib.Path("/tmp"), *folder.parents}:
+        try:
+            found += [str(file) for file in place.iterdir() if CANARY in file.name]
+        except OSError:
+            continue
+    return sorted(set(found))
+
+
+def check(devices, arguments):
+    folder = devices.folder
+    devices.keyhaul("device", "create", "old-phone", "--from", "old-phone")
+    devices.keyhaul("device", "create", "new-phone", "--from", "new-phone")
+    devices.serve("old-phone", "new-phone")
+    udids = {name: devices.udid(name) for name in ("old-phone", "new-phone")}
+    for udid in udids.values():
+        devices.client("idevicepair", "-u", udid, "pair")
+    backups = folder / "backups"
+    backups.mkdir()
+    old = udids["old-phone"]
+    devices.client("idevicebackup2", "-u", old, "encryption", "on", PASSWORD, str(backups))
+
+    def good_session():
+        """A client that follows the protocol makes a whole backup."""
+        devices.client("idevicepair", "-u", old, "validate")
+        shutil.rmtree(backups)
+        backups.mkdir()
+        devices.client("idevicebackup2", "-u", old, "backup", "--full", str(backups))
+        devices.verify(backups / old, PASSWORD)
+
+    good_session()
+    host = Server(
+        devices.environment["USBMUXD_SOCKET_ADDRESS"], {"old-phone": (1, old), "new-phone": (2, udids["new-phone"])}, folder)
+    host.contexts["none"] = host.context("none", None)
+    usage = Usage(devices.server.pid)
+    # The first sessions load code and data that stay in memory.
+    run_sessions(host, min(60, arguments.count), f"warm-up {arguments.seed}", arguments.workers)
+    for _, connection in host.silent:
+        connection.close()
+    host.silent.clear()
+    time.sleep(1)
+    before, files = usage.sample(), digests(devices.home)
+    require(set(DEVICE_FILES) <= {pathlib.Path(name).name for name in files}, "the devices have no pairings and password")
+    outside = {str(file.relative_to(folder)) for file in folder.rglob("*")}
+    started = time.monotonic()
+    counts = run_sessions(host, arguments.count, arguments.seed, arguments.workers)
+    seconds = time.monotonic() - started
+    if arguments.count >= 5_000:
+        for begin, connection in host.silent:
+            connection.expect_end(max(1, begin + IDLE_SECONDS + 10 - time.monotonic()), closes=False)
+    for _, connection in host.silent:
+        connection.close()
+    # A thread ends a moment after it closed its descriptors.
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        after = usage.sample()
+        if after["descriptors"] <= before["descriptors"] and after["threads"] <= before["threads"]:
+            break
+        time.sleep(0.2)
+    require(devices.server.poll() is None, "the server ended")
+    require(after["descriptors"] <= before["descriptors"], f"descriptors: {before} before, {after} after")
+    require(after["threads"] <= before["threads"], f"threads: {before} before, {after} after")
+    require(after["memory"] <= before["memory"] + MAX_GROWTH, f"memory: {before} before, {after} after")
+    require(after["peak"] <= MAX_MEMORY, f"the peak of memory is {after['peak']:,} bytes")
+    changed = sorted(name for name, digest in digests(devices.home).items() if files.get(name) != digest)
+    missing = sorted(set(files) - set(digests(devices.home)))
+    require(not changed and not missing, f"files of the devices changed: {changed}, missing: {missing}")
+    new = {str(file.relative_to(folder)) for file in folder.rglob("*")} - outside
+    require(not new and not canaries(folder), f"files outside of the devices: {sorted(new)} {canaries(folder)}")
+    good_session()
+    devices.stop()
+    log = (folder / "server.log").read_text(errors="replace")
+    secrets = [PASSWORD, MALICIOUS_PASSWORD, "PRIVATE KEY", "BEGIN CERTIFICATE"] + [
+        text for record in host.records.values()
+        for text in (base64.b64encode(record["EscrowBag"]).decode(), record["EscrowBag"].hex())]
+    require(not any(secret in log for secret in secrets), "the log has a secret")
+    print(
+        f"{arguments.count:,} hostile sessions in {seconds:.0f} s: no file changed, nothing outside of the devices, "
+        f"memory {before['memory'] >> 20} to {after['memory'] >> 20} MiB (peak {after['peak'] >> 20} MiB), "
+        f"{after['descriptors']} descriptors and {after['threads']} threads as before, "
+        f"{len(log.splitlines()):,} lines of log without a secret")
+    print("  " + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**9)))
+    parser.add_argument("--workers", type=int, default=5, help="sessions at the same time")
+    parser.add_argument("keyhaul")
+    arguments = parser.parse_args()
+    if missing := [name for name in ("idevicepair", "idevicebackup2") if not shutil.which(name)]:
+        print(f"missing: {', '.join(missing)} (apt-get install libimobiledevice-utils)", file=sys.stderr)
+        sys.exit(2)
+    print(f"seed: {arguments.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="hostile-") as name:
+        devices = ServedDevices(os.path.abspath(arguments.keyhaul), pathlib.Path(name))
+        try:
+            check(devices, arguments)
+        except (Difference, subprocess.TimeoutExpired) as difference:
+            print(f"FAIL  {difference}\n{(devices.folder / 'server.log').read_text(errors='replace')[-3000:]}", file=sys.stderr)
+            if devices.server:
+                devices.server.kill()
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

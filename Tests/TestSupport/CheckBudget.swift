@@ -1,0 +1,18 @@
+import Basics
+import Synchronization
+
+/// A number of checks for cancellation after which work must stop, to simulate Ctrl-C at a chosen point.
+package final class CheckBudget: Sendable {
+  private let left: Atomic<Int>
+
+  /// Creates a budget.
+  ///
+  /// - Parameter count: The number of checks that return `true`.
+  package init(count: Int = .max) { left = Atomic(count) }
+
+  /// Uses one check, and returns whether the work should continue.
+  package func useCheck() -> Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
+
+  /// Sets the number of remaining checks.
+  package func reset(to count: Int) { left.store(count, ordering: .relaxed) }
+}
