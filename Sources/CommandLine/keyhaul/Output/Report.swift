@@ -57,7 +57,7 @@ extension Session {
       try Interruption.check()
       try body(line)
     }
-    guard let tail = report.tail else { return }
+    guard let tail = report.streamedSection else { return }
     try tail.forEachLine(style: style, failure: failure) { (line) throws(CommandFailure) in
       try Interruption.check()
       try body(line)
@@ -68,7 +68,7 @@ extension Session {
     ofDocument report: some Report, _ body: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     if let chosen { return try chosen.rows(of: computing { report.json }).forEachPortion(body) }
-    guard let tail = report.tail else { return try computing { report.json }.forEachPortion(body) }
+    guard let tail = report.streamedSection else { return try computing { report.json }.forEachPortion(body) }
     var stream = JSONStream(report.json.adding([(tail.member, [])]))
     try tail.forEachElement(failure: failure) { (element) throws(CommandFailure) in
       try Interruption.check()

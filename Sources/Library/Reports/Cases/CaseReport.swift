@@ -142,11 +142,11 @@ extension CaseReport {
   /// A sentence that states whether any of the backups changed during the examination.
   package var writingSentence: String {
     let changed = backups.count { $0.files.changedCount > 0 }
-    let open = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
-    let compared = "\(backups.count - changed - open) of \(HumanReadable.count(backups.count, "backup"))"
-    if changed == 0, open == 0 { return "No change was found in the files of any of the examined backups." }
+    let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
+    let compared = "\(backups.count - changed - uncomparedCount) of \(HumanReadable.count(backups.count, "backup"))"
+    if changed == 0, uncomparedCount == 0 { return "No change was found in the files of any of the examined backups." }
     return
-      "No change was found in the files of \(compared). Files changed in \(changed); \(open) could not be compared "
+      "No change was found in the files of \(compared). Files changed in \(changed); \(uncomparedCount) could not be compared "
       + "completely."
   }
 

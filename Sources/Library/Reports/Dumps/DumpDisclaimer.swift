@@ -179,10 +179,10 @@ package struct DumpDisclaimer {
   }
 
   /// The numbers of items whose secret is readable, missing, or cannot be decrypted.
-  package var counts: (open: Int, absent: Int, undecryptable: Int) {
-    let open = dump.items.count(where: \.hasSecret)
+  package var counts: (readable: Int, absent: Int, undecryptable: Int) {
+    let readable = dump.items.count(where: \.hasSecret)
     let undecryptable = dump.items.count { $0.fault != nil }
-    return (open, dump.items.count - open - undecryptable, undecryptable)
+    return (readable, dump.items.count - readable - undecryptable, undecryptable)
   }
 
   /// Unknown and assumed properties of a move of these items, one sentence each.
@@ -193,12 +193,12 @@ package struct DumpDisclaimer {
       ? nil
       : "\(HumanReadable.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
         + "because it is not known whether the device synchronizes."
-    let lacking = dump.undecryptedCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
+    let undecryptedCount = dump.undecryptedCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
     let verb = dump.format.hasEncryptedItems ? "decrypted" : "read"
-    let taken =
-      lacking == 0
+    let undecryptedSentence =
+      undecryptedCount == 0
       ? nil
-      : "\(HumanReadable.count(lacking, "item")) whose secret cannot be \(verb) here \(lacking == 1 ? "counts" : "count") "
+      : "\(HumanReadable.count(undecryptedCount, "item")) whose secret cannot be \(verb) here \(undecryptedCount == 1 ? "counts" : "count") "
         + "as readable on the device, which has its own keys."
     return [
       "The items' source device is not known. Keyhaul assumes that the target is another device. If it is the same "
@@ -207,7 +207,7 @@ package struct DumpDisclaimer {
         ? nil
         : "Keyhaul knows whether an item belongs to an App Clip or requires authentication only if the dump "
           + "says so.",
-      "Keyhaul cannot show items that the \(noun) omits.", taken, marks,
+      "Keyhaul cannot show items that the \(noun) omits.", undecryptedSentence, marks,
     ].compactMap(\.self)
   }
 
@@ -230,7 +230,9 @@ package struct DumpDisclaimer {
           dump.skipped[why].map { (why.rawValue, .count($0)) }
         }),
       "unknown_tables": .array(dump.unknownTables.map { .string($0) }),
-      "secrets": ["open": .count(counts.open), "absent": .count(counts.absent), "shut": .count(counts.undecryptable)],
+      "secrets": [
+        "open": .count(counts.readable), "absent": .count(counts.absent), "shut": .count(counts.undecryptable),
+      ],
       "remarks": .array(remarks.map { .string($0) }),
     ]
     return document.adding(

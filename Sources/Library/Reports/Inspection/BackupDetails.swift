@@ -38,7 +38,7 @@ package struct BackupDetails {
   /// - Parameter format: Formats a date, with its time zone.
   package func origin(formatting format: (KeychainDate) -> String) -> String {
     let status = archive.status
-    let extent =
+    let completeness =
       switch status?.isFullBackup {
       case true?: "full"
       case false?: "incremental: the device sent only what had changed"
@@ -50,7 +50,7 @@ package struct BackupDetails {
       case false?: "no passcode set"
       case nil: "passcode not recorded"
       }
-    var parts = [extent, passcode]
+    var parts = [completeness, passcode]
     if let status {
       let date = status.date.map { " \(format($0))" } ?? ""
       let end =
@@ -69,8 +69,8 @@ package struct BackupDetails {
 
   /// Whether the computer's date differs from the device's by more than a minute.
   private func differs(_ date: KeychainDate) -> Bool {
-    guard let own = archive.status?.date ?? archive.date else { return true }
-    return abs(own.secondsSince1970 - date.secondsSince1970) > 60
+    guard let ownDate = archive.status?.date ?? archive.date else { return true }
+    return abs(ownDate.secondsSince1970 - date.secondsSince1970) > 60
   }
 
   /// The name of the program that wrote the backup, according to the backup.

@@ -152,11 +152,11 @@ struct CredentialExchange: ~Copyable {
     if title.isEmpty { counts.namelessCount += 1 }
     let uuid = item.text(of: .uuid)
     // A UUID must not look like a position.
-    let isOwn =
+    let isUsableIdentifier =
       !uuid.isEmpty && uuid.utf8.count <= 36 && !uuid.hasPrefix("item ")
       && uuidHashes.insert(Self.hash(of: uuid)).inserted
     var members: [(String, JSONValue)] = [
-      ("id", .string(Self.base64URL(isOwn ? uuid : "item \(position)"))), ("title", .string(title)),
+      ("id", .string(Self.base64URL(isUsableIdentifier ? uuid : "item \(position)"))), ("title", .string(title)),
     ]
     for (name, code) in [("creationAt", AttributeCode.creationDate), ("modifiedAt", .modificationDate)] {
       guard case .date(let date)? = item[code], let seconds = Self.seconds(date) else { continue }

@@ -114,14 +114,14 @@ public struct OutlookPage: HTMLPage {
             place: group.title
           ).write(to: &page)
         } else {
-          own(group, to: &page)
+          writeGroup(group, to: &page)
         }
       }
     }
   }
 
   /// Writes the card of a group without a reason: items that were added after the backup, or that may be unusable.
-  private func own(_ group: OutlookSummary.Group, to page: inout HTMLWriter) {
+  private func writeGroup(_ group: OutlookSummary.Group, to page: inout HTMLWriter) {
     page.element("article", ["class": "card \(group.style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { $0.element("b", HumanReadable.count(group.items.count, "item")) }
       page.element("h3", group.title)
@@ -176,12 +176,12 @@ extension PageTable {
 extension PageTable.Row {
   fileprivate init(_ item: RestoreOutlook.Item, _ summary: OutlookSummary) {
     let app = summary.apps.app(of: item.identity)
-    let own = HTMLWriter.shortened(summary.phone)
+    let sourceDevice = HTMLWriter.shortened(summary.phone)
     let (style, symbol, result): (PageTable.Style, String, String) =
       switch item.outlook {
       case _ where item.reason?.isDamage == true: (.lost, "!", "cannot be read")
       case .both: (.moves, "+", "both")
-      case .sameDevice: (.stays, "<", "\(own) only" + (item.isExpected ? ", by its class" : ""))
+      case .sameDevice: (.stays, "<", "\(sourceDevice) only" + (item.isExpected ? ", by its class" : ""))
       case .neither: (.stays, "x", "neither")
       }
     let since = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil

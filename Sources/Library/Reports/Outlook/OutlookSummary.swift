@@ -243,9 +243,9 @@ extension OutlookSummary {
     }
     let all = HumanReadable.grouped(total)
     let staying = counts.lost - unreadable
-    func fitting(_ start: String, _ names: (String) -> String) -> String {
-      let ends = [phone, "the old \(model)"].map(names)
-      let fits = ends.first { end in
+    func shortenedVerdict(_ start: String, _ names: (String) -> String) -> String {
+      let candidates = [phone, "the old \(model)"].map(names)
+      let fits = candidates.first { end in
         !phone.hasPrefix("the ") && (start + end).split(separator: " ").count <= BackupCondition.maximumVerdictWords
           && (start + end).unicodeScalars.count <= BackupCondition.maximumVerdictLength
       }
@@ -267,7 +267,7 @@ extension OutlookSummary {
       let start =
         "\(HumanReadable.grouped(moving)) of \(HumanReadable.count(total, "keychain item")) "
         + "\(moving == 1 ? "reaches" : "reach") \(newPhone); "
-      guard unreadable > 0 else { return fitting(start) { rest($0) + "." } }
+      guard unreadable > 0 else { return shortenedVerdict(start) { rest($0) + "." } }
       let lost = "\(HumanReadable.grouped(unreadable)) unreadable."
       return staying == 0 ? start + lost : start + rest("") + ", " + lost
     }

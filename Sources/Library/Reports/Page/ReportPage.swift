@@ -28,8 +28,8 @@ package struct ReportPage: Sendable {
   ///   - footer: Writes the part of the footer above the program's name.
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
   package func html(body: HTMLWriter.Body, footer: HTMLWriter.Body = { _ in }) throws(DataProtectionError) -> String {
-    let sheet = PageStyle.base + PageStyle.parts + style + PageStyle.print
-    let policy = try ContentPolicy.allowing(style: sheet)
+    let styleSheet = PageStyle.base + PageStyle.parts + style + PageStyle.print
+    let policy = try ContentPolicy.allowing(style: styleSheet)
     var page = HTMLWriter()
     page.element("html", ["lang": "en"]) { page in
       page.element("head") { page in
@@ -39,7 +39,7 @@ package struct ReportPage: Sendable {
         page.voidElement("meta", ["name": "referrer", "content": "no-referrer"])
         page.voidElement("meta", ["http-equiv": "Content-Security-Policy", "content": policy])
         page.element("title", HTMLWriter.shortened(title))
-        page.style(sheet)
+        page.style(styleSheet)
       }
       page.newLine()
       page.element("body") { page in

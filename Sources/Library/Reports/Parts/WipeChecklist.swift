@@ -79,8 +79,8 @@ struct WipeChecklist {
     var entries: [Checklist.Entry] =
       switch backup {
       case .missing(let command?):
-        [.init(text: "Make a backup with a password, and keep the password.\(gain)", commands: [command])]
-      case .missing(nil): [.init(text: "Make a new backup with a password.\(gain)", details: passwordSteps)]
+        [.init(text: "Make a backup with a password, and keep the password.\(gainSentence)", commands: [command])]
+      case .missing(nil): [.init(text: "Make a new backup with a password.\(gainSentence)", details: passwordSteps)]
       case .outdated(let command):
         [.init(text: "Make a new backup: \(name) has items that are not in this one.", commands: [command])]
       case .unusable(.decryptedCopy, _, _, _):
@@ -95,7 +95,7 @@ struct WipeChecklist {
       case .unusable(_, hasPassword: false, let argument, let command):
         [
           .init(
-            text: "Make a new backup with a password while \(name) still works.\(gain)",
+            text: "Make a new backup with a password while \(name) still works.\(gainSentence)",
             details: command == nil ? passwordSteps : [], commands: command.map { [$0] } ?? []),
           .init(text: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(argument)]),
         ]
@@ -122,7 +122,7 @@ struct WipeChecklist {
   }
 
   /// A sentence about the effect of a password, such as " 14 of these items would then move."; empty if there is none.
-  private var gain: String {
+  private var gainSentence: String {
     switch gainedByPassword {
     case 0: ""
     case 1: " 1 of these items would then move."
@@ -206,7 +206,7 @@ struct WipeChecklist {
   /// The losses that require an action, by app. Apps with the most losses come first, items without an app last.
   private var appLosses: [AppLoss] {
     var appLosses: [String: [Loss]] = [:]
-    for loss in losses where Self.isGuarded(loss.reason) || loss.reason == .deviceBound {
+    for loss in losses where Self.isNeverBackedUp(loss.reason) || loss.reason == .deviceBound {
       let app = apps.app(of: loss.identity)
       appLosses[!app.isKnown ? "" : app.isAppleGroup ? AppName.appleGroupDescription : app.displayName, default: []]
         .append(loss)
@@ -270,7 +270,7 @@ struct WipeChecklist {
   private static let signIn = "Sign in or set it up again."
 
   /// Returns whether items with this reason are in no backup and can be used only on their own phone.
-  private static func isGuarded(_ reason: Reason) -> Bool {
+  private static func isNeverBackedUp(_ reason: Reason) -> Bool {
     switch reason {
     case .passcodeOnly, .needsAuthentication, .hardwareKey, .appClip: true
     case .deviceBound, .backupNotEncrypted, .systemBound, .sharedGroup, .deleted, .noClassKey, .tagMismatch, .malformed,
@@ -315,11 +315,11 @@ struct WipeChecklist {
   private var last: [Checklist.Entry] {
     let name = HTMLWriter.shortened(phone)
     let copy = "Keep a copy of the backup, and its password."
-    let away = "Erase \(name) only when every app that you need works on \(HTMLWriter.shortened(target))."
+    let eraseSentence = "Erase \(name) only when every app that you need works on \(HTMLWriter.shortened(target))."
     return switch isSameDevice {
     case true?: [.init(text: copy)]
-    case false?: [.init(text: away)]
-    case nil: [.init(text: "\(away) \(copy)")]
+    case false?: [.init(text: eraseSentence)]
+    case nil: [.init(text: "\(eraseSentence) \(copy)")]
     }
   }
 }

@@ -54,13 +54,14 @@ private struct PlanSteps {
       default:
         " The \(HumanReadable.grouped(gainedByPassword)) items held back only by the missing password can then move."
       }
-    let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
+    let instruction = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     guard isDevice || page.sourceDeviceItems != nil else {
       let steps = PublishedStep.passwordSteps.map(\.text).joined(separator: " ")
-      return .init(text: "\(what)\(carries) \(steps)", commands: [SuggestedCommands.explaining("backup-password")])
+      return .init(
+        text: "\(instruction)\(carries) \(steps)", commands: [SuggestedCommands.explaining("backup-password")])
     }
     return .init(
-      text: what + carries,
+      text: instruction + carries,
       commands: [SuggestedCommands.backup(of: placeholders.oldDevice, to: backup, withoutPassword: isPlain)])
   }
 
@@ -115,10 +116,10 @@ private struct PlanSteps {
 
   /// The step to keep the source device; `nil` if the user would miss none of the lost items.
   var keepingOldDevice: StepList.Step? {
-    let missed = counts.byReason.reduce(0) { sum, entry in
+    let missedCount = counts.byReason.reduce(0) { sum, entry in
       sum + (entry.key.requiresAction && entry.key != .backupNotEncrypted ? entry.value : 0)
     }
-    guard missed > 0, page.target.sameDevice != true else { return nil }
+    guard missedCount > 0, page.target.sameDevice != true else { return nil }
     return .init(
       text: "Keep \(HTMLWriter.shortened(page.sourceDevice)) until the apps that matter to you are signed in on "
         + "\(HTMLWriter.shortened(page.target.name)).")
@@ -153,10 +154,10 @@ struct SignInSection {
           list(losses.apps.dropFirst(Self.maximumListCount), to: &page)
         }
       }
-      let silent = losses.encryptedCount + losses.unnamedCount
-      if silent > 0 {
-        let predicate = silent == 1 ? "does not name an app" : "do not name an app"
-        page.element("p", ["class": "more"], "\(HumanReadable.count(silent, "more lost item")) \(predicate).")
+      let unnamedCount = losses.encryptedCount + losses.unnamedCount
+      if unnamedCount > 0 {
+        let predicate = unnamedCount == 1 ? "does not name an app" : "do not name an app"
+        page.element("p", ["class": "more"], "\(HumanReadable.count(unnamedCount, "more lost item")) \(predicate).")
       }
     }
   }

@@ -129,10 +129,10 @@ package struct DifferenceReport: Report {
     of items: [KeychainDifference.Side], in side: ComparisonSide, and other: ComparisonSide, word: String
   ) -> String? {
     guard !items.isEmpty else { return nil }
-    let those = items.count == 1 ? "it is" : "they are"
+    let subject = items.count == 1 ? "it is" : "they are"
     return
       "\(HumanReadable.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(other.name): "
-      + "it is not known whether \(those) \(word)."
+      + "it is not known whether \(subject) \(word)."
   }
 
   /// The sentence about items that a rule excludes: "4 items of old-phone are never in a backup; -v lists them."
@@ -176,9 +176,9 @@ package struct DifferenceReport: Report {
     if undecrypted.damaged > 0 {
       reasons.append("\(HumanReadable.grouped(undecrypted.damaged)) cannot be read in this copy")
     }
-    let least = undecrypted.possiblePairs > 0 ? "at least " : ""
+    let qualifier = undecrypted.possiblePairs > 0 ? "at least " : ""
     let pairs = undecrypted.possiblePairs > 0 ? "; it is not known which of them match" : ""
-    let head = "\(least)\(HumanReadable.count(undecrypted.total, "encrypted item")) could not be compared"
+    let head = "\(qualifier)\(HumanReadable.count(undecrypted.total, "encrypted item")) could not be compared"
     return "\(head.prefix(1).uppercased())\(head.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
       + "\(reasons.joined(separator: ", "))."
   }

@@ -111,13 +111,13 @@ package struct Inspection: Report {
     } catch {
       guard !isNeeded, error.category == .damaged else { throw error }
       // Without Manifest.plist, which contains the key, an encrypted Manifest.db looks like a damaged one.
-      let isPerhapsSealed = archive.isManifestUnreadable && archive.layout == .manifestDB
-      let reason = isPerhapsSealed ? "\(error.reason), or it is encrypted" : error.reason
+      let mayBeEncrypted = archive.isManifestUnreadable && archive.layout == .manifestDB
+      let reason = mayBeEncrypted ? "\(error.reason), or it is encrypted" : error.reason
       return (nil, .listUnreadable(name: archive.layout.listName, reason: reason))
     }
   }
 
-  package var tail: (any StreamedSection)? { fileListing }
+  package var streamedSection: (any StreamedSection)? { fileListing }
 
   package var json: JSONValue {
     InspectionDocument(
@@ -252,12 +252,12 @@ extension Inspection {
     let groups = UndecryptedItems(unlocked).groups
     guard !groups.isEmpty else { return nil }
     return Reason.allCases.compactMap { reason in
-      let own = groups.filter { $0.reason == reason }
-      guard !own.isEmpty else { return nil }
-      let parts = own.map { group in
+      let matching = groups.filter { $0.reason == reason }
+      guard !matching.isEmpty else { return nil }
+      let parts = matching.map { group in
         "\(HumanReadable.grouped(group.count)) \(ItemText.kind(group.kind)) (\(ItemText.protection(group.protection)))"
       }
-      let count = own.reduce(0) { $0 + $1.count }
+      let count = matching.reduce(0) { $0 + $1.count }
       return "\(HumanReadable.grouped(count)) \(reason.rawValue): \(parts.joined(separator: ", "))"
     }.joined(separator: "; ")
   }
@@ -433,19 +433,19 @@ extension Inspection {
       }
     }
     guard !kinds.isEmpty else { return "none" }
-    let open = ProtectionClass.allCases.filter { unbound?.contains($0) == true }
-    let openCount = open.reduce(0) { $0 + contents.countByProtection[$1, default: 0] }
-    let free = HumanReadable.grouped(contents.migratable + (archive.isEncrypted ? openCount : 0))
-    var reach =
+    let unprotectedClasses = ProtectionClass.allCases.filter { unbound?.contains($0) == true }
+    let unprotectedCount = unprotectedClasses.reduce(0) { $0 + contents.countByProtection[$1, default: 0] }
+    let portableCount = HumanReadable.grouped(contents.migratable + (archive.isEncrypted ? unprotectedCount : 0))
+    var availability =
       isKeybagUnusable
       ? "none can be restored from this copy"
       : archive.isEncrypted
-        ? "\(free) any device, \(HumanReadable.grouped(contents.thisDeviceOnly - openCount)) this device only"
+        ? "\(portableCount) any device, \(HumanReadable.grouped(contents.thisDeviceOnly - unprotectedCount)) this device only"
         : unbound == nil
-          ? "with a password, \(free) could go to any device"
-          : "\(HumanReadable.grouped(openCount)) that anyone can decrypt"
-    if contents.secretOnly > 0 { reach += ", \(HumanReadable.grouped(contents.secretOnly)) nowhere" }
-    return "\(HumanReadable.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
+          ? "with a password, \(portableCount) could go to any device"
+          : "\(HumanReadable.grouped(unprotectedCount)) that anyone can decrypt"
+    if contents.secretOnly > 0 { availability += ", \(HumanReadable.grouped(contents.secretOnly)) nowhere" }
+    return "\(HumanReadable.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(availability)"
   }
 
   // MARK: The keybag

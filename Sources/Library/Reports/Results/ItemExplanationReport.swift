@@ -86,7 +86,7 @@ struct ItemExplanationText {
 
   /// Rows about the item in this backup or on this device, and about the effect on the target.
   private var rows: [(String, String)] {
-    let here =
+    let sourceFields =
       switch explanation.location {
       case .archive(let index): [("Backup", "item \(index) of \(source.name); \(backupOutcome)")]
       case .device: deviceRows
@@ -94,8 +94,8 @@ struct ItemExplanationText {
       case .missing(let device, let rule): rows(forItemOn: device, excludedBy: rule)
       case .targetOnly(let isRemoved): targetRows(isRemoved ? .removed : .preserved)
       }
-    guard let target, let decision = explanation.onTarget else { return here }
-    return here + [("Target", "\(target): \(Self.text(decision))")]
+    guard let target, let decision = explanation.onTarget else { return sourceFields }
+    return sourceFields + [("Target", "\(target): \(Self.text(decision))")]
   }
 
   /// The result of decrypting an item of a backup with the available keys.

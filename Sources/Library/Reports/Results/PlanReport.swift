@@ -294,9 +294,9 @@ package struct AppReport: Report {
         (summary.unreadable.count, "cannot be read", "cannot be read"),
       ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
       let name = UntrustedText.escaped(summary.app.displayName, columns: max(20, style.width - 34))
-      let heads = WordWrap.labeled(
+      let headings = WordWrap.labeled(
         style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
-      lines += heads.map { style.painted($0, .bold) }
+      lines += headings.map { style.painted($0, .bold) }
       // Losses come first, because they require an action.
       let decisions = summary.unreadable + summary.staysBehind + summary.migrates
       let items = ReportItemTable(decisions, showsAll: showsAll) { decision in

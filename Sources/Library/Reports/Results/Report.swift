@@ -11,11 +11,11 @@ package protocol Report {
   ///   - showsAll: Whether to list every item (`-v`).
   func lines(style: TextStyle, showsAll: Bool) -> [String]
   /// The last part of the report, if it is too long to keep in memory; `nil` if it is not.
-  var tail: (any StreamedSection)? { get }
+  var streamedSection: (any StreamedSection)? { get }
 }
 
 extension Report {
-  package var tail: (any StreamedSection)? { nil }
+  package var streamedSection: (any StreamedSection)? { nil }
 }
 
 /// The last part of a report, with elements that are created while they are written. There may be millions.

@@ -183,12 +183,12 @@ package struct VerificationReport {
   private var boundItems: String? {
     let bound = verification.items?.deviceBound ?? 0
     guard bound > 0 else { return nil }
-    let it = bound == 1 ? "it" : "they"
+    let pronoun = bound == 1 ? "it" : "they"
     // The available hardware key decrypts only some classes. The device of the others is unknown.
     let why =
       verification.hardware.isDivided
-      ? "\(it) cannot be decrypted with the available hardware key"
-      : "\(it) \(bound == 1 ? "needs" : "need") a device's hardware key (\(deviceClause))"
+      ? "\(pronoun) cannot be decrypted with the available hardware key"
+      : "\(pronoun) \(bound == 1 ? "needs" : "need") a device's hardware key (\(deviceClause))"
     return "\(HumanReadable.count(bound, "item")) could not be checked, because \(why)"
   }
 

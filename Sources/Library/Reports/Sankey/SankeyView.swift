@@ -48,8 +48,8 @@ struct SankeyView {
 
   private var caption: String {
     let count = diagram.flows.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
-    let what = count == 1 ? "the item goes" : "the \(HumanReadable.grouped(count)) items go"
-    return "Where \(what), by \(diagram.axis.displayName)"
+    let subject = count == 1 ? "the item goes" : "the \(HumanReadable.grouped(count)) items go"
+    return "Where \(subject), by \(diagram.axis.displayName)"
   }
 
   /// The diagram as text, for people who cannot see it.

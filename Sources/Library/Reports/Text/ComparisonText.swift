@@ -34,12 +34,12 @@ package struct ComparisonText {
     if showsAll { lines += itemLines(style) + [""] }
     let sentence = advice.prefix(1).uppercased() + advice.dropFirst() + "."
     lines += WordWrap.lines(of: sentence, columns: style.width)
-    let forever = comparison.items.filter { item in
+    let permanentLosses = comparison.items.filter { item in
       RestoreScenario.allCases.allSatisfy { $0.onSameDevice != comparison.current.onSameDevice || item[$0] != .arrives }
     }
-    if !forever.isEmpty {
+    if !permanentLosses.isEmpty {
       let kinds = Reason.allCases.compactMap { reason -> String? in
-        let count = forever.count { $0[comparison.current].reason == reason }
+        let count = permanentLosses.count { $0[comparison.current].reason == reason }
         return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(reason.rawValue)"
       }
       lines += WordWrap.labeled("  why: ", kinds.joined(separator: ", "), columns: style.width)

@@ -16,14 +16,16 @@ extension ItemText {
   package static func disambiguators<Items: RandomAccessCollection>(
     _ items: Items
   ) -> [String] where Items.Element == KeychainItem?, Items.Index == Int {
-    let open = items.indices.filter { items[$0] != nil }
+    let decryptedIndexes = items.indices.filter { items[$0] != nil }
     let found = KeychainDifference.disambiguators(
-      among: open.lazy.map { place in
+      among: decryptedIndexes.lazy.map { place in
         let item = items[place] ?? KeychainItem(kind: .genericPassword)
         return (ItemDescriptor(item), item)
       })
     var result = [String](repeating: "", count: items.count)
-    for (position, differences) in zip(open, found) { result[position] = differences.joined(separator: ", ") }
+    for (position, differences) in zip(decryptedIndexes, found) {
+      result[position] = differences.joined(separator: ", ")
+    }
     return result
   }
 

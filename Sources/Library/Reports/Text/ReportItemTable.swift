@@ -90,10 +90,10 @@ package struct ReportItemTable {
   }
 
   private static func addRemarks(to rows: inout [Row], from remark: (Row) -> String?) {
-    let alike = Dictionary(grouping: rows.indices) { place in
+    let groups = Dictionary(grouping: rows.indices) { place in
       [ItemText.kind(rows[place].kind), rows[place].name, rows[place].protection, rows[place].remark]
     }
-    for places in alike.values where places.count > 1 && Set(places.map { remark(rows[$0]) }).count > 1 {
+    for places in groups.values where places.count > 1 && Set(places.map { remark(rows[$0]) }).count > 1 {
       for place in places {
         guard let text = remark(rows[place]) else { continue }
         rows[place].remark = rows[place].remark.isEmpty ? text : "\(rows[place].remark), \(text)"

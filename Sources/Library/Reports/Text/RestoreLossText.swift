@@ -47,12 +47,12 @@ package struct RestoreLossText {
   /// The warning if the user was not asked: the overwritten items that are newer on the target; `nil` if there are none.
   package var newerWarning: (message: String, why: String, advice: String)? {
     guard !newer.isEmpty else { return nil }
-    let most = 3
-    let items = newer.prefix(most).map { decision in
+    let maximumCount = 3
+    let items = newer.prefix(maximumCount).map { decision in
       let detail = decision.detail.map { ": \($0)" } ?? ""
       return "\(decision.identity.kind.noun) \(UntrustedText.quoted(Self.name(decision)))\(detail)"
     }
-    let more = newer.count > most ? "; \(HumanReadable.grouped(newer.count - most)) more" : ""
+    let more = newer.count > maximumCount ? "; \(HumanReadable.grouped(newer.count - maximumCount)) more" : ""
     return (
       "overwriting \(HumanReadable.count(newer.count, "item")) on \(device), although \(newerText)",
       items.joined(separator: "; ") + more, "\(SuggestedCommands.keepingExisting) to keep the newer ones"
@@ -126,14 +126,14 @@ package struct RestoreSummaryText {
     let did = "Restored \(HumanReadable.count(restored, "item")) to \(device) in one step"
     var (head, rest) = (changesNothing ? "Nothing was restored to \(device)" : did, [String]())
     if changesNothing, summary.migrates > 0 {
-      let there =
+      let subject =
         identicalCount == 1 && summary.migrates == 1
         ? "the item is"
         : keptCount == 0 ? "all \(HumanReadable.grouped(identicalCount)) items are" : plural(identicalCount, "item")
-      head = identicalCount == 0 ? "Nothing to do" : "Nothing to do: \(there) already on \(device)"
+      head = identicalCount == 0 ? "Nothing to do" : "Nothing to do: \(subject) already on \(device)"
     } else if identicalCount > 0, identicalCount == summary.migrates, summary.removed == 0 {
-      let there = identicalCount == 1 ? "the item was" : "all \(HumanReadable.grouped(identicalCount)) items were"
-      head = "Nothing to restore: \(there) already on \(device)"
+      let subject = identicalCount == 1 ? "the item was" : "all \(HumanReadable.grouped(identicalCount)) items were"
+      head = "Nothing to restore: \(subject) already on \(device)"
     } else if identicalCount > 0 {
       rest.append("\(HumanReadable.grouped(identicalCount)) \(identicalCount == 1 ? "was" : "were") already there")
     }

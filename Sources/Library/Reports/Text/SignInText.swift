@@ -36,9 +36,9 @@ package struct SignInText {
         "  " + DisplayWidth.padded(style.adapted(name), columns: nameWidth) + "  "
         + DisplayWidth.padded(HumanReadable.grouped(count), columns: digits, rightAligned: true) + " "
         + DisplayWidth.padded(count == 1 ? "item" : "items", columns: noun) + "  "
-      let what = summary.losses.prefix(Self.maximumItemNameCount).map { Self.short($0.identity) }
-      let more = count > what.count ? ", \(style.ellipsis)" : ""
-      let text = style.adapted(UntrustedText.escaped(what.joined(separator: ", "))) + more
+      let itemNames = summary.losses.prefix(Self.maximumItemNameCount).map { Self.short($0.identity) }
+      let more = count > itemNames.count ? ", \(style.ellipsis)" : ""
+      let text = style.adapted(UntrustedText.escaped(itemNames.joined(separator: ", "))) + more
       lines += WordWrap.labeled(label, text, columns: style.width)
     }
     if shown.count < apps.count {

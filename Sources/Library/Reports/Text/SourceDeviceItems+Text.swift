@@ -4,8 +4,8 @@ extension SourceDeviceItems {
   /// Sentences about the comparison with the source device: its revision, whether it is proven to be the source device, and
   /// the changes since the backup.
   package var statement: String {
-    let who = isProven ? "which made this backup" : "whose identifier is in this backup"
-    var text = "Compared with \(device), \(who), as it is now (revision \(revision))."
+    let relation = isProven ? "which made this backup" : "whose identifier is in this backup"
+    var text = "Compared with \(device), \(relation), as it is now (revision \(revision))."
     if !isProven { text += " No item in the backup proves that \(device) is the source device." }
     if hasChanged { text += " \(device) has changed since the backup: \(HumanReadable.list(changes))." }
     if possiblyIncludedCount > 0 {

@@ -54,7 +54,7 @@ package struct DumpInspection {
     }
     let counts = disclaimer.counts
     let absent = "not in the \(dump.format.noun)"
-    let secrets = [(counts.open, "not encrypted"), (counts.absent, absent), (counts.undecryptable, "not readable")]
+    let secrets = [(counts.readable, "not encrypted"), (counts.absent, absent), (counts.undecryptable, "not readable")]
       .filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
     let rows = [
       (dump.format.noun, dump.format.phrase),

@@ -58,14 +58,14 @@ package struct ItemExplanationDocument {
     if let containsSecureEnclaveKey = explanation.containsSecureEnclaveKey {
       fields.append(("holds_enclave_key", .boolean(containsSecureEnclaveKey)))
     }
-    fields.append(("here", here(explanation)))
+    fields.append(("here", sourceState(explanation)))
     fields.append(("on_target", explanation.onTarget.map { PlanDocument.Item($0).json } ?? .null))
     fields.append(("do", .text(explanation.action)))
     return .object(fields)
   }
 
   /// Returns the outcome for an item in this backup or on this device.
-  private static func here(_ explanation: ItemExplanation) -> JSONValue {
+  private static func sourceState(_ explanation: ItemExplanation) -> JSONValue {
     switch explanation.location {
     case .archive, .device:
       guard let decision = explanation.decision, let reason = decision.outcome.reason else { return ["state": "opens"] }
