@@ -154,6 +154,33 @@ struct FaultInjectionTests {
     #expect(after.count == before.count)
   }
 
+  @Test(
+    "The final name is synced after the last rename, and a failure of this sync is reported",
+    arguments: ["new/", "old/", "new.tar", "old.tar"])
+  func durableName(destination: String) throws {
+    func place(failingSync: Int?) throws -> (calls: [FileSystem.Call], isDurable: Bool) {
+      let directory = try TemporaryDirectory()
+      try prepare(directory, destination, try stored(seed: "old"))
+      let calls = Mutex<[FileSystem.Call]>([])
+      let system = FileSystem { call in
+        calls.withLock { calls in
+          calls.append(call)
+          guard call == .sync else { return nil }
+          return calls.count { $0 == .sync } == failingSync ? .failure(.ioError) : .omitted
+        }
+      }
+      let placed = try BackupInstaller(system: system).place(
+        try stored(seed: "new").outgoing, at: BackupDestination(path: directory.path(destination)), replace: true)
+      return (calls.withLock { $0 }, placed.isDurable)
+    }
+    let whole = try place(failingSync: nil)
+    #expect(whole.isDurable)
+    let rename = try #require(whole.calls.lastIndex { [.rename, .exchange].contains($0) })
+    #expect(whole.calls[rename...].contains(.sync))
+    let failed = try place(failingSync: whole.calls.count { $0 == .sync })
+    #expect(!failed.isDurable)
+  }
+
   @Test("The error for a full disk has the required space")
   func diskFull() throws {
     let directory = try TemporaryDirectory()

@@ -174,6 +174,14 @@ struct MaliciousContainerTests {
     for file in try sample.storedFiles() { zip.add(file.path, file.bytes) }
     let keychain = try open(zip.finishedAsLarge()).keychainFile(with: sample.keys)
     #expect(try keychain.bytes == sample.contents.keychainFile)
+    // Both end records may have a number, but only the same one.
+    let (count, size, offset) = zip.numbers
+    for short in [zip.numbers, (count, -1, -1), (-1, size, -1), (-1, -1, offset)] {
+      #expect(throws: Never.self) { try open(zip.finishedAsLarge(short: short)) }
+    }
+    for short in [(count + 1, -1, -1), (-1, size + 1, -1), (-1, -1, offset + 1), (count, size, offset - 1)] {
+      try expectRefusal(zip.finishedAsLarge(short: short), .damaged, "two end records do not agree")
+    }
     zip.add(nameBytes: Array("a\u{0}b".utf8), [1])
     try expectRefusal(zip.finishedAsLarge(), .hostile, "\\u{0}")
     try expectRefusal(zip.finishedAsLarge(directoryAt: 1 << 50), .damaged, "lies outside the file")

@@ -168,6 +168,11 @@ struct MaliciousExtractionTests {
     let long = String(repeating: "\u{E9}", count: 128)
     #expect(try SafeName.name(of: String(repeating: "x", count: 255)).utf8.count == 255)
     #expect(try SafeName.name(of: long).utf8.count <= 255 && SafeName.name(of: long) != long)
+    // A name that is shortened is as long as possible: characters of 1, 2, 3 and 4 bytes, then ~ and eight digits.
+    for (character, byteCount) in [("x", 255), ("\u{E9}", 255), ("\u{20AC}", 255), ("\u{1F511}", 253)] {
+      let name = try SafeName.name(of: String(repeating: character, count: 256))
+      #expect(name.utf8.count == byteCount && name.dropLast(8).hasSuffix(character + "~"), "\(name)")
+    }
   }
 
   @Test("Links are allowed by their possible targets")

@@ -64,19 +64,30 @@ struct ZipFixture {
     }
   }
 
+  /// The numbers of the end record.
+  var numbers: (count: Int, size: Int, offset: Int) { (count, directory.count, locals.count) }
+
   func finished() -> [UInt8] {
     locals + directory + [0x50, 0x4B, 5, 6] + word(0, 4) + word(count, 2) + word(count, 2)
       + word(directory.count, 4) + word(locals.count, 4) + word(0, 2)
   }
 
   /// Returns the zip with 64-bit end records.
-  func finishedAsLarge(directoryAt offset: Int? = nil) -> [UInt8] {
+  ///
+  /// - Parameters:
+  ///   - offset: The position of the directory in the 64-bit record, if it differs from the actual one.
+  ///   - short: The numbers of the last record. -1 means that only the 64-bit record has the number.
+  func finishedAsLarge(
+    directoryAt offset: Int? = nil, short: (count: Int, size: Int, offset: Int) = (-1, -1, -1)
+  ) -> [UInt8] {
     let record = locals.count + directory.count
     let large =
       [0x50, 0x4B, 6, 6] + word(44, 8) + word(45, 2) + word(45, 2) + word(0, 8) + word(count, 8) + word(count, 8)
       + word(directory.count, 8) + word(offset ?? locals.count, 8)
     let locator = [0x50, 0x4B, 6, 7] + word(0, 4) + word(record, 8) + word(1, 4)
-    let end = [0x50, 0x4B, 5, 6] + word(0, 4) + word(-1, 2) + word(-1, 2) + word(-1, 4) + word(-1, 4) + word(0, 2)
+    let end =
+      [0x50, 0x4B, 5, 6] + word(0, 4) + word(short.count, 2) + word(short.count, 2) + word(short.size, 4)
+      + word(short.offset, 4) + word(0, 2)
     return locals + directory + large + locator + end
   }
 

@@ -92,6 +92,12 @@ struct BackupKeybagTests {
       #expect(error?.code == .unsupported)
     }
     _ = try make("x", rounds: 1)
+    // Both ends of the range, without the derivation itself. The second derivation has 10,000 iterations of its own.
+    #expect(BackupKeybag.maximumRounds == 19_990_000)
+    for rounds in [1, BackupKeybag.maximumRounds] { #expect(try BackupKeybag.checked(rounds) == UInt32(rounds)) }
+    for rounds in [-1, 0, BackupKeybag.maximumRounds + 1] {
+      #expect(throws: DataProtectionError.self) { try BackupKeybag.checked(rounds) }
+    }
   }
 
   @Test("The same seed gives the same keybag, and the system's random source never does")

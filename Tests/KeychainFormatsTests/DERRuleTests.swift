@@ -22,6 +22,9 @@ struct DERRuleTests {
     #expect(try date("010101000000Z", tag: 0x17) == 0)
     #expect(try date("700101000000Z", tag: 0x17) == -978_307_200)
     #expect(try date("490101000000Z", tag: 0x17) == 1_514_764_800)
+    // 1950-01-01 is 18,628 days before 2001-01-01. It is the first date of these two digits.
+    #expect(try date("500101000000Z", tag: 0x17) == -1_609_459_200)
+    #expect(try date("991231235959Z", tag: 0x17) == -31_622_401)
   }
 
   @Test("A leap second counts into the next minute, and leap days follow the calendar")

@@ -119,6 +119,19 @@ struct KeybagFaultTests {
     #expect(bag.secondRound == Keybag.SecondRound(rounds: 1000, salt: [UInt8](repeating: 0x33, count: 20)))
   }
 
+  @Test(
+    "Two different values that derive the key are a fault; two equal values are not",
+    arguments: [(3, "HMCK", false), (5, "SALT", true), (6, "ITER", true), (8, "DPIC", true), (9, "DPSL", true)])
+  func derivation(index: Int, tag: String, isFault: Bool) throws {
+    var records = Self.bag.records
+    #expect(records[index].tag == tag)
+    records.insert(records[index], at: 10)
+    #expect(try Keybag(parsing: BagRecipe(records: records).bytes).derivationFault == nil)
+    records[10].value[0] ^= 1
+    let fault = try Keybag(parsing: BagRecipe(records: records).bytes).derivationFault
+    #expect(fault == (isFault ? "its \(tag) occurs twice with different values" : nil))
+  }
+
   @Test("64 kB and 64 class keys are read; one more byte or class key is rejected")
   func limits() throws {
     let limit = Keybag.maximumByteCount

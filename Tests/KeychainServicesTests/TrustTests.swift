@@ -149,6 +149,11 @@ struct TrustTests {
     #expect(SecTrustGetCertificateAtIndex(made, -1) == nil && SecTrustGetCertificateAtIndex(made, 1_000) == nil)
     #expect(SecTrustCopyKey(made) != nil && SecTrustCopyKey(made) == SecCertificateCopyKey(leaf))
     #expect(CFGetTypeID(made) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())
+    // A final dot is not part of a name.
+    let server = try TrustCase.named("a server's chain that is whole")
+    let host = try #require(server.host)
+    #expect(SecTrustEvaluateWithError(try server.trust(SecPolicyCreateSSL(true, "\(host)." as NSString)), nil))
+    #expect(!SecTrustEvaluateWithError(try server.trust(SecPolicyCreateSSL(true, "\(host).." as NSString)), nil))
     // An empty host name must not match every name.
     let empty = try TrustCase.named("a server's chain that is whole").trust(SecPolicyCreateSSL(true, ""))
     #expect(!SecTrustEvaluateWithError(empty, nil))

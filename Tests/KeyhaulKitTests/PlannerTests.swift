@@ -76,6 +76,16 @@ struct PlannerConflictTests {
     #expect(plan.redacted.overwriting.map(\.overwrites) == plan.overwriting.map(\.overwrites))
   }
 
+  @Test(
+    "An overwritten item of the same date is older or equal, and one of a millisecond later is newer",
+    arguments: [(999.999, .olderOrEqual), (1000, .olderOrEqual), (1000.001, .newer)]
+      as [(Double, MigrationPlan.OverwrittenItem)])
+  func overwrittenDates(seconds: Double, expected: MigrationPlan.OverwrittenItem) throws {
+    let existing = try row(ours.dated(seconds).with(secret: "x"))
+    let plan = MigrationPlanner.plan(opened([ours.dated(1000)]), onto: [existing], policy: .replace)
+    #expect(plan.overwriting.map(\.overwrites) == [expected])
+  }
+
   @Test("If the dates are equal, the smaller digest wins; if the digests are equal, the target's item stays")
   func digests() throws {
     let theirs = ours.with(secret: "theirs")

@@ -107,6 +107,7 @@ struct MoveTests {
     #expect(move["chat.example/push token"] == .staysBehind(.deviceBound))
     #expect(move["chat.example/anna"] == .migrates)
     #expect([move.migrating, move.stayingBehind, move.neverInBackup, move.unreadable].map(\.count) == [14, 4, 4, 0])
+    #expect("\(move)".contains(": 14 migrating, 4 staying behind, 4 in no backup\n"))
   }
 }
 

@@ -111,6 +111,8 @@ struct StoryTests {
     }
     let move = try phone.move(to: .newPhone, backup: .encrypted)
     #expect(move.unreadable.map(\.fate) == [.unreadable(.malformed)])
+    #expect(
+      "\(move)".hasPrefix("2 items in a move to a new phone from an encrypted backup: 1 staying behind, 1 damaged\n"))
     #expect(move["device id"] == .staysBehind(.deviceBound))
     let lost = move["session token"]
     #expect(!(lost == .absent) && !(lost != .migrates) && !(lost == .unreadable(.malformed)))

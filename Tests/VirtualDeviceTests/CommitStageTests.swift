@@ -64,6 +64,30 @@ struct CommitStageTests {
     #expect(stages == [.beforeCommit, .afterCommit])
   }
 
+  /// Each new file is synced, then the folder with their names, and only then the list that refers to them is renamed.
+  @Test(
+    "The names of new files are synced before the list that refers to them",
+    arguments: [CrashTests.Verb.setPasscode, .erase])
+  func order(_ verb: CrashTests.Verb) throws {
+    let device = try prepare(verb)
+    let calls = Locked<[FileSystem.Call]>([])
+    let files = DeviceFiles(
+      FileSystem { call in
+        calls.withLock { $0.append(call) }
+        return nil
+      })
+    let session = try device.through(files).held()
+    defer { session.invalidate() }
+    calls.withLock { $0 = [] }
+    try verb.run(session)
+    let all = calls.withLock { $0 }
+    let rename = try #require(all.firstIndex(of: .rename), "\(all)")
+    let before = all[..<rename]
+    #expect(before.count { $0 == .create } >= 1, "\(all)")
+    #expect(before.count { $0 == .sync } == before.count { $0 == .create } + 1, "\(all)")
+    #expect(all[rename...].contains(.sync), "\(all)")
+  }
+
   @Test("The error's stage is correct for a failure at every step of creating a device")
   func creation() throws {
     var stages: Set<CommitStage> = []

@@ -337,6 +337,17 @@ struct VerificationTests {
     #expect(fault.file == identifier)
   }
 
+  @Test(
+    "Without the password, an encrypted file must have a multiple of 16 bytes, and at least 16",
+    arguments: [(0, false), (1, false), (15, false), (16, true), (17, false), (32, true), (48, true)])
+  func quickSize(byteCount: Int, isValid: Bool) throws {
+    let backup = try backup()
+    try backup.change("HomeDomain/letter.txt") { $0 = [UInt8](repeating: 7, count: byteCount) }
+    let verification = try verify(backup, knowsPassword: false)
+    #expect(verification.faults.map(\.kind) == (isValid ? [] : [.payloadCut]))
+    #expect(verification.faults.first?.byteCount == (isValid ? nil : byteCount))
+  }
+
   @Test("The digests and the list of iOS 9 are checked without the password")
   func quickOld() throws {
     let backup = try backup(layout: .mbdb)
@@ -362,6 +373,32 @@ struct VerificationTests {
     #expect(verification.verdict == .damaged && !verification.isOnlyIncomplete)
     #expect(verification.faults.map(\.reason) == ["it ends at byte 3"])
     #expect(verification.unchecked.count == BackupVerification.CheckID.allCases.count - 1)
+  }
+
+  /// The columns: whether a fault was found, whether the state is stated, decrypted and device-bound items, files whose
+  /// change could not be seen.
+  @Test(
+    "The verdict and its two summaries follow from faults, the state, items and files",
+    arguments: [
+      (false, true, 2, 1, 0, .whole, true, true), (false, true, 2, 1, 1, .unproven, true, false),
+      (false, true, 0, 2, 0, .foreign, true, true), (false, true, 0, 2, 1, .foreign, true, false),
+      (false, false, 2, 1, 0, .unconfirmed, false, false), (false, false, 0, 2, 0, .unconfirmed, false, false),
+      (true, true, 2, 1, 0, .damaged, false, false), (true, false, 0, 2, 0, .damaged, false, false),
+    ]
+      as [(Bool, Bool, Int, Int, Int, BackupVerification.Verdict, Bool, Bool)])
+  func verdicts(
+    hasFault: Bool, statesState: Bool, readable: Int, deviceBound: Int, unproven: Int,
+    verdict: BackupVerification.Verdict, isFaultless: Bool, isWhole: Bool
+  ) {
+    for (withoutDigest, unread) in [(unproven, 0), (0, unproven)] {
+      var verification = BackupVerification(isQuick: false)
+      if hasFault { verification.add(.init(.files, .digestMismatch, "changed")) }
+      verification.statesSnapshotState = statesState
+      verification.items = .init(readable: readable, deviceBound: deviceBound)
+      verification.files = .init(withoutDigest: withoutDigest, unread: unread)
+      #expect(verification.verdict == verdict)
+      #expect(verification.isFaultless == isFaultless && verification.isWhole == isWhole)
+    }
   }
 
   // MARK: Progress

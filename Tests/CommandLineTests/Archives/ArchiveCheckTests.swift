@@ -145,6 +145,21 @@ struct ArchiveCheckTests {
 
   // MARK: inspect
 
+  @Test("Files, folders and links are counted apart in inspect's text, page and JSON")
+  func kinds() throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    for number in 0..<2 { try old.add("Library/folder\(number)", mode: 0o040755) }
+    try old.add("Library/link", mode: 0o120755)
+    let document = try world.object(world.succeed("inspect old --json"))
+    #expect(document["listed"] as? [String: Int] == ["files": 3, "folders": 2, "links": 1, "unreadable": 0])
+    try world.succeed("inspect old --format html -o old.html -q")
+    let page = String(decoding: try world.read("old.html"), as: UTF8.self)
+    #expect(page.contains("lists 3 files, 2 folders and 1 link in 2 domains"), "\(page)")
+    let text = flat(try world.succeed("inspect old"))
+    #expect(text.contains("2 folders") && text.contains("1 link"), "\(text)")
+  }
+
   @Test("the tree of a backup adds up, shows hostile names as text, and is whole in JSON")
   func tree() throws {
     let world = try MoveWorld()
@@ -369,6 +384,15 @@ struct OldBackup {
     totalBytes = HumanReadable.grouped(keychain.count + 10)
   }
 
+  /// Adds a row to the manifest, and the payload if the row is a file's.
+  ///
+  /// - Parameter mode: The `st_mode`: 0o100000 for a file, 0o040000 for a folder, 0o120000 for a link.
+  func add(_ path: String, _ bytes: [UInt8] = [], domain: String = "HomeDomain", mode: Int = 0o100644) throws {
+    if mode & 0o170000 == 0o100000 { try world.write(bytes, to: "\(directory)/\(Self.identifier(domain, path))") }
+    let list = try world.read("\(directory)/Manifest.mbdb") + Self.record(domain, path, bytes, mode: mode)
+    try world.write(list, to: "\(directory)/Manifest.mbdb")
+  }
+
   func remove(_ path: String) throws {
     let name = try Self.identifier("HomeDomain", path)
     try FileManager.default.removeItem(at: world.home.appending(path: "\(directory)/\(name)"))
@@ -387,14 +411,16 @@ struct OldBackup {
   }
 
   /// A record as the public readers of the format describe it: five texts with their lengths, forty bytes of numbers.
-  private static func record(_ domain: String, _ path: String, _ bytes: [UInt8]) throws -> [UInt8] {
+  private static func record(
+    _ domain: String, _ path: String, _ bytes: [UInt8], mode: Int = 0o100644
+  ) throws -> [UInt8] {
     func counted(_ value: [UInt8]) -> [UInt8] { [UInt8(value.count >> 8), UInt8(value.count & 0xFF)] + value }
     func number(_ value: Int, _ count: Int) -> [UInt8] {
       (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
     let absent: [UInt8] = [0xFF, 0xFF]
     return counted(Array(domain.utf8)) + counted(Array(path.utf8)) + absent + counted(try Digest.sha1(bytes)) + absent
-      + number(0o100644, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(0, 12) + number(bytes.count, 8)
+      + number(mode, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(0, 12) + number(bytes.count, 8)
       + [4, 0]
   }
 }

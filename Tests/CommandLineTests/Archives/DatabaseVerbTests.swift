@@ -194,6 +194,21 @@ struct DatabaseVerbTests {
     )
   }
 
+  @Test("inspect --list --json of a dump says whether the dump states an item's table, or Keyhaul inferred it")
+  func statedTables() throws {
+    let world = try DeviceWorld()
+    let entry =
+      "<array><dict><key>agrp</key><string>g</string><key>svce</key><string>s</string><key>acct</key><string>a</string>"
+      + "<key>v_Data</key><data>eA==</data></dict></array>"
+    for (content, isStated) in [("<dict><key>genp</key>\(entry)</dict>", true), (entry, false)] {
+      let plist = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<plist version=\"1.0\">\(content)</plist>"
+      try Data(plist.utf8).write(to: world.home.appending(path: "dump.plist"))
+      let items = try world.document("keyhaul inspect dump.plist --list --json")["items"]?.arrayValue ?? []
+      #expect(items.map { $0["account"] } == ["a"] && items.first?["secret_readable"] == true, "\(items)")
+      #expect(items.first?["table_stated"] == .boolean(isStated), "\(items)")
+    }
+  }
+
   @Test("Words of objection's own are no secret: the item is left out of csv and cxf, and named")
   func wordsOfObjection() throws {
     let world = try DeviceWorld()

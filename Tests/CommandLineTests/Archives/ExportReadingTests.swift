@@ -13,6 +13,28 @@ struct ExportReadingTests {
   private static let count = 14_000
 
   /// Fourteen portions of items, of which a few are read ahead: fourteen megabytes, which are kept in a temporary file.
+  /// Source of the path: the tests of `AuthenticatorAccounts`.
+  @Test(
+    "export ends with 3 if an authenticator's file is damaged, and 0 if there is none",
+    arguments: ["otpauth", "csv", "json"])
+  func damagedAuthenticator(format: String) throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    let line = "export old --format \(format) --reveal -o out"
+    #expect(try world.keyhaul(line).status == 0)
+    try old.add(
+      "Library/Application Support/default.store", Array("SQLite format 3\0 and then nothing".utf8),
+      domain: "AppDomainGroup-group.me.proton.authenticator")
+    let outcome = try world.keyhaul("\(line).2")
+    // A JSON export contains the keychain's items only.
+    #expect(outcome.status == (format == "json" ? 0 : 3), "\(outcome)")
+    #expect(try !world.read("out.2").isEmpty)
+    guard format == "otpauth" else { return }
+    #expect(
+      flat(outcome.errors).contains("warning: codes of Proton Authenticator are missing why: the file with its codes"),
+      "\(outcome)")
+  }
+
   private func world() throws -> MoveWorld {
     try MoveWorld(named: "many items") { world in
       let items = (0..<Self.count).map { number in

@@ -30,6 +30,28 @@ struct MakerTests {
         "Never in a backup (4)\n  x generic      wallet · card 4"))
   }
 
+  @Test("plan --exit-code counts an item of the source device that is in no backup, with and without a target")
+  func exitCodeOfMissingItems() throws {
+    let world = try MoveWorld()
+    try world.succeed("device create phone -q")
+    try world.succeed("item add phone --service a.example --account anna --secret-command 'printf x' -q")
+    try world.backUp("phone", to: "whole.tar")
+    try world.succeed("device create copy -q")
+    for target in ["", "--to copy"] {
+      #expect(try world.keyhaul("plan whole.tar \(target) --exit-code \(Self.password)").status == 0, "\(target)")
+    }
+    try world.succeed("item add phone --service b.example --account anna --biometry --secret-command 'printf x' -q")
+    try world.backUp("phone", to: "part.tar")
+    for target in ["", "--to copy"] {
+      let outcome = try world.keyhaul("plan part.tar \(target) --exit-code \(Self.password)")
+      #expect(outcome.status == 2, "\(target): \(outcome)")
+      #expect(try world.keyhaul("plan part.tar \(target) \(Self.password)").status == 0)
+      // Without the source device, nothing says that there is such an item.
+      let alone = try world.keyhaul("plan part.tar \(target) --exit-code \(Self.password) --home elsewhere")
+      if target.isEmpty { #expect(alone.status == 0, "\(alone)") }
+    }
+  }
+
   @Test("has changed since: what came, what differs and what is gone is counted, and no item twice")
   func changed() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")

@@ -35,6 +35,24 @@ struct ItemChangeTests {
     #expect(try count("d --server s") == 0)
   }
 
+  @Test("The JSON of a dry run lists the items and counts no change; without --dry-run it counts each")
+  func countsOfDryRuns() throws {
+    for (line, member) in [
+      ("delete d --service chat.example", "deleted"), ("update d --service chat.example --new-label l", "changed"),
+    ] {
+      let all = try count("d --service chat.example")
+      #expect(all > 1)
+      let tried = try world.document("keyhaul item \(line) -n --json")
+      #expect(tried[member] == 0 && tried["dry_run"] == true, "\(tried)")
+      #expect(ItemFindTests.items(of: tried).count == all)
+      #expect(try count("d --service chat.example") == all)
+      let other = try DeviceWorld(copyOf: world)
+      let done = try other.document("keyhaul item \(line) --yes --json")
+      #expect(done[member] == .count(all) && done["dry_run"] == nil, "\(done)")
+      #expect(ItemFindTests.items(of: done).count == all)
+    }
+  }
+
   @Test("keeps a new secret byte for byte, and the old attributes")
   func newSecret() throws {
     try world.run("printf 'a\\0b\\n' > secret; chmod 600 secret")

@@ -201,6 +201,32 @@ struct ItemsInABackupTests {
     #expect(hidden.isEmpty, "\(hidden)")
   }
 
+  @Test(
+    "item find ends with 3 in every format if a damaged item may match too, and with 0 or 4 if it cannot",
+    arguments: ["", "--json", "--format csv", "--reveal"])
+  func damagedMatch(format: String) throws {
+    let world = try Self.world()
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    let payload = try #require(try world.files(in: "plain").first { $0.contains("/") })
+    var bytes = try world.read("plain/\(payload)")
+    // The first item is a generic password, and no system writes this version.
+    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
+    bytes[blob.lowerBound] = 9
+    let find = "item find plain \(format)"
+    let one = "--service chat.example --account anna"
+    #expect(try world.keyhaul("\(find) \(one)").status == 0)
+    try world.write(bytes, to: "plain/\(payload)")
+    let found = try world.keyhaul("\(find) \(one)")
+    #expect(found.status == 3 && !found.output.isEmpty, "\(found)")
+    // The document of --json has no notes.
+    let note = "1 item of plain cannot be decrypted here and may match"
+    #expect(found.errors.contains(note) == (format != "--json"), "\(found)")
+    let none = try world.keyhaul("\(find) --service nobody")
+    #expect(none.status == 4 && none.errors.contains(note) == (format != "--json"), "\(none)")
+    let other = try world.keyhaul("\(find) --server imap.example.org")
+    #expect(other.status == 0 && !other.errors.contains("may match"), "\(other)")
+  }
+
   @Test("says of sealed items only those that may be meant, and ends with 3 where a damaged one is among them")
   func hidden() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")

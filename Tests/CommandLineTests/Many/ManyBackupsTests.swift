@@ -107,6 +107,27 @@ struct ManyBackupsTests {
       ])
   }
 
+  @Test(
+    "No format of many backups sends a name's control characters to a terminal",
+    arguments: ["verify", "inspect", "plan", "item find"], ["text", "csv", "json", "ndjson"])
+  func namesOnTerminal(verb: String, format: String) throws {
+    guard verb != "item find" || format != "ndjson" else { return }
+    let shelf = try Shelf()
+    try shelf.world.devices.run("mkdir shelf/new; cp shelf/three.tar.gz \"$(printf 'shelf/new/a\\033[31mb.tar.gz')\"")
+    let arguments = verb.split(separator: " ").map(String.init) + ["shelf/new", "--password-file", ".bp"]
+    let format = verb == "item find" && format == "text" ? [] : ["--format", format]
+    let outcome = try shelf.world.devices.runOnTerminal(arguments + format)
+    let shown = flat(outcome.terminal)
+    #expect(shown.contains("31mb.tar.gz") && !outcome.terminal.contains("\u{1B}[31mb"), "\(outcome)")
+  }
+
+  @Test("--jobs accepts 1 to 256", arguments: [("1", 0), ("256", 0), ("0", 64), ("257", 64), ("-1", 64), ("x", 64)])
+  func jobLimits(count: String, status: Int32) throws {
+    let shelf = try Shelf()
+    let outcome = try shelf.world.keyhaul("inspect shelf/one shelf/three.tar.gz --jobs=\(count)")
+    #expect(outcome.status == status, "\(outcome)")
+  }
+
   @Test("a table for spreadsheets has the facts of the verb, and nothing in it is computed")
   func spreadsheet() throws {
     let shelf = try Shelf()

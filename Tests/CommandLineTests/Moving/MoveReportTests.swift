@@ -188,6 +188,7 @@ struct MoveReportTests {
     #expect(backup["items"] as? Int == 18 && backup["total"] as? Int == 22 && backup["encrypted"] as? Bool == true)
     let size = try FileManager.default.attributesOfItem(atPath: world.home.appending(path: "b.tar").path)[.size] as? Int
     #expect(backup["bytes"] as? Int == size)
+    #expect((backup["deleted"] as? [Any])?.isEmpty == true)
     let leftOut = try #require(backup["left_out"] as? [[String: Any]])
     #expect(
       Set(leftOut.compactMap { $0["reason"] as? String })

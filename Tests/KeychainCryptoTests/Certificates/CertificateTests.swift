@@ -100,6 +100,19 @@ struct CertificateTests {
     #expect(try CertificateAttributes(pemOrDER: vector.der) == CertificateAttributes(der: vector.der))
   }
 
+  /// Source: RFC 7468 §5.1. OpenSSL 3's `PEM_read_bio_X509` also reads a block with the older label.
+  @Test("A certificate in PEM may have the older label")
+  func olderLabel() throws {
+    let vector = try #require(try CertificateVector.all.first)
+    let older = vector.pem.replacing("CERTIFICATE", with: "X509 CERTIFICATE")
+    #expect(older.contains("BEGIN X509 CERTIFICATE") && older.contains("END X509 CERTIFICATE"))
+    #expect(try CertificateAttributes.all(in: Array(older.utf8)).map(\.der) == [vector.der])
+    let both = older + vector.pem
+    #expect(try CertificateAttributes.all(in: Array(both.utf8)).count == 2)
+    let other = vector.pem.replacing("CERTIFICATE", with: "TRUSTED CERTIFICATE")
+    #expect(throws: CertificateError.self) { try CertificateAttributes.all(in: Array(other.utf8)) }
+  }
+
   @Test("A file may contain a chain, and keys with it")
   func chain() throws {
     let vectors = try CertificateVector.all

@@ -29,6 +29,27 @@ struct KeychainDatabaseTests {
     #expect(error?.code == .databaseOverLimit && KeychainDatabase.maximumItemCount == 200_000)
   }
 
+  @Test("A database may have as many metadata keys as the limit and no more")
+  func keyLimit() throws {
+    func bytes(adding count: Int) throws -> [UInt8] {
+      try DatabaseFile.changed(
+        by: """
+          WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < \(999 + count))
+          INSERT INTO metadatakeys(keyclass, data) SELECT i, x'00' FROM n
+          """)
+    }
+    // The database of the vectors has seven.
+    #expect(try KeychainDatabase(file: bytes(adding: 993)).wrappedMetadataKeys.count == 1000)
+    let error = try #require(throws: KeyhaulError.self) { _ = try KeychainDatabase(file: bytes(adding: 994)) }
+    #expect(error.code == .databaseOverLimit && error.reason == "metadatakeys has more than 1000 rows")
+  }
+
+  @Test("A log with a part of a further frame is applied, and the database says that the log is cut short")
+  func cutLog() throws {
+    let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log() + Array("more".utf8))
+    #expect(database.journalStatus == .partiallyApplied && database.rows.count == 13)
+  }
+
   @Test("A database with its log has 13 items, the last of them only in the log")
   func withLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log())

@@ -128,6 +128,35 @@ struct SimulatorKeychainTests {
     #expect(try place.rows().filter { $0.opened.isOpen }.count >= 2)
   }
 
+  @Test("The App Clip flag is stored in its column, with 0 for other items, and is no attribute")
+  func appClip() throws {
+    let place = try Place()
+    let keychain = try SimulatorKeychain(path: place.path)
+    var clip = Self.item("clip", secret: "x")
+    clip[.appClip] = .integer(1)
+    #expect(try keychain.insert(clip, replacingExisting: true) == .added)
+    #expect(try keychain.insert(Self.item("app", secret: "x"), replacingExisting: true) == .added)
+    try keychain.commit(changing: [])
+    let rows = try place.rows()
+    func flag(_ account: String) -> ColumnValue? {
+      rows.first { $0.opened.item?[.account] == .string(account) }?.row.columns[.appClip]
+    }
+    #expect(flag("clip") == .integer(1) && flag("app") == .integer(0))
+    #expect(rows.allSatisfy { $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
+  }
+
+  @Test("Databases with schemas 11.0 to 12.11 can be changed, and those beside this range cannot")
+  func schemas() throws {
+    for (major, minor, isAccepted) in [
+      (11, 0, true), (11, 99, true), (12, 0, true), (12, 11, true), (10, 255, false), (12, 12, false), (13, 0, false),
+    ] {
+      let bytes = try DatabaseFile.changed(by: "UPDATE tversion SET version = \(major), minor = \(minor)")
+      let place = try Place(bytes, log: false)
+      let keychain = try? SimulatorKeychain(path: place.path)
+      #expect((keychain != nil) == isAccepted, "\(major).\(minor)")
+    }
+  }
+
   @Test("A database that another process has open is rejected and not changed")
   func busy() throws {
     let place = try Place(log: false)

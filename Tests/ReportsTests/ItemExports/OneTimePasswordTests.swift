@@ -37,6 +37,27 @@ struct OneTimePasswordTests {
     #expect(ItemExport([item], as: .passwords).text.contains("\"otpauth://totp/Example:anna?secret=\(expected)&issuer"))
   }
 
+  /// Source: RFC 4226 §5.3, which truncates a value to 31 bits, so that it has at most ten digits.
+  @Test(
+    "Numbers of digits and periods at both ends of their ranges are kept, and those beside them are reported",
+    arguments: [
+      ("digits=1", nil), ("digits=10", nil), ("digits=0", .digitCount), ("digits=11", .digitCount),
+      ("digits=256", .digitCount), ("digits=six", .digitCount), ("period=1", nil), ("period=4294967295", nil),
+      ("period=0", .period), ("period=4294967296", .period),
+    ] as [(String, OneTimePassword.Problem?)])
+  func ranges(parameter: String, problem: OneTimePassword.Problem?) throws {
+    let item = KeychainItem.generic([:], secret: "otpauth://totp/Example:anna?secret=JBSWY3DPEHPK3PXP&\(parameter)")
+    let password = try #require(OneTimePassword(item))
+    switch password.parameters {
+    case .success(let parameters):
+      #expect(problem == nil)
+      let number = try #require(parameter.split(separator: "=").last)
+      if parameter.hasPrefix("digits") { #expect("\(parameters.digitCount)" == number) }
+      if case .time(let period) = parameters.factor, parameter.hasPrefix("period") { #expect("\(period)" == number) }
+    case .failure(let found): #expect(found == problem)
+    }
+  }
+
   @Test("Two codes of an app are distinguished by issuer and account")
   func names() throws {
     let items = [("Bank", "6F1C0A4E"), ("Mail", "93B7D210")].map { issuer, account in

@@ -81,7 +81,9 @@ struct ItemFind: TabularVerb {
       try session.answer(document, of: rows, to: output)
       if reveal, document.omitsProtectedSecrets { warnOfGuarded(rows, in: session) }
     } else if common.isCSV {
-      try write(ItemCSV.table(of: rows, revealsSecrets: reveal), in: session)
+      let table = ItemCSV.table(
+        of: rows, revealsSecrets: reveal, omitsProtectedSecrets: document.omitsProtectedSecrets)
+      try write(table, in: session)
       if reveal, document.omitsProtectedSecrets { warnOfGuarded(rows, in: session) }
     } else if reveal, !rows.isEmpty {
       try writeSecret(of: rows, omitsProtectedSecrets: document.omitsProtectedSecrets, in: session)

@@ -15,10 +15,13 @@ package enum ItemCSV {
   /// - Parameters:
   ///   - rows: The items.
   ///   - revealsSecrets: Whether the table has columns for secrets.
+  ///   - omitsProtectedSecrets: Whether the secrets of items that require authentication are left out. A dump stores
+  ///     these in plain text too.
   ///   - backup: The path of the items' backup, for the first column; `nil` to omit this column.
   ///   - hasHead: Whether the table begins with the names of the columns.
   package static func table(
-    of rows: [KeychainEntry], revealsSecrets: Bool, backup: String? = nil, hasHead: Bool = true
+    of rows: [KeychainEntry], revealsSecrets: Bool, omitsProtectedSecrets: Bool = true, backup: String? = nil,
+    hasHead: Bool = true
   ) -> SensitiveBytes {
     var table = SensitiveBuffer()
     let origin = backup.map { [$0] } ?? []
@@ -28,7 +31,7 @@ package enum ItemCSV {
     }
     for row in rows {
       table.append(CSV.fields(origin + fields(of: row)))
-      if revealsSecrets { appendSecret(of: row, to: &table) }
+      if revealsSecrets { appendSecret(of: row, omitsProtectedSecrets, to: &table) }
       table.append("\r\n")
     }
     return table.bytes()
@@ -55,9 +58,11 @@ package enum ItemCSV {
     }
   }
 
-  /// Appends the secret of an item, or empty fields if the item requires authentication.
-  private static func appendSecret(of row: KeychainEntry, to table: inout SensitiveBuffer) {
-    guard let item = row.item, !item.requiresAuthentication, let secret = item.secret else {
+  /// Appends the secret of an item, or empty fields if it has none or is left out.
+  private static func appendSecret(
+    of row: KeychainEntry, _ omitsProtectedSecrets: Bool, to table: inout SensitiveBuffer
+  ) {
+    guard let item = row.item, !(omitsProtectedSecrets && item.requiresAuthentication), let secret = item.secret else {
       return table.append(",,")
     }
     secret.withBytes { bytes in

@@ -1,0 +1,152 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import KeychainCrypto
+@testable import keyhaul
+
+/// Each kind of source has an item whose secret requires authentication, and one whose secret does not. On a device and
+/// in a backup, the access control protects the first secret. A dump and a database contain both in plain text.
+@Suite("Secrets that require authentication")
+struct ProtectedSecretTests {
+  enum Source: String, CaseIterable, Sendable {
+    case device = "phone"
+    case backup = "b"
+    case dump = "dump.plist"
+    case database = "phone.db"
+    case simulator = "simulator"
+
+    var omitsProtectedSecrets: Bool { self == .device || self == .backup }
+    /// The name, and where the password is.
+    var argument: String { self == .backup ? "b --password-file .bp" : rawValue }
+  }
+
+  private static let protectedSecret = "protected-secret"
+  private static let plainSecret = "plain-secret"
+  private static let authentication = "requires authentication"
+
+  private static func world() throws -> MoveWorld {
+    try MoveWorld(named: "protected secrets") { world in
+      try world.succeed("device create phone -q")
+      let add = "item add phone --account anna"
+      try world.succeed("\(add) --service protected.example --biometry --secret-command 'printf \(protectedSecret)' -q")
+      try world.succeed("\(add) --service plain.example --secret-command 'printf \(plainSecret)' -q")
+      try world.succeed("device export phone -o phone.db -q")
+      try world.devices.run(
+        "mkdir -p simulator/data/Library/Keychains; cp phone.db simulator/data/Library/Keychains/keychain-2-debug.db")
+      try world.write(Array(try dump().utf8), to: "dump.plist")
+      try writeBackup(to: world.home.appending(path: "b").path)
+    }
+  }
+
+  private static func item(_ service: String, _ secret: String) -> KeychainItem {
+    var item = KeychainItem(
+      kind: .genericPassword,
+      attributes: [
+        .account: .string("anna"), .service: .string(service), .accessGroup: .string("ABCDE12345.org.example"),
+        .creationDate: .date(KeychainDate(secondsSinceReferenceDate: 500)),
+        .modificationDate: .date(KeychainDate(secondsSinceReferenceDate: 500)),
+      ])
+    item.protection = .whenUnlocked
+    item.secret = SensitiveBytes(copying: Array(secret.utf8))
+    return item
+  }
+
+  private static let constraint = PropertyValue.dictionary(["od": .dictionary(["cbio": .boolean(true)])])
+
+  /// No device writes such a backup, because a rule keeps these items out. Another program may.
+  private static func writeBackup(to path: String) throws {
+    let random = SeededRandomSource(seed: path)
+    let made = try BackupKeybag.make(
+      password: Secret(utf8: MoveWorld.password),
+      deviceKey: DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16))),
+      rounds: 1, random: random)
+    var items = [item("protected.example", protectedSecret), item("plain.example", plainSecret)]
+    items[0][.accessControl] = constraint
+    let entries = try items.map { item in
+      KeychainBackupFile.Entry(
+        kind: item.kind, blob: try made.classKeys.seal(item, as: .backup, random: random).serialized())
+    }
+    let contents = BackupContents(
+      device: BackupDevice(
+        identifier: "4C1F0A2B-9D3E5F60718293A4", name: "phone", productType: "iPhone15,2", productVersion: "18.1",
+        buildVersion: nil, serialNumber: nil),
+      date: KeychainDate(secondsSinceReferenceDate: 785_412_345), keybag: made.keybag, isEncrypted: true,
+      wasPasscodeSet: true,
+      keychainFile: try KeychainBackupFile(keybagUUID: made.keybag.uuidText, entries: entries).serialized())
+    _ = try BackupWriter().write(contents, keys: made.classKeys, random: random, to: .directory(path), replace: true)
+  }
+
+  private static func dump() throws -> String {
+    let control = try DERPropertyList.encode(.dictionary(["prot": .string("ak"), "acl": constraint]))
+    let entries = [
+      ("protected.example", protectedSecret, "<key>accc</key><data>\(Data(control).base64EncodedString())</data>"),
+      ("plain.example", plainSecret, ""),
+    ].map { service, secret, control in
+      """
+      <dict><key>agrp</key><string>ABCDE12345.org.example</string><key>acct</key><string>anna</string>\
+      <key>svce</key><string>\(service)</string><key>pdmn</key><string>ak</string>\(control)\
+      <key>v_Data</key><data>\(Data(secret.utf8).base64EncodedString())</data></dict>
+      """
+    }
+    return """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <plist version="1.0"><dict><key>genp</key><array>\(entries.joined())</array></dict></plist>
+      """
+  }
+
+  /// Whether a text contains a secret, as text or in base64.
+  private static func contains(_ secret: String, _ text: String) -> Bool {
+    text.contains(secret) || text.contains(Data(secret.utf8).base64EncodedString())
+  }
+
+  @Test(
+    "item find leaves protected secrets of devices and backups out of every format, with a warning; dumps have them",
+    arguments: Source.allCases, ["--json", "--format csv"])
+  func find(_ source: Source, format: String) throws {
+    let world = try Self.world()
+    for target in ["", " -o out"] {
+      let outcome = try world.keyhaul("item find \(source.argument) \(format) --reveal\(target)")
+      let written = target.isEmpty ? outcome.output : String(decoding: try world.read("out"), as: UTF8.self)
+      #expect(outcome.status == 0, "\(outcome)")
+      #expect(Self.contains(Self.plainSecret, written), "\(outcome)")
+      #expect(Self.contains(Self.protectedSecret, written) == !source.omitsProtectedSecrets, "\(outcome)")
+      let warning = "1 item \(Self.authentication)"
+      #expect(flat(outcome.errors).contains(warning) == source.omitsProtectedSecrets, "\(outcome)")
+      // Without --reveal, there are no secrets and nothing to say about them.
+      let hidden = try world.keyhaul("item find \(source.argument) \(format)")
+      #expect(!Self.contains(Self.protectedSecret, hidden.output) && !Self.contains(Self.plainSecret, hidden.output))
+      #expect(!hidden.errors.contains(Self.authentication), "\(hidden)")
+    }
+  }
+
+  @Test("item find prints a protected secret alone only if the source is a dump", arguments: Source.allCases)
+  func secret(_ source: Source) throws {
+    let world = try Self.world()
+    let outcome = try world.keyhaul("item find \(source.argument) --service protected.example --reveal")
+    if source.omitsProtectedSecrets {
+      #expect(outcome.status == 1 && outcome.output == "", "\(outcome)")
+      #expect(outcome.errors.contains("error: \"protected.example · anna\" \(Self.authentication)"), "\(outcome)")
+    } else {
+      #expect(outcome.status == 0 && outcome.output == Self.protectedSecret, "\(outcome)")
+    }
+    let plain = try world.keyhaul("item find \(source.argument) --service plain.example --reveal")
+    #expect(plain.status == 0 && plain.output == Self.plainSecret, "\(plain)")
+  }
+
+  @Test(
+    "export leaves protected secrets of devices and backups out of every format; dumps have them",
+    arguments: Source.allCases, ["json", "csv", "cxf", "genp-plist"])
+  func export(_ source: Source, format: String) throws {
+    let world = try Self.world()
+    let outcome = try world.keyhaul("export \(source.argument) --format \(format) --reveal -o -")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(Self.contains(Self.plainSecret, outcome.output), "\(outcome)")
+    #expect(Self.contains(Self.protectedSecret, outcome.output) == !source.omitsProtectedSecrets, "\(outcome)")
+    // JSON lists the item without its secret; the other formats leave the item out, which is a warning.
+    #expect(outcome.output.contains("protected.example") == (!source.omitsProtectedSecrets || format == "json"))
+    let isLeftOut = source.omitsProtectedSecrets && format != "json"
+    #expect(flat(outcome.errors).contains("warning: 1 item left out why: an access control") == isLeftOut, "\(outcome)")
+  }
+}

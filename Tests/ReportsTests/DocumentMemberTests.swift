@@ -1,0 +1,145 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import Backups
+@testable import KeyhaulKit
+@testable import Reports
+
+/// Each member of a document gets a number of its own, so that two members that are mixed up differ.
+@Suite("Members of JSON documents")
+struct DocumentMemberTests {
+  @Test("Each count of a verification's files and items has its own member")
+  func verification() {
+    var verification = BackupVerification(isQuick: false)
+    verification.files = .init(
+      listed: 1, present: 2, unstored: 3, missing: 4, surplus: 5, digestsRight: 6, withoutDigest: 7, paddingRight: 8,
+      otherSize: 9, unread: 10)
+    verification.items = .init(readable: 11, deviceBound: 12, damaged: 13)
+    let document = VerificationDocument(verification, of: "b").json
+    #expect(
+      document["files"] == [
+        "listed": 1, "present": 2, "empty_not_stored": 3, "missing": 4, "surplus": 5, "digests_right": 6,
+        "without_digest": 7, "padding_right": 8, "other_size": 9, "unread": 10,
+      ])
+    #expect(document["items"] == ["readable": 11, "device_bound": 12, "damaged": 13])
+    #expect(document["archive"] == "b" && document["quick"] == false && document["device_key"] == .null)
+  }
+
+  @Test("Each part of a fault has its own member")
+  func fault() {
+    var verification = BackupVerification(isQuick: true)
+    verification.add(
+      .init(.items, .itemDamaged, file: "KeychainDomain/x", offset: 1, byteCount: 2, item: 3, "a reason"))
+    verification.skip(.seal, reason: "there is none")
+    verification.conclude(.structure, "a folder")
+    let document = VerificationDocument(verification, of: "b").json
+    #expect(
+      document["faults"] == [
+        [
+          "check": "items", "id": "item-damaged", "file": "KeychainDomain/x", "offset": 1, "bytes": 2, "index": 3,
+          "detail": "a reason",
+        ]
+      ])
+    #expect(document["unchecked"] == [["id": "seal", "detail": "there is none"]])
+    #expect(document["checks"] == [["id": "structure", "ok": true, "detail": "a folder"]])
+    #expect(document["fault_count"] == 1 && document["quick"] == true)
+  }
+
+  @Test("Items that stay on the device and deleted items are separate members of a backup's document")
+  func backup() {
+    func decision(_ account: String, _ outcome: MigrationPlan.Outcome, _ detail: String? = nil)
+      -> MigrationPlan.Decision
+    {
+      var identity = ItemDescriptor(undecryptable: .genericPassword)
+      identity.account = account
+      return .init(index: 0, identity: identity, protection: .always, outcome: outcome, detail: detail)
+    }
+    var report = ExportReport()
+    report.exportedCount = 5
+    report.leftOut = [
+      decision("token", .staysBehind(.hardwareKey)), decision("gone", .staysBehind(.deleted)),
+      decision("damaged", .unreadable(.tagMismatch), "a detail"), decision("also gone", .staysBehind(.deleted)),
+    ]
+    let document = BackupDocument(
+      report, of: "phone", to: "b.tar", written: nil, isEncrypted: true, isKeyPublished: false
+    ).json
+    func facts(_ name: String) -> [[JSONValue?]] {
+      (document[name]?.arrayValue ?? []).map { [$0["account"], $0["protection"], $0["reason"], $0["detail"]] }
+    }
+    #expect(
+      facts("left_out") == [
+        ["token", "dk", "hardware-key", nil], ["damaged", "dk", "tag-mismatch", "a detail"],
+      ])
+    #expect(facts("deleted") == [["gone", "dk", "deleted", nil], ["also gone", "dk", "deleted", nil]])
+    // Deleted items are not items of the device.
+    #expect(document["items"] == 5 && document["total"] == 7)
+    #expect(document["device"] == "phone" && document["archive"] == "b.tar" && document["bytes"] == .null)
+    #expect(document["encrypted"] == true && document["published_hardware_key"] == false)
+  }
+
+  private func item(_ account: String, _ protection: ProtectionClass, modified: Double = 0) -> KeychainItem {
+    var item = KeychainItem(
+      kind: .genericPassword,
+      attributes: [
+        .account: .string(account), .service: .string("s"), .accessGroup: .string("g"),
+        .modificationDate: .date(KeychainDate(secondsSinceReferenceDate: modified)), .synchronizable: .integer(0),
+      ])
+    item.protection = protection
+    item.secret = SensitiveBytes(copying: Array(account.utf8))
+    return item
+  }
+
+  private func encrypted(_ index: Int) -> KeychainEntry {
+    KeychainEntry(
+      index: index, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      persistentReference: nil, reason: .deviceBound)
+  }
+
+  private func side(_ name: String, _ items: [KeychainEntry]) -> ComparisonSide {
+    ComparisonSide(
+      kind: .archive, name: name, argument: name, deviceName: "\(name)-device", items: items, hasKeychain: true,
+      leftOut: [], keybagDamage: nil)
+  }
+
+  private func document(_ first: [KeychainEntry], _ second: [KeychainEntry]) throws -> JSONValue {
+    let difference = try KeychainDifference(from: first, to: second)
+    return DifferenceDocument(side("one", first), side("two", second), difference, showsUnseen: false).json
+  }
+
+  private func accounts(_ items: JSONValue?) -> [JSONValue?]? { items?.arrayValue?.map { $0["account"] } }
+
+  /// `doubtful` names an item on the side where it can be decrypted.
+  @Test("A comparison's items are listed on their own side, in both directions")
+  func difference() throws {
+    let bound = ProtectionClass.whenUnlockedThisDeviceOnly
+    let same = KeychainEntry(index: 0, item: item("same", .whenUnlocked))
+    let old = KeychainEntry(index: 1, item: item("moved", .whenUnlocked, modified: 100))
+    let new = KeychainEntry(index: 5, item: item("moved", .afterFirstUnlock, modified: 200))
+    let only = KeychainEntry(index: 2, item: item("only", .whenUnlocked))
+    let readable = KeychainEntry(index: 3, item: item("bound", bound))
+    let first = [same, old, only, readable]
+    let second = [same, new, encrypted(4)]
+    let there = try document(first, second)
+    let back = try document(second, first)
+    #expect(accounts(there["doubtful"]?["in_first"]) == ["bound"] && accounts(there["doubtful"]?["in_second"]) == [])
+    #expect(accounts(back["doubtful"]?["in_first"]) == [] && accounts(back["doubtful"]?["in_second"]) == ["bound"])
+    #expect(accounts(there["removed"]) == ["only"] && accounts(there["added"]) == [])
+    #expect(accounts(back["removed"]) == [] && accounts(back["added"]) == ["only"])
+    #expect(there["same"] == 1 && back["same"] == 1)
+    for (document, indexes, dates) in [
+      (there, (1, 5), ("2001-01-01T00:01:40Z", "2001-01-01T00:03:20Z")),
+      (back, (5, 1), ("2001-01-01T00:03:20Z", "2001-01-01T00:01:40Z")),
+    ] {
+      let change = try #require(document["changed"]?.arrayValue?.first)
+      #expect(change["index_first"] == .count(indexes.0) && change["index_second"] == .count(indexes.1))
+      #expect(change["modified_first"] == .string(dates.0) && change["modified_second"] == .string(dates.1))
+      #expect(change["attributes"]?.arrayValue?.contains("pdmn") == true && change["secret_changed"] == false)
+    }
+    #expect(there["sealed"]?["only_in_second"] == 1 && there["sealed"]?["only_in_first"] == 0)
+    #expect(back["sealed"]?["only_in_second"] == 0 && back["sealed"]?["only_in_first"] == 1)
+    #expect(there["first"]?["name"] == "one" && there["second"]?["device_name"] == "two-device")
+    #expect(there["first"]?["items"] == 4 && there["second"]?["items"] == 3)
+  }
+}
