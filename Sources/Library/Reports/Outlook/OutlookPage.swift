@@ -35,6 +35,7 @@ public struct OutlookPage: HTMLPage {
         page.newLine()
         page.element("section") { page in
           page.element("h2", "A new device, or the same one")
+          if let hypothesis = summary.hypothesis { page.element("p", hypothesis) }
           RestoreTable(summary).write(to: &page)
           basis(&page)
         }

@@ -306,6 +306,9 @@ extension OutlookSummary {
       hasPassword: restoreOutlook.hasPassword)
   }
 
+  /// The introduction to the counts of a backup that cannot be restored as it is; `nil` if it can be.
+  var hypothesis: String? { backupCondition.isUsable ? nil : "If this backup could be restored as it is:" }
+
   /// A sentence about counted items that are on the virtual device only; `nil` if there are none.
   private var counted: String? {
     guard backupCondition.isUsable, let sourceDeviceItems, !sourceDeviceItems.absent.isEmpty else { return nil }

@@ -29,7 +29,9 @@ package struct OutlookText {
   /// Returns the counts on both devices, how they were determined, and every item with its reason.
   private func details(_ style: TextStyle) -> [String] {
     func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
-    var lines = wrapped(summary.details) + [""] + table.lines(style: style) + [""] + wrapped(summary.basis)
+    var lines =
+      wrapped(summary.details) + [""] + (summary.hypothesis.map(wrapped) ?? []) + table.lines(style: style) + [""]
+      + wrapped(summary.basis)
     if let sourceDeviceItems = summary.sourceDeviceItems { lines += wrapped(sourceDeviceItems.statement) }
     lines.append("")
     for group in summary.losses + summary.warningGroups
