@@ -1,6 +1,6 @@
 public import Basics
 public import KeychainCrypto
-package import KeychainFormats
+import KeychainFormats
 
 /// The key that is derived from a backup's password. It unlocks the keybag, with or without a device key.
 ///
