@@ -43,8 +43,8 @@ C_LIBRARY_FILES = r"^Sources/(?:" + "|".join([
     r"Library/Basics/Secrets/(?:SecureMemory|SecretPages)",
     r"Library/VirtualDevice/Values/DeviceClock", r"Library/VirtualDevice/Files/(?:DeviceFileLock|DeviceLocks)",
     r"Library/Backups/Container/(?:LibArchiveReader|GzipChecksumVerifier)",
-    r"CommandLine/keyhaul/Session/Streams/(?:ByteStream|Errno\+Streams|StandardStreams|WipedBuffer)",
-    r"CommandLine/keyhaul/Session/Failures/Interruption", r"CommandLine/keyhaul/Session/Secrets/SecretCommand",
+    r"CommandLine/keyhaul/Session/Streams/(?:BufferedOutput|SecureInputBuffer)",
+    r"CommandLine/keyhaul/Session/Process/Interruption", r"CommandLine/keyhaul/Session/Secrets/SecretCommand",
     r"CommandLine/keyhaul/Session/Terminal/(?:TerminalDevice|TerminalSettings)", r"Library/Basics/Text/(?:LocalTimeFormat|LongDateFormat)",
     r"CommandLine/keyhaul/Main/Program",
 ]) + r")\.swift$"
@@ -129,7 +129,7 @@ PLAIN_TARGETS = [
     "Tests/DeviceServerTests", "Tests/TestSupport", "Tests/FoundationOnlyTests", "Tests/Benchmarks", "Tests/Fuzzing",
     "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests", "Tests/KeychainRulesTests",
     "Tests/KeychainsTests", "Tests/VirtualDeviceTests", "Tests/AppleComparisonTests",
-    "Sources/Apple", "Tests/BackupsTests", "Tests/KeychainServicesTests", "Tests/KeyhaulTestingTests",
+    "Sources/Apple", "Sources/CommandLine", "Tests/CommandLineTests", "Tests/TestSupport", "Tests/BackupsTests", "Tests/KeychainServicesTests", "Tests/KeyhaulTestingTests",
     "Tests/KeyhaulServingTests", "Tests/SecurityTests",
 ]
 PLAIN_SOURCES = re.compile(rf"^(?:{'|'.join(PLAIN_TARGETS)})/.*\.swift$")

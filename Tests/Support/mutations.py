@@ -355,7 +355,7 @@ add(
     "case .stalePlan: «16»",
     "14",
     "results: stale-plan has code 14",
-    "BackupResultTests|CommandStatusTests",
+    "BackupResultTests|CommandExitStatusTests",
 )
 
 # Reports
@@ -397,7 +397,7 @@ add(
     "\"links\": .count(«listing.linkCount»)",
     "listing.directoryCount",
     "inspect --json: links are folders",
-    "ArchiveCheckTests",
+    "VerifyAndDiffTests",
 )
 add(
     SWAPPED,
@@ -421,7 +421,7 @@ add(
     "(\"table_stated\", .boolean(«item.tableSource == .stated»))",
     "item.tableSource != .stated",
     "inspect --json of a dump: table_stated is inverted",
-    "DatabaseVerbTests",
+    "DatabaseCommandTests",
 )
 add(
     EDGE,
@@ -443,7 +443,7 @@ add(
 # The program
 add(
     EXIT,
-    "CommandLine/keyhaul/Commands/Archives/Export/Export.swift",
+    "CommandLine/keyhaul/Commands/Backups/Export/Export.swift",
     "return items.damagedCount > 0 || «source.authenticators.hasUnreadableFile» ?",
     "false",
     "export: 0 though an authenticator's file cannot be read",
@@ -451,7 +451,7 @@ add(
 )
 add(
     SECRET,
-    "CommandLine/keyhaul/Commands/Archives/Export/ExportSource.swift",
+    "CommandLine/keyhaul/Commands/Backups/Export/ExportSource.swift",
     "var omitsProtectedSecrets: Bool { «kind != .dump» }",
     "kind == .archive",
     "export of a device: writes secrets that ask",
@@ -459,7 +459,7 @@ add(
 )
 add(
     SECRET,
-    "CommandLine/keyhaul/Commands/Items/ListedItems.swift",
+    "CommandLine/keyhaul/Commands/Items/SearchableItems.swift",
     "sourceKind = \"archive\"\n    omitsProtectedSecrets = «true»",
     "false",
     "item find of a backup: prints secrets that ask",
@@ -479,23 +479,23 @@ add(
     "return «isOpen && status == .ok ? .partial : status»",
     "status",
     "item find: 0 though damaged items may match",
-    "ItemsInABackupTests",
+    "BackupItemTests",
 )
 add(
     FORMAT,
-    "CommandLine/keyhaul/ManyBackups/Forms/AnswerForm.swift",
+    "CommandLine/keyhaul/BackupBatch/Formatters/ResultFormatter.swift",
     "«isShown ? UntrustedText.escaped(CSV.fields(fields)) + \"\\n\" : CSV.line(fields)»",
     "CSV.line(fields)",
     "verify --format csv of many backups: control characters reach the terminal",
-    "ManyBackupsTests",
+    "BatchCommandTests",
 )
 add(
     LIMIT,
-    "CommandLine/keyhaul/ManyBackups/Running/ManyBackupsRun.swift",
+    "CommandLine/keyhaul/BackupBatch/Running/BatchRun.swift",
     "guard let value = Int(argument), «(1...Self.most).contains(value)» else",
     "(1..<Self.most).contains(value)",
     "verify --jobs 256 is refused",
-    "ManyBackupsTests",
+    "BatchCommandTests",
 )
 add(
     FORMAT,
@@ -503,7 +503,7 @@ add(
     ".count(«changes[.keepsExisting, default: 0] + changes[.identical, default: 0]»)",
     "changes[.keepsExisting, default: 0]",
     "restore --json to a Simulator: equal items are not counted as kept",
-    "SimulatorVerbTests",
+    "SimulatorCommandTests",
 )
 add(
     FORMAT,
@@ -519,7 +519,7 @@ add(
     "summary.migrates < summary.total || «report.source.sourceDeviceItems?.absent.isEmpty == false»",
     "false",
     "plan --exit-code: 0 though items of the source device are in no backup",
-    "MakerTests",
+    "SourceDeviceTests",
 )
 
 # Apple's modules and the server

@@ -33,7 +33,7 @@ PUBLIC = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*?(?:public|open)\
 EXPORTED = re.compile(r"^@_exported\s+(?:public\s+)?import\s+(\w+)", re.M)
 BOXES = {
     "HandedOver", "HeldKey", "HeldKeys", "DerivedKey", "SharedForecast", "NewKey", "SharedClassKeys", "HeldSecret",
-    "SharedPassword"}
+    "ReusablePassword"}
 SOURCES = ("device", "archive", "dump")
 
 

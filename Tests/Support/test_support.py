@@ -520,7 +520,7 @@ class SourceRules(unittest.TestCase):
         "Sources/Library/Backups/Writing/A.swift": ["import GRDB", "import CSQLite"],
         "Sources/Library/Basics/SQLite/A.swift": ["import CSQLite"],
         "Sources/Library/Basics/Files/SystemCalls.swift": ["  import Glibc", "flock(a, b)"],
-        "Sources/CommandLine/keyhaul/Session/Streams/ByteStream.swift": ["import Glibc", "files.open(a)", "a.access(b)", "read(a, b, c)"],
+        "Sources/CommandLine/keyhaul/Session/Streams/BufferedOutput.swift": ["import Glibc", "files.open(a)", "a.access(b)", "read(a, b, c)"],
         "docs/Format.md": ["https://example.org/home/x", "/var/Keychains", "======"],
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("The page about the architecture")
+@Suite("The architecture page")
 struct ArchitecturePageTests {
   /// The error types that a part of the library shows, by the part.
   private static func declared() throws -> [String: Set<String>] {
@@ -19,7 +19,7 @@ struct ArchitecturePageTests {
     return names
   }
 
-  @Test("names every error of each part, and none that there is not")
+  @Test("The page lists every error type of each part, and no others")
   func errors() throws {
     let page = try String(contentsOf: Repository.root.appending(path: "docs/Architecture.md"), encoding: .utf8)
     let section = try #require(
@@ -37,7 +37,7 @@ struct ArchitecturePageTests {
     #expect(told == declared)
   }
 
-  @Test("walks one command through functions that there are")
+  @Test("The page follows one command through functions that exist")
   func walk() throws {
     let page = try String(contentsOf: Repository.root.appending(path: "docs/Architecture.md"), encoding: .utf8)
     let section = try #require(

@@ -6,7 +6,7 @@ import Testing
 @testable import Reports
 @testable import keyhaul
 
-@Suite("The words of the RESULT column")
+@Suite("Result words")
 struct BackupResultTests {
   @Test("Every word has its own page in explain", arguments: BackupResult.allCases)
   func pages(word: BackupResult) throws {
@@ -34,7 +34,7 @@ struct BackupResultTests {
     }
   }
 
-  @Test("The page for scripts lists the words beside their codes", arguments: [0, 3, 12])
+  @Test("The scripting page lists the words next to their exit codes", arguments: [0, 3, 12])
   func documentedWords(code: Int32) throws {
     let page = try String(contentsOf: Repository.root.appending(path: "docs/Scripting.md"), encoding: .utf8)
     let table = try #require(page.firstRange(of: "| code | words |"))
@@ -46,31 +46,31 @@ struct BackupResultTests {
 
   @Test("Only words of exit codes have no page of their own")
   func ownPages() {
-    let ids = Set((CommandStatus.fixed + [.needsPassword]).map(\.id))
+    let ids = Set((CommandExitStatus.fixed + [.needsPassword]).map(\.id))
     for word in BackupResult.allCases { #expect((word.explanation == nil) == ids.contains(word.rawValue), "\(word)") }
     #expect(Explanation.results.count == BackupResult.allCases.count - ids.count)
   }
 
   @Test("A result has no word of another exit code, and a code other than 0 has a reason")
   func agreement() {
-    func answer(_ status: CommandStatus, _ word: BackupResult?) -> BackupAnswer {
-      BackupAnswer(
-        verb: "verify", asked: [], path: "a", facts: SubjectFacts(), isArchivedCopy: false, status: status,
+    func result(_ status: CommandExitStatus, _ word: BackupResult?) -> BatchResult {
+      BatchResult(
+        verb: "verify", parameters: [], path: "a", metadata: BackupMetadata(), isArchivedCopy: false, status: status,
         failure: nil, warnings: [], document: nil, result: word)
     }
-    #expect(answer(.ok, .whole).result == .whole && answer(.ok, .whole).reason == nil)
-    #expect(answer(.partial, .whole).result == .partial && answer(.partial, .incomplete).result == .incomplete)
-    #expect(answer(.damaged, .incomplete).result == .damaged)
-    for status in CommandStatus.fixed where status != .ok {
-      #expect(answer(status, nil).reason?.isEmpty == false, "\(status)")
+    #expect(result(.ok, .whole).word == .whole && result(.ok, .whole).reason == nil)
+    #expect(result(.partial, .whole).word == .partial && result(.partial, .incomplete).word == .incomplete)
+    #expect(result(.damaged, .incomplete).word == .damaged)
+    for status in CommandExitStatus.fixed where status != .ok {
+      #expect(result(status, nil).reason?.isEmpty == false, "\(status)")
     }
   }
 
   @Test("A warning with the same fact is recorded once")
   func warnings() {
-    let record = SessionRecord()
-    for advice in ["a", "b"] { record.add(SessionRecord.Warning("it is damaged", why: "a byte", try: advice)) }
-    record.add(SessionRecord.Warning("it is damaged", why: "another byte", try: nil))
+    let record = CapturedOutput()
+    for advice in ["a", "b"] { record.add(CapturedOutput.Warning("it is damaged", why: "a byte", try: advice)) }
+    record.add(CapturedOutput.Warning("it is damaged", why: "another byte", try: nil))
     #expect(record.warnings.map(\.why) == ["a byte", "another byte"])
   }
 }

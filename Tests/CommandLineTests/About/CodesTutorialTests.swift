@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("The tutorial about an authenticator's codes")
+@Suite("The authenticator codes tutorial")
 struct CodesTutorialTests {
   @Test("The commands of the tutorial about codes print what the tutorial shows")
   func commands() throws {
@@ -15,9 +15,9 @@ struct CodesTutorialTests {
     #expect(blocks.count == 1)
     let script = SessionScript(listing)
     #expect(script.steps.count == 7)
-    let world = try DeviceWorld()
+    let sandbox = try DeviceSandbox()
     for step in script.steps {
-      let outcome = try world.run("{ \(step.command); } 2>&1")
+      let outcome = try sandbox.run("{ \(step.command); } 2>&1")
       #expect(outcome.status == 0, "\(step.command)")
       // The page wraps long lines.
       let printed = outcome.output.split(whereSeparator: \.isWhitespace)
@@ -25,6 +25,6 @@ struct CodesTutorialTests {
       #expect(printed == shown, "\(step.command):\n\(outcome.output)")
     }
     // The page is gone at the end, as the tutorial says.
-    #expect(!FileManager.default.fileExists(atPath: world.home.appending(path: "codes.html").path))
+    #expect(!FileManager.default.fileExists(atPath: sandbox.home.appending(path: "codes.html").path))
   }
 }

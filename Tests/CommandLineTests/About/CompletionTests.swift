@@ -3,21 +3,21 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("What a shell completes")
+@Suite("Shell completion")
 struct CompletionTests {
-  /// A world with two devices, a backup, and files whose names a shell would take for something else.
-  private func world() throws -> MoveWorld {
-    let world = try MoveWorld()
-    try world.devices.run(
+  /// A sandbox with two devices, a backup, and files whose names a shell would interpret.
+  private func sandbox() throws -> PhoneSandbox {
+    let sandbox = try PhoneSandbox()
+    try sandbox.devices.run(
       "mkdir Backup 'a folder'; touch family.tar new.txt .hidden '$(touch run)' 'a;b' Backup/one Backup/two")
-    try world.write(Array(Self.script.get().utf8), to: "devices/.script")
-    return world
+    try sandbox.write(Array(Self.script.get().utf8), to: "devices/.script")
+    return sandbox
   }
 
-  private static let script = Result { try DeviceWorld().run("keyhaul completions bash").output }
+  private static let script = Result { try DeviceSandbox().run("keyhaul completions bash").output }
 
-  /// What the program offers for the last word of a line, as a completion script asks for it.
-  private func offered(_ world: MoveWorld, _ line: [String], argument: String) throws -> [String] {
+  /// Returns the program's suggestions for the last word of a line, as a completion script requests them.
+  private func offered(_ sandbox: PhoneSandbox, _ line: [String], argument: String) throws -> [String] {
     let script = try Self.script.get()
     let words = line.prefix { !$0.hasPrefix("-") && ["plan", "why", "diff", "export", "restore"].contains($0) }
     let verb = words.joined(separator: " ")
@@ -26,17 +26,17 @@ struct CompletionTests {
       "\(line): \(argument)")
     let asked = String(script[call.range]).split(separator: " ").map(String.init)
     let index = String(line.count)
-    let outcome = try world.devices.program.run(
+    let outcome = try sandbox.devices.program.run(
       asked + [index, String(line.last?.count ?? 0), "keyhaul"] + line)
     #expect(outcome.status == 0, "\(line): \(outcome)")
     return outcome.output.split(separator: "\n").map(String.init)
   }
 
   @Test(
-    "for the form of a result: those that the verb's has",
+    "Completion of --format offers the formats that the command's result has",
     arguments: [("bash", "_add_completions -W '"), ("zsh", "___format=("), ("fish", "-l 'format'")])
   func forms(shell: String, mark: String) throws {
-    let script = try DeviceWorld().run("keyhaul completions \(shell)").output
+    let script = try DeviceSandbox().run("keyhaul completions \(shell)").output
     // What each shell's script says about `--format`, in the order of the verbs.
     let lists = script.split(separator: "\n").filter { $0.contains(mark) && $0.contains("json") }
     func count(_ form: String) -> Int { lists.count { $0.contains(form) } }
@@ -44,32 +44,34 @@ struct CompletionTests {
     #expect(count("html") == 3 && count("otpauth") == 1 && count("csv") == 5)
   }
 
-  @Test("for a device that something goes to: the devices there are", arguments: ["plan", "why", "restore"])
+  @Test("Completion of a target device offers the existing devices", arguments: ["plan", "why", "restore"])
   func targets(verb: String) throws {
-    let world = try world()
-    #expect(try offered(world, [verb, "b.tar", "--to", ""], argument: "--to") == ["new-phone", "old-phone"])
+    let sandbox = try sandbox()
+    #expect(try offered(sandbox, [verb, "b.tar", "--to", ""], argument: "--to") == ["new-phone", "old-phone"])
   }
 
-  @Test("for what may be a device or a backup: both", arguments: ["plan", "why", "diff", "export"])
+  @Test("Completion of a source offers devices and files", arguments: ["plan", "why", "diff", "export"])
   func sources(verb: String) throws {
-    let world = try world()
+    let sandbox = try sandbox()
     #expect(
-      try offered(world, [verb, ""], argument: "positional@0")
+      try offered(sandbox, [verb, ""], argument: "positional@0")
         == [
           "new-phone", "old-phone", "Backup/", "devices/", "family.tar", "few", "new.txt",
         ].filter { $0 != "few" })
     #expect(
-      try offered(world, [verb, "Backup/"], argument: "positional@0") == [
+      try offered(sandbox, [verb, "Backup/"], argument: "positional@0") == [
         "new-phone", "old-phone", "Backup/one", "Backup/two",
       ])
-    #expect(try offered(world, [verb, "."], argument: "positional@0").suffix(2) == [".bp", ".hidden"])
+    #expect(try offered(sandbox, [verb, "."], argument: "positional@0").suffix(2) == [".bp", ".hidden"])
   }
 
-  @Test("bash shows those that fit what is typed, and runs none of them", arguments: ["diff", "plan", "export", "why"])
+  @Test(
+    "Bash shows the suggestions that match the typed text, and runs none of them",
+    arguments: ["diff", "plan", "export", "why"])
   func bash(verb: String) throws {
-    let world = try world()
+    let sandbox = try sandbox()
     func completed(_ word: String) throws -> [String] {
-      let outcome = try world.devices.run(
+      let outcome = try sandbox.devices.run(
         """
         exec bash -c 'source devices/.script
         COMP_WORDS=(keyhaul \(verb) "\(word)"); COMP_CWORD=2; COMP_LINE="keyhaul \(verb) \(word)"
@@ -84,12 +86,12 @@ struct CompletionTests {
     #expect(try completed("Backup/t") == ["Backup/two"])
     #expect(try completed("$") == [])
     #expect(try completed("a") == [])
-    #expect(try !world.names().contains("run"))
+    #expect(try !sandbox.names().contains("run"))
   }
 
-  @Test("bash shows the devices to every verb that takes one, and says nothing where there are none")
+  @Test("Bash suggests devices for every command with a device argument, and shows no error if there are none")
   func devices() throws {
-    let world = try world()
+    let sandbox = try sandbox()
     let verbs = [
       "device show", "device lock", "device unlock", "device restart", "device erase", "device delete",
       "device passcode set", "device passcode change", "device passcode remove", "item add", "item find",
@@ -102,7 +104,7 @@ struct CompletionTests {
         return "COMP_WORDS=(keyhaul \(verb) new-); COMP_CWORD=\(words.count + 1); COMP_LINE=\"keyhaul \(verb) new-\""
           + "; COMP_POINT=${#COMP_LINE}; COMPREPLY=(); _keyhaul keyhaul new- \(words.last ?? ""); printf \"%s\\n\" \"${COMPREPLY[*]}\""
       }
-      let outcome = try world.devices.run(
+      let outcome = try sandbox.devices.run(
         "KEYHAUL_HOME=\(home) exec bash -c 'source devices/.script; COMP_TYPE=9; COMP_KEY=9; "
           + calls.joined(separator: "; ") + "'")
       #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
@@ -110,22 +112,22 @@ struct CompletionTests {
     }
   }
 
-  @Test("every shell that is installed takes its script", arguments: ["bash", "zsh", "fish"])
+  @Test("Every installed shell accepts its completion script", arguments: ["bash", "zsh", "fish"])
   func syntax(shell: String) throws {
-    let world = try MoveWorld()
-    guard try world.devices.run("command -v \(shell)").status == 0 else {
+    let sandbox = try PhoneSandbox()
+    guard try sandbox.devices.run("command -v \(shell)").status == 0 else {
       Issue.record("\(shell) is not installed here: its script was not looked at", severity: .warning)
       return
     }
-    let outcome = try world.devices.run("keyhaul completions \(shell) > script && \(shell) -n script")
+    let outcome = try sandbox.devices.run("keyhaul completions \(shell) > script && \(shell) -n script")
     #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
   }
 
-  @Test("zsh and fish ask the program for the same")
+  @Test("Zsh and fish ask the program for the same suggestions")
   func otherShells() throws {
-    let world = try world()
+    let sandbox = try sandbox()
     for shell in ["zsh", "fish"] {
-      let script = try world.devices.program.run(["completions", shell]).output
+      let script = try sandbox.devices.program.run(["completions", shell]).output
       for (verb, argument) in [
         ("plan", "--to"), ("restore", "--to"), ("why", "--to"), ("plan", "positional@0"), ("why", "positional@0"),
         ("diff", "positional@0"), ("diff", "positional@1"), ("export", "positional@0"), ("backup", "positional@0"),

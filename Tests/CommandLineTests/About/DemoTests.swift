@@ -6,19 +6,19 @@ import Testing
 
 @Suite("The demo", .serialized)
 struct DemoTests {
-  private func world() throws -> DeviceWorld {
-    let world = try DeviceWorld()
+  private func sandbox() throws -> DeviceSandbox {
+    let sandbox = try DeviceSandbox()
     try FileManager.default.createDirectory(
-      at: world.home.appending(path: "tmp"), withIntermediateDirectories: true)
-    return world
+      at: sandbox.home.appending(path: "tmp"), withIntermediateDirectories: true)
+    return sandbox
   }
 
   @Test(
-    "tells the whole story, each command before its output, and leaves nothing behind",
+    "The demo shows each command before its output, and leaves no files",
     .enabled(if: Cases.areAllRun, "four times ten million rounds, which a quick run leaves out"))
   func story() throws {
-    let world = try world()
-    let outcome = try world.run("TMPDIR=$PWD/tmp keyhaul demo")
+    let sandbox = try sandbox()
+    let outcome = try sandbox.run("TMPDIR=$PWD/tmp keyhaul demo")
     #expect(outcome.status == 0 && outcome.errors.contains("can move to new-phone"))
     let commands = [
       "$ keyhaul device create old-phone", "$ keyhaul device create new-phone", "$ keyhaul device list",
@@ -43,41 +43,41 @@ struct DemoTests {
       }
     }
     #expect(outcome.output.hasSuffix("\nThe demo's files have been deleted from this machine.\n"))
-    #expect(try FileManager.default.contentsOfDirectory(atPath: world.home.path) == ["tmp"])
-    #expect(try FileManager.default.contentsOfDirectory(atPath: world.home.appending(path: "tmp").path) == [])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.home.path) == ["tmp"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.home.appending(path: "tmp").path) == [])
   }
 
-  @Test("keeps its devices and archives where that is wanted, even if Ctrl-C ends it, and they can be used")
+  @Test("With --keep, the demo keeps usable devices and backups, even if Ctrl-C ends it")
   func keep() throws {
-    let world = try world()
-    let outcome = try world.run(
+    let sandbox = try sandbox()
+    let outcome = try sandbox.run(
       """
       (while [ ! -e kept/plain.backup/Manifest.plist ]; do sleep 0.02; done; sleep 0.2; kill -INT $$) &
       TMPDIR=$PWD/tmp exec keyhaul demo --keep kept
       """)
     #expect(outcome.status == 130 && outcome.errors.contains("error: stopped by Ctrl-C\n"), "\(outcome.errors)")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: world.home.appending(path: "tmp").path) == [])
-    let plan = try world.run("cd kept && keyhaul plan plain.backup --to new-phone --home devices --json")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.home.appending(path: "tmp").path) == [])
+    let plan = try sandbox.run("cd kept && keyhaul plan plain.backup --to new-phone --home devices --json")
     #expect(plan.status == 0)
-    #expect(try world.permissions(of: "kept") == 0o700)
-    let again = try world.run("keyhaul demo --keep kept")
+    #expect(try sandbox.permissions(of: "kept") == 0o700)
+    let again = try sandbox.run("keyhaul demo --keep kept")
     #expect(again.status == 64 && again.errors.hasPrefix("error: kept is not empty\n"))
   }
 
-  @Test("has no form in JSON and says so")
+  @Test("The demo rejects --json")
   func json() throws {
-    let outcome = try world().run("keyhaul demo --json")
+    let outcome = try sandbox().run("keyhaul demo --json")
     #expect(outcome.status == 64 && outcome.output == "")
   }
 
   /// Seconds behind its first words; of the first hundredths, in which it opens a passcode's file, several.
   private static let delays = (0..<Cases.count(20, quick: 2)).map { "0.0\($0 < 10 ? "0" : "")\($0)" } + ["0.5", "2"]
 
-  @Test("leaves nothing behind when Ctrl-C ends it, wherever it is", arguments: delays)
+  @Test("The demo leaves no files when Ctrl-C ends it at any point", arguments: delays)
   func interrupted(delay: String) throws {
-    let world = try world()
+    let sandbox = try sandbox()
     // From its first words on, as nobody knows how long a busy machine takes to start a program.
-    let outcome = try world.run(
+    let outcome = try sandbox.run(
       """
       mkdir said
       (while [ ! -s said/all ]; do sleep 0.01; done; sleep \(delay); kill -INT $$) &
@@ -85,6 +85,6 @@ struct DemoTests {
       """)
     #expect(outcome.status == 130, "\(outcome)")
     #expect(outcome.errors.contains("error: stopped by Ctrl-C\n"))
-    #expect(try FileManager.default.contentsOfDirectory(atPath: world.home.appending(path: "tmp").path) == [])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.home.appending(path: "tmp").path) == [])
   }
 }

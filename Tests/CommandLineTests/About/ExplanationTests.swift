@@ -7,10 +7,10 @@ import Testing
 @testable import DeviceServer
 @testable import keyhaul
 
-@Suite("What explain can say")
+@Suite("Pages of the explain command")
 struct ExplanationTests {
   @Test(
-    "there is a page for every word that a report uses, in the words of the table", arguments: GlossaryTerm.allCases)
+    "Every reason in a report has a page with the text of the documented table", arguments: GlossaryTerm.allCases)
   func terms(term: GlossaryTerm) throws {
     let page = try Explain.explanation(of: term.id)
     let words = term.explanation
@@ -18,7 +18,7 @@ struct ExplanationTests {
     #expect(page.effect == words.effect && page.action == words.action && page.source == words.source)
   }
 
-  @Test("there is a page for every word that verify and inspect find a fault by, and none twice")
+  @Test("Every finding and fault has exactly one page")
   func findings() throws {
     let words =
       BackupFinding.Kind.allCases.map(\.rawValue) + BackupVerification.Fault.Kind.allCases.map(\.rawValue)
@@ -29,7 +29,7 @@ struct ExplanationTests {
     #expect(Set(Explanation.all.map(\.id)).count == Explanation.all.count)
   }
 
-  @Test("the page of a finding tells of a refusal where there is one, with its exit code", arguments: examples)
+  @Test("The page of a finding that leads to a refusal names the exit code", arguments: examples)
   func refusals(finding: BackupFinding) throws {
     let effect = try Explain.explanation(of: finding.kind.rawValue).effect
     let isRefused = BackupPurpose.allCases.contains { finding.blocks($0) }
@@ -38,7 +38,7 @@ struct ExplanationTests {
     #expect(effect.contains("exit code \(code)") == isRefused, "\(effect)")
   }
 
-  /// One of every kind whose page is no word of a move.
+  /// A finding of every kind whose page is not a word of a move.
   private static let examples: [BackupFinding] = [
     .manifestUnreadable(reason: ""), .manifestMissing, .versionMissing, .keybagUnusable(reason: ""),
     .classKeysDamaged(reason: ""),
@@ -52,23 +52,23 @@ struct ExplanationTests {
     .keychainInXML, .keychainKeysUnknown([]),
   ]
 
-  @Test("there is a page for every exit code, by its number and by its name", arguments: CommandStatus.fixed)
-  func codes(status: CommandStatus) throws {
+  @Test("Every exit code has a page, found by number and by name", arguments: CommandExitStatus.fixed)
+  func codes(status: CommandExitStatus) throws {
     #expect(try Explain.explanation(of: "\(status.code)").id == status.id)
     #expect(try Explain.explanation(of: status.id.uppercased()).code == status.code)
   }
 
-  @Test("a code over 128 is a signal", arguments: ["130", "143", "signal"])
+  @Test("An exit code over 128 is explained as a signal", arguments: ["130", "143", "signal"])
   func signals(topic: String) throws {
     #expect(try Explain.explanation(of: topic).id == "signal")
   }
 
-  @Test("there is a page for every word that an expectation may use", arguments: PlanExpectation.fates)
+  @Test("Every word in an expectation has a page", arguments: PlanExpectation.fates)
   func fates(fate: ItemFate) throws {
     #expect(try Explain.explanation(of: fate.rawValue).id == fate.rawValue)
   }
 
-  @Test("no two pages have one name, and every page says everything")
+  @Test("Every page has its own name and all of its parts")
   func complete() {
     #expect(Set(Explanation.all.map(\.id)).count == Explanation.all.count)
     for page in Explanation.all {
@@ -78,13 +78,13 @@ struct ExplanationTests {
   }
 
   @Test(
-    "a topic that there is not gets the near one", arguments: [("device-bond", "device-bound"), ("lockd", "locked")])
+    "An unknown topic gets a suggestion", arguments: [("device-bond", "device-bound"), ("lockd", "locked")])
   func near(topic: String, id: String) {
-    #expect(ending { _ = try Explain.explanation(of: topic) }?.advice == "keyhaul explain \(id)")
+    #expect(thrownError { _ = try Explain.explanation(of: topic) }?.advice == "keyhaul explain \(id)")
   }
 
   @Test(
-    "there is a page for a keychain status and a backup error, however it is written",
+    "Keychain statuses and backup errors are found in every spelling",
     arguments: [
       ("-25300", "errSecItemNotFound"), ("25300", "errSecItemNotFound"), ("errSecItemNotFound", "errSecItemNotFound"),
       ("errsecitemnotfound", "errSecItemNotFound"), ("OSStatus -25308", "errSecInteractionNotAllowed"),
@@ -100,7 +100,7 @@ struct ExplanationTests {
     #expect(try Explain.explanation(of: topic).id == id)
   }
 
-  @Test("every keychain status has Apple's name and number, as the Security module declares them")
+  @Test("Every keychain status has Apple's name and number, as declared by the Security module")
   func statusNumbers() throws {
     let path = "Sources/Apple/KeychainServices/Constants/Statuses/Statuses.swift"
     let text = try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
@@ -111,13 +111,13 @@ struct ExplanationTests {
     #expect(Explanation.keychainStatuses.count == SecItemStatus.allCases.count + 19)
   }
 
-  @Test("every error that the device server sends has a page", arguments: BackupFailure.Code.allCases)
+  @Test("Every error that the device server sends has a page", arguments: BackupFailure.Code.allCases)
   func backupErrors(code: BackupFailure.Code) throws {
     #expect(try Explain.explanation(of: "MBErrorDomain/\(code.rawValue)").number.map(Int64.init) == code.rawValue)
   }
 
   @Test(
-    "an error number without a page gets the nearest one that has a page",
+    "An error number without a page gets the nearest number with a page",
     arguments: [
       ("-25301x", "keyhaul explain"), ("MBErrorDomain/206", "keyhaul explain MBErrorDomain/205"),
       ("-25999", "security error -25999 on a Mac, which prints Apple's message"),
@@ -125,6 +125,6 @@ struct ExplanationTests {
       ("-99999999999", "keyhaul explain"), ("errSecItemNotFoud", "keyhaul explain errSecItemNotFound"),
     ])
   func unknownNumbers(topic: String, advice: String) {
-    #expect(ending { _ = try Explain.explanation(of: topic) }?.advice == advice)
+    #expect(thrownError { _ = try Explain.explanation(of: topic) }?.advice == advice)
   }
 }

@@ -3,42 +3,42 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Help")
+@Suite("Help screens")
 struct HelpTests {
-  static let verbs = AllVerbs.leaves().map { $0.words.joined(separator: " ") }
+  static let verbs = AllCommands.leaves().map { $0.words.joined(separator: " ") }
 
-  func verb(_ name: String) throws -> any Verb.Type {
-    let leaf = try #require(AllVerbs.leaves().first { $0.words.joined(separator: " ") == name })
-    return try #require(leaf.verb as? any Verb.Type)
+  func verb(_ name: String) throws -> any KeyhaulCommand.Type {
+    let leaf = try #require(AllCommands.leaves().first { $0.words.joined(separator: " ") == name })
+    return try #require(leaf.command as? any KeyhaulCommand.Type)
   }
 
-  @Test("of a verb fits on one screen of 80 columns", arguments: verbs)
+  @Test("The short help of a command fits on a screen of 80 columns", arguments: verbs)
   func oneScreen(name: String) throws {
     let verb = try verb(name)
-    let lines = verb.screen.lines(of: verb, style: .plain)
+    let lines = verb.helpScreen.lines(of: verb, style: .plain)
     #expect(lines.count <= HelpScreen.maximumLineCount)
     for line in lines where !line.contains("keyhaul ") { #expect(DisplayWidth.columns(of: line) <= 80) }
     #expect(lines.last == "\"keyhaul \(name) --help\" lists everything.")
   }
 
-  @Test("names only flags that the verb has", arguments: verbs)
+  @Test("The short help names only flags that the command has", arguments: verbs)
   func flagsExist(name: String) throws {
     let verb = try verb(name)
     let known = Set(FlagCatalog.names(of: verb))
-    let text = ([verb.screen.usage] + verb.screen.flags.map(\.flags)).joined(separator: " ")
+    let text = ([verb.helpScreen.usage] + verb.helpScreen.flags.map(\.flags)).joined(separator: " ")
     let named = text.matches(of: /--[a-z][a-z-]*/).map { String($0.0) }
     for flag in named { #expect(known.contains(flag)) }
   }
 
-  @Test("says of a flag what its own help says, where the row has no words of its own", arguments: verbs)
+  @Test("The short help describes a flag with the flag's own help, unless the row has its own text", arguments: verbs)
   func wordsStandOnce(name: String) throws {
     let verb = try verb(name)
     let flags = FlagCatalog.flags(of: verb)
     let full = verb.fullHelp(below: Keyhaul.self, columns: 100).split(whereSeparator: \.isWhitespace).joined(
       separator: " "
     ).lowercased()
-    let lines = verb.screen.lines(of: verb, style: .plain)
-    for row in verb.screen.flags where row.words == nil {
+    let lines = verb.helpScreen.lines(of: verb, style: .plain)
+    for row in verb.helpScreen.flags where row.text == nil {
       #expect(flags.contains { $0.names.contains(row.flags) }, "\(row.flags) is no flag, and has no words")
       guard row.flags != "--format" else { continue }
       let shown = try #require(lines.first { $0.hasPrefix("  -") && $0.contains(row.flags) })
@@ -47,19 +47,19 @@ struct HelpTests {
     }
   }
 
-  @Test("gives examples that the verb understands", arguments: verbs)
+  @Test("The examples in the help can be parsed", arguments: verbs)
   func examplesParse(name: String) throws {
-    for example in try verb(name).screen.examples {
+    for example in try verb(name).helpScreen.examples {
       // A word in quotes may contain spaces.
       let words = example.matches(of: /'[^']*'|\S+/).map { String($0.0.filter { $0 != "'" }) }
       #expect(words.first == "keyhaul")
       let line = words.dropFirst().prefix { $0 != ">" }
-      let parsed = try AllVerbs.parse(line: Array(line))
-      #expect(AllVerbs.leaves().first { $0.words.joined(separator: " ") == name }?.verb == type(of: parsed))
+      let parsed = try AllCommands.parse(line: Array(line))
+      #expect(AllCommands.leaves().first { $0.words.joined(separator: " ") == name }?.command == type(of: parsed))
     }
   }
 
-  @Test("in full names the forms that the verb's own result has, and no others", arguments: verbs)
+  @Test("The full help lists exactly the formats that the command's result has", arguments: verbs)
   func forms(name: String) throws {
     let verb = try verb(name)
     let forms = verb.formats.map(\.rawValue).joined(separator: ", ")
@@ -72,7 +72,7 @@ struct HelpTests {
     }
   }
 
-  @Test("has every word of the contract's page")
+  @Test("The help contains every word of the documented contract")
   func allVerbs() {
     #expect(
       Self.verbs == [
@@ -85,15 +85,16 @@ struct HelpTests {
       ])
   }
 
-  @Test("shows no verb of the root that cannot run")
+  @Test("The help of the root command lists only commands that can run")
   func runnable() {
-    for leaf in AllVerbs.leaves(of: Keyhaul.self) { #expect(leaf.verb is any RunnableVerb.Type) }
+    for leaf in AllCommands.leaves(of: Keyhaul.self) { #expect(leaf.command is any RunnableCommand.Type) }
   }
 
-  @Test("is asked for by -h, --help and help, wherever they stand")
+  @Test("-h, --help and help show the help at any position")
   func requests() throws {
-    func help(_ line: String) throws -> VerbPath {
-      try VerbPath.resolve(line.split(separator: " ").map(String.init), root: AllVerbs.self, guesses: Keyhaul.guesses)
+    func help(_ line: String) throws -> CommandPath {
+      try CommandPath.resolve(
+        line.split(separator: " ").map(String.init), root: AllCommands.self, suggestions: Keyhaul.suggestions)
     }
     #expect(try help("backup -h").help == .short)
     #expect(try help("-h backup").help == .short)
@@ -110,10 +111,11 @@ struct HelpTests {
     #expect(try help("device --help").name == "keyhaul device")
   }
 
-  @Test("a flag before the verb takes its value along and nothing else")
+  @Test("A flag before the command consumes its value and nothing else")
   func flagsBeforeTheVerb() throws {
-    func path(_ line: String) throws -> VerbPath {
-      try VerbPath.resolve(line.split(separator: " ").map(String.init), root: AllVerbs.self, guesses: Keyhaul.guesses)
+    func path(_ line: String) throws -> CommandPath {
+      try CommandPath.resolve(
+        line.split(separator: " ").map(String.init), root: AllCommands.self, suggestions: Keyhaul.suggestions)
     }
     for line in [
       "--home phones backup x", "--home=phones backup x", "-q backup x", "-qv backup x", "-o file backup x",

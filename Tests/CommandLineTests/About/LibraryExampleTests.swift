@@ -21,15 +21,15 @@ struct LibraryExampleTests {
 
   @Test("The example prints what a new device gets, verifies the backup, and exports its passwords")
   func run() throws {
-    let world = try MoveWorld(backedUpTo: "b")
+    let sandbox = try PhoneSandbox(backedUpTo: "b")
     let built = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-    let outcome = try BuiltProgram(home: world.home).run(
-      command: built.appending(path: "BackupReport").path, ["b"], input: "\(MoveWorld.password)\n")
+    let outcome = try BuiltProgram(home: sandbox.home).run(
+      command: built.appending(path: "BackupReport").path, ["b"], input: "\(PhoneSandbox.password)\n")
     #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
     let lines = outcome.output.split(separator: "\n")
     #expect(lines.contains { $0.hasSuffix(": migrates") } && lines.contains { $0.hasSuffix("(device-bound)") })
     #expect(lines.contains("verification: unproven, 0 faults") || lines.contains("verification: whole, 0 faults"))
-    let csv = try String(contentsOf: world.home.appending(path: "passwords.csv"), encoding: .utf8)
+    let csv = try String(contentsOf: sandbox.home.appending(path: "passwords.csv"), encoding: .utf8)
     let count = try #require(lines.last?.wholeMatch(of: /exported: (\d+) passwords/)).1
     #expect(Int(count).map { $0 > 0 && csv.split(separator: "\r\n").count == $0 + 1 } == true, "\(outcome)")
   }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Every form of JSON is described")
+@Suite("JSON schemas")
 struct SchemaTableTests {
-  /// Of files in a device's own directory, which nothing else reads or writes.
+  /// The formats of files in a device's folder, which nothing else reads or writes.
   private static let ownFormats: Set = ["device-change/1", "device-pairings/1", "virtual-device/1"]
 
   /// The formats that the program's sources name, such as `migration-plan/1`.
@@ -20,7 +20,7 @@ struct SchemaTableTests {
     return named.subtracting(ownFormats)
   }
 
-  @Test("has a schema, a row in docs/Reports.md, and is named by the schema as the program names it")
+  @Test("Every JSON format has a schema with its name and a row in docs/Reports.md")
   func schemas() throws {
     let formats = try Self.formats()
     #expect(formats.count > 20 && formats.contains("backup-list/1") && formats.contains("migration-plan/1"))
@@ -33,7 +33,7 @@ struct SchemaTableTests {
     }
   }
 
-  @Test("and no schema describes what is gone")
+  @Test("Every schema describes a format that exists")
   func leftovers() throws {
     let formats = try Self.formats()
     let files = try FileManager.default.contentsOfDirectory(

@@ -6,7 +6,7 @@ import Testing
 
 /// Reports as they look, whole and at two widths. `KEYHAUL_RECORD_SNAPSHOTS=1 swift test --filter SnapshotTests` writes
 /// them again, to be read before they are committed.
-@Suite("Reports look as they did when someone judged them")
+@Suite("Snapshots of reports")
 struct SnapshotTests {
   /// The name of a report and the lines that show it.
   static let reports: [(name: String, line: String)] = [
@@ -55,42 +55,42 @@ struct SnapshotTests {
     ("item-find-hostile", "item find hostile-names"),
   ]
 
-  /// Where a computer keeps the backup of a phone.
+  /// The path where a computer keeps the backup of a phone.
   private static let longPath = "Library/Application Support/MobileSync/Backup/00008120-001C25D40C02002E"
 
   /// Devices and backups that all reports are about.
-  static func world() throws -> MoveWorld { try MoveWorld(copyOf: pattern.get()) }
+  static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(copyOf: pattern.get()) }
 
   private static let pattern = Result { try newWorld() }
 
-  private static func newWorld() throws -> MoveWorld {
-    let world = try MoveWorld()
-    world.devices.removeAtExit()
-    try world.backUp(to: "old-phone.tar")
-    try world.succeed("backup old-phone -o plain.tar --no-password -q")
+  private static func newWorld() throws -> PhoneSandbox {
+    let sandbox = try PhoneSandbox()
+    sandbox.devices.removeAtExit()
+    try sandbox.backUp(to: "old-phone.tar")
+    try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     for name in ["every-rule", "every-rule-target", "hostile-names"] {
-      try world.succeed("device create \(name) --from \(name) -q")
+      try sandbox.succeed("device create \(name) --from \(name) -q")
     }
-    try world.backUp("every-rule", to: "every-rule.tar")
+    try sandbox.backUp("every-rule", to: "every-rule.tar")
     // A device that nobody has any more.
-    try world.succeed("device create stranger --from old-phone -q")
-    try world.backUp("stranger", to: "stranger.tar")
-    try world.succeed("device delete stranger --confirm stranger -q")
+    try sandbox.succeed("device create stranger --from old-phone -q")
+    try sandbox.backUp("stranger", to: "stranger.tar")
+    try sandbox.succeed("device delete stranger --confirm stranger -q")
     // The same phone after a while.
-    try world.succeed("device create later --from old-phone -q")
-    try world.write(Array("x".utf8), to: "secret")
-    try world.succeed("item add later --service garden.example --account anna --secret-file secret -q")
-    try world.succeed(
+    try sandbox.succeed("device create later --from old-phone -q")
+    try sandbox.write(Array("x".utf8), to: "secret")
+    try sandbox.succeed("item add later --service garden.example --account anna --secret-file secret -q")
+    try sandbox.succeed(
       "item update later --service AirPort --account Home --new-label 'At home' --new-secret-file secret -q --yes")
-    try world.succeed("item delete later --service home.example --account guest -q --yes")
-    try world.backUp("later", to: "later.tar")
-    try world.devices.run("mkdir -p 'Library/Application Support/MobileSync/Backup'")
-    try world.succeed("backup old-phone -o '\(longPath)/' --no-password -q")
-    try world.devices.run("mkdir 'my shelf'")
-    for name in ["one", "two"] { try world.succeed("backup new-phone -o 'my shelf/\(name)/' --no-password -q") }
-    try world.succeed("device create pocket --from new-phone -q")
-    try world.succeed("device restart pocket -q")
-    try world.write(
+    try sandbox.succeed("item delete later --service home.example --account guest -q --yes")
+    try sandbox.backUp("later", to: "later.tar")
+    try sandbox.devices.run("mkdir -p 'Library/Application Support/MobileSync/Backup'")
+    try sandbox.succeed("backup old-phone -o '\(longPath)/' --no-password -q")
+    try sandbox.devices.run("mkdir 'my shelf'")
+    for name in ["one", "two"] { try sandbox.succeed("backup new-phone -o 'my shelf/\(name)/' --no-password -q") }
+    try sandbox.succeed("device create pocket --from new-phone -q")
+    try sandbox.succeed("device restart pocket -q")
+    try sandbox.write(
       Array(
         """
         {"format": "plan-expectations/1", "expectations": [
@@ -100,7 +100,7 @@ struct SnapshotTests {
           {"kind": "key", "label": "*", "expect": "absent"},
           {"service": "no such service", "expect": "migrates"}]}
         """.utf8), to: "expected.json")
-    return world
+    return sandbox
   }
 
   private static let directory = Repository.root.appending(path: "Tests/CommandLineTests/Snapshots")
@@ -119,25 +119,25 @@ struct SnapshotTests {
       .replacing(/(about [0-9.]+|under 0\.1) s/, with: "under 0.1 s")
   }
 
-  private func check(_ world: MoveWorld, _ name: String, _ setting: String, _ line: String, columns: Int) throws {
-    let outcome = try world.devices.run("\(setting) keyhaul \(line)")
+  private func check(_ sandbox: PhoneSandbox, _ name: String, _ setting: String, _ line: String, columns: Int) throws {
+    let outcome = try sandbox.devices.run("\(setting) keyhaul \(line)")
     let text = Self.masked(outcome.output + (outcome.errors.isEmpty ? "" : "---\n" + outcome.errors))
     let file = Self.directory.appending(path: name + ".txt")
     if Self.isRecording { try Data(text.utf8).write(to: file) }
     let known = try? String(contentsOf: file, encoding: .utf8)
     #expect(text == known, "\(name) looks different:\n\(text)")
-    // A missed expectation is one line, however long, for whoever looks for it in a log.
+    // A missed expectation is one line of any length, so that it can be found in a log.
     for line in text.split(separator: "\n") where !line.hasPrefix("missed: ") {
       #expect(DisplayWidth.columns(of: String(line)) <= columns, "\(name) is too wide:\n\(line)")
       #expect(!line.hasSuffix(" "), "\(name): a space at the end of \"\(line)\"")
     }
   }
 
-  @Test("at 80 and at 120 columns", arguments: [80, 120])
+  @Test("Reports match their snapshots at 80 and 120 columns", arguments: [80, 120])
   func widths(columns: Int) throws {
-    let world = try Self.world()
+    let sandbox = try Self.sandbox()
     for report in Self.reports {
-      try check(world, "\(report.name).\(columns)", "COLUMNS=\(columns)", report.line, columns: columns)
+      try check(sandbox, "\(report.name).\(columns)", "COLUMNS=\(columns)", report.line, columns: columns)
     }
   }
 
@@ -147,33 +147,34 @@ struct SnapshotTests {
     ("phone-old", "plan old/"), ("phone-all", "plan encrypted/ --password-file .bp -v"),
   ]
 
-  @Test("The answers for an iPhone's backups look as recorded at 60 and at 80 columns", arguments: [60, 80])
+  @Test("Plans for an iPhone's backups match their snapshots at 60 and 80 columns", arguments: [60, 80])
   func phones(columns: Int) throws {
-    let world = try IPhoneBackups.world()
+    let sandbox = try IPhoneBackups.sandbox()
     // The table of both devices is wider than 60 columns.
     for (name, line) in Self.phoneReports where columns == 80 || name != "phone-all" {
-      try check(world, "\(name).\(columns)", "COLUMNS=\(columns)", line, columns: columns)
+      try check(sandbox, "\(name).\(columns)", "COLUMNS=\(columns)", line, columns: columns)
     }
   }
 
-  @Test("with colours, where the locale is not UTF-8, and with NO_COLOR")
+  @Test("Reports match their snapshots with color, without UTF-8, and with NO_COLOR")
   func settings() throws {
-    let world = try Self.world()
+    let sandbox = try Self.sandbox()
     let line = "plan old-phone --to new-phone"
-    try check(world, "plan-device.ascii", "LC_ALL=C COLUMNS=80", line, columns: 80)
-    try check(world, "inspect.ascii", "LC_ALL=C COLUMNS=80", "inspect old-phone.tar --password-file .bp", columns: 80)
-    try check(world, "diff-hostile.ascii", "LC_ALL=C COLUMNS=80", "diff new-phone hostile-names", columns: 80)
-    try check(world, "why-hostile.ascii", "LC_ALL=C COLUMNS=80", "why hostile-names --account decomposed", columns: 80)
-    let plain = try world.devices.run("COLUMNS=80 keyhaul \(line)").output
-    let ascii = try world.devices.run("LC_ALL=C COLUMNS=80 keyhaul \(line)").output
+    try check(sandbox, "plan-device.ascii", "LC_ALL=C COLUMNS=80", line, columns: 80)
+    try check(sandbox, "inspect.ascii", "LC_ALL=C COLUMNS=80", "inspect old-phone.tar --password-file .bp", columns: 80)
+    try check(sandbox, "diff-hostile.ascii", "LC_ALL=C COLUMNS=80", "diff new-phone hostile-names", columns: 80)
+    try check(
+      sandbox, "why-hostile.ascii", "LC_ALL=C COLUMNS=80", "why hostile-names --account decomposed", columns: 80)
+    let plain = try sandbox.devices.run("COLUMNS=80 keyhaul \(line)").output
+    let ascii = try sandbox.devices.run("LC_ALL=C COLUMNS=80 keyhaul \(line)").output
     #expect(ascii.utf8.allSatisfy { $0 < 0x80 } && !plain.utf8.allSatisfy { $0 < 0x80 })
-    let colored = try world.devices.run("COLUMNS=80 keyhaul \(line) --color always").output
+    let colored = try sandbox.devices.run("COLUMNS=80 keyhaul \(line) --color always").output
     // Colors are all that differs.
     #expect(colored.replacing(/\u{1B}\[[0-9;]*m/, with: "") == plain && colored != plain)
-    #expect(try world.devices.run("NO_COLOR=1 COLUMNS=80 keyhaul \(line)").output == plain)
+    #expect(try sandbox.devices.run("NO_COLOR=1 COLUMNS=80 keyhaul \(line)").output == plain)
   }
 
-  @Test("and every one that is checked in is looked at")
+  @Test("Every snapshot in the repository is compared")
   func complete() throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: Self.directory.path).filter { $0.hasSuffix(".txt") }
     let expected = Self.reports.flatMap { report in [80, 120].map { "\(report.name).\($0).txt" } }

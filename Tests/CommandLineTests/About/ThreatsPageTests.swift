@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A promise without a test is a wish: each row of the page about threats names the suites that show it.
-@Suite("The page about threats")
+@Suite("The threats page")
 struct ThreatsPageTests {
   private static func page() throws -> String {
     try String(contentsOf: Repository.root.appending(path: "docs/Threats.md"), encoding: .utf8)
@@ -15,7 +15,7 @@ struct ThreatsPageTests {
       .filter { $0.hasPrefix("| ") && !$0.hasPrefix("| ---") }.dropFirst().map { $0 }
   }
 
-  @Test("names for every guarantee suites that there are, each in the file that its link leads to")
+  @Test("The page names existing suites for every guarantee, each in the linked file")
   func guarantees() throws {
     let rows = try Self.rows(of: "Guarantees")
     #expect(rows.count >= 11)
@@ -31,7 +31,7 @@ struct ThreatsPageTests {
     }
   }
 
-  @Test("leads with every link to a file that there is, and to a heading of it")
+  @Test("Every link on the page leads to an existing file and heading")
   func links() throws {
     let links = try Self.page().matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }
     #expect(links.count > 40)

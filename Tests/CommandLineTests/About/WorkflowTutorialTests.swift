@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("The tutorial about an app's migration")
+@Suite("The app migration tutorial")
 struct WorkflowTutorialTests {
   private static func blocks(_ language: String) throws -> [String] {
     let page = Repository.root.appending(path: "docs/Tutorials/TestYourAppsMigration.md")
@@ -12,7 +12,7 @@ struct WorkflowTutorialTests {
       .compactMap { $0.components(separatedBy: "\n```").first }
   }
 
-  @Test("has a workflow whose steps run in their order with what is printed, the image has and they install")
+  @Test("The workflow's steps run in order and print what the tutorial shows")
   func workflow() throws {
     let list = try #require(try Self.blocks("json").first)
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
@@ -25,7 +25,7 @@ struct WorkflowTutorialTests {
     #expect(missed.last?.status == 2, "\(missed)")
   }
 
-  @Test("has a workflow that does not run without any of its steps, so that none of them is there for nothing")
+  @Test("The workflow fails without any one of its steps")
   func everyStep() throws {
     let list = try #require(try Self.blocks("json").first)
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
@@ -37,7 +37,7 @@ struct WorkflowTutorialTests {
     }
   }
 
-  @Test("has a workflow that installs what the package wants of the system")
+  @Test("The workflow installs the system packages that the package requires")
   func libraries() throws {
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
     let root = Repository.root
@@ -55,14 +55,14 @@ struct WorkflowTutorialTests {
     #expect(manifest.contains(".executable(name: \"keyhaul\""))
   }
 
-  @Test("and the same list against a backup misses what never enters one, which the line says and absent meets")
+  @Test("The same list reports items that never enter a backup, and \"absent\" expectations meet them")
   func backup() throws {
-    let world = try MoveWorld()
+    let sandbox = try PhoneSandbox()
     let list = try #require(try Self.blocks("json").first)
-    try world.write(Array(list.utf8), to: "migration.json")
-    try world.backUp(to: "b.tar")
+    try sandbox.write(Array(list.utf8), to: "migration.json")
+    try sandbox.backUp(to: "b.tar")
     let line = "plan b.tar --to new-phone --password-file .bp --expect migration.json"
-    let missed = try world.keyhaul(line)
+    let missed = try sandbox.keyhaul(line)
     #expect(missed.status == 2 && missed.output.hasSuffix("3 of 4 expectations met.\n"), "\(missed)")
     #expect(
       missed.output.contains(
@@ -71,41 +71,41 @@ struct WorkflowTutorialTests {
     let card = #""account": "card *", "expect": "stays-behind""#
     try #require(list.contains(card))
     let absent = list.replacing(card, with: #""account": "card *", "expect": "absent""#)
-    try world.write(Array(absent.utf8), to: "migration.json")
-    #expect(try world.succeed(line).hasSuffix("4 of 4 expectations met.\n"))
+    try sandbox.write(Array(absent.utf8), to: "migration.json")
+    #expect(try sandbox.succeed(line).hasSuffix("4 of 4 expectations met.\n"))
   }
 
-  @Test("has a list for the four restores, which a comparison meets and a plan checks in part")
+  @Test("A list for all four restores is checked completely by a comparison, and in part by a plan")
   func settings() throws {
-    let world = try MoveWorld()
+    let sandbox = try PhoneSandbox()
     let list = try #require(try Self.blocks("json").dropFirst().first)
-    try world.write(Array(list.utf8), to: "migration.json")
+    try sandbox.write(Array(list.utf8), to: "migration.json")
     let line = "plan old-phone --to new-phone --expect migration.json"
-    #expect(try world.succeed("\(line) --compare") == "4 of 4 expectations met.\n")
-    #expect(try world.succeed(line).hasPrefix("2 of 2 expectations met; 2 more are for other restores"))
+    #expect(try sandbox.succeed("\(line) --compare") == "4 of 4 expectations met.\n")
+    #expect(try sandbox.succeed(line).hasPrefix("2 of 2 expectations met; 2 more are for other restores"))
     let wrong = list.replacing("\"same_device\": true", with: "\"same_device\": false")
-    try world.write(Array(wrong.utf8), to: "migration.json")
-    #expect(try world.keyhaul("\(line) --compare").status == 2)
+    try sandbox.write(Array(wrong.utf8), to: "migration.json")
+    #expect(try sandbox.keyhaul("\(line) --compare").status == 2)
   }
 
-  @Test("has a description of a phone that makes one with every item, as it stands and without what may be left out")
+  @Test("The device description creates a device with every item, with and without its optional parts")
   func fixture() throws {
-    let world = try DeviceWorld()
+    let sandbox = try DeviceSandbox()
     let text = try #require(try Self.blocks("json").last)
-    try Data(text.utf8).write(to: world.home.appending(path: "app.json"))
-    let made = try world.run(
+    try Data(text.utf8).write(to: sandbox.home.appending(path: "app.json"))
+    let made = try sandbox.run(
       "keyhaul device create app-phone --from app.json && keyhaul device create --from new-phone new")
     #expect(made.status == 0, "\(made)")
-    let found = try world.run("keyhaul item find app-phone --format csv")
+    let found = try sandbox.run("keyhaul item find app-phone --format csv")
     #expect(found.status == 0 && found.output.split(separator: "\r\n").count == 5, "\(found)")
-    let plan = try world.run("keyhaul plan app-phone --to new | tail -n 1")
+    let plan = try sandbox.run("keyhaul plan app-phone --to new | tail -n 1")
     #expect(plan.output.hasPrefix("1 will move (1 new), 3 stay behind"), "\(plan)")
     let short = text.split(separator: "\n").filter { !$0.contains("\"seed\"") && !$0.contains("\"apps\"") }
     #expect(short.count == text.split(separator: "\n").count - 2)
-    try Data(short.joined(separator: "\n").utf8).write(to: world.home.appending(path: "app.json"))
-    #expect(try world.run("keyhaul device create short --from app.json").status == 0)
-    try Data("{}".utf8).write(to: world.home.appending(path: "app.json"))
-    let empty = try world.run("keyhaul device create empty --from app.json")
+    try Data(short.joined(separator: "\n").utf8).write(to: sandbox.home.appending(path: "app.json"))
+    #expect(try sandbox.run("keyhaul device create short --from app.json").status == 0)
+    try Data("{}".utf8).write(to: sandbox.home.appending(path: "app.json"))
+    let empty = try sandbox.run("keyhaul device create empty --from app.json")
     #expect(empty.status != 0 && empty.errors.contains("\"format\", \"created\", \"device\" and \"items\""), "\(empty)")
   }
 }

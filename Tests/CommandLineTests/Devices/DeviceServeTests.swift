@@ -3,17 +3,17 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Serving a device to backup clients")
+@Suite("Serving devices to backup clients")
 struct DeviceServeTests {
-  let world: DeviceWorld
+  let sandbox: DeviceSandbox
 
   init() throws {
-    world = try DeviceWorld()
-    try world.run("keyhaul device create d --passcode-command 'echo 1' -q")
+    sandbox = try DeviceSandbox()
+    try sandbox.run("keyhaul device create d --passcode-command 'echo 1' -q")
   }
 
   @Test(
-    "An address of another computer, a device that is named twice and a missing terminal are usage errors",
+    "An address of another computer, a device named twice and a missing terminal are usage errors",
     arguments: [
       ("device serve d --trust once --listen 0.0.0.0:27015", "is not an address to listen at"),
       ("device serve d --trust once --listen 192.168.1.2:27015", "is not an address to listen at"),
@@ -23,23 +23,23 @@ struct DeviceServeTests {
       ("device serve d --no-input", "nobody can be asked which computers to trust"),
     ])
   func usageErrors(call: String, message: String) throws {
-    let outcome = try world.run("keyhaul \(call)")
+    let outcome = try sandbox.run("keyhaul \(call)")
     #expect(outcome.status == 64, "\(outcome)")
     #expect(outcome.errors.contains(message), "\(outcome.errors)")
     #expect(outcome.output == "")
   }
 
-  @Test("A device below iOS 10.2 is not served")
+  @Test("A device with iOS before 10.2 is not served")
   func oldSystem() throws {
-    try world.run("keyhaul device create old --ios 9.0 --passcode-command 'echo 1' -q")
-    let outcome = try world.run("keyhaul device serve old --trust once")
+    try sandbox.run("keyhaul device create old --ios 9.0 --passcode-command 'echo 1' -q")
+    let outcome = try sandbox.run("keyhaul device serve old --trust once")
     #expect(outcome.status == 14, "\(outcome)")
     #expect(outcome.errors.contains("clients back up iOS 10.2 or later"), "\(outcome.errors)")
   }
 
-  @Test("The server prints the line for the client's shell, removes its socket, and ends with 0 when it is interrupted")
+  @Test("The server prints the line for the client's shell, removes its socket, and ends with 0 after a signal")
   func interrupted() throws {
-    let outcome = try world.run(
+    let outcome = try sandbox.run(
       "keyhaul device serve d --trust once --listen phone.sock >line 2>log & server=$!; "
         + "for i in $(seq 100); do test -s line && break; sleep 0.1; done; test -S phone.sock && echo listens; "
         + "stat -c %a phone.sock; keyhaul device serve d --trust once; echo $?; kill -TERM $server; wait $server; "

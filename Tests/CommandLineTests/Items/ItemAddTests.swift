@@ -6,31 +6,31 @@ import Testing
 
 @Suite("Adding items")
 struct ItemAddTests {
-  let world: DeviceWorld
+  let sandbox: DeviceSandbox
 
   init() throws {
-    world = try DeviceWorld(after: "keyhaul device create d --from old-phone")
+    sandbox = try DeviceSandbox(after: "keyhaul device create d --from old-phone")
   }
 
   @Test(
-    "keeps a secret byte for byte",
+    "A secret is stored byte for byte",
     arguments: [
       "printf ''", "printf x", "printf 'a\\n'", "printf 'a\\r\\n\\n'", "printf 'nul\\0and\\377bytes\\0'",
       "head -c 100000 /dev/urandom",
     ])
   func secrets(source: String) throws {
-    try world.run("\(source) > secret; chmod 600 secret")
+    try sandbox.run("\(source) > secret; chmod 600 secret")
     for (number, flag) in [
       "--secret-file secret", "--secret-file - < secret", "--secret-fd 3 3< secret", "--secret-command 'cat secret'",
     ].enumerated() {
-      #expect(try world.run("keyhaul item add d --service s --account \(number) \(flag)").status == 0)
-      let back = try world.run("keyhaul item find d --service s --account \(number) --reveal | cmp - secret")
+      #expect(try sandbox.run("keyhaul item add d --service s --account \(number) \(flag)").status == 0)
+      let back = try sandbox.run("keyhaul item find d --service s --account \(number) --reveal | cmp - secret")
       #expect(back == .init(output: "", errors: "", status: 0))
     }
   }
 
   @Test(
-    "says how far the item can travel, and stores the class that was named, in words or as a code",
+    "The result says where the item can move, and stores the class given as a word or a code",
     arguments: [
       ("when-unlocked", "ak", "moves with an encrypted backup"),
       ("after-first-unlock", "ck", "moves with an encrypted backup"),
@@ -41,21 +41,21 @@ struct ItemAddTests {
     ])
   func protections(word: String, code: String, reach: String) throws {
     for spelling in [word, code] {
-      let outcome = try world.run(
+      let outcome = try sandbox.run(
         "keyhaul item add d --service s --account \(spelling) --protection \(spelling) --secret-command true")
       #expect(outcome.output == "Added generic password \"s · \(spelling)\" to d (\(reach)).\n")
-      let stored = try world.document("keyhaul item find d --service s --account \(spelling) --json")
+      let stored = try sandbox.document("keyhaul item find d --service s --account \(spelling) --json")
       #expect(ItemFindTests.items(of: stored).first?["protection"]?.stringValue == code)
     }
   }
 
-  @Test("stores every attribute that has a flag")
+  @Test("Every attribute flag stores its attribute")
   func attributes() throws {
-    try world.run(
+    try sandbox.run(
       "keyhaul item add d --kind internet --server s --account a --protocol https --port 8443 --path /p --label l"
         + " --access-group g --sync --secret-command true")
     let stored = try #require(
-      ItemFindTests.items(of: try world.document("keyhaul item find d --server s --json")).first)
+      ItemFindTests.items(of: try sandbox.document("keyhaul item find d --server s --json")).first)
     #expect(stored["kind"] == "internet-password")
     let expected: [(String, JSONValue)] = [
       ("srvr", "s"), ("acct", "a"), ("ptcl", "htps"), ("port", 8443), ("path", "/p"), ("labl", "l"), ("agrp", "g"),
@@ -64,16 +64,16 @@ struct ItemAddTests {
     for (code, value) in expected { #expect(stored["attributes"]?[code] == value) }
   }
 
-  @Test("gives an item the group keyhaul, or the first of the app's")
+  @Test("The default access group is keyhaul, or the app's first group")
   func groups() throws {
     func group(_ flags: String) throws -> JSONValue? {
       let line = "keyhaul item add d --service new --account='a\(flags)' \(flags) --secret-command true --json"
-      return ItemFindTests.items(of: try world.document(line)).first?["attributes"]?["agrp"]
+      return ItemFindTests.items(of: try sandbox.document(line)).first?["attributes"]?["agrp"]
     }
     #expect(try group("") == "keyhaul")
     #expect(try group("--app chat") == "ABCDE12345.org.example.chat")
     #expect(try group("--access-group other") == "other")
-    let foreign = try world.run("keyhaul item add d --label x --app chat --access-group other --secret-command true")
+    let foreign = try sandbox.run("keyhaul item add d --label x --app chat --access-group other --secret-command true")
     #expect(foreign.status == 1)
     #expect(
       foreign.errors == """
@@ -82,39 +82,39 @@ struct ItemAddTests {
           try: --access-group ABCDE12345.org.example.chat, or leave --app out
 
         """)
-    let nobody = try world.run("keyhaul item add d --label x --app chaz --secret-command true")
+    let nobody = try sandbox.run("keyhaul item add d --label x --app chaz --secret-command true")
     #expect(nobody.status == 1)
     #expect(nobody.errors.hasPrefix("error: d has no app chaz\n"))
     #expect(nobody.errors.hasSuffix("  try: --app chat\n"))
   }
 
-  @Test("guards an item with presence and biometry, so that it is in no backup")
+  @Test("An item that requires presence or biometry is not in any backup")
   func constraints() throws {
     for (flags, key) in [("--user-presence", "cpo"), ("--biometry", "cbio")] {
-      let outcome = try world.run("keyhaul item add d --service \(key) --account a \(flags) --secret-command true")
+      let outcome = try sandbox.run("keyhaul item add d --service \(key) --account a \(flags) --secret-command true")
       #expect(outcome.output.hasSuffix("(in no backup).\n"))
-      let stored = ItemFindTests.items(of: try world.document("keyhaul item find d --service \(key) --json")).first
+      let stored = ItemFindTests.items(of: try sandbox.document("keyhaul item find d --service \(key) --json")).first
       #expect(stored?["attributes"]?["accc"]?["od"]?[key] != nil)
     }
   }
 
-  @Test("prints the item that was added to programs, without its secret, and marks one that was not")
+  @Test("With --json, the added item is printed without its secret, and a dry run is marked")
   func documents() throws {
-    let added = try world.document("keyhaul item add d --label x --secret-command 'echo hunter3' --json")
+    let added = try sandbox.document("keyhaul item add d --label x --secret-command 'echo hunter3' --json")
     #expect(added["format"] == "keychain-items/1")
     #expect(ItemFindTests.items(of: added).first?["attributes"]?["labl"] == "x")
     #expect(ItemFindTests.items(of: added).first?["index"]?.integerValue == 13)
     #expect(!added.text().contains("hunter3"))
     #expect(added["dry_run"] == nil)
-    let rehearsed = try world.document("keyhaul item add d --service y --secret-command true --json -n")
+    let rehearsed = try sandbox.document("keyhaul item add d --service y --secret-command true --json -n")
     #expect(rehearsed["dry_run"] == true)
-    #expect(try world.run("keyhaul item find d --service y").status == 4)
+    #expect(try sandbox.run("keyhaul item find d --service y").status == 4)
   }
 
-  @Test("says errors in one line of JSON to programs")
+  @Test("With --json, an error is one line")
   func jsonErrors() throws {
     let line = "keyhaul item add d --service chat.example --account anna --access-group ABCDE12345.org.example.chat"
-    let outcome = try world.run("\(line) --secret-command true --json")
+    let outcome = try sandbox.run("\(line) --secret-command true --json")
     #expect(outcome.status == 1)
     #expect(outcome.output == "")
     let error = try JSONReader.read(Array(outcome.errors.utf8))
@@ -122,9 +122,9 @@ struct ItemAddTests {
     #expect(error["why"]?.stringValue?.contains("-25299") == true)
   }
 
-  @Test("shows a hostile name as text")
+  @Test("An untrusted name is shown as text")
   func hostileName() throws {
-    let outcome = try world.run(
+    let outcome = try sandbox.run(
       "keyhaul item add d --service \"$(printf 'a\\033[2Jb\\342\\200\\256c')\" --secret-command true")
     #expect(outcome.output.hasPrefix("Added generic password \"a\\u{1B}[2Jb\\u{202E}c\" to d"))
   }

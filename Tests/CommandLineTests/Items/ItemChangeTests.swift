@@ -7,20 +7,20 @@ import Testing
 
 @Suite("Changing, deleting and listing items")
 struct ItemChangeTests {
-  let world: DeviceWorld
+  let sandbox: DeviceSandbox
 
   init() throws {
-    world = try DeviceWorld(after: "keyhaul device create d --from old-phone")
+    sandbox = try DeviceSandbox(after: "keyhaul device create d --from old-phone")
   }
 
   private func count(_ line: String) throws -> Int {
-    ItemFindTests.items(of: try world.document("keyhaul item find \(line) --json")).count
+    ItemFindTests.items(of: try sandbox.document("keyhaul item find \(line) --json")).count
   }
 
-  @Test("changes every attribute that has a flag")
+  @Test("Every --new-... flag changes its attribute")
   func everyAttribute() throws {
-    try world.run("keyhaul item add d --kind internet --server s --account a --secret-command true")
-    let document = try world.document(
+    try sandbox.run("keyhaul item add d --kind internet --server s --account a --secret-command true")
+    let document = try sandbox.document(
       "keyhaul item update d --server s --yes --json --new-server t --new-account b --new-protocol https"
         + " --new-port 8443 --new-path /p --new-label l --new-access-group g --new-protection cku")
     #expect(document["changed"] == 1)
@@ -42,68 +42,68 @@ struct ItemChangeTests {
     ] {
       let all = try count("d --service chat.example")
       #expect(all > 1)
-      let tried = try world.document("keyhaul item \(line) -n --json")
+      let tried = try sandbox.document("keyhaul item \(line) -n --json")
       #expect(tried[member] == 0 && tried["dry_run"] == true, "\(tried)")
       #expect(ItemFindTests.items(of: tried).count == all)
       #expect(try count("d --service chat.example") == all)
-      let other = try DeviceWorld(copyOf: world)
+      let other = try DeviceSandbox(copyOf: sandbox)
       let done = try other.document("keyhaul item \(line) --yes --json")
       #expect(done[member] == .count(all) && done["dry_run"] == nil, "\(done)")
       #expect(ItemFindTests.items(of: done).count == all)
     }
   }
 
-  @Test("keeps a new secret byte for byte, and the old attributes")
+  @Test("A new secret is stored byte for byte, and attributes stay unchanged")
   func newSecret() throws {
-    try world.run("printf 'a\\0b\\n' > secret; chmod 600 secret")
-    try world.run("keyhaul item add d --service s --account a --label l --secret-command 'echo old'")
-    try world.run("keyhaul item update d --service s --new-secret-file secret --yes")
-    #expect(try world.run("keyhaul item find d --service s --label l --reveal | cmp - secret").status == 0)
+    try sandbox.run("printf 'a\\0b\\n' > secret; chmod 600 secret")
+    try sandbox.run("keyhaul item add d --service s --account a --label l --secret-command 'echo old'")
+    try sandbox.run("keyhaul item update d --service s --new-secret-file secret --yes")
+    #expect(try sandbox.run("keyhaul item find d --service s --label l --reveal | cmp - secret").status == 0)
   }
 
-  @Test("changes and deletes with an app's groups alone")
+  @Test("With --app, only items in the app's groups are changed or deleted")
   func apps() throws {
     let all = try count("d")
     let own = try count("d --app chat")
     #expect(own > 0 && own < all)
-    #expect(try world.document("keyhaul item delete d --app chat --yes --json")["deleted"] == .count(own))
+    #expect(try sandbox.document("keyhaul item delete d --app chat --yes --json")["deleted"] == .count(own))
     #expect(try count("d") == all - own)
-    let foreign = try world.run("keyhaul item delete d --app chat --access-group other --yes")
+    let foreign = try sandbox.run("keyhaul item delete d --app chat --access-group other --yes")
     #expect(foreign.status == 1)
-    let away = try world.run("keyhaul item update d --app bank --label '*' --new-access-group other --yes")
+    let away = try sandbox.run("keyhaul item update d --app bank --label '*' --new-access-group other --yes")
     #expect(away.status == 1 || away.status == 4)
   }
 
-  @Test("does not count a device as changed after a dry run, a no, or where nothing matches")
+  @Test("A dry run, a refusal or an empty match does not change the device's revision")
   func untouched() throws {
-    let before = try world.files(of: "d")
+    let before = try sandbox.files(of: "d")
     for line in [
       "delete d --service '*' -n", "delete d --service nobody --yes", "delete d --service '*'",
       "update d --service '*' --new-label x -n", "update d --service '*' --new-label x",
-    ] { try world.run("keyhaul item \(line)") }
-    #expect(try world.run("keyhaul item delete d --kind generic", typed: ["no"]).status == 1)
-    #expect(try world.files(of: "d") == before)
+    ] { try sandbox.run("keyhaul item \(line)") }
+    #expect(try sandbox.run("keyhaul item delete d --kind generic", typed: ["no"]).status == 1)
+    #expect(try sandbox.files(of: "d") == before)
   }
 
-  @Test("leaves a damaged item alone that may not be meant, and deletes one that is")
+  @Test("A damaged item that does not match stays, and one that matches is deleted")
   func damaged() throws {
-    let path = world.devices.appending(path: "d/keychain-2.db").path
+    let path = sandbox.devices.appending(path: "d/keychain-2.db").path
     try DatabaseQueue(path: path).write { database in
       try database.execute(sql: "UPDATE genp SET data = substr(data, 1, length(data) - 1) || x'00' WHERE rowid = 3")
     }
     let all = try count("d")
-    let update = try world.run("keyhaul item update d --kind generic --new-label x --yes")
+    let update = try sandbox.run("keyhaul item update d --kind generic --new-label x --yes")
     #expect(update.status == 3)
     #expect(update.errors.contains("1 item of d cannot be read and was not changed"))
     #expect(try count("d") == all)
-    #expect(try world.run("keyhaul item delete d --kind generic --service '*' --yes").status == 0)
+    #expect(try sandbox.run("keyhaul item delete d --kind generic --service '*' --yes").status == 0)
     #expect(try count("d --kind generic") == 1)
-    #expect(try world.document("keyhaul item delete d --kind generic --yes --json")["deleted"] == 1)
+    #expect(try sandbox.document("keyhaul item delete d --kind generic --yes --json")["deleted"] == 1)
   }
 
-  @Test("finds by patterns what is there, in groups too")
+  @Test("Patterns with stars also match access groups")
   func patterns() throws {
-    let all = ItemFindTests.items(of: try world.document("keyhaul item find d --json"))
+    let all = ItemFindTests.items(of: try sandbox.document("keyhaul item find d --json"))
     func expected(_ code: String, _ condition: (String) -> Bool) -> Int {
       all.count { item in
         let value = item["attributes"]?[code]
@@ -117,17 +117,17 @@ struct ItemChangeTests {
     #expect(try count("d --kind generic --account '*a*' --limit 1") == 1)
   }
 
-  @Test("sorts, and takes the first of what is sorted")
+  @Test("--limit applies after --sort")
   func sorting() throws {
     func names(_ flags: String, _ code: String) throws -> [String] {
-      ItemFindTests.items(of: try world.document("keyhaul item find d --kind generic \(flags) --json"))
+      ItemFindTests.items(of: try sandbox.document("keyhaul item find d --kind generic \(flags) --json"))
         .compactMap { $0["attributes"]?[code]?.stringValue }
     }
     let accounts = try names("", "acct")
     #expect(try names("--sort account", "acct") == accounts.sorted())
     #expect(try names("--sort account --reverse", "acct") == accounts.sorted().reversed())
     func indexes(_ flags: String) throws -> [JSONValue?] {
-      ItemFindTests.items(of: try world.document("keyhaul item find d \(flags) --json")).map { $0["index"] }
+      ItemFindTests.items(of: try sandbox.document("keyhaul item find d \(flags) --json")).map { $0["index"] }
     }
     #expect(try indexes("--sort account --limit 2") == Array(indexes("--sort account").prefix(2)))
     let dates = try names("--sort changed", "mdat")
@@ -137,27 +137,27 @@ struct ItemChangeTests {
     }
   }
 
-  @Test("gives programs a table with one line an item, without secrets unless they are asked for")
+  @Test("CSV has one line per item, and secrets only with --reveal")
   func csv() throws {
     for (account, secret) in [("=cmd", "plain"), ("b,c", "=formula"), ("c", "nul\\0")] {
-      try world.run("keyhaul item add d --service csv --account '\(account)' --secret-command \"printf '\(secret)'\"")
+      try sandbox.run("keyhaul item add d --service csv --account '\(account)' --secret-command \"printf '\(secret)'\"")
     }
-    let plain = try world.run("keyhaul item find d --service csv --format csv").output
+    let plain = try sandbox.run("keyhaul item find d --service csv --format csv").output
     let lines = plain.components(separatedBy: "\r\n")
     #expect(lines[0].hasPrefix("kind,service,server,account,label,access_group,protection,"))
     #expect(lines.count == 5 && lines[4].isEmpty)
     #expect(lines[1].hasPrefix("generic-password,csv,,'=cmd,,keyhaul,ak,"))
     #expect(lines[2].hasPrefix("generic-password,csv,,\"b,c\",,keyhaul,ak,"))
     #expect(!plain.contains("plain,") && !plain.contains("secret"))
-    let revealed = try world.run("keyhaul item find d --service csv --format csv --reveal").output
+    let revealed = try sandbox.run("keyhaul item find d --service csv --format csv --reveal").output
       .components(separatedBy: "\r\n")
     #expect(revealed[0].hasSuffix(",secret,secret_base64"))
     #expect(revealed[1].hasSuffix(",1,plain,"))
     #expect(revealed[2].hasSuffix(",1,,\(Data("=formula".utf8).base64EncodedString())"))
     #expect(revealed[3].hasSuffix(",1,nul\0,") || revealed[3].hasSuffix(Data("nul\0".utf8).base64EncodedString()))
-    try world.run("keyhaul item find d --service csv --format csv --reveal -o out.csv")
-    #expect(try world.permissions(of: "out.csv") == 0o600)
-    let terminal = try world.runOnTerminal(["item", "find", "d", "--format", "csv", "--reveal"])
+    try sandbox.run("keyhaul item find d --service csv --format csv --reveal -o out.csv")
+    #expect(try sandbox.permissions(of: "out.csv") == 0o600)
+    let terminal = try sandbox.runOnTerminal(["item", "find", "d", "--format", "csv", "--reveal"])
     #expect(terminal.status == 64)
   }
 }

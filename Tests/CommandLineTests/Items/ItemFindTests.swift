@@ -8,10 +8,10 @@ import Testing
 
 @Suite("Finding items")
 struct ItemFindTests {
-  let world: DeviceWorld
+  let sandbox: DeviceSandbox
 
   init() throws {
-    world = try DeviceWorld(after: "keyhaul device create old-phone --from old-phone")
+    sandbox = try DeviceSandbox(after: "keyhaul device create old-phone --from old-phone")
   }
 
   /// The description that the device was made from, as its author wrote it.
@@ -22,10 +22,10 @@ struct ItemFindTests {
 
   static func items(of document: JSONValue) -> [JSONValue] { document["items"]?.arrayValue ?? [] }
 
-  @Test("gives programs every attribute with its type, and every secret where it is asked for")
+  @Test("JSON contains every attribute with its type, and secrets only with --reveal")
   func completeDocument() throws {
     let described = Self.items(of: try Self.fixture("old-phone"))
-    let document = try world.document("keyhaul item find old-phone --json --reveal")
+    let document = try sandbox.document("keyhaul item find old-phone --json --reveal")
     #expect(document["format"] == "keychain-items/1")
     #expect(document["source"] == ["kind": "device", "name": "old-phone"])
     let found = Self.items(of: document)
@@ -38,9 +38,9 @@ struct ItemFindTests {
       for (code, value) in description["attributes"]?.fields ?? [] {
         #expect(item["attributes"]?[code] == value["date"] ?? value)
       }
-      let isGuarded = description["access_control"] != nil
-      #expect((item["secret"] == nil) == isGuarded)
-      guard !isGuarded else { continue }
+      let isProtected = description["access_control"] != nil
+      #expect((item["secret"] == nil) == isProtected)
+      guard !isProtected else { continue }
       let text = description["secret"]?["text"]?.stringValue
       let base64 = text.map { Data($0.utf8).base64EncodedString() } ?? description["secret"]?["base64"]?.stringValue
       #expect(item["secret"]?["base64"]?.stringValue == base64)
@@ -48,12 +48,12 @@ struct ItemFindTests {
     }
   }
 
-  @Test("keeps the table within 80 columns, whatever it holds")
+  @Test("The table fits into 80 columns with any contents")
   func width() throws {
     let long = String(repeating: "long ", count: 12)
-    try world.run(
+    try sandbox.run(
       "keyhaul item add old-phone --service '\(long)' --account '\(long)' --protection cku --secret-command true")
-    let table = try world.run("COLUMNS=80 keyhaul item find old-phone").output.split(separator: "\n")
+    let table = try sandbox.run("COLUMNS=80 keyhaul item find old-phone").output.split(separator: "\n")
     #expect(table.contains { $0.contains("certificate") })
     // Classes in few words leave room to the names, and no code stands without a word.
     let bank = table.first { $0.contains("bank.example") && $0.contains("device id") }
@@ -61,38 +61,38 @@ struct ItemFindTests {
     #expect(table.map(\.count).max() == 80)
   }
 
-  @Test("gives the text of a secret only where it is text")
+  @Test("A secret is text in JSON only if it is text")
   func secretText() throws {
-    let token = try world.document("keyhaul item find old-phone --account 'device id' --json --reveal")
+    let token = try sandbox.document("keyhaul item find old-phone --account 'device id' --json --reveal")
     #expect(Self.items(of: token).first?["secret"]?["base64"] != nil)
     #expect(Self.items(of: token).first?["secret"]?["text"] == nil)
   }
 
-  @Test("holds secrets back without --reveal")
+  @Test("Without --reveal, no secret is printed")
   func withheld() throws {
-    let document = try world.document("keyhaul item find old-phone --json")
+    let document = try sandbox.document("keyhaul item find old-phone --json")
     #expect(Self.items(of: document).allSatisfy { $0["secret"] == nil && $0["attributes"]?["v_Data"] == nil })
   }
 
-  @Test("numbers an item by its place on the device, whatever was searched for")
+  @Test("The number of an item is its position on the device, for any search")
   func stableIndex() throws {
-    let document = try world.document("keyhaul item find old-phone --kind internet --server imap.example.org --json")
+    let document = try sandbox.document("keyhaul item find old-phone --kind internet --server imap.example.org --json")
     #expect(Self.items(of: document).map { $0["index"] } == [13])
   }
 
-  @Test("stops at the limit")
+  @Test("The result stops at --limit")
   func limit() throws {
-    #expect(Self.items(of: try world.document("keyhaul item find old-phone --limit 3 --json")).count == 3)
-    #expect(Self.items(of: try world.document("keyhaul item find old-phone --limit 99 --json")).count == 22)
-    #expect(try world.run("keyhaul item find old-phone --limit 15").output.split(separator: "\n").count == 16)
-    let one = try world.run("keyhaul item find old-phone --service chat.example --limit 1 --reveal")
+    #expect(Self.items(of: try sandbox.document("keyhaul item find old-phone --limit 3 --json")).count == 3)
+    #expect(Self.items(of: try sandbox.document("keyhaul item find old-phone --limit 99 --json")).count == 22)
+    #expect(try sandbox.run("keyhaul item find old-phone --limit 15").output.split(separator: "\n").count == 16)
+    let one = try sandbox.run("keyhaul item find old-phone --service chat.example --limit 1 --reveal")
     #expect(one.status == 64)
   }
 
-  @Test("narrows by sync, app and protection")
+  @Test("--sync, --app and --protection restrict the result")
   func narrowing() throws {
     func accounts(_ flags: String) throws -> [String?] {
-      Self.items(of: try world.document("keyhaul item find old-phone --json \(flags)")).map {
+      Self.items(of: try sandbox.document("keyhaul item find old-phone --json \(flags)")).map {
         $0["attributes"]?["acct"]?.stringValue
       }
     }
@@ -101,83 +101,83 @@ struct ItemFindTests {
     #expect(try accounts("--protection passcode-only") == ["card 4"])
     #expect(try accounts("--protection akpu") == ["card 4"])
     #expect(try accounts("--biometry") == ["vault key"])
-    let foreign = try world.run("keyhaul item find old-phone --app bank --access-group ABCDE12345.org.example.chat")
+    let foreign = try sandbox.run("keyhaul item find old-phone --app bank --access-group ABCDE12345.org.example.chat")
     #expect(foreign.status == 1)
   }
 
-  @Test("says with its exit code that nothing matches, also to programs")
+  @Test("A search without a match has its own exit code, also with --json")
   func noMatch() throws {
-    let text = try world.run("keyhaul item find old-phone --service nothing")
+    let text = try sandbox.run("keyhaul item find old-phone --service nothing")
     #expect(text == .init(output: "", errors: "No item on old-phone matches.\n", status: 4))
     #expect(
-      try world.run("keyhaul item find old-phone --service nothing -q") == .init(output: "", errors: "", status: 4))
-    let json = try world.run("keyhaul item find old-phone --service nothing --json")
+      try sandbox.run("keyhaul item find old-phone --service nothing -q") == .init(output: "", errors: "", status: 4))
+    let json = try sandbox.run("keyhaul item find old-phone --service nothing --json")
     #expect(json.status == 4 && json.errors == "")
     #expect(Self.items(of: try JSONReader.read(Array(json.output.utf8))).isEmpty)
-    #expect(try world.run("keyhaul item find old-phone --service nothing --reveal").status == 4)
+    #expect(try sandbox.run("keyhaul item find old-phone --service nothing --reveal").status == 4)
   }
 
-  @Test("shows a secret on a terminal only where -o - says so", arguments: [[], ["--json"]])
+  @Test("A secret is shown on a terminal only with -o -", arguments: [[], ["--json"]])
   func terminalRule(flags: [String]) throws {
     let search = ["item", "find", "old-phone", "--service", "wallet"] + flags
-    let refused = try world.runOnTerminal(search + ["--reveal"])
+    let refused = try sandbox.runOnTerminal(search + ["--reveal"])
     #expect(refused.status == 64)
     #expect(!refused.terminal.contains("4929-0000"))
     #expect(refused.terminal.contains("a secret is not shown on a terminal by default"))
-    let asked = try world.runOnTerminal(search + ["--reveal", "-o", "-"])
+    let asked = try sandbox.runOnTerminal(search + ["--reveal", "-o", "-"])
     #expect(asked.status == 0)
     #expect(asked.terminal.contains("4929-0000-0000-0004"))
-    let table = try world.runOnTerminal(search)
+    let table = try sandbox.runOnTerminal(search)
     #expect(table.status == 0)
     #expect(table.terminal.contains("wallet"))
   }
 
-  @Test("writes a secret, a table or a document into a file for its owner alone, whole or not at all")
+  @Test("A secret, table or document is written to a file completely or not at all, for its owner alone")
   func file() throws {
-    try world.run("umask 0; echo old > out; chmod 644 out")
+    try sandbox.run("umask 0; echo old > out; chmod 644 out")
     for (flags, beginning) in [
       ("--service wallet --reveal", "4929-0000-0000-0004"), ("--service wallet", "KIND"), ("--json --reveal", "{"),
     ] {
-      let unasked = try world.run("keyhaul item find old-phone \(flags) -o out")
+      let unasked = try sandbox.run("keyhaul item find old-phone \(flags) -o out")
       #expect(unasked.status == 64)
       #expect(unasked.errors.contains("replacing out must be confirmed"))
-      let outcome = try world.run("umask 0; keyhaul item find old-phone \(flags) -o out --yes")
+      let outcome = try sandbox.run("umask 0; keyhaul item find old-phone \(flags) -o out --yes")
       #expect(outcome.output == "")
       #expect(outcome.status == 0)
-      let written = try String(contentsOf: world.home.appending(path: "out"), encoding: .utf8)
+      let written = try String(contentsOf: sandbox.home.appending(path: "out"), encoding: .utf8)
       #expect(written.hasPrefix(beginning))
-      #expect(try world.permissions(of: "out") == 0o600)
+      #expect(try sandbox.permissions(of: "out") == 0o600)
     }
-    #expect(try world.run("keyhaul item find old-phone --reveal -o other").status == 64)
-    #expect(try world.run("keyhaul item find old-phone --service wallet --reveal -o no/such/folder").status == 1)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: world.home.path).sorted() == ["devices", "out"])
+    #expect(try sandbox.run("keyhaul item find old-phone --reveal -o other").status == 64)
+    #expect(try sandbox.run("keyhaul item find old-phone --service wallet --reveal -o no/such/folder").status == 1)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.home.path).sorted() == ["devices", "out"])
   }
 
-  @Test("refuses to write over a file of the device", arguments: ["keychain-2.db", "device.json", "hardware.uid"])
+  @Test("A file of the device cannot be the output", arguments: ["keychain-2.db", "device.json", "hardware.uid"])
   func overInput(name: String) throws {
-    try world.run("keyhaul device create d; ln -s devices/d/\(name) link")
-    let before = try world.files(of: "d")
+    try sandbox.run("keyhaul device create d; ln -s devices/d/\(name) link")
+    let before = try sandbox.files(of: "d")
     for output in ["devices/d/\(name)", "link"] {
-      let outcome = try world.run("keyhaul item find d -o \(output) --label x")
+      let outcome = try sandbox.run("keyhaul item find d -o \(output) --label x")
       #expect(outcome.status == 64)
       #expect(outcome.errors.hasPrefix("error: \(output) is the input"))
     }
-    #expect(try world.files(of: "d") == before)
+    #expect(try sandbox.files(of: "d") == before)
   }
 
-  @Test("reports an item that cannot be read, shows the others, and ends with 3")
+  @Test("An unreadable item is reported with the others, and the exit code is 3")
   func unreadable() throws {
-    let path = world.devices.appending(path: "old-phone/keychain-2.db").path
+    let path = sandbox.devices.appending(path: "old-phone/keychain-2.db").path
     try DatabaseQueue(path: path).write { database in
       try database.execute(sql: "UPDATE genp SET data = substr(data, 1, length(data) - 1) || x'00' WHERE rowid = 3")
     }
-    let text = try world.run("keyhaul item find old-phone")
+    let text = try sandbox.run("keyhaul item find old-phone")
     #expect(text.status == 3)
     #expect(text.output.split(separator: "\n").count == 23)
     #expect(text.output.contains("(cannot be read)"))
     #expect(
       text.errors.hasPrefix("warning: 1 item of old-phone cannot be read\n  why: the first is a generic password:"))
-    let json = try world.run("keyhaul item find old-phone --json --reveal")
+    let json = try sandbox.run("keyhaul item find old-phone --json --reveal")
     #expect(json.status == 3)
     let broken = try #require(
       Self.items(of: try JSONReader.read(Array(json.output.utf8))).first { $0["readable"] == false })
@@ -186,15 +186,15 @@ struct ItemFindTests {
     #expect(broken["reason"] == "malformed")
     #expect(broken["detail"]?.stringValue?.isEmpty == false)
     #expect(broken["attributes"] == nil && broken["secret"] == nil)
-    #expect(try world.run("keyhaul item find old-phone --service chat.example --account anna --reveal").status == 13)
+    #expect(try sandbox.run("keyhaul item find old-phone --service chat.example --account anna --reveal").status == 13)
   }
 
-  @Test("gives hostile names to a terminal as text and to programs whole")
+  @Test("Untrusted names are escaped on a terminal and complete in JSON")
   func hostileNames() throws {
-    try world.run("keyhaul device create hostile-names --from hostile-names")
+    try sandbox.run("keyhaul device create hostile-names --from hostile-names")
     for line in ["", "-v", "-vv", "--kind internet", "--json"] {
       for width in ["80", "120", ""] {
-        let outcome = try world.run("COLUMNS=\(width) keyhaul item find hostile-names \(line)")
+        let outcome = try sandbox.run("COLUMNS=\(width) keyhaul item find hostile-names \(line)")
         #expect(outcome.status == 0)
         #expect((outcome.output + outcome.errors).unicodeScalars.allSatisfy(Self.isPlain))
         guard line != "--json", let columns = Int(width) else { continue }
@@ -202,9 +202,9 @@ struct ItemFindTests {
       }
     }
     let described = Self.items(of: try Self.fixture("hostile-names"))
-    let found = Self.items(of: try world.document("keyhaul item find hostile-names --json"))
+    let found = Self.items(of: try sandbox.document("keyhaul item find hostile-names --json"))
     #expect(found.map { $0["attributes"]?["labl"] } == described.map { $0["attributes"]?["labl"] })
-    let terminal = try world.runOnTerminal(["item", "find", "hostile-names", "--color", "never"])
+    let terminal = try sandbox.runOnTerminal(["item", "find", "hostile-names", "--color", "never"])
     #expect(terminal.terminal.unicodeScalars.allSatisfy(Self.isPlain))
   }
 

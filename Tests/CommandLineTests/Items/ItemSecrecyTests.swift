@@ -5,7 +5,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("What no verb of a device or an item ever says")
+@Suite("Secrecy of device and item commands")
 struct ItemSecrecyTests {
   /// Each with streams as they are, in every form of the output.
   static let lines = [
@@ -31,12 +31,12 @@ struct ItemSecrecyTests {
   ]
 
   @Test(
-    "is a secret, a passcode or the hardware key, at any of five levels of detail, of which a quick run takes two",
+    "No secret, passcode or hardware key is printed at any verbosity (5 levels, 2 in a quick run)",
     arguments: Cases.chosen(["-vv", "", "-v", "-q", "--json"], quick: 2))
   func scan(flag: String) throws {
-    let world = try DeviceWorld(after: "keyhaul device create d --from old-phone")
+    let sandbox = try DeviceSandbox(after: "keyhaul device create d --from old-phone")
     var planted = ["135790", "864201", "wrong-code", "planted-by-hand"].map { Data($0.utf8) }
-    planted.append(try Data(contentsOf: world.devices.appending(path: "d/hardware.uid")))
+    planted.append(try Data(contentsOf: sandbox.devices.appending(path: "d/hardware.uid")))
     for item in ItemFindTests.items(of: try ItemFindTests.fixture("old-phone")) {
       guard item["kind"] != "certificate" else { continue }
       let text = item["secret"]?["text"]?.stringValue.map { Data($0.utf8) }
@@ -47,7 +47,7 @@ struct ItemSecrecyTests {
 
     var said = Data()
     for line in Self.lines {
-      let outcome = try world.run("keyhaul \(line) \(flag == "--json" && line.hasSuffix("--reveal") ? "-q" : flag)")
+      let outcome = try sandbox.run("keyhaul \(line) \(flag == "--json" && line.hasSuffix("--reveal") ? "-q" : flag)")
       said += Data((outcome.output + outcome.errors).utf8)
     }
     #expect(said.count > 500)
@@ -56,7 +56,7 @@ struct ItemSecrecyTests {
     }
   }
 
-  /// As it is, in base64, and in both kinds of hexadecimal.
+  /// Returns the secret unchanged, in base64, and in both cases of hexadecimal.
   private static func spellings(of secret: Data) -> [Data] {
     let hexadecimal = secret.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     return [

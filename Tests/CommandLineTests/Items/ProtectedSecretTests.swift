@@ -26,17 +26,18 @@ struct ProtectedSecretTests {
   private static let plainSecret = "plain-secret"
   private static let authentication = "requires authentication"
 
-  private static func world() throws -> MoveWorld {
-    try MoveWorld(named: "protected secrets") { world in
-      try world.succeed("device create phone -q")
+  private static func sandbox() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "protected secrets") { sandbox in
+      try sandbox.succeed("device create phone -q")
       let add = "item add phone --account anna"
-      try world.succeed("\(add) --service protected.example --biometry --secret-command 'printf \(protectedSecret)' -q")
-      try world.succeed("\(add) --service plain.example --secret-command 'printf \(plainSecret)' -q")
-      try world.succeed("device export phone -o phone.db -q")
-      try world.devices.run(
+      try sandbox.succeed(
+        "\(add) --service protected.example --biometry --secret-command 'printf \(protectedSecret)' -q")
+      try sandbox.succeed("\(add) --service plain.example --secret-command 'printf \(plainSecret)' -q")
+      try sandbox.succeed("device export phone -o phone.db -q")
+      try sandbox.devices.run(
         "mkdir -p simulator/data/Library/Keychains; cp phone.db simulator/data/Library/Keychains/keychain-2-debug.db")
-      try world.write(Array(try dump().utf8), to: "dump.plist")
-      try writeBackup(to: world.home.appending(path: "b").path)
+      try sandbox.write(Array(try dump().utf8), to: "dump.plist")
+      try writeBackup(to: sandbox.home.appending(path: "b").path)
     }
   }
 
@@ -59,7 +60,7 @@ struct ProtectedSecretTests {
   private static func writeBackup(to path: String) throws {
     let random = SeededRandomSource(seed: path)
     let made = try BackupKeybag.make(
-      password: Secret(utf8: MoveWorld.password),
+      password: Secret(utf8: PhoneSandbox.password),
       deviceKey: DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16))),
       rounds: 1, random: random)
     var items = [item("protected.example", protectedSecret), item("plain.example", plainSecret)]
@@ -102,51 +103,52 @@ struct ProtectedSecretTests {
   }
 
   @Test(
-    "item find leaves protected secrets of devices and backups out of every format, with a warning; dumps have them",
+    "`item find` omits protected secrets of devices and backups in every format and warns, but shows those of dumps",
     arguments: Source.allCases, ["--json", "--format csv"])
   func find(_ source: Source, format: String) throws {
-    let world = try Self.world()
+    let sandbox = try Self.sandbox()
     for target in ["", " -o out"] {
-      let outcome = try world.keyhaul("item find \(source.argument) \(format) --reveal\(target)")
-      let written = target.isEmpty ? outcome.output : String(decoding: try world.read("out"), as: UTF8.self)
+      let outcome = try sandbox.keyhaul("item find \(source.argument) \(format) --reveal\(target)")
+      let written = target.isEmpty ? outcome.output : String(decoding: try sandbox.read("out"), as: UTF8.self)
       #expect(outcome.status == 0, "\(outcome)")
       #expect(Self.contains(Self.plainSecret, written), "\(outcome)")
       #expect(Self.contains(Self.protectedSecret, written) == !source.omitsProtectedSecrets, "\(outcome)")
       let warning = "1 item \(Self.authentication)"
-      #expect(flat(outcome.errors).contains(warning) == source.omitsProtectedSecrets, "\(outcome)")
+      #expect(unwrapped(outcome.errors).contains(warning) == source.omitsProtectedSecrets, "\(outcome)")
       // Without --reveal, there are no secrets and nothing to say about them.
-      let hidden = try world.keyhaul("item find \(source.argument) \(format)")
+      let hidden = try sandbox.keyhaul("item find \(source.argument) \(format)")
       #expect(!Self.contains(Self.protectedSecret, hidden.output) && !Self.contains(Self.plainSecret, hidden.output))
       #expect(!hidden.errors.contains(Self.authentication), "\(hidden)")
     }
   }
 
-  @Test("item find prints a protected secret alone only if the source is a dump", arguments: Source.allCases)
+  @Test("`item find` prints a protected secret alone only if the source is a dump", arguments: Source.allCases)
   func secret(_ source: Source) throws {
-    let world = try Self.world()
-    let outcome = try world.keyhaul("item find \(source.argument) --service protected.example --reveal")
+    let sandbox = try Self.sandbox()
+    let outcome = try sandbox.keyhaul("item find \(source.argument) --service protected.example --reveal")
     if source.omitsProtectedSecrets {
       #expect(outcome.status == 1 && outcome.output == "", "\(outcome)")
       #expect(outcome.errors.contains("error: \"protected.example · anna\" \(Self.authentication)"), "\(outcome)")
     } else {
       #expect(outcome.status == 0 && outcome.output == Self.protectedSecret, "\(outcome)")
     }
-    let plain = try world.keyhaul("item find \(source.argument) --service plain.example --reveal")
+    let plain = try sandbox.keyhaul("item find \(source.argument) --service plain.example --reveal")
     #expect(plain.status == 0 && plain.output == Self.plainSecret, "\(plain)")
   }
 
   @Test(
-    "export leaves protected secrets of devices and backups out of every format; dumps have them",
+    "`export` omits protected secrets of devices and backups in every format, but includes those of dumps",
     arguments: Source.allCases, ["json", "csv", "cxf", "genp-plist"])
   func export(_ source: Source, format: String) throws {
-    let world = try Self.world()
-    let outcome = try world.keyhaul("export \(source.argument) --format \(format) --reveal -o -")
+    let sandbox = try Self.sandbox()
+    let outcome = try sandbox.keyhaul("export \(source.argument) --format \(format) --reveal -o -")
     #expect(outcome.status == 0, "\(outcome)")
     #expect(Self.contains(Self.plainSecret, outcome.output), "\(outcome)")
     #expect(Self.contains(Self.protectedSecret, outcome.output) == !source.omitsProtectedSecrets, "\(outcome)")
     // JSON lists the item without its secret; the other formats leave the item out, which is a warning.
     #expect(outcome.output.contains("protected.example") == (!source.omitsProtectedSecrets || format == "json"))
     let isLeftOut = source.omitsProtectedSecrets && format != "json"
-    #expect(flat(outcome.errors).contains("warning: 1 item left out why: an access control") == isLeftOut, "\(outcome)")
+    #expect(
+      unwrapped(outcome.errors).contains("warning: 1 item left out why: an access control") == isLeftOut, "\(outcome)")
   }
 }

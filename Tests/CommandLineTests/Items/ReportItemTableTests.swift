@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reports
 
-@Suite("A table of items in a report")
+@Suite("Item tables in reports")
 struct ReportItemTableTests {
   private struct Item {
     var name = "chat · anna"
@@ -25,7 +25,7 @@ struct ReportItemTableTests {
     return table.lines(style: TextStyle(width: 120, usesColor: false, isUnicode: true))
   }
 
-  @Test("says the access groups of rows that would read the same, and of no others")
+  @Test("Rows that would look the same show their access groups, and other rows do not")
   func groups() {
     let shown = lines([Item(), Item(group: "org.example.other"), Item(group: nil), Item(name: "mail · anna")])
     #expect(
@@ -37,7 +37,7 @@ struct ReportItemTableTests {
     #expect(lines([Item(), Item(protection: .always)]).allSatisfy { !$0.contains("access group") })
   }
 
-  @Test("says the places of those that are of one group too, and nothing where nothing is known to differ")
+  @Test("Rows with equal groups show their positions, unless no difference is known")
   func places() {
     let shown = lines([Item(place: 3), Item(place: 7), Item(group: "b", place: 9)])
     #expect(
@@ -47,7 +47,7 @@ struct ReportItemTableTests {
     #expect(lines([Item(), Item()]).allSatisfy { $0.hasSuffix("when unlocked") })
   }
 
-  @Test("counts sealed items of one kind and class in one row, each in its own where all are shown")
+  @Test("Undecryptable items of one kind and class share a row, unless all items are shown")
   func sealed() {
     let items =
       (0..<12).map { (place: Int) in
@@ -62,7 +62,7 @@ struct ReportItemTableTests {
     #expect(lines(items, showsAll: true).count == 14)
   }
 
-  @Test("says how many items it does not show, those of a row together")
+  @Test("The number of hidden items is shown, and rows of several items are counted by item")
   func hidden() {
     let named = (0..<12).map { (place: Int) in Item(name: "account \(place)") }
     let sealed = (0..<5).map { (place: Int) in Item(name: "(encrypted, item \(place))", isSealed: true) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("A restore of a backup that is known to be damaged")
+@Suite("Restores of damaged backups")
 struct AcceptDamageTests {
   enum Damage: String, CaseIterable, Sendable {
     case cutKeychain, noStatus
@@ -23,7 +23,7 @@ struct AcceptDamageTests {
       }
     }
 
-    /// How many items are left of 18.
+    /// The number of remaining items, of 18.
     var itemCount: Int {
       switch self {
       case .cutKeychain: 9
@@ -33,139 +33,144 @@ struct AcceptDamageTests {
   }
 
   /// A backup without a password of old-phone, which is erased then and gets it back.
-  private func world(_ damage: Damage) throws -> MoveWorld {
-    let world = try MoveWorld()
-    try world.succeed("backup old-phone -o b/ --no-password -q")
-    try world.succeed("device erase old-phone --yes -q")
+  private func sandbox(_ damage: Damage) throws -> PhoneSandbox {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    try sandbox.succeed("device erase old-phone --yes -q")
     switch damage {
-    case .noStatus: try world.devices.run("rm b/Status.plist b/Keyhaul.seal")
+    case .noStatus: try sandbox.devices.run("rm b/Status.plist b/Keyhaul.seal")
     case .cutKeychain:
-      let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
+      let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
       var root = try #require(
-        try PropertyListSerialization.propertyList(from: Data(world.read("b/\(payload)")), format: nil)
+        try PropertyListSerialization.propertyList(from: Data(sandbox.read("b/\(payload)")), format: nil)
           as? [String: Any])
       let passwords = try #require(root["genp"] as? [Any])
       root["genp"] = Array(passwords.prefix(1))
       let bytes = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
-      try world.write(Array(bytes), to: "b/\(payload)")
+      try sandbox.write(Array(bytes), to: "b/\(payload)")
     }
-    return world
+    return sandbox
   }
 
-  /// Of old-phone, which has no items.
-  private func state(of world: MoveWorld) throws -> String {
-    try world.keyhaul("item find old-phone --json").output + world.succeed("device show old-phone --json")
+  /// Returns the state of old-phone, which has no items.
+  private func state(of sandbox: PhoneSandbox) throws -> String {
+    try sandbox.keyhaul("item find old-phone --json").output + sandbox.succeed("device show old-phone --json")
   }
 
-  @Test("is refused where nobody can be asked, with the finding, and goes on with the flag", arguments: Damage.allCases)
+  @Test(
+    "Without a terminal, the restore is rejected with the finding, and --accept-damage allows it",
+    arguments: Damage.allCases)
   func unasked(_ damage: Damage) throws {
-    let world = try world(damage)
-    let before = try state(of: world)
-    let plan = try world.keyhaul("plan b/ --to old-phone")
-    #expect(plan.status == 3 && flat(plan.errors).contains(damage.fact), "\(plan)")
-    let dry = try world.keyhaul("restore b/ --to old-phone -n")
-    #expect(dry.status == 3 && flat(dry.errors).contains(damage.fact), "\(dry)")
-    // A yes to every question is none to this one.
+    let sandbox = try sandbox(damage)
+    let before = try state(of: sandbox)
+    let plan = try sandbox.keyhaul("plan b/ --to old-phone")
+    #expect(plan.status == 3 && unwrapped(plan.errors).contains(damage.fact), "\(plan)")
+    let dry = try sandbox.keyhaul("restore b/ --to old-phone -n")
+    #expect(dry.status == 3 && unwrapped(dry.errors).contains(damage.fact), "\(dry)")
+    // `--yes` does not answer this question.
     for flags in ["", "--yes", "--no-input --yes"] {
-      let refused = try world.keyhaul("restore b/ --to old-phone \(flags)")
+      let refused = try sandbox.keyhaul("restore b/ --to old-phone \(flags)")
       #expect(refused.status == 13 && refused.output == "", "\(refused)")
       #expect(refused.errors.contains("error: b/ \(damage.verdict), so nothing was restored to old-phone\n"))
-      #expect(flat(refused.errors).contains("why: \(damage.fact)"), "\(refused.errors)")
+      #expect(unwrapped(refused.errors).contains("why: \(damage.fact)"), "\(refused.errors)")
     }
-    #expect(try state(of: world) == before)
-    let done = try world.keyhaul("restore b/ --to old-phone --accept-damage")
+    #expect(try state(of: sandbox) == before)
+    let done = try sandbox.keyhaul("restore b/ --to old-phone --accept-damage")
     #expect(done.status == 3 && done.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
   }
 
-  @Test("asks on a terminal, also under --yes", arguments: Damage.allCases)
+  @Test("On a terminal, Keyhaul asks about the damage, even with --yes", arguments: Damage.allCases)
   func asked(_ damage: Damage) throws {
-    let world = try world(damage)
-    let before = try state(of: world)
+    let sandbox = try sandbox(damage)
+    let before = try state(of: sandbox)
     for flags in ["", "--yes"] {
-      let no = try world.keyhaul("restore b/ --to old-phone \(flags)", typed: ["n"])
-      #expect(no.status == 1 && flat(no.errors).contains("stopped: the answer was not yes"), "\(no)")
+      let no = try sandbox.keyhaul("restore b/ --to old-phone \(flags)", typed: ["n"])
+      #expect(no.status == 1 && unwrapped(no.errors).contains("stopped: the answer was not yes"), "\(no)")
       // The plan in short stands above it.
-      #expect(flat(no.terminal).hasPrefix("Plan: b/ → old-phone"), "\(no.terminal)")
-      #expect(flat(no.terminal).contains(" removed. b/ \(damage.verdict): \(damage.fact)"), "\(no.terminal)")
-      #expect(flat(no.terminal).hasSuffix("Restore the rest to old-phone? [y/N] n"), "\(no.terminal)")
+      #expect(unwrapped(no.terminal).hasPrefix("Plan: b/ → old-phone"), "\(no.terminal)")
+      #expect(unwrapped(no.terminal).contains(" removed. b/ \(damage.verdict): \(damage.fact)"), "\(no.terminal)")
+      #expect(unwrapped(no.terminal).hasSuffix("Restore the rest to old-phone? [y/N] n"), "\(no.terminal)")
     }
-    #expect(try state(of: world) == before)
-    let yes = try world.keyhaul("restore b/ --to old-phone", typed: ["y"])
+    #expect(try state(of: sandbox) == before)
+    let yes = try sandbox.keyhaul("restore b/ --to old-phone", typed: ["y"])
     #expect(yes.status == 3 && yes.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
   }
 
-  @Test("restores a part of it with --only, and asks for the flag there too", arguments: Damage.allCases)
+  @Test("--only also requires the acceptance of damage", arguments: Damage.allCases)
   func part(_ damage: Damage) throws {
-    let world = try world(damage)
-    let before = try state(of: world)
-    try world.write(Array(#"{"indexes": [0]}"#.utf8), to: "one.json")
+    let sandbox = try sandbox(damage)
+    let before = try state(of: sandbox)
+    try sandbox.write(Array(#"{"indexes": [0]}"#.utf8), to: "one.json")
     let items = "--only one.json"
-    let refused = try world.keyhaul("restore b/ --to old-phone \(items) --yes")
-    #expect(refused.status == 13 && refused.output == "" && flat(refused.errors).contains(damage.fact), "\(refused)")
-    #expect(try state(of: world) == before)
-    let done = try world.keyhaul("restore b/ --to old-phone \(items) --yes --accept-damage")
+    let refused = try sandbox.keyhaul("restore b/ --to old-phone \(items) --yes")
+    #expect(
+      refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains(damage.fact), "\(refused)")
+    #expect(try state(of: sandbox) == before)
+    let done = try sandbox.keyhaul("restore b/ --to old-phone \(items) --yes --accept-damage")
     #expect(done.status == 3 && done.output == "Restored 1 item to old-phone in one step.\n", "\(done)")
   }
 
-  @Test("takes nothing from the target that it may have lost, unless that is said with --existing")
+  @Test("Items that the backup may have lost are not removed, unless --existing was given")
   func onlyCopies() throws {
-    let world = try world(.cutKeychain)
-    try world.devices.run("printf x | keyhaul item add old-phone --service mine --account me --secret-file - -q")
-    let before = try state(of: world)
+    let sandbox = try sandbox(.cutKeychain)
+    try sandbox.devices.run("printf x | keyhaul item add old-phone --service mine --account me --secret-file - -q")
+    let before = try state(of: sandbox)
     let fact = "the 1 item removed from old-phone may be the only intact copy of an item that is lost in b/"
     let line = "restore b/ --to old-phone --accept-damage"
-    let refused = try world.keyhaul("\(line) --yes")
-    #expect(refused.status == 13 && refused.output == "" && flat(refused.errors).contains("why: \(fact)"), "\(refused)")
-    #expect(flat(refused.errors).contains("--existing merge keeps the existing items"))
-    let dry = try world.keyhaul("\(line) -n")
-    #expect(dry.status == 3 && flat(dry.errors).contains(fact), "\(dry)")
-    #expect(flat(dry.output).contains("1 of them may be the only intact copy of an item that is lost in b/."), "\(dry)")
-    let plan = try world.object(try world.keyhaul("plan b/ --to old-phone --json").output)
+    let refused = try sandbox.keyhaul("\(line) --yes")
+    #expect(
+      refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains("why: \(fact)"), "\(refused)")
+    #expect(unwrapped(refused.errors).contains("--existing merge keeps the existing items"))
+    let dry = try sandbox.keyhaul("\(line) -n")
+    #expect(dry.status == 3 && unwrapped(dry.errors).contains(fact), "\(dry)")
+    #expect(
+      unwrapped(dry.output).contains("1 of them may be the only intact copy of an item that is lost in b/."), "\(dry)")
+    let plan = try sandbox.object(try sandbox.keyhaul("plan b/ --to old-phone --json").output)
     #expect(plan["removed_only_copies"] as? Int == 1)
-    let no = try world.keyhaul(line, typed: ["n"])
-    #expect(no.status == 1 && flat(no.errors).contains(fact), "\(no)")
-    #expect(try state(of: world) == before)
-    let merged = try world.keyhaul("\(line) --yes --existing merge")
+    let no = try sandbox.keyhaul(line, typed: ["n"])
+    #expect(no.status == 1 && unwrapped(no.errors).contains(fact), "\(no)")
+    #expect(try state(of: sandbox) == before)
+    let merged = try sandbox.keyhaul("\(line) --yes --existing merge")
     #expect(merged.status == 3 && !merged.errors.contains("only intact copy"), "\(merged)")
-    #expect(try world.succeed("item find old-phone --service mine").contains("me"))
-    let replaced = try world.keyhaul("\(line) --yes --existing replace --json")
-    #expect(replaced.status == 3 && flat(replaced.errors).contains("the only intact copy"), "\(replaced)")
-    #expect(try world.object(replaced.output)["removed_only_copies"] as? Int == 1)
+    #expect(try sandbox.succeed("item find old-phone --service mine").contains("me"))
+    let replaced = try sandbox.keyhaul("\(line) --yes --existing replace --json")
+    #expect(replaced.status == 3 && unwrapped(replaced.errors).contains("the only intact copy"), "\(replaced)")
+    #expect(try sandbox.object(replaced.output)["removed_only_copies"] as? Int == 1)
   }
 
-  @Test("is a class key that items need and that is missing, as one that is changed is")
+  @Test("A missing class key that items need counts as damage like a changed one")
   func absentKey() throws {
-    let world = try MoveWorld()
-    try world.succeed("backup old-phone -o b/ --no-password -q")
-    try world.succeed("device erase old-phone --yes -q")
-    var manifest = try world.read("b/Manifest.plist")
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    try sandbox.succeed("device erase old-phone --yes -q")
+    var manifest = try sandbox.read("b/Manifest.plist")
     let field = try #require(
       KeybagFields.inside(manifest).first { $0.tag == "CLAS" && Array(manifest[$0.range]) == [0, 0, 0, 7] })
     // A class that nothing knows, so that there is none of number 7.
     manifest[field.range.upperBound - 1] = 13
-    try world.write(manifest, to: "b/Manifest.plist")
-    let before = try state(of: world)
-    let refused = try world.keyhaul("restore b/ --to old-phone --yes")
+    try sandbox.write(manifest, to: "b/Manifest.plist")
+    let before = try state(of: sandbox)
+    let refused = try sandbox.keyhaul("restore b/ --to old-phone --yes")
     // Five items of the description that a backup takes are of class 7.
     let fact = "the keybag has no key of class 7, and 5 items need one"
-    #expect(refused.status == 13 && flat(refused.errors).contains(fact), "\(refused)")
-    #expect(try state(of: world) == before)
-    let done = try world.keyhaul("restore b/ --to old-phone --yes --accept-damage")
+    #expect(refused.status == 13 && unwrapped(refused.errors).contains(fact), "\(refused)")
+    #expect(try state(of: sandbox) == before)
+    let done = try sandbox.keyhaul("restore b/ --to old-phone --yes --accept-damage")
     #expect(done.status == 3)
     #expect(done.output == "Restored 13 items to old-phone in one step; 5 could not be read.\n")
   }
 
-  @Test("is none where a key is damaged that no item needs: a warning, and a restore as ever")
+  @Test("A damaged class key that no item needs causes only a warning")
   func idleKey() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
-    var manifest = try world.read("b/Manifest.plist")
+    let sandbox = try PhoneSandbox()
+    try sandbox.backUp(to: "b/")
+    var manifest = try sandbox.read("b/Manifest.plist")
     // Class 1, of files, is the keybag's last.
     let field = try #require(KeybagFields.inside(manifest).filter { $0.tag == "WPKY" }.last)
     manifest[field.range.lowerBound] ^= 1
-    try world.write(manifest, to: "b/Manifest.plist")
+    try sandbox.write(manifest, to: "b/Manifest.plist")
     for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
-      let outcome = try world.keyhaul("\(verb) --password-file .bp")
+      let outcome = try sandbox.keyhaul("\(verb) --password-file .bp")
       #expect(outcome.status == 0)
       // Before it stands that the backup, which has no seal any more, was made with one round.
       #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 iteration to derive the key from its password"))
@@ -178,22 +183,22 @@ struct AcceptDamageTests {
 
           """))
     }
-    #expect(try world.succeed("item find new-phone --service chat.example").contains("anna"))
+    #expect(try sandbox.succeed("item find new-phone --service chat.example").contains("anna"))
   }
 
-  @Test("is seen by every check alike where a field of a class key is missing")
+  @Test("All checks treat a missing field of a class key equally")
   func absentField() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
-    var manifest = try world.read("b/Manifest.plist")
+    let sandbox = try PhoneSandbox()
+    try sandbox.backUp(to: "b/")
+    var manifest = try sandbox.read("b/Manifest.plist")
     let field = try #require(KeybagFields.inside(manifest).filter { $0.tag == "CLAS" }.last)
     // The tag stands four bytes of length before its value.
     let tag = field.range.lowerBound - 8
     #expect(Array(manifest[tag..<(tag + 4)]) == Array("CLAS".utf8))
     manifest[tag] = UInt8(ascii: "X")
-    try world.write(manifest, to: "b/Manifest.plist")
+    try sandbox.write(manifest, to: "b/Manifest.plist")
     for line in ["verify b --quick", "verify b --password-file .bp"] {
-      let outcome = try world.keyhaul(line)
+      let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == 13 && outcome.output.contains("a class key has no CLAS"), "\(line): \(outcome)")
     }
   }

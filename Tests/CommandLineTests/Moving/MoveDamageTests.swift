@@ -4,121 +4,121 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("A damaged backup")
+@Suite("Damaged backups")
 struct MoveDamageTests {
   /// Wrong password (or the same symptom), damaged, refused.
   static let refusals: Set<Int32> = [12, 13, 14]
 
   @Test(
-    "as a tar that is cut in 120 places, or 20 in a quick run, is refused, and the device stays as it was",
+    "A truncated tar is rejected, and the device stays unchanged (120 positions, 20 in a quick run)",
     arguments: 0..<4)
   func cutTar(part: Int) throws {
-    let world = try MoveWorld(backedUpTo: "whole.tar")
-    let whole = try world.read("whole.tar")
+    let sandbox = try PhoneSandbox(backedUpTo: "whole.tar")
+    let whole = try sandbox.read("whole.tar")
     // What follows is padding: without it nothing is missing.
     let end = try #require(whole.lastIndex { $0 != 0 })
-    let before = try world.contents(of: "new-phone")
+    let before = try sandbox.contents(of: "new-phone")
     var numbers = SeededRandom(seed: UInt64(part) + 1)
     for _ in 0..<Cases.count(30, quick: 5) {
       let count = Int.random(in: 0..<end, using: &numbers)
-      try world.write(Array(whole.prefix(count)), to: "cut.tar")
-      let outcome = try world.keyhaul("restore cut.tar --to new-phone --password-file .bp --yes")
+      try sandbox.write(Array(whole.prefix(count)), to: "cut.tar")
+      let outcome = try sandbox.keyhaul("restore cut.tar --to new-phone --password-file .bp --yes")
       #expect(Self.refusals.contains(outcome.status), "\(count) of \(whole.count) bytes: \(outcome)")
       #expect(outcome.errors.hasPrefix("error: ") && outcome.output.isEmpty)
     }
-    #expect(try world.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == before)
   }
 
-  @Test("as a folder with a file cut in 20 places, or 6 in a quick run, is refused, and the device stays as it was")
+  @Test("A folder with a truncated file is rejected, and the device stays unchanged (20 positions, 6 in a quick run)")
   func cutDirectory() throws {
-    let world = try MoveWorld(backedUpTo: "b/")
-    try world.unseal("b")
-    let before = try world.contents(of: "new-phone")
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.removeSeal("b")
+    let before = try sandbox.contents(of: "new-phone")
     var numbers = SeededRandom(seed: 7)
-    let files = try world.files(in: "b")
+    let files = try sandbox.files(in: "b")
     #expect(files.count == 5)
     for file in files where file != "Info.plist" {
-      let whole = try world.read("b/\(file)")
+      let whole = try sandbox.read("b/\(file)")
       let inside = (0..<Cases.count(18, quick: 4)).map { _ in Int.random(in: 1..<whole.count - 1, using: &numbers) }
       for count in [0, whole.count - 1] + inside {
-        try world.write(Array(whole.prefix(count)), to: "b/\(file)")
-        let outcome = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
+        try sandbox.write(Array(whole.prefix(count)), to: "b/\(file)")
+        let outcome = try sandbox.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
         #expect(Self.refusals.contains(outcome.status), "\(file), \(count) of \(whole.count) bytes: \(outcome)")
       }
-      try world.write(whole, to: "b/\(file)")
+      try sandbox.write(whole, to: "b/\(file)")
     }
-    #expect(try world.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == before)
     // Nothing is read from Info.plist, which a computer writes for people and other programs.
-    let intact = PlannedItems(try world.plan("b/"))
-    try world.write(Array(try world.read("b/Info.plist").prefix(100)), to: "b/Info.plist")
-    #expect(PlannedItems(try world.plan("b/")) == intact)
+    let intact = PlannedItems(try sandbox.plan("b/"))
+    try sandbox.write(Array(try sandbox.read("b/Info.plist").prefix(100)), to: "b/Info.plist")
+    #expect(PlannedItems(try sandbox.plan("b/")) == intact)
   }
 
-  @Test("that was never finished is refused in one message, and what is in it can be read with a warning")
+  @Test("An unfinished backup is rejected with one message, and can be read with a warning")
   func unfinished() throws {
-    let world = try MoveWorld(backedUpTo: "b/")
-    var status = try world.read("b/Status.plist")
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    var status = try sandbox.read("b/Status.plist")
     status.replaceSubrange(
       try #require(status.firstRange(of: Array("finished".utf8))), with: Array("uploaded".utf8))
-    try world.write(status, to: "b/Status.plist")
+    try sandbox.write(status, to: "b/Status.plist")
     for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
-      let outcome = try world.keyhaul("\(verb) --password-file .bp")
+      let outcome = try sandbox.keyhaul("\(verb) --password-file .bp")
       #expect(outcome.status == 13 && outcome.errors.hasPrefix("error: b/ was never finished\n"), "\(outcome)")
       #expect(outcome.errors.ranges(of: "the device never finished the backup").count == 1)
     }
-    #expect(try world.keyhaul("inspect b/").errors.hasPrefix("warning: b/ was never finished\n"))
+    #expect(try sandbox.keyhaul("inspect b/").errors.hasPrefix("warning: b/ was never finished\n"))
   }
 
-  @Test("whose keybag is cut says where it ends")
+  @Test("The error for a truncated keybag states its end")
   func cutKeybag() throws {
-    let world = try MoveWorld(backedUpTo: "b/")
-    var manifest = try world.read("b/Manifest.plist")
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    var manifest = try sandbox.read("b/Manifest.plist")
     // The last class key's last record, longer by one than the bytes that are left.
     let last = try #require(KeybagFields.inside(manifest).last)
     manifest[last.range.lowerBound - 1] += 1
-    try world.write(manifest, to: "b/Manifest.plist")
-    let outcome = try world.keyhaul("inspect b/")
+    try sandbox.write(manifest, to: "b/Manifest.plist")
+    let outcome = try sandbox.keyhaul("inspect b/")
     #expect(outcome.status == 3 && outcome.errors.hasPrefix("warning: b/'s keybag is damaged\n"))
     #expect(outcome.errors.contains("the keybag: it ends at byte 1,"))
-    let plan = try world.keyhaul("plan b/ --to new-phone --password-file .bp")
+    let plan = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp")
     #expect(plan.status == 13 && plan.errors.contains("the keybag: it ends at byte 1,"))
   }
 
-  @Test("whose keychain names its keybag in other letters is refused for that, and verify says so")
+  @Test("A keychain that names its keybag in another case is rejected, and verify says so")
   func otherLetters() throws {
-    let world = try MoveWorld()
-    try world.succeed("backup old-phone -o b/ --no-password -q")
-    let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
-    var bytes = try world.read("b/\(payload)")
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
+    var bytes = try sandbox.read("b/\(payload)")
     let text = String(decoding: bytes.map { $0 < 0x80 ? $0 : 0x20 }, as: UTF8.self)
     let uuid = try #require(text.firstMatch(of: /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/)).output.0
     let range = try #require(bytes.firstRange(of: Array(uuid.utf8)))
     bytes.replaceSubrange(range, with: Array(uuid.uppercased().utf8))
-    try world.write(bytes, to: "b/\(payload)")
-    let plan = try world.devices.run("COLUMNS=120 keyhaul plan b/ --to old-phone")
+    try sandbox.write(bytes, to: "b/\(payload)")
+    let plan = try sandbox.devices.run("COLUMNS=120 keyhaul plan b/ --to old-phone")
     #expect(
       plan.status == 3
-        && flat(plan.errors).contains(
+        && unwrapped(plan.errors).contains(
           "the two identifiers differ only in case, and no device writes such a pair")
     )
-    let restore = try world.devices.run("COLUMNS=120 keyhaul restore b/ --to old-phone --yes")
+    let restore = try sandbox.devices.run("COLUMNS=120 keyhaul restore b/ --to old-phone --yes")
     #expect(
       restore.status == 13
         && restore.errors.contains(
           "the two identifiers differ only in case, and no device writes such a pair")
     )
-    let verified = try world.devices.run("COLUMNS=200 keyhaul verify b/")
+    let verified = try sandbox.devices.run("COLUMNS=200 keyhaul verify b/")
     #expect(verified.status == 13)
     #expect(
       verified.output.contains("its keychain does not name the backup's keybag, so it cannot be restored")
         && !verified.output.contains("export saves"))
   }
 
-  @Test("with a changed bit in each of 65 fields of the keybag, or 20 in a quick run, ends as that field deserves")
+  @Test("A changed bit in a keybag field has the expected result (65 fields, 20 in a quick run)")
   func keybagFields() throws {
-    let world = try MoveWorld(backedUpTo: "b/")
-    let intact = PlannedItems(try world.plan("b/"))
-    let manifest = try world.read("b/Manifest.plist")
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    let intact = PlannedItems(try sandbox.plan("b/"))
+    let manifest = try sandbox.read("b/Manifest.plist")
     let fields = KeybagFields.inside(manifest)
     #expect(fields.count == 10 + 11 * 5)
     var numbers = SeededRandom(seed: 3)
@@ -128,8 +128,8 @@ struct MoveDamageTests {
       let offset = isNumber ? field.range.upperBound - 1 : Int.random(in: field.range, using: &numbers)
       var bytes = manifest
       bytes[offset] ^= isNumber ? 1 : 1 << UInt8.random(in: 0..<8, using: &numbers)
-      try world.write(bytes, to: "b/Manifest.plist")
-      let outcome = try world.keyhaul("plan b/ --to new-phone --password-file .bp --json")
+      try sandbox.write(bytes, to: "b/Manifest.plist")
+      let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
       let place: Comment = "record \(index), \(field.tag): \(outcome)"
       let isHeader = index < 10
       switch (field.tag, isHeader) {
@@ -145,22 +145,22 @@ struct MoveDamageTests {
       default: #expect(outcome.status == 0, place)
       }
       let isHarmless = !["CLAS", "WRAP", "KTYP"].contains(field.tag) && outcome.status == 0
-      guard let plan = try? world.object(outcome.output) else { continue }
+      guard let plan = try? sandbox.object(outcome.output) else { continue }
       let now = PlannedItems(plan)
       #expect(now.migrating.isSubset(of: intact.migrating), place)
       if isHarmless { #expect(now.migrating == intact.migrating, place) }
     }
   }
 
-  @Test("that asks for four thousand million rounds is refused before a password is asked for")
+  @Test("A backup with four billion iterations is rejected before Keyhaul asks for a password")
   func rounds() throws {
-    let world = try MoveWorld(backedUpTo: "b/")
-    var manifest = try world.read("b/Manifest.plist")
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    var manifest = try sandbox.read("b/Manifest.plist")
     let field = try #require(KeybagFields.inside(manifest).first { $0.tag == "DPIC" })
     for offset in field.range { manifest[offset] = 0xFF }
-    try world.write(manifest, to: "b/Manifest.plist")
+    try sandbox.write(manifest, to: "b/Manifest.plist")
     for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone", "inspect b/ --list"] {
-      let outcome = try world.keyhaul(verb)
+      let outcome = try sandbox.keyhaul(verb)
       #expect(outcome.status == 14 && outcome.output.isEmpty)
       #expect(
         outcome.errors == """
@@ -172,30 +172,30 @@ struct MoveDamageTests {
           """)
     }
     // What can be said without any work is said.
-    #expect(try world.keyhaul("inspect b/ --keybag").output.contains("4,294,967,295 + 10,000 iterations, about "))
+    #expect(try sandbox.keyhaul("inspect b/ --keybag").output.contains("4,294,967,295 + 10,000 iterations, about "))
   }
 
   @Test(
-    "with 30 changed bits a file, or 8 in a quick run, loses single items or is refused, and moves nothing more",
+    "Changed bits cost single items or reject the backup, and move no other item (30 per file, 8 in a quick run)",
     arguments: 0..<2)
   func flippedBits(part: Int) throws {
-    let world = try MoveWorld(backedUpTo: "b/")
-    try world.unseal("b")
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.removeSeal("b")
     // Its key would give the names of sealed items, as long as the backup says that it made it.
-    try world.succeed("device delete old-phone --confirm old-phone")
-    let intact = PlannedItems(try world.plan("b/"))
+    try sandbox.succeed("device delete old-phone --confirm old-phone")
+    let intact = PlannedItems(try sandbox.plan("b/"))
     var numbers = SeededRandom(seed: UInt64(part) + 11)
-    for file in try world.files(in: "b") {
-      let whole = try world.read("b/\(file)")
+    for file in try sandbox.files(in: "b") {
+      let whole = try sandbox.read("b/\(file)")
       for _ in 0..<Cases.count(15, quick: 4) {
         var bytes = whole
         let offset = Int.random(in: whole.indices, using: &numbers)
         bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
-        try world.write(bytes, to: "b/\(file)")
-        let outcome = try world.keyhaul("plan b/ --to new-phone --password-file .bp --json")
+        try sandbox.write(bytes, to: "b/\(file)")
+        let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
         let place: Comment = "\(file), byte \(offset): \(outcome.status) \(outcome.errors)"
         #expect([0, 3, 12, 13, 14].contains(outcome.status), place)
-        guard let plan = try? world.object(outcome.output) else { continue }
+        guard let plan = try? sandbox.object(outcome.output) else { continue }
         let now = PlannedItems(plan)
         #expect(now.migrating.isSubset(of: intact.migrating), place)
         if outcome.status == 0 { #expect(now == intact, place) }
@@ -208,7 +208,7 @@ struct MoveDamageTests {
           }
         }
       }
-      try world.write(whole, to: "b/\(file)")
+      try sandbox.write(whole, to: "b/\(file)")
     }
   }
 }
@@ -217,7 +217,7 @@ struct MoveDamageTests {
 enum KeybagFields {
   struct Field {
     let tag: String
-    /// Of the value.
+    /// The range of the value.
     let range: Range<Int>
   }
 

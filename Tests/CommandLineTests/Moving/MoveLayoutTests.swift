@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("What moving a keychain looks like")
+@Suite("Layout of the move commands")
 struct MoveLayoutTests {
   /// Every page that backup, inspect, plan and restore show.
   private static let pages = [
@@ -16,20 +16,20 @@ struct MoveLayoutTests {
     "restore b.tar --to new-phone --password-file .bp -n -v",
   ]
 
-  private func world(fixture: String) throws -> MoveWorld {
-    try MoveWorld(named: "layout \(fixture)") { world in
-      try world.succeed("device create phone --from \(fixture) -q")
-      try world.backUp("phone", to: "b.tar")
-      try world.succeed("backup phone -o p.tar --no-password -q")
+  private func sandbox(fixture: String) throws -> PhoneSandbox {
+    try PhoneSandbox(named: "layout \(fixture)") { sandbox in
+      try sandbox.succeed("device create phone --from \(fixture) -q")
+      try sandbox.backUp("phone", to: "b.tar")
+      try sandbox.succeed("backup phone -o p.tar --no-password -q")
     }
   }
 
-  @Test("fits a terminal of 80 columns and one of 120", arguments: ["80", "120"], ["old-phone", "hostile-names"])
+  @Test("The output fits terminals of 80 and 120 columns", arguments: ["80", "120"], ["old-phone", "hostile-names"])
   func width(columns: String, fixture: String) throws {
-    let world = try world(fixture: fixture)
+    let sandbox = try sandbox(fixture: fixture)
     var widest = 0
     for page in Self.pages {
-      let outcome = try world.devices.run("COLUMNS=\(columns) keyhaul \(page)")
+      let outcome = try sandbox.devices.run("COLUMNS=\(columns) keyhaul \(page)")
       for line in (outcome.output + outcome.errors).split(separator: "\n") {
         let width = DisplayWidth.columns(of: String(line))
         widest = max(widest, width)
@@ -41,11 +41,11 @@ struct MoveLayoutTests {
     #expect(widest > 70)
   }
 
-  @Test("acts on no terminal, whatever the names are")
+  @Test("Untrusted names cannot control the terminal")
   func hostile() throws {
-    let world = try world(fixture: "hostile-names")
+    let sandbox = try sandbox(fixture: "hostile-names")
     for page in Self.pages {
-      let outcome = try world.keyhaul(page)
+      let outcome = try sandbox.keyhaul(page)
       for scalar in (outcome.output + outcome.errors).unicodeScalars where scalar != "\n" {
         let isSafe =
           switch scalar.properties.generalCategory {
@@ -56,48 +56,48 @@ struct MoveLayoutTests {
       }
     }
     // A document has the names whole.
-    let plan = try world.plan("b.tar")
+    let plan = try sandbox.plan("b.tar")
     let services = (plan["items"] as? [[String: Any]] ?? []).compactMap { $0["service"] as? String }
     #expect(services.contains { $0.contains("\u{1B}[31mred") } && services.contains { $0.contains("\u{202E}") })
     #expect(services.contains { $0.utf8.count > 1000 })
-    #expect(try PlanSchema.problems(in: world.succeed("plan b.tar --to new-phone --password-file .bp --json")) == [])
+    #expect(try PlanSchema.problems(in: sandbox.succeed("plan b.tar --to new-phone --password-file .bp --json")) == [])
   }
 
-  @Test("is ASCII where the locale is, colourless where NO_COLOR is set, and coloured where that is wanted")
+  @Test("The output is ASCII without UTF-8, and has color only if wanted and without NO_COLOR")
   func surroundings() throws {
-    let world = try world(fixture: "old-phone")
+    let sandbox = try sandbox(fixture: "old-phone")
     for page in Self.pages {
-      let plain = try world.devices.run("LC_ALL=C keyhaul \(page)")
+      let plain = try sandbox.devices.run("LC_ALL=C keyhaul \(page)")
       #expect((plain.output + plain.errors).utf8.allSatisfy { $0 < 0x80 }, "\(page)")
-      let colored = try world.devices.run("keyhaul \(page) --color always")
-      let never = try world.devices.run("keyhaul \(page)")
+      let colored = try sandbox.devices.run("keyhaul \(page) --color always")
+      let never = try sandbox.devices.run("keyhaul \(page)")
       #expect(!never.output.contains("\u{1B}"))
       let stripped = colored.output.replacing(/\u{1B}\[[0-9;]*m/, with: "")
       #expect(stripped.count == never.output.count, "colour adds nothing but colour: \(page)")
     }
     let arguments = ["plan", "b.tar", "--to", "new-phone", "--password-file", ".bp"]
-    #expect(try world.devices.runOnTerminal(arguments).terminal.contains("\u{1B}["))
-    let quiet = try world.program(arguments, environment: ["NO_COLOR": "1"])
+    #expect(try sandbox.devices.runOnTerminal(arguments).terminal.contains("\u{1B}["))
+    let quiet = try sandbox.program(arguments, environment: ["NO_COLOR": "1"])
     #expect(!quiet.terminal.contains("\u{1B}[3") && quiet.terminal.contains("Will move (14)"))
-    let dumb = try world.program(arguments, environment: ["TERM": "dumb"])
+    let dumb = try sandbox.program(arguments, environment: ["TERM": "dumb"])
     #expect(!dumb.terminal.contains("\u{1B}[3"))
   }
 
-  @Test("says once that the names of sealed items are not known, and only where there are some")
+  @Test("The note about unknown names of encrypted items appears once, only if there are any")
   func sealed() throws {
-    let world = try world(fixture: "old-phone")
+    let sandbox = try sandbox(fixture: "old-phone")
     let sentence = "An encrypted item's name is encrypted too; its number is its position in the backup."
-    func times(_ line: String) throws -> Int { flat(try world.succeed(line)).ranges(of: sentence).count }
+    func times(_ line: String) throws -> Int { unwrapped(try sandbox.succeed(line)).ranges(of: sentence).count }
     #expect(try times("plan b.tar --to phone --password-file .bp") == 0)
     // While the phone that made it is available, its key gives the names.
     #expect(try times("plan b.tar --to new-phone --password-file .bp") == 0)
-    try world.succeed("device delete phone --confirm phone")
+    try sandbox.succeed("device delete phone --confirm phone")
     #expect(try times("plan p.tar --to new-phone") == 1)
     #expect(try times("plan b.tar --to new-phone --password-file .bp") == 1)
   }
 }
 
-extension MoveWorld {
+extension PhoneSandbox {
   /// Runs the program with all of its streams on a terminal.
   func program(_ arguments: [String], environment: [String: String]) throws -> BuiltProgram.Outcome {
     try devices.program.run(

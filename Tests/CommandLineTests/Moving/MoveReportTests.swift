@@ -4,19 +4,19 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("What a script gets from moving a keychain")
+@Suite("Move commands in scripts")
 struct MoveReportTests {
-  @Test("a plan is a document of its schema, for every policy and every pair of devices")
+  @Test("A plan matches its schema, for every policy and every pair of devices")
   func planSchema() throws {
-    let world = try MoveWorld(backedUpTo: "b.tar")
-    try world.succeed("backup old-phone -o plain.tar --no-password")
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.succeed("backup old-phone -o plain.tar --no-password")
     for archive in ["b.tar", "plain.tar"] {
       for device in ["new-phone", "old-phone"] {
         for policy in ["replace", "merge"] {
           let password = archive == "b.tar" ? "--password-file .bp" : ""
-          let text = try world.succeed("plan \(archive) --to \(device) --existing \(policy) \(password) --json")
+          let text = try sandbox.succeed("plan \(archive) --to \(device) --existing \(policy) \(password) --json")
           #expect(try PlanSchema.problems(in: text) == [], "\(archive) \(device) \(policy)")
-          let plan = try world.object(text)
+          let plan = try sandbox.object(text)
           let source = try #require(plan["source"] as? [String: Any])
           let target = try #require(plan["target"] as? [String: Any])
           #expect(source["name"] as? String == archive && source["device_name"] as? String == "old-phone")
@@ -32,47 +32,47 @@ struct MoveReportTests {
   }
 
   /// The answer for a new phone and for the same one counts an item that is damaged in this copy on neither.
-  private static func expectUnreadableOnBoth(_ world: MoveWorld) throws {
+  private static func expectUnreadableOnBoth(_ sandbox: PhoneSandbox) throws {
     let line = "plan b/ --password-file .bp"
-    let futures = try world.keyhaul("\(line) --json")
+    let futures = try sandbox.keyhaul("\(line) --json")
     #expect(futures.status == 3)
-    let both = try #require(try world.object(futures.output)["futures"] as? [[String: Any]])
+    let both = try #require(try sandbox.object(futures.output)["futures"] as? [[String: Any]])
     for (future, arrives) in zip(both, [13, 17]) {
       func count(_ field: String) -> Int { future[field] as? Int ?? 0 }
       #expect(count("arrives") == arrives && count("unreadable") == 1 && count("never_in_backup") == 4, "\(future)")
       let parts = ["arrives", "stays_behind", "unreadable", "never_in_backup", "not_in_this_backup"].map(count)
       #expect(parts.reduce(0, +) == count("total"))
     }
-    let text = try world.keyhaul("\(line) -v").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    let text = try sandbox.keyhaul("\(line) -v").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     #expect(text.contains("! cannot be read 1 1 "), "\(text)")
-    let page = try world.keyhaul("\(line) --format html -o -")
+    let page = try sandbox.keyhaul("\(line) --format html -o -")
     #expect(page.status == 3 && page.output.components(separatedBy: "1 cannot be read · 4 never").count == 3)
   }
 
-  @Test("a damaged item is in the plan with its reason, and the others are restored")
+  @Test("A damaged item is in the plan with its reason, and the others are restored")
   func damagedItem() throws {
-    let world = try MoveWorld(backedUpTo: "b/")
-    let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
-    let whole = try world.read("b/\(payload)")
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
+    let whole = try sandbox.read("b/\(payload)")
     // The file is encrypted, so that nobody sees where in it an item begins; most of it is items.
     for offset in stride(from: 600, to: whole.count, by: 200) {
       var bytes = whole
       bytes[offset] ^= 1
-      try world.write(bytes, to: "b/\(payload)")
-      let outcome = try world.keyhaul("plan b/ --to new-phone --password-file .bp --json")
+      try sandbox.write(bytes, to: "b/\(payload)")
+      let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
       guard outcome.status == 3 else { continue }
       #expect(try PlanSchema.problems(in: outcome.output) == [])
-      let decisions = PlannedItems(try world.object(outcome.output)).decisions.values
+      let decisions = PlannedItems(try sandbox.object(outcome.output)).decisions.values
       guard decisions.count(where: { $0.hasPrefix("unreadable|-|tag-mismatch|") }) == 1,
         decisions.count(where: { $0.hasPrefix("migrates|") }) == 13
       else { continue }
-      let text = try world.keyhaul("plan b/ --to new-phone --password-file .bp")
+      let text = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp")
       #expect(text.status == 3 && text.output.contains("\nCannot be read (1)  tag-mismatch: "))
       #expect(text.output.contains("\n  ! ") && text.output.contains("  (encrypted)  "))
-      try Self.expectUnreadableOnBoth(world)
-      let refused = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
+      try Self.expectUnreadableOnBoth(sandbox)
+      let refused = try sandbox.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
       #expect(refused.status == 13 && refused.output == "")
-      let restored = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes --accept-damage")
+      let restored = try sandbox.keyhaul("restore b/ --to new-phone --password-file .bp --yes --accept-damage")
       #expect(restored.status == 3)
       #expect(
         restored.output.hasSuffix(" 1 was already there, 4 stayed behind, 1 could not be read.\n"), "\(restored)")
@@ -81,10 +81,10 @@ struct MoveReportTests {
     Issue.record("no changed byte lost a single item")
   }
 
-  @Test("the checker of the schema finds what is wrong")
+  @Test("The schema checker finds errors")
   func checker() throws {
-    let world = try MoveWorld(backedUpTo: "b.tar")
-    let text = try world.succeed("plan b.tar --to new-phone --password-file .bp --json")
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let text = try sandbox.succeed("plan b.tar --to new-phone --password-file .bp --json")
     for (good, bad) in [
       (#""format": "migration-plan/1""#, #""format": "migration-plan/2""#),
       (#""policy": "replace""#, #""policy": "swap""#), (#""outcome": "migrates""#, #""outcome": "moves""#),
@@ -98,25 +98,25 @@ struct MoveReportTests {
     }
   }
 
-  @Test("standard output is one document whatever the exit code, and the last line of standard error says why")
+  @Test("Standard output is one document with any exit code, and the last line of standard error states the reason")
   func streams() throws {
-    let world = try MoveWorld(backedUpTo: "b/")
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
     func check(_ line: String, _ status: Int32, _ format: String?, sourceLocation: SourceLocation = #_sourceLocation)
       throws
     {
-      let outcome = try world.keyhaul(line)
+      let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome)", sourceLocation: sourceLocation)
       for line in outcome.errors.split(separator: "\n") {
-        let message = try world.object(String(line))
+        let message = try sandbox.object(String(line))
         #expect(message["message_type"] is String, sourceLocation: sourceLocation)
       }
       if let format {
-        #expect(try world.object(outcome.output)["format"] as? String == format, sourceLocation: sourceLocation)
+        #expect(try sandbox.object(outcome.output)["format"] as? String == format, sourceLocation: sourceLocation)
       } else {
         #expect(outcome.output == "", sourceLocation: sourceLocation)
       }
       if status > 4 {
-        let last = try world.object(String(try #require(outcome.errors.split(separator: "\n").last)))
+        let last = try sandbox.object(String(try #require(outcome.errors.split(separator: "\n").last)))
         #expect(last["message_type"] as? String == "exit_error", sourceLocation: sourceLocation)
         #expect(last["code"] as? Int == Int(status), sourceLocation: sourceLocation)
         #expect(last["id"] is String && last["message"] is String, sourceLocation: sourceLocation)
@@ -136,21 +136,21 @@ struct MoveReportTests {
     try check("backup old-phone -o c.zip --password-file .bp --rounds 1 --json", 64, nil)
     try check("inspect b/ --json", 0, "backup-inspection/1")
     // One class key does not unwrap, which an item needs: the others are used, and the exit code says it.
-    var manifest = try world.read("b/Manifest.plist")
+    var manifest = try sandbox.read("b/Manifest.plist")
     let field = try #require(KeybagFields.inside(manifest).filter { $0.tag == "WPKY" }.first)
     manifest[field.range.lowerBound] ^= 1
-    try world.write(manifest, to: "b/Manifest.plist")
+    try sandbox.write(manifest, to: "b/Manifest.plist")
     try check("plan b/ --to new-phone --password-file .bp --json", 3, "migration-plan/1")
     try check("inspect b/ --password-file .bp --json", 3, "backup-inspection/1")
     try check("restore b/ --to new-phone --password-file .bp --json --yes", 13, nil)
     try check("restore b/ --to new-phone --password-file .bp --json --yes --accept-damage", 3, "restore-result/1")
   }
 
-  @Test("an inspection says everything that needs no password, and null for the rest")
+  @Test("An inspection document has everything that needs no password, and null for the rest")
   func inspection() throws {
-    let world = try MoveWorld(backedUpTo: "b.tar.gz")
-    let closed = try world.object(world.succeed("inspect b.tar.gz --json"))
-    let open = try world.object(world.succeed("inspect b.tar.gz --json --password-file .bp"))
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar.gz")
+    let closed = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json"))
+    let open = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json --password-file .bp"))
     for (document, isOpen) in [(closed, false), (open, true)] {
       let device = try #require(document["device"] as? [String: Any])
       #expect(
@@ -180,21 +180,22 @@ struct MoveReportTests {
     }
   }
 
-  @Test("a restore reports what came of its plan, and the revision after it; a backup what it left out")
+  @Test("A restore document has the plan's results and the new revision, and a backup document the omitted items")
   func results() throws {
-    let world = try MoveWorld()
-    let backup = try world.object(
-      world.succeed("backup old-phone -o b.tar --password-file .bp --rounds 1 --json"))
+    let sandbox = try PhoneSandbox()
+    let backup = try sandbox.object(
+      sandbox.succeed("backup old-phone -o b.tar --password-file .bp --rounds 1 --json"))
     #expect(backup["items"] as? Int == 18 && backup["total"] as? Int == 22 && backup["encrypted"] as? Bool == true)
-    let size = try FileManager.default.attributesOfItem(atPath: world.home.appending(path: "b.tar").path)[.size] as? Int
+    let size =
+      try FileManager.default.attributesOfItem(atPath: sandbox.home.appending(path: "b.tar").path)[.size] as? Int
     #expect(backup["bytes"] as? Int == size)
     #expect((backup["deleted"] as? [Any])?.isEmpty == true)
     let leftOut = try #require(backup["left_out"] as? [[String: Any]])
     #expect(
       Set(leftOut.compactMap { $0["reason"] as? String })
         == ["passcode-only", "hardware-key", "system-bound", "needs-authentication"])
-    let plan = try world.plan("b.tar")
-    let result = try world.object(world.succeed("restore b.tar --to new-phone --password-file .bp --json --yes"))
+    let plan = try sandbox.plan("b.tar")
+    let result = try sandbox.object(sandbox.succeed("restore b.tar --to new-phone --password-file .bp --json --yes"))
     #expect(
       Set(result.keys) == [
         "format", "summary", "restored", "overwritten", "overwritten_newer", "items", "removed", "revision",
@@ -204,41 +205,41 @@ struct MoveReportTests {
     #expect(result["overwritten_newer"] as? Int == 0)
     #expect(PlannedItems(result) == PlannedItems(plan))
     #expect(result["summary"] as? NSDictionary == plan["summary"] as? NSDictionary)
-    let shown = try world.object(world.succeed("device show new-phone --json"))
+    let shown = try sandbox.object(sandbox.succeed("device show new-phone --json"))
     #expect(result["revision"] as? String == shown["revision"] as? String)
     #expect(shown["items"] as? Int == 14)
   }
 
-  @Test("-q leaves results and errors, -v adds every item, -vv changes no result")
+  @Test("-q keeps results and errors, -v adds every item, and -vv does not change results")
   func detail() throws {
-    let world = try MoveWorld()
-    let quiet = try world.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 -q")
-    let normal = try world.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes")
-    let loud = try world.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes -v")
-    let loudest = try world.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes -vv")
+    let sandbox = try PhoneSandbox()
+    let quiet = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 -q")
+    let normal = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes")
+    let loud = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes -v")
+    let loudest = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes -vv")
     #expect(quiet.errors == "" && quiet.output == normal.output)
     #expect(loud.output.split(separator: "\n").count { $0.hasPrefix("  + ") } == 18)
     #expect(loud.output == loudest.output)
     #expect(
-      try world.keyhaul("plan a.tar --to new-phone --password-file .bp").output.contains("… 4 more (-v shows all)"))
-    let all = try world.keyhaul("plan a.tar --to new-phone --password-file .bp -v").output
+      try sandbox.keyhaul("plan a.tar --to new-phone --password-file .bp").output.contains("… 4 more (-v shows all)"))
+    let all = try sandbox.keyhaul("plan a.tar --to new-phone --password-file .bp -v").output
     #expect(!all.contains("more (-v") && all.contains("ftp.example.net · upload"))
-    let dry = try world.keyhaul("restore a.tar --to new-phone --password-file .bp -n -q")
+    let dry = try sandbox.keyhaul("restore a.tar --to new-phone --password-file .bp -n -q")
     #expect(dry.errors == "" && dry.output.contains("\n\nPlan: "))
-    #expect(try world.succeed("device list").contains("new-phone  unlocked  yes           2"))
-    let both = try world.keyhaul("plan a.tar --to new-phone -q -v")
+    #expect(try sandbox.succeed("device list").contains("new-phone  unlocked  yes           2"))
+    let both = try sandbox.keyhaul("plan a.tar --to new-phone -q -v")
     #expect(both.status == 64 && both.errors.hasPrefix("error: --quiet and --verbose cannot be used together"))
   }
 
   @Test(
-    "a backup without --rounds asks for as many as a real device does",
+    "A backup without --rounds uses the iteration counts of a real device",
     .enabled(if: Cases.areAllRun, "ten million rounds, which a quick run leaves out"))
   func standardRounds() throws {
-    let world = try MoveWorld()
-    try world.succeed("backup old-phone -o b.tar --password-file .bp")
-    let inspection = try world.object(world.succeed("inspect b.tar --json"))
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o b.tar --password-file .bp")
+    let inspection = try sandbox.object(sandbox.succeed("inspect b.tar --json"))
     #expect((inspection["keybag"] as? [String: Any])?["rounds"] as? [Int] == [10_000_000, 10_000])
-    let refused = try world.keyhaul("plan b.tar --to new-phone --max-rounds 1000000")
+    let refused = try sandbox.keyhaul("plan b.tar --to new-phone --max-rounds 1000000")
     #expect(refused.status == 14 && refused.errors.contains("over the limit of 1,000,000"))
   }
 }

@@ -3,37 +3,37 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("A restore of a few items")
+@Suite("Restores of selected items")
 struct RestoreOnlyTests {
-  private func accounts(_ world: MoveWorld, on device: String) throws -> Set<String> {
-    let items = try world.object(world.succeed("item find \(device) --json"))["items"] as? [[String: Any]] ?? []
+  private func accounts(_ sandbox: PhoneSandbox, on device: String) throws -> Set<String> {
+    let items = try sandbox.object(sandbox.succeed("item find \(device) --json"))["items"] as? [[String: Any]] ?? []
     return Set(items.compactMap { ($0["attributes"] as? [String: Any])?["acct"] as? String })
   }
 
-  @Test("brings the ones on the list and leaves the rest of the target, when merging", arguments: [false, true])
+  @Test("With merge, the selected items are restored, and other items on the target stay", arguments: [false, true])
   func few(withPlan: Bool) throws {
-    let world = try MoveWorld(backedUpTo: "b.tar")
-    try world.write(Array(#"{"indexes": [2, 10, 2]}"#.utf8), to: "few")
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.write(Array(#"{"indexes": [2, 10, 2]}"#.utf8), to: "few")
     var flags = "--only few --existing merge --password-file .bp"
     if withPlan {
-      try world.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p -q")
+      try sandbox.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p -q")
       flags += " --plan p"
     }
-    let before = try accounts(world, on: "new-phone")
-    let dry = try world.keyhaul("restore b.tar --to new-phone \(flags) -n --json")
-    let plan = try world.object(dry.output)
+    let before = try accounts(sandbox, on: "new-phone")
+    let dry = try sandbox.keyhaul("restore b.tar --to new-phone \(flags) -n --json")
+    let plan = try sandbox.object(dry.output)
     #expect((plan["items"] as? [[String: Any]])?.compactMap { $0["index"] as? Int } == [2, 10])
-    #expect(try accounts(world, on: "new-phone") == before)
+    #expect(try accounts(sandbox, on: "new-phone") == before)
     #expect(
-      try world.succeed("restore b.tar --to new-phone \(flags)") == "Restored 2 items to new-phone in one step.\n")
-    #expect(try accounts(world, on: "new-phone") == before.union(["anna"]))
+      try sandbox.succeed("restore b.tar --to new-phone \(flags)") == "Restored 2 items to new-phone in one step.\n")
+    #expect(try accounts(sandbox, on: "new-phone") == before.union(["anna"]))
   }
 
-  @Test("says which of them cannot come")
+  @Test("Selected items that cannot be restored are reported")
   func sealed() throws {
-    let world = try MoveWorld(backedUpTo: "b.tar")
-    try world.write(Array(#"{"indexes": [2, 3]}"#.utf8), to: "few")
-    let outcome = try world.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.write(Array(#"{"indexes": [2, 3]}"#.utf8), to: "few")
+    let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
     #expect(outcome.status == 0)
     #expect(
       outcome.errors == """
@@ -45,102 +45,102 @@ struct RestoreOnlyTests {
     #expect(outcome.output == "Restored 1 item to new-phone in one step; 1 stayed behind.\n")
   }
 
-  @Test("with an empty list brings nothing, and removes nothing when merging")
+  @Test("An empty list restores nothing, and removes nothing with merge")
   func none() throws {
-    let world = try MoveWorld(backedUpTo: "b.tar")
-    try world.write(Array(#"{"indexes": []}"#.utf8), to: "few")
-    let before = try accounts(world, on: "new-phone")
-    let merged = try world.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.write(Array(#"{"indexes": []}"#.utf8), to: "few")
+    let before = try accounts(sandbox, on: "new-phone")
+    let merged = try sandbox.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
     #expect(merged == .init(output: "Nothing was restored to new-phone.\n", errors: "", status: 0))
-    let replaced = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
+    let replaced = try sandbox.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
     #expect(
       replaced.status == 14
-        && flat(replaced.errors).hasSuffix(
+        && unwrapped(replaced.errors).hasSuffix(
           "try: list items in few; --only without --existing merge removes the existing items"),
       "\(replaced)")
-    #expect(try accounts(world, on: "new-phone") == before)
+    #expect(try accounts(sandbox, on: "new-phone") == before)
   }
 
-  @Test("replacing, still asks before the target's items go")
+  @Test("Without merge, Keyhaul still asks before it removes the target's items")
   func replacing() throws {
-    let world = try MoveWorld(backedUpTo: "b.tar")
-    try world.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
-    let asked = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp")
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
+    let asked = try sandbox.keyhaul("restore b.tar --to new-phone --only few --password-file .bp")
     #expect(asked.status == 64 && asked.errors.contains("removing 2 items from new-phone must be confirmed"))
     #expect(
-      try world.succeed("restore b.tar --to new-phone --only few --password-file .bp --yes")
+      try sandbox.succeed("restore b.tar --to new-phone --only few --password-file .bp --yes")
         == "Restored 1 item to new-phone in one step; 2 removed.\n")
   }
 
-  @Test("of a saved plan removes nothing that the plan keeps")
+  @Test("A part of a saved plan removes nothing that the plan keeps")
   func planned() throws {
-    let world = try MoveWorld(backedUpTo: "b.tar")
-    try world.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
-    try world.succeed("plan b.tar --to old-phone --password-file .bp -o p -q")
-    let before = try world.contents(of: "old-phone")
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
+    try sandbox.succeed("plan b.tar --to old-phone --password-file .bp -o p -q")
+    let before = try sandbox.contents(of: "old-phone")
     for flags in ["-n", "--yes"] {
-      let outcome = try world.keyhaul("restore b.tar --to old-phone --plan p --only few --password-file .bp \(flags)")
+      let outcome = try sandbox.keyhaul("restore b.tar --to old-phone --plan p --only few --password-file .bp \(flags)")
       #expect(outcome.status == 64, "\(outcome)")
       #expect(outcome.errors.hasPrefix("error: few leaves out items that p puts back\n"), "\(outcome)")
     }
-    #expect(try world.contents(of: "old-phone") == before)
+    #expect(try sandbox.contents(of: "old-phone") == before)
   }
 
-  @Test("refuses a list that is none, and places that the backup does not have")
+  @Test("Invalid lists, and indexes that the backup does not have, are rejected")
   func refused() throws {
-    let world = try MoveWorld(backedUpTo: "b.tar")
-    let before = try world.contents(of: "new-phone")
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let before = try sandbox.contents(of: "new-phone")
     for (text, status) in [
       (#"{"indexes": [18]}"#, 64), (#"{"indexes": [-1]}"#, 64), (#"{"indexes": [0.5]}"#, 14), ("[]", 14), ("", 14),
       (#"{"indexes": ["0"]}"#, 14), (#"{"indexes": [0], "more": 1}"#, 14), (#"{"items": [0]}"#, 14), ("{}", 14),
     ] as [(String, Int32)] {
-      try world.write(Array(text.utf8), to: "few")
-      let outcome = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
+      try sandbox.write(Array(text.utf8), to: "few")
+      let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
       #expect(outcome.status == status, "\(text): \(outcome)")
     }
-    #expect(try world.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == before)
   }
 }
 
-@Suite("Expectations checked on the command line")
-struct ExpectVerbTests {
-  @Test("are met with 0, missed with 2, one line a miss; the report is whole in JSON")
+@Suite("Expectations on the command line")
+struct ExpectFlagTests {
+  @Test("Met expectations end with 0, missed ones with 2 and one line each, and JSON has the whole report")
   func verdicts() throws {
-    let world = try SnapshotTests.world()
-    try world.write(
+    let sandbox = try SnapshotTests.sandbox()
+    try sandbox.write(
       Array(
         #"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"stays-behind"}]}"#.utf8),
       to: "good.json")
-    let met = try world.keyhaul("plan old-phone --to new-phone --expect good.json")
+    let met = try sandbox.keyhaul("plan old-phone --to new-phone --expect good.json")
     #expect(met == .init(output: "1 of 1 expectation met.\n", errors: "", status: 0))
-    let missed = try world.keyhaul("plan old-phone --to new-phone --expect expected.json")
+    let missed = try sandbox.keyhaul("plan old-phone --to new-phone --expect expected.json")
     #expect(missed.status == 2)
     #expect(missed.output.split(separator: "\n").count { $0.hasPrefix("missed: ") } == 5)
-    let json = try world.keyhaul("plan old-phone --to new-phone --expect expected.json --json -o saved")
+    let json = try sandbox.keyhaul("plan old-phone --to new-phone --expect expected.json --json -o saved")
     #expect(json.status == 2)
-    let result = try world.object(json.output)
+    let result = try sandbox.object(json.output)
     #expect(result["format"] as? String == "plan-expectation-result/1")
     #expect(result["expectations"] as? Int == 5 && result["met"] as? Int == 1)
     #expect((result["misses"] as? [Any])?.count == 5)
-    #expect(try world.names().contains("saved"))
+    #expect(try sandbox.names().contains("saved"))
     // In a backup, what stays sealed has no name to match; that is said. The fourth sealed item, a key, has no account.
-    let unknownIndex = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect good.json")
+    let unknownIndex = try sandbox.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect good.json")
     #expect(unknownIndex.status == 2)
-    try world.write(
+    try sandbox.write(
       Array(#"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"absent"}]}"#.utf8),
       to: "absent.json")
     let unseen = """
       A backup cannot show items left out of it: keyhaul explain never-in-backup
 
       """
-    let unknown = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json")
+    let unknown = try sandbox.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json")
     #expect(unknown.status == 2)
     #expect(
       unknown.output
         == "missed: account push token: expected absent, which cannot be known: 3 encrypted items in the plan have no "
         + "name\n\(unseen)0 of 1 expectation met.\n")
-    let object = try world.object(
-      world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json --json").output)
+    let object = try sandbox.object(
+      sandbox.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json --json").output)
     #expect((object["misses"] as? [[String: Any]])?.first?["sealed"] as? Int == 3)
     #expect(
       unknownIndex.output
@@ -148,9 +148,9 @@ struct ExpectVerbTests {
         + "no name)\n\(unseen)0 of 1 expectation met.\n")
   }
 
-  @Test("are refused where the file says something else")
+  @Test("A file with other contents is rejected")
   func refused() throws {
-    let world = try MoveWorld()
+    let sandbox = try PhoneSandbox()
     for (text, why) in [
       ("", "it is not JSON (line 1, column 1)"),
       (#"{"format":"plan-expectations/1"}"#, #"the list: it has no "expectations""#),
@@ -187,18 +187,18 @@ struct ExpectVerbTests {
         #"the list, line 1: its format is "x"; Keyhaul reads plan-expectations/1"#
       ),
     ] {
-      try world.write(Array(text.utf8), to: "e.json")
-      let outcome = try world.keyhaul("plan old-phone --to new-phone --expect e.json")
+      try sandbox.write(Array(text.utf8), to: "e.json")
+      let outcome = try sandbox.keyhaul("plan old-phone --to new-phone --expect e.json")
       let errors = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       #expect(outcome.status == 64 && errors.contains("why: \(why)"), "\(outcome.errors)")
     }
-    #expect(try world.keyhaul("plan old-phone --to new-phone --expect nowhere").status == 10)
+    #expect(try sandbox.keyhaul("plan old-phone --to new-phone --expect nowhere").status == 10)
   }
 
-  @Test("the exit code alone tells that something stays")
+  @Test("With --exit-code, only the exit code shows that items stay")
   func exitCode() throws {
-    let world = try MoveWorld()
-    #expect(try world.keyhaul("plan old-phone --to new-phone --exit-code").status == 2)
-    #expect(try world.keyhaul("plan new-phone --to old-phone --exit-code --existing merge").status == 0)
+    let sandbox = try PhoneSandbox()
+    #expect(try sandbox.keyhaul("plan old-phone --to new-phone --exit-code").status == 2)
+    #expect(try sandbox.keyhaul("plan new-phone --to old-phone --exit-code --existing merge").status == 0)
   }
 }

@@ -16,30 +16,30 @@ struct RestoreTargetTests {
     "--yes --accept-damage --existing replace", "--dry-run",
   ]
 
-  private func world(_ damage: Damage) throws -> MoveWorld {
-    let world = try MoveWorld(named: "device and Simulator") { world in
-      try world.backUp(to: "b/")
-      try world.succeed("device export new-phone -o sim.db --yes -q")
+  private func sandbox(_ damage: Damage) throws -> PhoneSandbox {
+    let sandbox = try PhoneSandbox(named: "device and Simulator") { sandbox in
+      try sandbox.backUp(to: "b/")
+      try sandbox.succeed("device export new-phone -o sim.db --yes -q")
     }
     let keychain = try #require(
-      try world.files(in: "b").filter { $0.contains("/") }.max { left, right in
-        try world.read("b/\(left)").count < world.read("b/\(right)").count
+      try sandbox.files(in: "b").filter { $0.contains("/") }.max { left, right in
+        try sandbox.read("b/\(left)").count < sandbox.read("b/\(right)").count
       })
     func edit(_ name: String, keepingSeal: Bool = false, _ body: (inout [UInt8]) throws -> Void) throws {
-      var bytes = try world.read("b/\(name)")
+      var bytes = try sandbox.read("b/\(name)")
       try body(&bytes)
-      try world.write(bytes, to: "b/\(name)", keepingSeal: keepingSeal)
+      try sandbox.write(bytes, to: "b/\(name)", keepingSeal: keepingSeal)
     }
-    func editField(_ tag: String, _ isMeant: ([UInt8]) -> Bool, last: Bool = false, at place: Int) throws {
+    func editField(_ tag: String, _ isNamed: ([UInt8]) -> Bool, last: Bool = false, at place: Int) throws {
       try edit("Manifest.plist") { manifest in
-        let fields = KeybagFields.inside(manifest).filter { $0.tag == tag && isMeant(Array(manifest[$0.range])) }
+        let fields = KeybagFields.inside(manifest).filter { $0.tag == tag && isNamed(Array(manifest[$0.range])) }
         let field = try #require(last ? fields.last : fields.first)
         manifest[place < 0 ? field.range.upperBound + place : field.range.lowerBound + place] ^= 10
       }
     }
     switch damage {
     case .none: break
-    case .noStatus: try world.devices.run("rm b/Status.plist b/Keyhaul.seal")
+    case .noStatus: try sandbox.devices.run("rm b/Status.plist b/Keyhaul.seal")
     case .unfinished:
       try edit("Status.plist") { status in
         status.replaceSubrange(
@@ -47,7 +47,7 @@ struct RestoreTargetTests {
       }
     case .changedKeychain: try edit(keychain) { $0[$0.count / 2] ^= 1 }
     case .cutKeychain: try edit(keychain) { $0.removeLast($0.count / 2) }
-    case .noKeychain: try world.devices.run("rm b/\(keychain) b/Keyhaul.seal")
+    case .noKeychain: try sandbox.devices.run("rm b/\(keychain) b/Keyhaul.seal")
     case .cutManifest: try edit("Manifest.plist") { $0.removeLast($0.count / 2) }
     case .cutList: try edit("Manifest.db") { $0.removeLast($0.count / 2) }
     case .changedClassKey: try editField("WPKY", { _ in true }, at: 0)
@@ -55,29 +55,29 @@ struct RestoreTargetTests {
     case .idleClassKey: try editField("WPKY", { _ in true }, last: true, at: 0)
     case .brokenSeal: try edit("Info.plist", keepingSeal: true) { $0[$0.count / 2] ^= 1 }
     }
-    return world
+    return sandbox
   }
 
   /// Returns the digest of every file of a target, except a device's lock, which names its last holder.
-  private func bytes(of target: String, in world: MoveWorld) throws -> String {
-    try world.devices.run("find \(target) -type f ! -name lock | sort | xargs sha256sum").output
+  private func bytes(of target: String, in sandbox: PhoneSandbox) throws -> String {
+    try sandbox.devices.run("find \(target) -type f ! -name lock | sort | xargs sha256sum").output
   }
 
   @Test(
     "A restore to a device and one to a Simulator have the same exit code and id, and change nothing if refused",
     arguments: Damage.allCases)
   func same(_ damage: Damage) throws {
-    let world = try world(damage)
+    let sandbox = try sandbox(damage)
     let targets = [("new-phone", "devices/new-phone"), ("sim.db", "sim.db*")]
     var refusals = 0
     for flags in Self.flags {
       let ends = try targets.map { name, place in
-        let before = try bytes(of: place, in: world)
-        let outcome = try world.keyhaul("restore b/ --to \(name) --password-file .bp --json --no-input \(flags)")
+        let before = try bytes(of: place, in: sandbox)
+        let outcome = try sandbox.keyhaul("restore b/ --to \(name) --password-file .bp --json --no-input \(flags)")
         let last = outcome.errors.split(separator: "\n").last.map(String.init) ?? ""
-        let id = last.contains("\"exit_error\"") ? try world.object(last)["id"] as? String : nil
+        let id = last.contains("\"exit_error\"") ? try sandbox.object(last)["id"] as? String : nil
         let isDone = [0, 3].contains(outcome.status) && !flags.contains("--dry-run")
-        #expect(try isDone || bytes(of: place, in: world) == before, "\(damage) \(flags) \(name): \(outcome)")
+        #expect(try isDone || bytes(of: place, in: sandbox) == before, "\(damage) \(flags) \(name): \(outcome)")
         return (outcome.status, id, outcome.errors)
       }
       refusals += ends[0].0 == 13 ? 1 : 0
@@ -91,14 +91,14 @@ struct RestoreTargetTests {
 
   @Test("Restore asks the same question about a damaged backup for both targets, and stops after a no")
   func asked() throws {
-    let world = try world(.noStatus)
+    let sandbox = try sandbox(.noStatus)
     for target in ["new-phone", "sim.db"] {
-      let no = try world.keyhaul("restore b/ --to \(target) --password-file .bp --yes", typed: ["n"])
-      #expect(no.status == 1 && flat(no.errors).contains("stopped: the answer was not yes"), "\(no)")
-      #expect(flat(no.terminal).contains("b/ may not be complete: there is no Status.plist"), "\(no.terminal)")
-      #expect(flat(no.terminal).hasSuffix("Restore the rest to \(target)? [y/N] n"), "\(no.terminal)")
+      let no = try sandbox.keyhaul("restore b/ --to \(target) --password-file .bp --yes", typed: ["n"])
+      #expect(no.status == 1 && unwrapped(no.errors).contains("stopped: the answer was not yes"), "\(no)")
+      #expect(unwrapped(no.terminal).contains("b/ may not be complete: there is no Status.plist"), "\(no.terminal)")
+      #expect(unwrapped(no.terminal).hasSuffix("Restore the rest to \(target)? [y/N] n"), "\(no.terminal)")
     }
-    let yes = try world.keyhaul("restore b/ --to sim.db --password-file .bp --yes", typed: ["y"])
+    let yes = try sandbox.keyhaul("restore b/ --to sim.db --password-file .bp --yes", typed: ["y"])
     #expect(yes.status == 3 && yes.output.contains(" items to sim.db in one step"), "\(yes)")
   }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("What an argument refers to")
+@Suite("Meaning of source arguments")
 struct ArgumentResolverTests {
   let resolver = ArgumentResolver(
     home: "/home",
@@ -15,7 +15,7 @@ struct ArgumentResolverTests {
       }
     }, deviceNames: { ["old-phone", "both"] })
 
-  @Test("a device is a name under the home folder, or a path with a slash")
+  @Test("A device is a name in the device folder, or a path with a slash")
   func device() throws {
     #expect(try resolver.device("old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
     #expect(try resolver.device("device:old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
@@ -23,9 +23,9 @@ struct ArgumentResolverTests {
     #expect(try resolver.device("both") == .device(name: "both", directory: "/home/both"))
   }
 
-  @Test("a device that does not exist is not found, and the near one is named")
+  @Test("An unknown device is not found, and a similar name is suggested")
   func noDevice() {
-    let failure = ending { _ = try resolver.device("old-phne") }
+    let failure = thrownError { _ = try resolver.device("old-phne") }
     #expect(failure?.status == .notFound)
     #expect(failure?.message == "there is no device named old-phne")
     #expect(failure?.advice == "old-phone")
@@ -34,45 +34,45 @@ struct ArgumentResolverTests {
     #expect(status { _ = try resolver.device("no/such") } == .notFound)
   }
 
-  private func status(_ body: () throws -> Void) -> CommandStatus? { ending(body)?.status }
+  private func status(_ body: () throws -> Void) -> CommandExitStatus? { thrownError(body)?.status }
 
-  @Test("an archive is any path that exists, or standard input")
+  @Test("A backup is any existing path, or standard input")
   func archive() throws {
-    #expect(try resolver.archive("family.backup") == .archive(path: "family.backup"))
-    #expect(try resolver.archive("photos") == .archive(path: "photos"))
-    #expect(try resolver.archive("-") == .standardInput)
-    #expect(status { _ = try resolver.archive("nothing") } == .notFound)
-    #expect(try resolver.archive("old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
-    #expect(status { _ = try resolver.archive("") } == .usage)
+    #expect(try resolver.backup("family.backup") == .backup(path: "family.backup"))
+    #expect(try resolver.backup("photos") == .backup(path: "photos"))
+    #expect(try resolver.backup("-") == .standardInput)
+    #expect(status { _ = try resolver.backup("nothing") } == .notFound)
+    #expect(try resolver.backup("old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
+    #expect(status { _ = try resolver.backup("") } == .usage)
   }
 
-  @Test("where either is possible, a name is what there is, and a path is what it holds")
+  @Test("If an argument may be a device or a backup, the content of the path decides")
   func either() throws {
-    #expect(try resolver.deviceOrArchive("old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
-    #expect(try resolver.deviceOrArchive("family.backup") == .archive(path: "family.backup"))
-    #expect(try resolver.deviceOrArchive("./elsewhere/phone") == .device(name: "phone", directory: "./elsewhere/phone"))
-    #expect(try resolver.deviceOrArchive("a/b.tar") == .archive(path: "a/b.tar"))
-    #expect(try resolver.deviceOrArchive("local") == .device(name: "local", directory: "./local"))
-    #expect(try resolver.deviceOrArchive("-") == .standardInput)
+    #expect(try resolver.deviceOrBackup("old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
+    #expect(try resolver.deviceOrBackup("family.backup") == .backup(path: "family.backup"))
+    #expect(try resolver.deviceOrBackup("./elsewhere/phone") == .device(name: "phone", directory: "./elsewhere/phone"))
+    #expect(try resolver.deviceOrBackup("a/b.tar") == .backup(path: "a/b.tar"))
+    #expect(try resolver.deviceOrBackup("local") == .device(name: "local", directory: "./local"))
+    #expect(try resolver.deviceOrBackup("-") == .standardInput)
   }
 
-  @Test("a name that is both is an error, and can be said exactly")
+  @Test("A name that is both a device and a file is an error, and can be made unambiguous")
   func both() throws {
-    let failure = ending { _ = try resolver.deviceOrArchive("both") }
+    let failure = thrownError { _ = try resolver.deviceOrBackup("both") }
     #expect(failure?.status == .usage)
     #expect(failure?.advice == "device:both or ./both")
-    #expect(try resolver.deviceOrArchive("device:both") == .device(name: "both", directory: "/home/both"))
-    #expect(try resolver.deviceOrArchive("./both") == .archive(path: "./both"))
+    #expect(try resolver.deviceOrBackup("device:both") == .device(name: "both", directory: "/home/both"))
+    #expect(try resolver.deviceOrBackup("./both") == .backup(path: "./both"))
   }
 
-  @Test("a name that is neither is not found")
+  @Test("A name that is neither a device nor a file is not found")
   func neither() {
-    #expect(status { _ = try resolver.deviceOrArchive("nothing") } == .notFound)
-    #expect(status { _ = try resolver.deviceOrArchive("no/such") } == .notFound)
+    #expect(status { _ = try resolver.deviceOrBackup("nothing") } == .notFound)
+    #expect(status { _ = try resolver.deviceOrBackup("no/such") } == .notFound)
   }
 
   @Test(
-    "a device's name has letters, digits and three signs, up to 64",
+    "A device name has up to 64 letters, digits and three other characters",
     arguments: [
       ("a", true), ("Old_Phone-2.1", true), (String(repeating: "a", count: 64), true),
       (String(repeating: "a", count: 65), false), ("", false), (".hidden", false), ("-x", false), ("_x", false),
@@ -84,9 +84,9 @@ struct ArgumentResolverTests {
   }
 }
 
-@Suite("Where virtual devices live")
+@Suite("The device folder")
 struct HomeDirectoryTests {
-  @Test("the flag comes first, then the environment, then the platform's place")
+  @Test("The flag overrides the environment, which overrides the platform's folder")
   func order() throws {
     let environment = ["KEYHAUL_HOME": "/k", "XDG_DATA_HOME": "/x", "HOME": "/h"]
     #expect(try HomeDirectory.path(flag: "/f", environment: environment) == "/f")
@@ -103,9 +103,9 @@ struct HomeDirectoryTests {
     #endif
   }
 
-  @Test("without any of them there is no place")
+  @Test("Without HOME and other settings, there is no device folder")
   func none() throws {
     #expect(try HomeDirectory.path(flag: nil, environment: ["KEYHAUL_HOME": ""]) == nil)
-    #expect(ending { _ = try HomeDirectory.path(flag: "", environment: ["HOME": "/h"]) }?.status == .usage)
+    #expect(thrownError { _ = try HomeDirectory.path(flag: "", environment: ["HOME": "/h"]) }?.status == .usage)
   }
 }

@@ -4,13 +4,13 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("A line that is typed")
+@Suite("Parsing of command lines")
 struct CommandLineParsingTests {
   func words(_ line: String) -> [String] { line.split(separator: " ").map(String.init) }
-  func parse(_ line: String) throws -> any ParsableCommand { try AllVerbs.parse(line: words(line)) }
+  func parse(_ line: String) throws -> any ParsableCommand { try AllCommands.parse(line: words(line)) }
 
   @Test(
-    "may have its flags anywhere",
+    "Flags may be anywhere",
     arguments: [
       "backup old-phone -o x.backup --home /h --json -vv --wait 30s --password-file /p -n",
       "--home /h --json -vv backup old-phone -o x.backup --wait 30s --password-file /p -n",
@@ -29,7 +29,7 @@ struct CommandLineParsingTests {
     #expect(backup.dryRun.isOn)
   }
 
-  @Test("may have flags between a group and its verb")
+  @Test("Flags may be between a group and its command")
   func between() throws {
     let command = try parse("device --home /h passcode --json set old-phone --new-passcode-fd 3")
     let verb = try #require(command as? DevicePasscodeSet)
@@ -38,7 +38,7 @@ struct CommandLineParsingTests {
     #expect(verb.common.home == "/h" && verb.common.json)
   }
 
-  @Test("may have a lone hyphen for standard input, and anything after two")
+  @Test("A hyphen means standard input, and everything after two hyphens is an argument")
   func hyphen() throws {
     let restore = try #require(try parse("restore - --to new-phone --password-file -") as? Restore)
     #expect(restore.archive == "-")
@@ -47,14 +47,14 @@ struct CommandLineParsingTests {
   }
 
   @Test(
-    "may name a negative number, which is no flag",
+    "A negative number can be an argument",
     arguments: ["explain -25300 --json", "--json explain -25300", "explain --json -- -25300"])
   func negativeNumber(line: String) throws {
     let explain = try #require(try parse(line) as? Explain)
     #expect(explain.topic == "-25300" && explain.common.isJSON)
   }
 
-  @Test("takes protection in plain words and in codes", arguments: ProtectionArgument.allValueStrings)
+  @Test("Protection classes are accepted as words and as codes", arguments: ProtectionArgument.allValueStrings)
   func protection(word: String) throws {
     let byWord = try #require(try parse("item add d --protection \(word)") as? ItemAdd).attributes.protection?
       .protection
@@ -63,18 +63,18 @@ struct CommandLineParsingTests {
     #expect(byCode?.protection == byWord)
   }
 
-  @Test("has a word for every protection class and every kind")
+  @Test("Every protection class and every kind has a word")
   func allWords() {
     #expect(
       ProtectionArgument.allValueStrings == [
         "when-unlocked", "after-first-unlock", "always", "when-unlocked-this-device", "after-first-unlock-this-device",
         "always-this-device", "passcode-only",
       ])
-    #expect(Set(ItemKindArgument.words.map(\.1)) == Set(ItemKind.allCases))
+    #expect(Set(ItemKindArgument.names.map(\.1)) == Set(ItemKind.allCases))
   }
 
   @Test(
-    "names times to wait with their unit",
+    "Waiting times have units",
     arguments: [
       ("0", .zero), ("30s", .seconds(30)), ("2m", .seconds(120)), ("1h", .seconds(3600)), ("500ms", .milliseconds(500)),
       ("24h", .seconds(86_400)), ("25h", nil), ("30", nil), ("-1s", nil), ("s", nil), ("1.5s", nil),
@@ -85,17 +85,17 @@ struct CommandLineParsingTests {
   }
 
   @Test(
-    "names rounds with or without separators",
+    "Iteration counts may have separators",
     arguments: [
       ("10000000", 10_000_000), ("10,000,000", 10_000_000), ("0", nil), ("-1", nil), ("4294967296", nil), ("", nil),
     ]
       as [(String, Int?)])
   func rounds(text: String, value: Int?) {
-    #expect(RoundCount(argument: text)?.value == value)
+    #expect(IterationCount(argument: text)?.value == value)
   }
 
   @Test(
-    "gets an error in our form where it is wrong",
+    "Errors of the parser have this program's form",
     arguments: [
       ("bakup old", "keyhaul has no command \"bakup\"", nil, "keyhaul backup"),
       ("device lisst", "keyhaul device has no command \"lisst\"", nil, "keyhaul device list"),
@@ -164,26 +164,26 @@ struct CommandLineParsingTests {
       ("device list -x", "keyhaul device list has no flag -x", nil, "keyhaul device list -h"),
     ] as [(String, String, String?, String)])
   func wrong(line: String, message: String, why: String?, advice: String) {
-    let failure = ending { _ = try parse(line) }
+    let failure = thrownError { _ = try parse(line) }
     #expect(failure?.status == .usage)
     #expect(failure?.message == message)
     if let why { #expect(failure?.why == why) }
     #expect(failure?.advice == advice)
   }
 
-  @Test("never has a value repeated that may be a password")
+  @Test("A value that may be a password is never repeated")
   func unrepeated() throws {
     for line in [
       "backup x -o y --password hunter2", "backup x -o y --password=hunter2", "--password=hunter2 backup x -o y",
     ] {
-      let failure = try #require(ending { _ = try parse(line) })
+      let failure = try #require(thrownError { _ = try parse(line) })
       #expect(!"\(failure)".contains("hunter2"))
     }
   }
 
-  @Test("cannot ask for opposite things", arguments: [["--json", "--format", "text"], ["-q", "-v"]])
+  @Test("Contradicting flags are rejected", arguments: [["--json", "--format", "text"], ["-q", "-v"]])
   func opposite(flags: [String]) throws {
     let common = try CommonOptions.parse(flags)
-    #expect(ending { try common.check() }?.status == .usage)
+    #expect(thrownError { try common.check() }?.status == .usage)
   }
 }

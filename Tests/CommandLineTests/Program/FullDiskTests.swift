@@ -4,40 +4,40 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("A disk that is full while a backup is changed or copied")
+@Suite("Full disks during changes and copies of a backup")
 struct FullDiskTests {
-  @Test("leaves the backup as it was, and no part of anything")
+  @Test("A full disk leaves the backup unchanged, and no partial files")
   func full() throws {
-    let world = try MoveWorld()
-    try world.write(Array("battery staple\n".utf8), to: ".np")
-    try world.backUp(to: "b/")
-    try world.backUp(to: "b.tar")
-    try world.devices.run("cp -Rp b kept; cp b.tar kept.tar")
-    let before = try world.names()
+    let sandbox = try PhoneSandbox()
+    try sandbox.write(Array("battery staple\n".utf8), to: ".np")
+    try sandbox.backUp(to: "b/")
+    try sandbox.backUp(to: "b.tar")
+    try sandbox.devices.run("cp -Rp b kept; cp b.tar kept.tar")
+    let before = try sandbox.names()
     for line in [
       "convert b -o c.tar", "convert b -o c.zip", "convert b.tar -o c/", "convert b -o c.tar.gz",
       "rekey b.tar --password-file .bp --new-password-file .np", "export b -o x.json --reveal --password-file .bp",
     ] {
       // A shell's limit stands for the disk: as much as one of the backup's files, and less than all of them.
-      let outcome = try world.devices.run("ulimit -f 16; keyhaul \(line)")
+      let outcome = try sandbox.devices.run("ulimit -f 16; keyhaul \(line)")
       #expect(outcome.status == 1, "\(line): \(outcome)")
       let told = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       #expect(told.contains("error: could not write ") && told.contains(" file too large "), "\(line): \(told)")
-      #expect(try world.names() == before, "\(line)")
+      #expect(try sandbox.names() == before, "\(line)")
     }
-    #expect(try world.devices.run("diff -r b kept && cmp b.tar kept.tar").status == 0)
+    #expect(try sandbox.devices.run("diff -r b kept && cmp b.tar kept.tar").status == 0)
     for line in ["convert b -o -", "backup old-phone -o - --password-file .bp --rounds 1"] {
-      let cut = try world.devices.run("keyhaul \(line) > /dev/full")
+      let cut = try sandbox.devices.run("keyhaul \(line) > /dev/full")
       #expect(cut.status == 1 && cut.errors.contains("the output is incomplete"), "\(line): \(cut)")
       #expect(!cut.errors.contains("no partial file"), "\(line): \(cut)")
     }
-    let lost = try world.devices.run("keyhaul export b -o - --password-file .bp > /dev/full")
+    let lost = try sandbox.devices.run("keyhaul export b -o - --password-file .bp > /dev/full")
     #expect(lost.status == 1 && lost.errors.contains("error: could not write the result\n"), "\(lost)")
   }
 }
 
-@Suite("A result that has nowhere to go")
-struct LostResultTests {
+@Suite("Results that cannot be written")
+struct UnwritableResultTests {
   /// Every verb, and every form that a result may be written in; in an order in which each has something to do.
   private static let lines = [
     "device create third", "device list", "device show old-phone", "device fixture old-phone",
@@ -71,7 +71,7 @@ struct LostResultTests {
     "restore b.tar --to new-phone --password-file .bp --yes", "demo", "explain", "completions bash", "version",
   ]
 
-  /// Those among them that change something which is not their result.
+  /// The commands that change something other than their result.
   private static let changes = [
     "device create", "device passcode", "device lock", "device unlock", "device restart", "device erase",
     "device delete", "device export", "item add", "item update", "item delete", "backup old-phone -o d.tar",
@@ -81,17 +81,17 @@ struct LostResultTests {
   ]
 
   @Test(
-    "fails every verb, and none says that it wrote it; one that has changed something says what stands",
+    "Every command fails if its result cannot be written, and reports completed changes",
     arguments: ["/dev/full", "&-"])
   func lost(sink: String) throws {
-    let world = try MoveWorld()
-    try world.write(Array("battery staple\n".utf8), to: ".np")
-    try world.backUp(to: "b.tar")
-    try world.devices.run("mkdir sim")
-    try world.write(TestVectors.database()["base64"].base64Bytes, to: "sim/keychain-2-debug.db")
+    let sandbox = try PhoneSandbox()
+    try sandbox.write(Array("battery staple\n".utf8), to: ".np")
+    try sandbox.backUp(to: "b.tar")
+    try sandbox.devices.run("mkdir sim")
+    try sandbox.write(TestVectors.database()["base64"].base64Bytes, to: "sim/keychain-2-debug.db")
     for line in Self.lines {
       let isChange = Self.changes.contains { line.hasPrefix($0) }
-      let outcome = try world.devices.run("keyhaul \(line) >\(sink)")
+      let outcome = try sandbox.devices.run("keyhaul \(line) >\(sink)")
       #expect(outcome.status == (isChange ? 5 : 1), "\(line): \(outcome)")
       #expect(outcome.errors.contains("could not write "), "\(line): \(outcome.errors)")
       #expect(!outcome.errors.contains(" to standard output"), "\(line): \(outcome.errors)")
@@ -103,9 +103,9 @@ struct LostResultTests {
     }
   }
 
-  @Test("is tried with every verb")
+  @Test("Every command is tested with a full output")
   func everyVerb() {
-    for leaf in AllVerbs.leaves() {
+    for leaf in AllCommands.leaves() {
       let words = leaf.words.joined(separator: " ")
       #expect(Self.lines.contains { $0 == words || $0.hasPrefix(words + " ") }, "\(words)")
     }

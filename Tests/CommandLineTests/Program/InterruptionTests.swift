@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Threads of a pool have signals blocked, unlike the main thread that the program works on.
-private func hearSignals() {
+private func unblockSignals() {
   var signals = sigset_t()
   sigemptyset(&signals)
   for number in [SIGINT, SIGTERM] { sigaddset(&signals, number) }
@@ -20,15 +20,16 @@ private func hearSignals() {
 }
 
 /// Each of these runs in a process of its own: a signal belongs to a whole process.
-@Suite("Ctrl-C")
+@Suite("Ctrl-C and other signals")
 struct InterruptionTests {
-  @Test("asks the work to stop the first time, and leaves at once the second")
+  @Test("The first signal asks the work to stop, and the second one exits immediately")
   func twice() async {
     await #expect(processExitsWith: .exitCode(130)) {
-      hearSignals()
+      unblockSignals()
       Interruption.install()
       raise(SIGINT)
-      guard let failure = ending({ try Interruption.check("nothing was changed") }), failure.status.code == 130 else {
+      guard let failure = thrownError({ try Interruption.check("nothing was changed") }), failure.status.code == 130
+      else {
         exit(1)
       }
       raise(SIGINT)
@@ -47,10 +48,10 @@ struct InterruptionTests {
     }
   }
 
-  @Test("is not the only signal that stops the work")
+  @Test("SIGTERM also stops the work")
   func terminate() async {
     await #expect(processExitsWith: .exitCode(143)) {
-      hearSignals()
+      unblockSignals()
       Interruption.install()
       raise(SIGTERM)
       guard Interruption.pending == SIGTERM else { exit(1) }
@@ -59,37 +60,37 @@ struct InterruptionTests {
     }
   }
 
-  @Test("ends a change of many items as itself, and says what state things are in")
+  @Test("A signal ends a change of many items with its exit code, and states what was changed")
   func items() async {
     await #expect(processExitsWith: .exitCode(0)) {
-      hearSignals()
+      unblockSignals()
       Interruption.install()
       let stopped = KeyhaulError(.cancelled, "it was stopped")
       // Where no signal came, it is an error as any other.
-      guard CommandFailure(stopped, device: "phone").status == .failed else { exit(1) }
+      guard CommandError(stopped, device: "phone").status == .failed else { exit(1) }
       raise(SIGINT)
-      let failure = CommandFailure(stopped, device: "phone")
+      let failure = CommandError(stopped, device: "phone")
       exit(failure.status.code == 130 && failure.why == "no item was changed" ? 0 : 2)
     }
   }
 
-  @Test("stays without effect where the parent wanted it ignored")
+  @Test("A signal that the parent process ignores has no effect")
   func ignored() async {
     await #expect(processExitsWith: .exitCode(0)) {
       signal(SIGINT, SIG_IGN)
-      hearSignals()
+      unblockSignals()
       Interruption.install()
       raise(SIGINT)
       exit(Interruption.pending == nil ? 0 : 1)
     }
   }
 
-  @Test("at a prompt ends it, says that nothing was changed, and has the echo back")
+  @Test("Ctrl-C at a prompt ends it, reports that nothing was changed, and restores the echo")
   func prompt() async {
     await #expect(processExitsWith: .exitCode(0)) {
-      hearSignals()
+      unblockSignals()
       Interruption.install()
-      guard let terminal = try? PseudoTerminal(), let world = try? TestSession(terminalPath: terminal.path) else {
+      guard let terminal = try? PseudoTerminal(), let sandbox = try? TestSession(terminalPath: terminal.path) else {
         exit(1)
       }
       nonisolated(unsafe) let watched = terminal
@@ -97,20 +98,20 @@ struct InterruptionTests {
         while !watched.isAtPrompt || watched.echoes { watched.collect(milliseconds: 10) }
         kill(getpid(), SIGINT)
       }.start()
-      let failure = ending {
-        _ = try world.session.password(try PasswordFlags.parse([]), of: "x.backup")
+      let failure = thrownError {
+        _ = try sandbox.session.password(try PasswordFlags.parse([]), of: "x.backup")
       }
       guard failure?.status.code == 130, failure?.message == "stopped by Ctrl-C" else { exit(2) }
       exit(terminal.echoes ? 0 : 3)
     }
   }
 
-  @Test("unlike Ctrl-Z, after which the prompt asks again and still shows nothing of what is typed")
+  @Test("After Ctrl-Z, the prompt asks again and still hides what is typed")
   func resumed() async {
     await #expect(processExitsWith: .exitCode(0)) {
-      hearSignals()
+      unblockSignals()
       Interruption.install()
-      guard let terminal = try? PseudoTerminal(), let world = try? TestSession(terminalPath: terminal.path) else {
+      guard let terminal = try? PseudoTerminal(), let sandbox = try? TestSession(terminalPath: terminal.path) else {
         exit(1)
       }
       nonisolated(unsafe) let watched = terminal
@@ -128,19 +129,19 @@ struct InterruptionTests {
         }
         watched.send("hunter2")
       }.start()
-      let bytes = try? world.session.password(try PasswordFlags.parse([]), of: "x.backup").withBytes { Array($0) }
+      let bytes = try? sandbox.session.password(try PasswordFlags.parse([]), of: "x.backup").withBytes { Array($0) }
       terminal.collect(milliseconds: 50)
       guard bytes == Array("hunter2".utf8), !terminal.transcript.contains("hunter2") else { exit(4) }
       exit(terminal.echoes ? 0 : 5)
     }
   }
 
-  @Test("twice at a prompt leaves at once, with the echo back all the same")
+  @Test("Ctrl-C twice at a prompt exits immediately and restores the echo")
   func promptTwice() async throws {
     let terminal = try PseudoTerminal()
     let path = terminal.path
     await #expect(processExitsWith: .exitCode(130)) { [path = path as String] in
-      hearSignals()
+      unblockSignals()
       Interruption.install()
       raise(SIGINT)
       let descriptor = open(path, O_RDWR | O_NOCTTY)
@@ -155,18 +156,18 @@ struct InterruptionTests {
     #expect(terminal.echoes)
   }
 
-  @Test("ends a command for a password that would go on for ever")
+  @Test("Ctrl-C ends a password command that would never end")
   func command() async {
     await #expect(processExitsWith: .exitCode(0)) {
-      hearSignals()
+      unblockSignals()
       Interruption.install()
-      guard let world = try? TestSession() else { exit(1) }
+      guard let sandbox = try? TestSession() else { exit(1) }
       Thread {
         usleep(100_000)
         kill(getpid(), SIGINT)
       }.start()
-      let failure = ending {
-        _ = try world.session.password(
+      let failure = thrownError {
+        _ = try sandbox.session.password(
           try PasswordFlags.parse(["--password-command", "exec sleep 600"]), of: "x.backup")
       }
       exit(failure?.status.code == 130 ? 0 : 2)
@@ -174,9 +175,9 @@ struct InterruptionTests {
   }
 }
 
-@Suite("Progress on a terminal")
+@Suite("Progress lines")
 struct ProgressLineTests {
-  @Test("names the slow thing, says how far it has come, and leaves no trace")
+  @Test("A progress line names the work, shows its progress, and disappears")
   func shown() throws {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
@@ -194,7 +195,7 @@ struct ProgressLineTests {
     #expect(!terminal.transcript.contains("\n"))
   }
 
-  @Test("is cut at the width of the terminal, and escaped")
+  @Test("A progress line is escaped, and cut at the width of the terminal")
   func narrow() throws {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
@@ -221,7 +222,7 @@ struct ProgressLineTests {
     #expect(terminal.transcript.hasSuffix("\r\u{1B}[K"))
   }
 
-  @Test("does not appear for work that is over at once")
+  @Test("No progress line appears for short work")
   func fast() throws {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)

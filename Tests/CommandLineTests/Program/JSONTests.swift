@@ -4,9 +4,9 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("JSON for programs")
+@Suite("JSON output")
 struct JSONTests {
-  @Test("keeps the order of its fields, on lines of its own")
+  @Test("Fields keep their order, on lines of their own")
   func order() {
     let document: JSONValue = ["z": 1, "a": ["x", nil, true], "empty": [], "none": [:]]
     #expect(
@@ -25,7 +25,7 @@ struct JSONTests {
     #expect(document.compactText() == #"{"z":1,"a":["x",null,true],"empty":[],"none":{}}"#)
   }
 
-  @Test("holds names whole, though a terminal would not act on them")
+  @Test("Names are complete in JSON, even with control characters")
   func names() throws {
     let name = "a\"b\\c\u{1B}[2J\u{202E}\u{0}\n\u{E0041}日本❤️/"
     let text = JSONValue.string(name).compactText()

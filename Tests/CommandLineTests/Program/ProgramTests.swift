@@ -3,14 +3,14 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("The program as it is built")
+@Suite("The built program")
 struct ProgramTests {
   func withProgram<Result>(_ body: (BuiltProgram) throws -> Result) throws -> Result {
-    let world = try DeviceWorld()
-    return try withExtendedLifetime(world) { try body(world.program) }
+    let sandbox = try DeviceSandbox()
+    return try withExtendedLifetime(sandbox) { try body(sandbox.program) }
   }
 
-  @Test("says its version, whatever else would have to be ready")
+  @Test("--version works even if nothing else can start")
   func version() throws {
     for (arguments, count) in [
       (["--version"], 1), (["-q", "--version"], 1), (["explain", "--version"], 1), (["version"], 2),
@@ -26,7 +26,7 @@ struct ProgramTests {
   }
 
   #if os(Linux)
-    @Test("starts without libarchive and what comes with it")
+    @Test("The program starts without libarchive and the libraries that it needs")
     func start() throws {
       // What glibc's loader says of each library.
       for arguments in [["--version"], ["explain", "locked"], ["device", "list"]] {
@@ -36,7 +36,7 @@ struct ProgramTests {
     }
   #endif
 
-  @Test("colours its text on a terminal only, and only where that is wanted")
+  @Test("Text has color only on a terminal, and only if wanted")
   func color() throws {
     func shown(_ arguments: [String] = [], _ environment: [String: String] = [:]) throws -> String {
       try withProgram {
@@ -55,7 +55,7 @@ struct ProgramTests {
     #expect(!piped.output.contains("\u{1B}"))
   }
 
-  @Test("wraps at the width of the terminal")
+  @Test("Text is wrapped at the width of the terminal")
   func width() throws {
     let narrow = try withProgram { try $0.run(["explain", "device-bound"], environment: ["COLUMNS": "40"]) }
     #expect(narrow.output.split(separator: "\n").allSatisfy { $0.count <= 40 })
@@ -63,14 +63,14 @@ struct ProgramTests {
     #expect(wide.output.split(separator: "\n").count < narrow.output.split(separator: "\n").count)
   }
 
-  @Test("speaks ASCII where the locale is not UTF-8")
+  @Test("Output is ASCII if the locale is not UTF-8")
   func locale() throws {
     let outcome = try withProgram { try $0.run(["explain", "device-bound"], environment: ["LC_ALL": "C"]) }
     #expect(outcome.output.utf8.allSatisfy { $0 < 0x80 })
     #expect(outcome.output.hasPrefix("device-bound - the item"))
   }
 
-  @Test("ends quietly where its reader has gone, and loudly where the disk is full")
+  @Test("A closed output ends the program silently, and a full disk is an error")
   func lostOutput() throws {
     try withProgram { program in
       let gone = try program.shell("{ sleep 0.2; keyhaul completions bash; echo $? >&2; } | :")
@@ -83,7 +83,7 @@ struct ProgramTests {
     }
   }
 
-  @Test("gives every shell a script for completions that the shell can read", arguments: ["bash", "zsh", "fish"])
+  @Test("Every shell can read its completion script", arguments: ["bash", "zsh", "fish"])
   func completions(shell: String) throws {
     let outcome = try withProgram { program in
       let checked = "command -v \(shell) > /dev/null || exit 0; keyhaul completions \(shell) | \(shell) -n"
@@ -94,7 +94,7 @@ struct ProgramTests {
     #expect(outcome.output.contains("explain") && outcome.output.contains("no-input"))
   }
 
-  @Test("keeps to one JSON line for an error, also where the line itself is wrong")
+  @Test("With --json, an error is one line, even for a wrong command line")
   func jsonErrors() throws {
     for arguments in [
       ["--json", "nonsense"], ["explain", "--format", "json", "--nonsense"], ["--format=json", "explain", "x"],
@@ -109,7 +109,7 @@ struct ProgramTests {
     }
   }
 
-  @Test("completes the names of the devices there are")
+  @Test("The names of existing devices are completed")
   func deviceNames() throws {
     try withProgram { program in
       for name in ["old-phone", "new-phone"] { #expect(try program.run(["device", "create", name]).status == 0) }
@@ -122,13 +122,13 @@ struct ProgramTests {
     }
   }
 
-  @Test("knows its environment as anyone does")
+  @Test("The program reads its environment like Foundation")
   func environment() {
     #expect(ProgramEnvironment.all == ProcessInfo.processInfo.environment)
     #expect(!ProgramEnvironment.all.isEmpty)
   }
 
-  @Test("answers a build's questions for completions and manual pages")
+  @Test("Builds can query completions and descriptions for manual pages")
   func otherTools() throws {
     let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }
     #expect(script.status == 0 && script.output.contains("keyhaul"))

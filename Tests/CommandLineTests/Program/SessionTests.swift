@@ -6,56 +6,57 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("What is said where")
+@Suite("Session output")
 struct SessionTests {
-  @Test("results go to standard output, everything else to standard error")
+  @Test("Results go to standard output, everything else to standard error")
   func streams() throws {
-    let world = try TestSession(["-v"])
-    try world.session.say("result")
-    world.session.note("note")
-    world.session.detail("detail")
-    world.session.detail("bytes", level: 2)
-    try world.session.flush()
-    #expect(try world.said == "result\n")
-    #expect(try world.told == "note\ndetail\n")
+    let sandbox = try TestSession(["-v"])
+    try sandbox.session.print("result")
+    sandbox.session.info("note")
+    sandbox.session.debug("detail")
+    sandbox.session.debug("bytes", level: 2)
+    try sandbox.session.flush()
+    #expect(try sandbox.output == "result\n")
+    #expect(try sandbox.messages == "note\ndetail\n")
   }
 
-  @Test("a call that is shown names the devices' folder, and a file's name that sounds like a call stays quoted")
+  @Test("A suggested command names the device folder, and a quoted file name is never changed")
   func folders() throws {
-    let world = try TestSession([])
+    let sandbox = try TestSession([])
     let call = "keyhaul device unlock old-phone"
-    #expect(world.session.completed(call) == call)
-    world.session.shownHomes = ["my phones/it's"]
+    #expect(sandbox.session.addingHomeOption(to: call) == call)
+    sandbox.session.homesToShow = ["my phones/it's"]
     let folder = #"'my phones/it'\''s'"#
-    #expect(world.session.completed(call) == "keyhaul --home \(folder) device unlock old-phone")
+    #expect(sandbox.session.addingHomeOption(to: call) == "keyhaul --home \(folder) device unlock old-phone")
     #expect(
-      world.session.completed("--to DEVICE; \(call)") == "--to DEVICE; keyhaul --home \(folder) device unlock old-phone"
+      sandbox.session.addingHomeOption(to: "--to DEVICE; \(call)")
+        == "--to DEVICE; keyhaul --home \(folder) device unlock old-phone"
     )
     for name in ["a keyhaul device b; touch c #", "it's keyhaul restore b"] {
       let quoted = "keyhaul plan \(ShellQuoting.quote(name)) shows why"
-      #expect(world.session.completed(quoted) == quoted)
+      #expect(sandbox.session.addingHomeOption(to: quoted) == quoted)
     }
-    world.session.shownHomes.insert("elsewhere")
-    #expect(world.session.completed(call) == call)
+    sandbox.session.homesToShow.insert("elsewhere")
+    #expect(sandbox.session.addingHomeOption(to: call) == call)
   }
 
-  @Test("a result that could not be written is an error, also where a note came after it")
+  @Test("A result that could not be written is an error, even if a message followed")
   func lost() throws {
     let full = try FileHandle(forWritingTo: URL(filePath: "/dev/full"))
     let session = Session(
       common: try CommonOptions.parse([]), environment: [:], output: full.fileDescriptor, errors: -1)
-    try session.say("result")
-    session.note("note")
+    try session.print("result")
+    session.info("note")
     for _ in 0..<2 {
       #expect(
-        ending { try session.flush() }
-          == CommandFailure(
+        thrownError { try session.flush() }
+          == CommandError(
             .failed, "could not write the result", why: "standard output: no space left on device",
             try: "free space and run it again", of: .noSpace))
     }
   }
 
-  @Test("a sentence is broken between its words on a terminal, and stays one line for what reads lines")
+  @Test("A sentence is wrapped between words on a terminal, and is one line elsewhere")
   func wrapped() {
     var style = TextStyle.plain
     style.width = 20
@@ -68,48 +69,48 @@ struct SessionTests {
     #expect(Session.wrapped("short", isOnTerminal: true, style: style) == ["short"])
   }
 
-  @Test("a replaced backup that could not be removed is told of even to who wants quiet, and is no good end")
+  @Test("A replaced backup that could not be removed is reported even with -q, and changes the exit code")
   func replaced() throws {
-    let world = try TestSession(["-q"])
-    world.session.settleReplaced(nil)
-    #expect(world.session.settled(.ok) == .ok)
-    #expect(world.session.settled(.partial) == .partial)
-    world.session.settleReplaced("/home/old")
-    #expect(world.session.settled(.ok) == .doneBut)
-    #expect(world.session.settled(.partial) == .doneBut)
-    #expect(world.session.settled(.refused) == .refused)
-    try world.session.flush()
+    let sandbox = try TestSession(["-q"])
+    sandbox.session.warnIfOldBackupRemains(nil)
+    #expect(sandbox.session.finalStatus(.ok) == .ok)
+    #expect(sandbox.session.finalStatus(.partial) == .partial)
+    sandbox.session.warnIfOldBackupRemains("/home/old")
+    #expect(sandbox.session.finalStatus(.ok) == .doneBut)
+    #expect(sandbox.session.finalStatus(.partial) == .doneBut)
+    #expect(sandbox.session.finalStatus(.refused) == .refused)
+    try sandbox.session.flush()
     #expect(
-      try world.told
+      try sandbox.messages
         == "warning: the previous backup could not be removed\n  why: it is now at /home/old\n  try: delete it\n")
   }
 
-  @Test("quiet leaves results and errors")
+  @Test("-q keeps results and errors")
   func quiet() throws {
-    let world = try TestSession(["-q"])
-    try world.session.say("result")
-    world.session.note("note")
-    world.session.warn("careful", why: "a reason", try: "an action")
-    let status = world.session.fail(CommandFailure(.locked, "locked"))
+    let sandbox = try TestSession(["-q"])
+    try sandbox.session.print("result")
+    sandbox.session.info("note")
+    sandbox.session.warn("careful", why: "a reason", try: "an action")
+    let status = sandbox.session.fail(CommandError(.locked, "locked"))
     #expect(status == .locked)
-    #expect(try world.said == "result\n")
-    #expect(try world.told == "error: locked\n")
+    #expect(try sandbox.output == "result\n")
+    #expect(try sandbox.messages == "error: locked\n")
   }
 
-  @Test("under --json there is one document, and lines of JSON beside it")
+  @Test("With --json, there is one document, and messages are lines of JSON")
   func json() throws {
-    let world = try TestSession(["--json"])
-    try world.session.say("text")
-    world.session.note("text")
-    world.session.progress("Deriving key", phase: "derive-key") { report in
+    let sandbox = try TestSession(["--json"])
+    try sandbox.session.print("text")
+    sandbox.session.info("text")
+    sandbox.session.progress("Deriving key", phase: "derive-key") { report in
       for done in 1...4 { report.update(done: done * 100, total: 400) }
       report.update(done: 400, total: 400)
     }
-    world.session.warn("careful")
-    try world.session.answer(["format": "x/1"])
-    _ = world.session.fail(CommandFailure(.partial, "half"))
-    #expect(try world.said == "{\n  \"format\": \"x/1\"\n}\n")
-    let lines = try world.told.split(separator: "\n").map(String.init)
+    sandbox.session.warn("careful")
+    try sandbox.session.writeDocument(["format": "x/1"])
+    _ = sandbox.session.fail(CommandError(.partial, "half"))
+    #expect(try sandbox.output == "{\n  \"format\": \"x/1\"\n}\n")
+    let lines = try sandbox.messages.split(separator: "\n").map(String.init)
     #expect(
       lines == [
         #"{"message_type":"status","phase":"derive-key"}"#,
@@ -122,7 +123,7 @@ struct SessionTests {
       ])
   }
 
-  @Test("Status lines are one for each quarter of the work, and none for work without a known end")
+  @Test("Status lines are written for each quarter of the work, and none without a known end")
   func fewStatusLines() {
     var lines: [String] = []
     let known = StatusLines(phase: "derive-key") { lines.append($0) }
@@ -137,55 +138,57 @@ struct SessionTests {
   @Test("A command writes at most ten status lines, and none with --no-progress or -q")
   func statusLineLimit() throws {
     for (flags, count) in [([], 10), (["--no-progress"], 0), (["-q"], 0)] as [([String], Int)] {
-      let world = try TestSession(["--json"] + flags)
+      let sandbox = try TestSession(["--json"] + flags)
       for phase in ["a", "b", "c", "d"] {
-        world.session.progress("Working", phase: phase) { report in
+        sandbox.session.progress("Working", phase: phase) { report in
           for done in 0...100 { report.update(done: done, total: 100) }
         }
       }
-      #expect(try world.told.split(separator: "\n").count == count)
+      #expect(try sandbox.messages.split(separator: "\n").count == count)
     }
   }
 
-  @Test("progress says nothing where no terminal shows it, and passes on what the work gives")
+  @Test("Without a terminal, progress prints nothing, and the work's result is returned")
   func progress() throws {
-    let world = try TestSession()
-    let result = world.session.progress("Slow", phase: "slow") { _ in 42 }
+    let sandbox = try TestSession()
+    let result = sandbox.session.progress("Slow", phase: "slow") { _ in 42 }
     #expect(result == 42)
-    #expect(try world.told == "")
+    #expect(try sandbox.messages == "")
   }
 
-  @Test("a report is in its file whole, for its owner alone, or not at all")
+  @Test("A report is written completely or not at all, and is readable only by its owner")
   func reportFile() throws {
-    let world = try TestSession()
-    let path = world.directory.appending(path: "move.plan").path
-    try world.session.write(["a": 1], to: path)
+    let sandbox = try TestSession()
+    let path = sandbox.directory.appending(path: "move.plan").path
+    try sandbox.session.write(["a": 1], to: path)
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{\n  \"a\": 1\n}\n")
     let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    let failure = ending { try world.session.write(["a": 1], to: world.directory.path + "/no/such/x") }
+    let failure = thrownError { try sandbox.session.write(["a": 1], to: sandbox.directory.path + "/no/such/x") }
     #expect(failure?.status == .failed)
     // What is named as a directory becomes no file.
-    #expect(status { try world.session.write(["a": 1], to: world.directory.path + "/new/") } == .failed)
-    #expect(!FileManager.default.fileExists(atPath: world.directory.path + "/new"))
-    let directory = try world.file("folder-like", [])
+    #expect(status { try sandbox.session.write(["a": 1], to: sandbox.directory.path + "/new/") } == .failed)
+    #expect(!FileManager.default.fileExists(atPath: sandbox.directory.path + "/new"))
+    let directory = try sandbox.file("folder-like", [])
     try FileManager.default.removeItem(atPath: directory)
     try FileManager.default.createDirectory(atPath: directory + "/inside", withIntermediateDirectories: true)
-    #expect(status { try world.session.write(["a": 1], to: directory) } == .failed)
-    let left = try FileManager.default.contentsOfDirectory(atPath: world.directory.path).filter { $0.hasSuffix(".tmp") }
+    #expect(status { try sandbox.session.write(["a": 1], to: directory) } == .failed)
+    let left = try FileManager.default.contentsOfDirectory(atPath: sandbox.directory.path).filter {
+      $0.hasSuffix(".tmp")
+    }
     #expect(left == [])
   }
 
-  private func status(_ body: () throws -> Void) -> CommandStatus? { ending(body)?.status }
+  private func status(_ body: () throws -> Void) -> CommandExitStatus? { thrownError(body)?.status }
 
-  @Test("an output is never one of the inputs, by whatever name")
+  @Test("An output cannot be an input under any name")
   func sameFile() throws {
-    let world = try TestSession()
-    let input = try world.file("a", [1])
-    let link = world.directory.appending(path: "b").path
+    let sandbox = try TestSession()
+    let input = try sandbox.file("a", [1])
+    let link = sandbox.directory.appending(path: "b").path
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: input)
     #expect(status { try ReportFile.check(link, differsFrom: [input]) } == .usage)
     #expect(status { try ReportFile.check(input, differsFrom: ["x", input]) } == .usage)
-    try ReportFile.check(world.directory.path + "/c", differsFrom: [input])
+    try ReportFile.check(sandbox.directory.path + "/c", differsFrom: [input])
   }
 }

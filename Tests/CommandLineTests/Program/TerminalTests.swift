@@ -4,13 +4,13 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("How text looks, by where it goes")
+@Suite("Terminal settings and text layout")
 struct TerminalTests {
   func settings(_ environment: [String: String], _ color: ColorChoice = .auto) -> TerminalSettings {
     TerminalSettings(environment: environment, color: color)
   }
 
-  @Test("colours are for terminals that want them")
+  @Test("Text has color only on terminals, and only if wanted")
   func color() {
     #expect(settings([:]).usesColor(isTerminal: true))
     #expect(!settings([:]).usesColor(isTerminal: false))
@@ -21,7 +21,7 @@ struct TerminalTests {
     #expect(!settings([:], .never).usesColor(isTerminal: true))
   }
 
-  @Test("the width is what COLUMNS says, then the terminal, then 80")
+  @Test("The width is COLUMNS, or the terminal's width, or 80")
   func width() {
     #expect(settings(["COLUMNS": "120"]).width(terminalWidth: 90) == 120)
     #expect(settings([:]).width(terminalWidth: 90) == 90)
@@ -31,7 +31,7 @@ struct TerminalTests {
   }
 
   @Test(
-    "the first locale that is set decides about UTF-8",
+    "The first locale variable that is set decides about UTF-8",
     arguments: [
       (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false), (["LC_ALL": "", "LANG": "de_DE.UTF-8"], true),
       (["LC_CTYPE": "en_US.utf8"], true), (["LANG": "de_DE.ISO-8859-1"], false),
@@ -40,7 +40,7 @@ struct TerminalTests {
     #expect(settings(environment).isUnicode == isUnicode)
   }
 
-  @Test("without UTF-8 our signs have a spelling, and names are escaped")
+  @Test("Without UTF-8, signs have an ASCII form and names are escaped")
   func ascii() {
     let style = TextStyle(width: 80, usesColor: false, isUnicode: false)
     #expect(style.adapted("a · b → c… –") == "a - b -> c... -")
@@ -48,12 +48,12 @@ struct TerminalTests {
     #expect(TextStyle.plain.adapted("a · b → c…") == "a · b → c…")
   }
 
-  @Test("numbers are grouped by thousands", arguments: [(0, "0"), (999, "999"), (1000, "1,000"), (-41208, "-41,208")])
+  @Test("Numbers are grouped by thousands", arguments: [(0, "0"), (999, "999"), (1000, "1,000"), (-41208, "-41,208")])
   func grouped(number: Int, text: String) {
     #expect(HumanReadable.grouped(number) == text)
   }
 
-  @Test("nouns follow their number")
+  @Test("Nouns agree with their number")
   func nouns() {
     #expect(HumanReadable.count(1, "item") == "1 item")
     #expect(HumanReadable.count(1204, "item") == "1,204 items")
@@ -63,7 +63,7 @@ struct TerminalTests {
     #expect(HumanReadable.grouped(UInt64.max) == "18,446,744,073,709,551,615")
   }
 
-  @Test("times are local with their zone for people")
+  @Test("Times are shown in local time with the time zone")
   func localTimes() {
     let date = KeychainDate(secondsSince1970: 1_700_000_000)
     let formatter = DateFormatter()
@@ -74,7 +74,7 @@ struct TerminalTests {
     #expect(LocalTimeFormat.localDay(date) == expected.prefix(10))
   }
 
-  @Test("a table is as wide as its cells")
+  @Test("A table is as wide as its cells")
   func table() {
     var table = Table([.init("NAME", flexible: true), .init("ITEMS", rightAligned: true), .init("STATE")])
     table.add(["old-phone", "18", "unlocked"])
@@ -83,7 +83,7 @@ struct TerminalTests {
       table.lines(style: .plain) == ["NAME       ITEMS  STATE", "old-phone     18  unlocked", "日本           2"])
   }
 
-  @Test("a table's lines end in no blank, also after a letter that a blank would join")
+  @Test("Lines of a table have no trailing blanks, even after a joining letter")
   func trailingBlanks() {
     var table = Table([.init("NAME"), .init("KIND")])
     for name in ["\u{111C2}", "e\u{301}", ""] { table.add([name, ""]) }
@@ -91,7 +91,7 @@ struct TerminalTests {
     #expect(lines.dropFirst().map { Array($0.utf8) } == ["\u{111C2}", "e\u{301}", ""].map { Array($0.utf8) })
   }
 
-  @Test("a table that is too wide cuts its widest flexible column, and escapes before it measures")
+  @Test("A wide table cuts its widest flexible column, and escapes before measuring")
   func narrowTable() {
     var table = Table([.init("NAME", flexible: true), .init("KIND")])
     table.add(["a name of thirty columns, or so", "generic"])
@@ -103,7 +103,7 @@ struct TerminalTests {
       ])
   }
 
-  @Test("progress says how far the work has come")
+  @Test("A progress text shows how far the work has come")
   func progress() {
     #expect(ProgressLine.text("Sealing items", done: 9, total: 16) == "Sealing items  9 of 16")
     #expect(ProgressLine.text("Deriving key", done: 4_300_000, total: 10_000_000) == "Deriving key  43 %")

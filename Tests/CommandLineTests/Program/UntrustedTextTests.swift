@@ -4,10 +4,10 @@ import Testing
 @testable import Reports
 @testable import keyhaul
 
-@Suite("A name out of a backup, shown on a terminal")
+@Suite("Untrusted names on a terminal")
 struct UntrustedTextTests {
   @Test(
-    "is escaped where a terminal would act on it or hide it",
+    "Characters that would control or hide text are escaped",
     arguments: [
       ("\u{1B}[31mred", #"\u{1B}[31mred"#), ("line\r\nbreak", #"line\u{D}\u{A}break"#), ("tab\there", #"tab\u{9}here"#),
       ("nul\u{0}", #"nul\u{0}"#), ("c1\u{9B}2J", #"c1\u{9B}2J"#), ("del\u{7F}", #"del\u{7F}"#),
@@ -22,13 +22,13 @@ struct UntrustedTextTests {
   }
 
   @Test(
-    "stays as it is where it is only unfamiliar",
+    "Unfamiliar but harmless characters stay unchanged",
     arguments: ["imap.example.org", "Zürich", "日本語", "naïve e\u{301}", "❤️", "C:\\Users", "a\\b", "– · …", "עברית", ""])
   func kept(name: String) {
     #expect(UntrustedText.escaped(name) == name)
   }
 
-  @Test("between quotes has its own marked, everything hidden escaped, and is cut after 120 characters")
+  @Test("A quoted name has its quotes marked, hidden characters escaped, and at most 120 characters")
   func quoted() {
     #expect(UntrustedText.quoted(#"a "b" \ c"#) == #""a \"b\" \\ c""#)
     #expect(UntrustedText.quoted("soft\u{AD}hyphen\u{1B}") == #""soft\u{AD}hyphen\u{1B}""#)
@@ -37,7 +37,7 @@ struct UntrustedTextTests {
     #expect(UntrustedText.quoted(longest + "y") == "\"\(longest)...\"")
   }
 
-  @Test("is cut at the column, and what is cut is not half an escape's worth of looking")
+  @Test("A name is cut at a column, and escapes are not cut in half")
   func cut() {
     #expect(UntrustedText.escaped("abcdefghij", columns: 10) == "abcdefghij")
     #expect(UntrustedText.escaped("abcdefghijk", columns: 10) == "abcdefghi…")
@@ -46,13 +46,13 @@ struct UntrustedTextTests {
   }
 
   @Test(
-    "takes as many columns as a terminal gives it",
+    "The measured width equals the width on a terminal",
     arguments: [("abc", 3), ("日本", 4), ("e\u{301}", 1), ("❤️", 2), ("👨", 2), ("ｆ", 2), ("ü", 1), ("", 0), ("한", 2)])
   func width(text: String, columns: Int) {
     #expect(DisplayWidth.columns(of: text) == columns)
   }
 
-  @Test("leaves the columns behind it where they are: in tables and in the lines of a plan, at any width")
+  @Test("Untrusted names do not shift later columns in tables and plans, at any width")
   func alignment() {
     let names = [
       "plain", "日本語のサービス", "e\u{301}e\u{301}e\u{301}", "🔑🔑", "🇨🇭", "ｆｕｌｌ", "한국어", "a\u{1B}[2Jb", "x\u{202E}y",
@@ -77,7 +77,7 @@ struct UntrustedTextTests {
     }
   }
 
-  @Test("never splits a wide character when it is cut")
+  @Test("Cutting never splits a wide character")
   func wideCut() {
     #expect(DisplayWidth.cut("日本語", columns: 4, ellipsis: "…") == "日…")
     #expect(DisplayWidth.cut("日本語", columns: 6, ellipsis: "…") == "日本語")

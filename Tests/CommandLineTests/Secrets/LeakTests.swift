@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Nothing in clear")
+@Suite("Leaks of secrets")
 struct LeakTests {
   /// Twenty secrets, text and bytes, from 24 to 4,096 bytes.
   static let secrets: [[UInt8]] = (0..<20).map { index in
@@ -20,8 +20,8 @@ struct LeakTests {
   /// Every level of detail and both forms.
   static let modes = ["-vv", "--json", "", "-v", "--json -vv", "-q"]
 
-  /// Those in which a line is run: the two that say everything there is to say, and one of the others in turn, which
-  /// leave some of it out. Every verb has lines enough for all of them.
+  /// Returns the modes in which a line is run: the two with the most output, and one of the others in turn. Every command
+  /// has enough lines to be run in all modes.
   static func modes(of index: Int) -> [String] {
     func verb(_ line: String) -> Substring { line.prefix { $0 != " " } }
     let turn = lines[..<index].count { verb($0) == verb(lines[index]) }
@@ -132,36 +132,36 @@ struct LeakTests {
     "restore b.tar --to old-phone --password-file .bp", "item find old-phone --service planted",
   ]
 
-  private func world() throws -> MoveWorld {
-    try MoveWorld(named: "planted secrets") { world in
+  private func sandbox() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "planted secrets") { sandbox in
       for (index, secret) in Self.secrets.enumerated() {
-        try world.write(secret, to: ".secret")
+        try sandbox.write(secret, to: ".secret")
         let protection = ["ak", "ck", "dk", "aku", "cku", "dku", "akpu"][index % 7]
-        try world.succeed(
+        try sandbox.succeed(
           "item add old-phone --service planted --account n\(index) --protection \(protection) --secret-file .secret")
       }
-      try FileManager.default.removeItem(at: world.home.appending(path: ".secret"))
-      try world.write(Array("battery staple\n".utf8), to: ".np")
-      try world.write(Array(#"{"indexes": [0, 1]}"#.utf8), to: "few")
-      try world.write(
+      try FileManager.default.removeItem(at: sandbox.home.appending(path: ".secret"))
+      try sandbox.write(Array("battery staple\n".utf8), to: ".np")
+      try sandbox.write(Array(#"{"indexes": [0, 1]}"#.utf8), to: "few")
+      try sandbox.write(
         Array(
           #"{"format":"plan-expectations/1","expectations":[{"service":"planted","expect":"migrates"}]}"#.utf8),
         to: "expected.json")
-      try world.backUp(to: "whole.tar")
-      try world.devices.run("mkdir sim")
-      try world.write(world.read("whole.tar").dropLast(20_000) as [UInt8], to: "cut.tar")
+      try sandbox.backUp(to: "whole.tar")
+      try sandbox.devices.run("mkdir sim")
+      try sandbox.write(sandbox.read("whole.tar").dropLast(20_000) as [UInt8], to: "cut.tar")
     }
   }
 
-  private func planted(in world: MoveWorld) -> PlantedSecrets {
+  private func planted(in sandbox: PhoneSandbox) -> PlantedSecrets {
     var planted = PlantedSecrets()
     for (index, secret) in Self.secrets.enumerated() { planted.add("secret \(index)", secret) }
-    planted.add("the password", Array(MoveWorld.password.utf8))
+    planted.add("the password", Array(PhoneSandbox.password.utf8))
     planted.add("the new password", Array("battery staple".utf8))
     return planted
   }
 
-  @Test("every verb is among those whose words and files are looked through")
+  @Test("Every command is covered by the search for leaks")
   func complete() {
     // The demo shows what it made up itself, in a directory of its own.
     let verbs = Set(HelpTests.verbs).subtracting(["demo"])
@@ -174,36 +174,36 @@ struct LeakTests {
   }
 
   @Test(
-    "what any verb prints or writes, in three modes, or one or two in a quick run, holds no secret, key or password")
+    "Output and files contain no secret, key or password (3 modes, 1 or 2 in a quick run)")
   func everything() throws {
-    let world = try world()
-    let temporary = world.home.appending(path: "tmp")
+    let sandbox = try sandbox()
+    let temporary = sandbox.home.appending(path: "tmp")
     try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
     let files = try AppearingFiles(
-      in: [world.home], keptIn: world.home.deletingLastPathComponent().appending(path: "kept")
+      in: [sandbox.home], keptIn: sandbox.home.deletingLastPathComponent().appending(path: "kept")
     ) {
       !$0.hasPrefix("devices/") && $0 != ".bp" && $0 != ".np"
     }
     var printed = Data()
     for (index, line) in Self.lines.enumerated() {
       for mode in Cases.areAllRun ? Self.modes(of: index) : Self.quickModes(of: index) {
-        let outcome = try world.devices.run("TMPDIR=$PWD/tmp keyhaul \(line) \(mode)")
+        let outcome = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(line) \(mode)")
         printed += Data(outcome.output.utf8) + Data(outcome.errors.utf8)
         #expect(outcome.status < 128, "\(line) \(mode): \(outcome)")
       }
     }
     #expect(printed.count > (Cases.areAllRun ? 200_000 : 60_000))
-    #expect(try world.names(in: "tmp").isEmpty)
+    #expect(try sandbox.names(in: "tmp").isEmpty)
 
     // Packed files are looked at unpacked as well.
-    try world.devices.run("gzip -dc b.tar.gz > b.gz.raw; unzip -p b.zip > b.zip.raw; true")
-    let unpacked = try world.devices.run("zstd -qdc b.tar.zst > b.zst.raw; wc -c < b.zst.raw")
+    try sandbox.devices.run("gzip -dc b.tar.gz > b.gz.raw; unzip -p b.zip > b.zip.raw; true")
+    let unpacked = try sandbox.devices.run("zstd -qdc b.tar.zst > b.zst.raw; wc -c < b.zst.raw")
     if unpacked.output.trimmingCharacters(in: .whitespacesAndNewlines) == "0" {
       Issue.record(Comment("zstd is not installed here: the inside of b.tar.zst was not looked at"), severity: .warning)
     }
     var places = try files.contents()
-    for file in try world.files(in: ".") where file != ".bp" && file != ".np" {
-      places[file] = try Data(contentsOf: world.home.appending(path: file))
+    for file in try sandbox.files(in: ".") where file != ".bp" && file != ".np" {
+      places[file] = try Data(contentsOf: sandbox.home.appending(path: file))
     }
     places["the printed output is incomplete"] = printed
     #expect(
@@ -216,40 +216,40 @@ struct LeakTests {
     }
     // Files that were there for moments only were seen too.
     #expect(places.keys.contains { $0.hasPrefix("the file") && $0.contains(".tmp") })
-    var planted = planted(in: world)
+    var planted = planted(in: sandbox)
     #expect(planted.found(in: places) == [])
     // A device's own directory holds its hardware key: it stands for the chip.
     for device in ["old-phone", "new-phone"] {
-      planted.add("the hardware of \(device)", try world.read("devices/\(device)/hardware.uid"))
+      planted.add("the hardware of \(device)", try sandbox.read("devices/\(device)/hardware.uid"))
     }
     #expect(planted.found(in: places.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
   }
 
-  @Test("but --reveal shows a secret, in the one file that was named, so that this search would have found it")
+  @Test("--reveal shows a secret only in the named file, so the search would find a leak")
   func reveal() throws {
-    let world = try world()
-    let planted = planted(in: world)
-    let all = try world.succeed("item find old-phone --service planted --reveal --json")
+    let sandbox = try sandbox()
+    let planted = planted(in: sandbox)
+    let all = try sandbox.succeed("item find old-phone --service planted --reveal --json")
     #expect(planted.found(in: ["json": Data(all.utf8)]).count == 20)
     #expect(
-      planted.found(in: ["json": Data(try world.succeed("item find old-phone --service planted --json").utf8)]) == [])
+      planted.found(in: ["json": Data(try sandbox.succeed("item find old-phone --service planted --json").utf8)]) == [])
     let files = try AppearingFiles(
-      in: [world.home], keptIn: world.home.deletingLastPathComponent().appending(path: "kept")
+      in: [sandbox.home], keptIn: sandbox.home.deletingLastPathComponent().appending(path: "kept")
     ) {
       !$0.hasPrefix("devices/") && $0 != ".bp" && $0 != ".np"
     }
-    try world.backUp(to: "b.tar")
+    try sandbox.backUp(to: "b.tar")
     var printed = Data()
     for (line, count) in [
       ("export b.tar -o revealed.json --reveal --password-file .bp", 18),
       ("export old-phone -o revealed2.json --reveal", 20),
       ("export b.tar -o revealed.csv --reveal --password-file .bp", 9),
     ] {
-      let outcome = try world.keyhaul("\(line) -vv")
+      let outcome = try sandbox.keyhaul("\(line) -vv")
       #expect(outcome.status == 0, "\(outcome)")
       printed += Data((outcome.output + outcome.errors).utf8)
       let name = try #require(line.split(separator: " ").first { $0.hasPrefix("revealed") })
-      let file = try Data(contentsOf: world.home.appending(path: String(name)))
+      let file = try Data(contentsOf: sandbox.home.appending(path: String(name)))
       #expect(planted.found(in: ["file": file]).count >= count, "\(line)")
     }
     var places = try files.contents().filter { !$0.key.contains("revealed") }
@@ -257,8 +257,8 @@ struct LeakTests {
     #expect(planted.found(in: places) == [])
     // And so would a file of a device that is not sealed.
     var hardware = PlantedSecrets()
-    hardware.add("hardware", try world.read("devices/old-phone/hardware.uid"))
+    hardware.add("hardware", try sandbox.read("devices/old-phone/hardware.uid"))
     #expect(
-      hardware.found(in: ["file": Data(try world.read("devices/old-phone/hardware.uid"))]) == ["hardware in file"])
+      hardware.found(in: ["file": Data(try sandbox.read("devices/old-phone/hardware.uid"))]) == ["hardware in file"])
   }
 }

@@ -6,16 +6,16 @@ import Testing
 
 @Suite("Processes of password commands")
 struct SecretCommandTests {
-  private let world: MoveWorld
+  private let sandbox: PhoneSandbox
 
   init() throws {
-    world = try MoveWorld()
-    try world.backUp(to: "b/")
+    sandbox = try PhoneSandbox()
+    try sandbox.backUp(to: "b/")
   }
 
   /// Returns the processes that still run, of those whose IDs the command wrote to a file.
   private func running(_ name: String) throws -> [Int32] {
-    let text = try String(contentsOfFile: world.home.path + "/" + name, encoding: .utf8)
+    let text = try String(contentsOfFile: sandbox.home.path + "/" + name, encoding: .utf8)
     return text.split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }.filter { kill($0, 0) == 0 }
   }
 
@@ -38,7 +38,7 @@ struct SecretCommandTests {
   @Test("Processes that a password command leaves behind do not delay Keyhaul, and do not stay")
   func end() throws {
     let start = ContinuousClock.now
-    let outcome = try world.devices.run(
+    let outcome = try sandbox.devices.run(
       "keyhaul verify b --password-command 'sleep 300 & echo $! >left; (sleep 300; echo x) & echo $! >>left; cat .bp'")
     #expect(outcome.status == 0, "\(outcome)")
     #expect(ContinuousClock.now - start < .seconds(60))
@@ -47,7 +47,7 @@ struct SecretCommandTests {
 
   @Test("Processes that a failed password command leaves behind do not stay")
   func failure() throws {
-    let outcome = try world.devices.run("keyhaul verify b --password-command 'sleep 300 & echo $! >left; exit 3'")
+    let outcome = try sandbox.devices.run("keyhaul verify b --password-command 'sleep 300 & echo $! >left; exit 3'")
     #expect(outcome.status == 1 && outcome.errors.contains("it exited with code 3"), "\(outcome)")
     try expectGone("left")
   }
@@ -57,18 +57,18 @@ struct SecretCommandTests {
     func command(_ count: Int) -> String {
       "--password-command 'sleep 300 & head -c \(count) /dev/zero | tr \"\\\\0\" a'"
     }
-    let made = try world.devices.run("keyhaul backup old-phone -o long.tar --rounds 1 -q \(command(900_000))")
+    let made = try sandbox.devices.run("keyhaul backup old-phone -o long.tar --rounds 1 -q \(command(900_000))")
     #expect(made.status == 0, "\(made)")
-    let whole = try world.devices.run("keyhaul verify long.tar \(command(900_000))")
+    let whole = try sandbox.devices.run("keyhaul verify long.tar \(command(900_000))")
     #expect(whole.status == 0, "\(whole)")
-    let shorter = try world.devices.run("keyhaul verify long.tar \(command(899_999))")
+    let shorter = try sandbox.devices.run("keyhaul verify long.tar \(command(899_999))")
     #expect(shorter.status == 12, "\(shorter)")
   }
 
   @Test("No process of a password command stays after Keyhaul gets SIGTERM once or twice", arguments: [1, 2])
   func signals(count: Int) throws {
     let kills = String(repeating: "kill -TERM $!; ", count: count)
-    let outcome = try world.devices.run(
+    let outcome = try sandbox.devices.run(
       """
       keyhaul verify b --password-command 'trap "" TERM; sleep 300 & echo $$ $! >left; sleep 300' &
       while [ ! -s left ]; do sleep 0.05; done; \(kills)wait $!
@@ -79,10 +79,10 @@ struct SecretCommandTests {
 
   @Test("A password command that stops itself ends with an error if no shell can continue it")
   func stops() throws {
-    let outcome = try world.devices.run(
+    let outcome = try sandbox.devices.run(
       "setsid -w keyhaul verify b --password-command 'echo $$ >left; kill -STOP $$; cat .bp'")
     #expect(outcome.status == 1, "\(outcome)")
-    #expect(flat(outcome.errors).contains("it uses a terminal that another program has"), "\(outcome)")
+    #expect(unwrapped(outcome.errors).contains("it uses a terminal that another program has"), "\(outcome)")
     try expectGone("left")
   }
 }

@@ -7,23 +7,23 @@
   import KeyhaulKit
   import Testing
 
-  @Suite("What is left of a secret in memory when a verb has shown it", .serialized)
+  @Suite("Shown secrets in memory", .serialized)
   struct SecretMemoryTests {
-    /// A world with one item whose secret nobody but a shell and its children have had in memory.
-    private func world() throws -> DeviceWorld {
-      let world = try DeviceWorld()
-      let outcome = try world.run(
+    /// A sandbox with one item whose secret was only in the memory of a shell and its child processes.
+    private func sandbox() throws -> DeviceSandbox {
+      let sandbox = try DeviceSandbox()
+      let outcome = try sandbox.run(
         "keyhaul device create d"
           // A letter first: what a table would compute with stands in it as base64 alone.
           + " && { printf s; head -c 300 /dev/urandom | base64 -w 0 | head -c 399; } > secret"
           + " && keyhaul item add d --service planted --account a --secret-file secret")
       #expect(outcome.status == 0, "\(outcome)")
-      return world
+      return sandbox
     }
 
     /// Parts of the secret as text and as base64 that no memory may hold.
-    private func needles(_ world: DeviceWorld) throws -> [SensitiveBytes] {
-      let file = open(world.home.appending(path: "secret").path, O_RDONLY)
+    private func needles(_ sandbox: DeviceSandbox) throws -> [SensitiveBytes] {
+      let file = open(sandbox.home.appending(path: "secret").path, O_RDONLY)
       defer { close(file) }
       var count = 0
       let text = SensitiveBytes(count: 400) { count = read(file, $0.baseAddress, $0.count) }
@@ -39,11 +39,11 @@
 
     /// Runs a verb as the program does, with its result on a pipe's end or in a file; nothing of it lives on.
     @inline(never)
-    private func run(_ arguments: [String], in world: DeviceWorld, to output: Int32) throws -> CommandStatus {
-      let parsed = try Keyhaul.parseAsRoot(arguments + ["--home", world.devices.path])
-      let verb = try #require(parsed as? any RunnableVerb)
+    private func run(_ arguments: [String], in sandbox: DeviceSandbox, to output: Int32) throws -> CommandExitStatus {
+      let parsed = try Keyhaul.parseAsRoot(arguments + ["--home", sandbox.devices.path])
+      let verb = try #require(parsed as? any RunnableCommand)
       let session = Session(common: verb.common, environment: [:], output: output, errors: 2, terminalPath: "/none")
-      let status = try verb.perform(in: session)
+      let status = try verb.run(in: session)
       try session.flush()
       return status
     }
@@ -56,27 +56,27 @@
       "export d --reveal --format json -o -", "export d --reveal --format csv -o -",
     ]
 
-    @Test("is nothing, whatever the form and wherever it went", arguments: lines)
+    @Test("A shown secret is not in memory afterwards, in any format and destination", arguments: lines)
     func scan(line: String) throws {
-      let world = try world()
-      let needles = try needles(world)
-      let result = world.home.appending(path: "result").path
-      let stream = open(world.home.appending(path: "stream").path, O_WRONLY | O_CREAT, 0o600)
+      let sandbox = try sandbox()
+      let needles = try needles(sandbox)
+      let result = sandbox.home.appending(path: "result").path
+      let stream = open(sandbox.home.appending(path: "stream").path, O_WRONLY | O_CREAT, 0o600)
       defer { close(stream) }
       let arguments = line.split(separator: " ").map { $0 == "OUT" ? result : String($0) } + ["-q"]
-      #expect(try run(arguments, in: world, to: stream) == .ok)
+      #expect(try run(arguments, in: sandbox, to: stream) == .ok)
       // It was shown, as another process finds.
-      let shown = try world.run("cat result stream 2> /dev/null | grep -c -F -f secret || true").output
-      let encoded = try world.run("cat result stream 2> /dev/null | grep -c -F -e \"$(base64 -w 0 secret)\" || true")
+      let shown = try sandbox.run("cat result stream 2> /dev/null | grep -c -F -f secret || true").output
+      let encoded = try sandbox.run("cat result stream 2> /dev/null | grep -c -F -e \"$(base64 -w 0 secret)\" || true")
         .output
       #expect(shown == "1\n" && (encoded == "1\n") == line.contains("json"), "\(shown) \(encoded)")
       #expect(try ProcessMemory.counts(of: needles) == [0, 0])
     }
 
-    @Test("would be found: a text that was made of it is, and is not once it is overwritten")
+    @Test("A text made from a secret is found in memory, and not after it is overwritten")
     func control() throws {
-      let world = try world()
-      let needles = try needles(world)
+      let sandbox = try sandbox()
+      let needles = try needles(sandbox)
       #expect(try ProcessMemory.counts(of: needles) == [0, 0])
       var copy = needles[0].withBytes { Array($0) }
       #expect(try ProcessMemory.counts(of: needles) == [1, 0])
@@ -87,7 +87,7 @@
 
   /// The memory of this process, as `/proc/self/mem` gives it.
   private enum ProcessMemory {
-    /// How often each of some byte strings stands in writable memory, their own place and the scanner's left out.
+    /// Returns how often each byte string occurs in writable memory, without its own storage and the scanner's.
     static func counts(of needles: [SensitiveBytes]) throws -> [Int] {
       let chunk = 1 << 20
       let overlap = 64

@@ -5,172 +5,174 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Reading a secret")
+@Suite("Reading secrets")
 struct SecretReadingTests {
-  func password(_ world: TestSession, _ flags: [String], isNew: Bool = false) throws -> [UInt8] {
-    let secret = try world.session.password(try PasswordFlags.parse(flags), of: "x.backup", isNew: isNew)
+  func password(_ sandbox: TestSession, _ flags: [String], isNew: Bool = false) throws -> [UInt8] {
+    let secret = try sandbox.session.password(try PasswordFlags.parse(flags), of: "x.backup", isNew: isNew)
     return secret.withBytes { Array($0) }
   }
 
   @Test(
-    "takes one newline off a password's end, and nothing else",
+    "One trailing newline of a password is removed, and nothing else",
     arguments: [
       ("hunter2", "hunter2"), ("hunter2\n", "hunter2"), ("hunter2\r\n", "hunter2"), ("hunter2\n\n", "hunter2\n"),
       (" hunter2 \t", " hunter2 \t"), ("hunter2\r", "hunter2\r"), ("\nhunter2", "\nhunter2"), ("a\nb\n", "a\nb"),
     ])
   func newline(content: String, expected: String) throws {
-    let world = try TestSession()
-    let path = try world.file("password", Array(content.utf8))
-    #expect(try password(world, ["--password-file", path]) == Array(expected.utf8))
-    #expect(try world.told == "")
+    let sandbox = try TestSession()
+    let path = try sandbox.file("password", Array(content.utf8))
+    #expect(try password(sandbox, ["--password-file", path]) == Array(expected.utf8))
+    #expect(try sandbox.messages == "")
   }
 
-  @Test("keeps bytes that are not UTF-8")
+  @Test("Bytes that are not UTF-8 are kept")
   func bytes() throws {
-    let world = try TestSession()
-    let path = try world.file("password", [0xFF, 0xFE, 0x41])
-    #expect(try password(world, ["--password-file", path]) == [0xFF, 0xFE, 0x41])
+    let sandbox = try TestSession()
+    let path = try sandbox.file("password", [0xFF, 0xFE, 0x41])
+    #expect(try password(sandbox, ["--password-file", path]) == [0xFF, 0xFE, 0x41])
   }
 
-  @Test("A byte order mark stays before a backup's password, and not before one that is being set")
+  @Test("A byte order mark is kept before an existing backup password, and removed from a new one")
   func byteOrderMark() throws {
-    let world = try TestSession()
-    let path = try world.file("password", Array("\u{FEFF}test\r\n".utf8))
-    #expect(try password(world, ["--password-file", path]) == Array("\u{FEFF}test".utf8))
-    #expect(try world.told == "")
-    #expect(try password(world, ["--password-file", path], isNew: true) == Array("test".utf8))
-    #expect(try world.told == "x.backup: the byte order mark before the password was ignored.\n")
+    let sandbox = try TestSession()
+    let path = try sandbox.file("password", Array("\u{FEFF}test\r\n".utf8))
+    #expect(try password(sandbox, ["--password-file", path]) == Array("\u{FEFF}test".utf8))
+    #expect(try sandbox.messages == "")
+    #expect(try password(sandbox, ["--password-file", path], isNew: true) == Array("test".utf8))
+    #expect(try sandbox.messages == "x.backup: the byte order mark before the password was ignored.\n")
   }
 
-  @Test("refuses an empty password", arguments: ["", "\n", "\r\n"])
+  @Test("An empty password is rejected", arguments: ["", "\n", "\r\n"])
   func empty(content: String) throws {
-    let world = try TestSession()
-    let path = try world.file("password", Array(content.utf8))
-    let failure = ending { _ = try password(world, ["--password-file", path]) }
+    let sandbox = try TestSession()
+    let path = try sandbox.file("password", Array(content.utf8))
+    let failure = thrownError { _ = try password(sandbox, ["--password-file", path]) }
     #expect(failure?.status == .wrongPassword)
     #expect(failure?.message == "the password of x.backup is empty")
   }
 
   @Test(
-    "takes a device key of exactly its bytes, or none at all",
+    "A device key must have exactly its number of bytes",
     arguments: [(16, true), (15, false), (17, false), (0, false)])
   func deviceKey(count: Int, isKey: Bool) throws {
     func isThere(_ key: DeviceKey?) -> Bool { if case .some = key { true } else { false } }
-    let world = try TestSession()
-    let path = try world.file("key", [UInt8](repeating: 0x0A, count: count))
-    let options = try OpeningOptions.parse(["--device-key-file", path])
+    let sandbox = try TestSession()
+    let path = try sandbox.file("key", [UInt8](repeating: 0x0A, count: count))
+    let options = try DecryptionOptions.parse(["--device-key-file", path])
     var wasThere = false
-    let failure = ending { wasThere = isThere(try options.deviceKey(of: "x.backup", in: world.session)) }
+    let failure = thrownError { wasThere = isThere(try options.deviceKey(of: "x.backup", in: sandbox.session)) }
     #expect(wasThere == isKey)
     #expect(failure?.status == (isKey ? nil : .usage))
-    let none = isThere(try OpeningOptions.parse([]).deviceKey(of: "x.backup", in: world.session))
+    let none = isThere(try DecryptionOptions.parse([]).deviceKey(of: "x.backup", in: sandbox.session))
     #expect(!none)
   }
 
-  @Test("refuses a password with a zero byte, as a file in UTF-16 has")
+  @Test("A password with a zero byte, as in UTF-16, is rejected")
   func zeroByte() throws {
-    let world = try TestSession()
-    let path = try world.file("password", [0x41, 0, 0x42, 0])
-    #expect(ending { _ = try password(world, ["--password-file", path]) }?.status == .wrongPassword)
+    let sandbox = try TestSession()
+    let path = try sandbox.file("password", [0x41, 0, 0x42, 0])
+    #expect(thrownError { _ = try password(sandbox, ["--password-file", path]) }?.status == .wrongPassword)
   }
 
   @Test(
-    "takes the secret of an item as it is, empty and with any byte", arguments: [[], [0x0A], [0x41, 0, 0x0D, 0x0A]])
+    "An item's secret is read unchanged, even if empty or with any bytes",
+    arguments: [[], [0x0A], [0x41, 0, 0x0D, 0x0A]])
   func itemSecret(content: [UInt8]) throws {
-    let world = try TestSession()
-    let path = try world.file("secret", content)
-    let secret = try world.session.itemSecret(try ItemSecretFlags.parse(["--secret-file", path]), of: "item")
+    let sandbox = try TestSession()
+    let path = try sandbox.file("secret", content)
+    let secret = try sandbox.session.itemSecret(try ItemSecretFlags.parse(["--secret-file", path]), of: "item")
     #expect(secret.withBytes { Array($0) } == content)
   }
 
   @Test(
-    "warns of a file that others can read", arguments: [(0o600, false), (0o640, true), (0o604, true), (0o700, false)])
+    "A file that others can read causes a warning",
+    arguments: [(0o600, false), (0o640, true), (0o604, true), (0o700, false)])
   func warning(mode: Int, isWarned: Bool) throws {
-    let world = try TestSession()
-    let path = try world.file("password", Array("hunter2".utf8), mode: mode)
-    _ = try password(world, ["--password-file", path])
-    let told = try world.told
+    let sandbox = try TestSession()
+    let path = try sandbox.file("password", Array("hunter2".utf8), mode: mode)
+    _ = try password(sandbox, ["--password-file", path])
+    let told = try sandbox.messages
     #expect(told.isEmpty != isWarned)
     #expect(!told.contains("hunter2"))
   }
 
-  @Test("names the file that cannot be read, and why")
+  @Test("The error for an unreadable file names it and the reason")
   func missingFile() throws {
-    let world = try TestSession()
-    let failure = ending { _ = try password(world, ["--password-file", "/nonexistent/pw"]) }
+    let sandbox = try TestSession()
+    let failure = thrownError { _ = try password(sandbox, ["--password-file", "/nonexistent/pw"]) }
     #expect(failure?.status == .notFound && failure?.advice == "check the path")
     #expect(failure?.message == "cannot read the password of x.backup")
     #expect(failure?.why == "/nonexistent/pw: no such file or directory")
-    let directory = world.directory.path
-    let unreadable = unreadableFailure(world, directory)
+    let directory = sandbox.directory.path
+    let unreadable = unreadableFailure(sandbox, directory)
     #expect(unreadable?.why == "\(directory): is a directory")
   }
 
-  private func unreadableFailure(_ world: TestSession, _ path: String) -> CommandFailure? {
-    ending { _ = try password(world, ["--password-file", path]) }
+  private func unreadableFailure(_ sandbox: TestSession, _ path: String) -> CommandError? {
+    thrownError { _ = try password(sandbox, ["--password-file", path]) }
   }
 
-  @Test("reads an open descriptor to its end, and says so where it is not open")
+  @Test("An open descriptor is read to its end, and a closed one is an error")
   func descriptor() throws {
-    let world = try TestSession()
+    let sandbox = try TestSession()
     let pipe = Pipe()
     try pipe.fileHandleForWriting.write(contentsOf: Data("from a pipe\n".utf8))
     try pipe.fileHandleForWriting.close()
     let number = pipe.fileHandleForReading.fileDescriptor
-    #expect(try password(world, ["--password-fd", "\(number)"]) == Array("from a pipe".utf8))
-    let failure = ending { _ = try password(world, ["--password-fd", "9999"]) }
+    #expect(try password(sandbox, ["--password-fd", "\(number)"]) == Array("from a pipe".utf8))
+    let failure = thrownError { _ = try password(sandbox, ["--password-fd", "9999"]) }
     #expect(failure?.why == "file descriptor 9999: bad file descriptor")
   }
 
-  @Test("takes what a command prints")
+  @Test("The output of a command is the secret")
   func command() throws {
-    let world = try TestSession()
-    #expect(try password(world, ["--password-command", "printf 'a%s\\n' b"]) == Array("ab".utf8))
+    let sandbox = try TestSession()
+    #expect(try password(sandbox, ["--password-command", "printf 'a%s\\n' b"]) == Array("ab".utf8))
   }
 
   @Test(
-    "fails where the command does, whatever it printed",
+    "A failing command is an error, whatever it printed",
     arguments: [
       ("printf x; exit 3", "it exited with code 3"),
       ("printf x; kill -9 $$", "it was ended by signal 9"),
       ("no-such-command-here 2>/dev/null", "it exited with code 127"),
     ])
   func failingCommand(command: String, why: String) throws {
-    let world = try TestSession()
-    let failure = ending { _ = try password(world, ["--password-command", command]) }
+    let sandbox = try TestSession()
+    let failure = thrownError { _ = try password(sandbox, ["--password-command", command]) }
     #expect(failure?.status == .failed)
     #expect(failure?.why == why)
   }
 
-  @Test("stops at a limit, with a file and with a command that never ends")
+  @Test("Reading stops at a limit, for a file and for a command that never ends")
   func limit() throws {
-    let world = try TestSession()
+    let sandbox = try TestSession()
     let longest = [UInt8](repeating: 0x41, count: SecretLimits.maximumByteCount)
-    let fits = try world.file("fits", longest)
-    let tooLong = try world.file("too-long", longest + [0x41])
-    #expect(try password(world, ["--password-file", fits]) == longest)
-    #expect(ending { _ = try password(world, ["--password-file", tooLong]) }?.status == .refused)
-    #expect(ending { _ = try password(world, ["--password-command", "yes"]) }?.status == .refused)
+    let fits = try sandbox.file("fits", longest)
+    let tooLong = try sandbox.file("too-long", longest + [0x41])
+    #expect(try password(sandbox, ["--password-file", fits]) == longest)
+    #expect(thrownError { _ = try password(sandbox, ["--password-file", tooLong]) }?.status == .refused)
+    #expect(thrownError { _ = try password(sandbox, ["--password-command", "yes"]) }?.status == .refused)
   }
 
-  @Test("reads standard input for one thing only")
+  @Test("Standard input can be used only once")
   func standardInputOnce() throws {
-    let world = try TestSession()
-    try world.session.claimStandardInput(for: "the backup")
-    let failure = ending { _ = try password(world, ["--password-file", "-"]) }
+    let sandbox = try TestSession()
+    try sandbox.session.claimStandardInput(for: "the backup")
+    let failure = thrownError { _ = try password(sandbox, ["--password-file", "-"]) }
     #expect(failure?.status == .usage)
     #expect(failure?.message == "standard input cannot be both the backup and the password")
   }
 
-  @Test("says what to do where there is no terminal, or none may be used")
+  @Test("Without a usable terminal, the error gives advice")
   func noControllingTerminal() throws {
-    let missing = ending { _ = try password(try TestSession(), []) }
+    let missing = thrownError { _ = try password(try TestSession(), []) }
     #expect(
       missing
-        == CommandFailure(
+        == CommandError(
           .needsPassword, "x.backup needs a password", why: "Keyhaul cannot ask, because there is no terminal",
           try: "--password-file, --password-fd or --password-command"))
-    let forbidden = ending { _ = try password(try TestSession(["--no-input"], terminalPath: "/dev/null"), []) }
+    let forbidden = thrownError { _ = try password(try TestSession(["--no-input"], terminalPath: "/dev/null"), []) }
     #expect(forbidden?.status == .needsPassword)
     #expect(forbidden?.why == "--no-input prevents Keyhaul from asking")
   }

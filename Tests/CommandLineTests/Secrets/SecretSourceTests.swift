@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Where a password comes from")
+@Suite("Sources of secrets")
 struct SecretSourceTests {
   let both = ["KEYHAUL_PASSWORD_FILE": "env-file", "KEYHAUL_PASSWORD_COMMAND": "env-command"]
 
@@ -12,7 +12,7 @@ struct SecretSourceTests {
     try PasswordFlags.parse(flags).source(environment: environment)
   }
 
-  @Test("a flag beats the environment, the file beats the command, a prompt comes last")
+  @Test("Flags override the environment, files override commands, and a prompt is last")
   func order() throws {
     #expect(try choose(["--password-fd", "3"], both) == .descriptor(3))
     #expect(try choose(["--password-file", "x"], both) == .file("x"))
@@ -22,7 +22,7 @@ struct SecretSourceTests {
     #expect(try choose([], ["KEYHAUL_PASSWORD": "hunter2", "KEYHAUL_PASSWORD_FILE": ""]) == .prompt)
   }
 
-  @Test("a hyphen and descriptor 0 are standard input")
+  @Test("A hyphen and descriptor 0 mean standard input")
   func standardInput() throws {
     #expect(try choose(["--password-file", "-"]) == .standardInput)
     #expect(try choose(["--password-fd", "0"]) == .standardInput)
@@ -30,28 +30,28 @@ struct SecretSourceTests {
   }
 
   @Test(
-    "two flags of a family cannot be meant",
+    "Two flags of the same kind are rejected",
     arguments: [
       ["--password-fd", "3", "--password-file", "x"], ["--password-file", "x", "--password-command", "y"],
       ["--password-fd", "3", "--password-command", "y"],
     ])
   func conflict(flags: [String]) {
-    let failure = ending { _ = try choose(flags) }
+    let failure = thrownError { _ = try choose(flags) }
     #expect(failure?.status == .usage)
     #expect(failure?.message == "\(flags[0]) and \(flags[2]) cannot be used together")
   }
 
   @Test(
-    "the program's own output is no source, and neither is nothing",
+    "The program's output descriptors and empty values are rejected as sources",
     arguments: [
       ["--password-fd", "1"], ["--password-fd", "2"], ["--password-fd=-1"], ["--password-file", ""],
       ["--password-command", ""],
     ])
   func unreadable(flags: [String]) {
-    #expect(ending { _ = try choose(flags) }?.status == .usage)
+    #expect(thrownError { _ = try choose(flags) }?.status == .usage)
   }
 
-  @Test("the environment is for the password of a backup alone")
+  @Test("The environment applies only to the password of a backup")
   func otherFamilies() throws {
     #expect(try NewPasswordFlags.parse([]).source(environment: both) == .prompt)
     #expect(try PasscodeFlags.parse([]).source(environment: both) == .prompt)
@@ -59,8 +59,8 @@ struct SecretSourceTests {
     #expect(try ItemSecretFlags.parse([]).source(environment: both) == .prompt)
   }
 
-  @Test("each family has its own flags", arguments: SecretFamily.allCases)
-  func flags(family: SecretFamily) throws {
+  @Test("Each kind of secret has its own flags", arguments: SecretKind.allCases)
+  func flags(family: SecretKind) throws {
     let flags = ["--\(family.rawValue)-file", "x"]
     let source: SecretSource =
       switch family {
@@ -72,7 +72,7 @@ struct SecretSourceTests {
       case .secret: try ItemSecretFlags.parse(flags).source(environment: [:])
       case .newSecret: try NewItemSecretFlags.parse(flags).source(environment: [:])
       case .classKeys: try DatabaseKeyOptions.parse(flags).classKeysFile.map(SecretSource.file) ?? .prompt
-      case .deviceKey: try #require(try OpeningOptions.parse(flags).deviceKeySource())
+      case .deviceKey: try #require(try DecryptionOptions.parse(flags).deviceKeySource())
       }
     #expect(source == .file("x"))
   }

@@ -3,24 +3,24 @@ import TestSupport
 
 @testable import keyhaul
 
-/// The program as it was built, run in a session of its own: without a terminal unless one is given.
+/// The built program, run in its own session without a terminal unless one is given.
 struct BuiltProgram {
   struct Outcome: Equatable {
     var output: String
     var errors: String
     var status: Int32
-    /// What was shown on the pseudo-terminal, if there was one.
+    /// The text on the pseudo-terminal; empty if there was none.
     var terminal = ""
   }
 
-  /// A program that did not end, and what it had shown on its terminal.
+  /// The error of a program that did not end, with the text on its terminal.
   struct TimedOut: Error { let terminal: String }
 
-  /// An empty directory: the working directory, and the place of virtual devices.
+  /// A temporary folder: the working directory, which contains the device folder.
   let home: URL
 
-  /// The directory of the program: the one that `KEYHAUL_TESTED_PROGRAM` names, as `make test` does with the release
-  /// program, or the one that was built beside the test bundle.
+  /// The folder of the program: that of `KEYHAUL_TESTED_PROGRAM`, with which `make test` names the release program, or
+  /// that of the program next to the test bundle.
   static var directory: URL {
     if let path = ProcessInfo.processInfo.environment["KEYHAUL_TESTED_PROGRAM"] {
       return URL(filePath: path).deletingLastPathComponent()
@@ -39,7 +39,7 @@ struct BuiltProgram {
     try run(command: Self.directory.appending(path: "keyhaul").path, arguments, environment: environment, input: input)
   }
 
-  /// Runs a line of shell, in which `keyhaul` is the program.
+  /// Runs a shell line in which `keyhaul` is the program.
   func shell(
     _ line: String, environment: [String: String] = [:], typed: [String]? = nil,
     beforeAnswering: (_ terminal: String) throws -> Void = { _ in }
@@ -49,9 +49,9 @@ struct BuiltProgram {
   }
 
   /// - Parameters:
-  ///   - typed: Lines for a pseudo-terminal, each sent when a prompt waits. `nil`: there is no terminal at all.
-  ///   - showsOutputOnTerminal: Whether standard output and error are the terminal too.
-  ///   - beforeAnswering: What happens while a prompt stands, with what the terminal shows.
+  ///   - typed: The lines for a pseudo-terminal, each sent when a prompt waits; `nil` if there is no terminal.
+  ///   - showsOutputOnTerminal: Whether standard output and error are also the terminal.
+  ///   - beforeAnswering: Called while a prompt waits, with the text on the terminal.
   func run(
     command: String, _ arguments: [String], environment: [String: String] = [:], input: String? = nil,
     typed: [String]? = nil, showsOutputOnTerminal: Bool = false,
@@ -77,19 +77,20 @@ struct BuiltProgram {
     }
   }
 
-  /// The program, to be started some other way.
+  /// Returns the program as a process to start.
   func process(_ arguments: [String]) -> ChildProcess {
     ChildProcess(Self.directory.appending(path: "keyhaul").path, arguments, environment: full([:]), in: home.path)
   }
 
-  /// The program, which begins when there is a file of this path: a short verb is over before somebody looks.
+  /// Returns the program as a process that starts once a file exists, because a short command may end before it is
+  /// observed.
   func process(_ arguments: [String], waitingFor path: String) -> ChildProcess {
     let line = #"until [ -e "$0" ]; do sleep 0.01; done; exec "$@""#
     let program = Self.directory.appending(path: "keyhaul").path
     return ChildProcess("/bin/sh", ["-c", line, path, program] + arguments, environment: full([:]), in: home.path)
   }
 
-  /// A line of shell, in which `keyhaul` is the program, to be started some other way.
+  /// Returns a shell line in which `keyhaul` is the program, as a process to start.
   func process(shell line: String) -> ChildProcess {
     ChildProcess("/bin/sh", ["-c", line], environment: full([:]), in: home.path)
   }

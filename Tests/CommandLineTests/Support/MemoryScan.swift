@@ -55,7 +55,7 @@
       }
     }
 
-    /// Where a byte string begins in others.
+    /// Returns the offsets at which a byte string occurs in others.
     static func offsets(of needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> [Int] {
       guard let base = bytes.baseAddress, let start = needle.baseAddress, let first = needle.first,
         bytes.count >= needle.count

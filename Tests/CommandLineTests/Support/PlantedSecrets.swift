@@ -10,16 +10,16 @@ import Foundation
 
 /// Byte strings that must not be found, and all the ways in which they could be written.
 struct PlantedSecrets {
-  /// What each is called, and its bytes.
+  /// The name and bytes of each secret.
   private(set) var needles: [(name: String, bytes: [UInt8])] = []
 
   mutating func add(_ name: String, _ bytes: [UInt8]) { needles.append((name, bytes)) }
 
-  /// Where any of them stands: "secret 3 in b.tar".
-  func found(in places: [String: Data]) -> [String] {
+  /// Returns where the secrets were found: "secret 3 in b.tar".
+  func found(in files: [String: Data]) -> [String] {
     let search = Search(needles.flatMap { needle in Self.spellings(of: needle.bytes).map { (needle.name, Array($0)) } })
-    return places.sorted { $0.key < $1.key }.flatMap { place, data in
-      search.names(in: data).sorted().map { "\($0) in \(place)" }
+    return files.sorted { $0.key < $1.key }.flatMap { file, data in
+      search.names(in: data).sorted().map { "\($0) in \(file)" }
     }
   }
 
@@ -39,7 +39,7 @@ struct PlantedSecrets {
 
 /// Looks for many byte strings in one pass.
 private struct Search {
-  /// What begins with two bytes, by these.
+  /// The byte strings by their first two bytes.
   private var beginnings: [[(name: String, bytes: [UInt8])]] = Array(repeating: [], count: 1 << 16)
 
   init(_ needles: [(String, [UInt8])]) {
@@ -75,7 +75,7 @@ final class AppearingFiles {
   private let hasEnded: DispatchSemaphore
 
   /// - Parameters:
-  ///   - directories: What is watched, directories in them too; on one file system with `kept`.
+  ///   - directories: The directories to watch, with their subdirectories, on the file system of `kept`.
   ///   - kept: A directory for the links.
   ///   - isWatched: Whether a file of this name counts.
   init(in directories: [URL], keptIn kept: URL, where isWatched: @escaping @Sendable (String) -> Bool) throws {
@@ -95,7 +95,7 @@ final class AppearingFiles {
 
   /// - Parameters:
   ///   - place: A directory in `directory`, with a slash at its end, or nothing.
-  ///   - known: The numbers of the files that are held already; none of them is given to another file meanwhile.
+  ///   - known: The numbers of the files that are held already; none of them is reused for another file.
   private static func look(
     in directory: String, below place: String, _ kept: String, _ known: inout Set<UInt64>,
     _ isWatched: (String) -> Bool
@@ -119,7 +119,7 @@ final class AppearingFiles {
 
   /// Ends the watch.
   ///
-  /// - Returns: What is in the files now, or was at their end.
+  /// - Returns: The contents of the files, now or when they were deleted.
   func contents() throws -> [String: Data] {
     isOver.signal()
     hasEnded.wait()

@@ -13,9 +13,9 @@ import Synchronization
 final class PseudoTerminal {
   struct Unavailable: Error {}
 
-  /// What a program opens instead of `/dev/tty`.
+  /// The path that a program opens instead of `/dev/tty`.
   let path: String
-  /// Everything that was shown, echoes included.
+  /// All text that was shown, including echoes.
   private(set) var transcript = ""
 
   private let ours: Int32

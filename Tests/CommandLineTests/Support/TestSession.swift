@@ -4,13 +4,13 @@ import TestSupport
 
 @testable import keyhaul
 
-/// A session whose streams are files, to see what was said on each.
+/// A session whose streams are files, so that a test can read them.
 final class TestSession {
   let directory: URL
   private let temporary: TemporaryDirectory
   let session: Session
-  private let output: FileHandle
-  private let errors: FileHandle
+  private let outputFile: FileHandle
+  private let errorFile: FileHandle
 
   init(_ flags: [String] = [], environment: [String: String] = [:], terminalPath: String = "/nonexistent/tty") throws {
     let directory = try TemporaryDirectory()
@@ -18,21 +18,21 @@ final class TestSession {
     func stream(_ name: String) throws -> FileHandle {
       try FileHandle(forWritingTo: try directory.write([], to: name))
     }
-    output = try stream("output")
-    errors = try stream("errors")
+    outputFile = try stream("output")
+    errorFile = try stream("errors")
     session = Session(
       common: try CommonOptions.parse(flags), environment: ["LC_ALL": "C.UTF-8"].merging(environment) { $1 },
-      output: output.fileDescriptor, errors: errors.fileDescriptor, terminalPath: terminalPath)
+      output: outputFile.fileDescriptor, errors: errorFile.fileDescriptor, terminalPath: terminalPath)
   }
 
-  var said: String {
+  var output: String {
     get throws { try String(contentsOf: directory.appending(path: "output"), encoding: .utf8) }
   }
-  var told: String {
+  var messages: String {
     get throws { try String(contentsOf: directory.appending(path: "errors"), encoding: .utf8) }
   }
 
-  /// A file in the session's directory, readable by its owner alone unless said otherwise.
+  /// Creates a file in the session's folder, by default readable only by its owner.
   func file(_ name: String, _ bytes: [UInt8], mode: Int = 0o600) throws -> String {
     let url = directory.appending(path: name)
     try Data(bytes).write(to: url)
@@ -41,12 +41,12 @@ final class TestSession {
   }
 }
 
-/// The failure that a body ends with; `nil` if it ends well.
-func ending(_ body: () throws -> Void) -> CommandFailure? {
+/// Returns the error that a closure throws; `nil` if it throws none.
+func thrownError(_ body: () throws -> Void) -> CommandError? {
   do {
     try body()
     return nil
   } catch {
-    return CommandFailure(any: error)
+    return CommandError(any: error)
   }
 }

@@ -6,7 +6,7 @@
   /// The built program under a tracer, so that its memory can be looked through at its prompts and at its very end: when
   /// it has called `exit`, or a signal ends it, and the system has not taken its memory back yet.
   struct TracedProgram {
-    /// What looks, with the number of the process.
+    /// A closure that inspects the process with the given number.
     typealias Look = (_ process: Int32) throws -> Void
 
     /// Whether this process may trace one that lets nobody look into it: root may, where nothing forbids it.
@@ -36,10 +36,10 @@
     /// - Parameters:
     ///   - typed: Lines, each sent when a prompt waits and was looked at.
     ///   - atPrompt: Called at each prompt.
-    ///   - meanwhile: Called again and again.
+    ///   - whileRunning: Called repeatedly.
     ///   - atEnd: Called once, before the memory goes.
     func run(
-      _ arguments: [String], typed: [String] = [], atPrompt: Look = { _ in }, meanwhile: Look = { _ in },
+      _ arguments: [String], typed: [String] = [], atPrompt: Look = { _ in }, whileRunning: Look = { _ in },
       atEnd: Look
     ) throws -> BuiltProgram.Outcome {
       let terminal = try PseudoTerminal()
@@ -59,11 +59,11 @@
           try atPrompt(process)
           if let line = lines.popFirst() { terminal.send(line) }
         }
-        try meanwhile(process)
+        try whileRunning(process)
       } whenStopped: { process, status in
         let (signal, event) = (status >> 8 & 0xFF, status >> 16)
         if event == Self.exitEvent { try atEnd(process) }
-        // What the tracer itself stopped for is no signal of the program's.
+        // A stop that the tracer caused is not a signal of the program.
         _ = Self.trace?(Self.goOn, process, 0, event == 0 ? UInt(signal) : 0)
       }
       terminal.collect(milliseconds: 10)

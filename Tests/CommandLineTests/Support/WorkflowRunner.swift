@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-/// A GitHub workflow with one job, as far as the tutorial's needs reading.
+/// A GitHub workflow with one job, with only the parts that the tutorial's workflow has.
 struct Workflow {
   struct Step {
     /// The action that it is, with what is handed to it.
@@ -20,7 +20,7 @@ struct Workflow {
   let image: String
   private(set) var steps: [Step] = []
 
-  /// - Throws: Where a line is none of those that are known here.
+  /// - Throws: `Unreadable` if a line is not supported.
   init(_ text: String) throws {
     var image = ""
     var isInSteps = false
@@ -61,11 +61,11 @@ struct Workflow {
 
 /// Runs a workflow's steps one after the other, each in a shell that finds the tools of its image and no other.
 ///
-/// What no test can do is played: an action's checkout makes directories, `apt-get` knows whether it has its lists, and
-/// `swift build` wants the package, its libraries and gives the program that is tested. The shell, the order, the paths
-/// and the program are real.
+/// Steps that a test cannot perform are simulated: an action's checkout creates directories, `apt-get` checks whether it
+/// has its lists, and `swift build` checks for the package and its libraries and provides the tested program. The shell,
+/// the order, the paths and the program are real.
 final class WorkflowRunner {
-  /// What the image `swift:6.2` has of what is used here: Ubuntu 24.04 and, on top, `binutils git unzip gnupg2
+  /// The programs and libraries of the image `swift:6.2` that are used here: Ubuntu 24.04 and, on top, `binutils git unzip gnupg2
   /// pkg-config tzdata` and libraries; the lists of packages are removed.
   ///
   /// Source: swiftlang/swift-docker, 6.2/ubuntu/24.04/Dockerfile.
@@ -77,7 +77,7 @@ final class WorkflowRunner {
 
   private let repository: [String: String]
   private let workspace: URL
-  private let world: DeviceWorld
+  private let sandbox: DeviceSandbox
   private let workflow: Workflow
   private let bin: URL
   private let paths: URL
@@ -86,10 +86,10 @@ final class WorkflowRunner {
   init(_ workflow: Workflow, repository: [String: String]) throws {
     self.workflow = workflow
     self.repository = repository
-    world = try DeviceWorld()
-    workspace = world.home.appending(path: "workspace")
-    bin = world.home.appending(path: "bin")
-    paths = world.home.appending(path: "github-path")
+    sandbox = try DeviceSandbox()
+    workspace = sandbox.home.appending(path: "workspace")
+    bin = sandbox.home.appending(path: "bin")
+    paths = sandbox.home.appending(path: "github-path")
     guard let tools = Self.tools[workflow.image] else { throw UnknownImage(name: workflow.image) }
     let files = FileManager.default
     for directory in [workspace, bin] { try files.createDirectory(at: directory, withIntermediateDirectories: true) }
@@ -101,7 +101,7 @@ final class WorkflowRunner {
       // What this machine has not is not used here either: the workflow would stop.
       if let place { try files.createSymbolicLink(at: bin.appending(path: tool), withDestinationURL: place) }
     }
-    let state = world.home.path
+    let state = sandbox.home.path
     try script(
       "apt-get",
       """
@@ -128,10 +128,10 @@ final class WorkflowRunner {
   }
 
   private func script(_ name: String, _ text: String) throws {
-    try Data("#!/bin/sh\nset -eu\n\(text)\n".utf8).write(to: world.home.appending(path: "\(name).text"))
+    try Data("#!/bin/sh\nset -eu\n\(text)\n".utf8).write(to: sandbox.home.appending(path: "\(name).text"))
     // Another process makes the file that is run: a child of another test may still hold one that this process wrote,
     // and a file that is open for writing cannot be run.
-    let made = try world.run("cp \(name).text bin/\(name) && chmod 755 bin/\(name)")
+    let made = try sandbox.run("cp \(name).text bin/\(name) && chmod 755 bin/\(name)")
     try #require(made.status == 0, "\(made)")
   }
 
@@ -146,7 +146,7 @@ final class WorkflowRunner {
   }
 
   private func checkOut(_ step: Workflow.Step) throws -> BuiltProgram.Outcome {
-    guard step.uses == "actions/checkout@v4" else { return try world.run("echo 'no such action' >&2; exit 1") }
+    guard step.uses == "actions/checkout@v4" else { return try sandbox.run("echo 'no such action' >&2; exit 1") }
     let directory = step.with["path"].map { workspace.appending(path: $0) } ?? workspace
     let isKeyhaul = step.with["repository"]?.hasSuffix("/keyhaul") == true
     let contents = isKeyhaul ? ["Package.swift": ""] : step.with["repository"] == nil ? repository : [:]
@@ -154,16 +154,16 @@ final class WorkflowRunner {
     try? FileManager.default.removeItem(at: directory)
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     for (name, text) in contents { try Data(text.utf8).write(to: directory.appending(path: name)) }
-    return try world.run("exit 0")
+    return try sandbox.run("exit 0")
   }
 
-  /// As the runner does it: the step's lines in a shell that stops at the first that fails, with the directories on its
-  /// path that earlier steps have written down.
+  /// Runs a step like the runner: its lines in a shell that stops at the first failure, with the directories that earlier
+  /// steps added to the path.
   private func run(_ commands: [String]) throws -> BuiltProgram.Outcome {
     let written = try String(contentsOf: paths, encoding: .utf8).split(separator: "\n").reversed().map(String.init)
     let path = (written + [bin.path]).joined(separator: ":")
-    try Data((["set -e"] + commands).joined(separator: "\n").utf8).write(to: world.home.appending(path: "step.sh"))
-    return try world.program.shell(
+    try Data((["set -e"] + commands).joined(separator: "\n").utf8).write(to: sandbox.home.appending(path: "step.sh"))
+    return try sandbox.program.shell(
       "cd workspace && PATH='\(path)' GITHUB_PATH='\(paths.path)' exec /bin/sh -e ../step.sh")
   }
 }

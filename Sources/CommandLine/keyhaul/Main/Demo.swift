@@ -7,26 +7,26 @@ import KeyhaulKit
   import Foundation
 #endif
 
-/// `keyhaul demo`: the whole story on two virtual devices in a temporary directory.
-struct Demo: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul demo`: shows a complete move between two virtual devices in a temporary folder.
+struct Demo: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Show a backup, a plan and a restore on two virtual devices",
     usage: "keyhaul demo [--keep DIR]",
     examples: ["keyhaul demo", "keyhaul demo --keep ~/keyhaul-demo"],
     flags: ["--keep"])
-  static let configuration = described(as: "demo")
+  static let configuration = makeConfiguration(named: "demo")
 
   @Option(help: ArgumentHelp("Keep the devices and backups in this folder.", valueName: "dir"), completion: .directory)
   var keep: String?
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  /// A part of the story: a sentence, then commands as a person would type them.
+  /// A step of the demo: a sentence, followed by commands as a user would type them.
   private struct Scene {
     let title: String
     let commands: [String]
   }
 
-  private static let story = [
+  private static let scenes = [
     Scene(
       title: "Two phones. The keychain of old-phone holds items of all seven protection classes.",
       commands: [
@@ -56,37 +56,37 @@ struct Demo: RunnableVerb {
       ]),
   ]
 
-  /// Invented for the demo; the devices' passcodes are those of the bundled fixtures.
+  /// The passcodes and the password of the demo. The passcodes are those of the bundled fixtures.
   private static let files = [("old.pin", "135790\n"), ("new.pin", "2468\n"), ("password.txt", "correct horse\n")]
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     guard !session.isJSON else {
-      throw CommandFailure.usage("the demo cannot print JSON", try: "run one of the commands that it shows")
+      throw CommandError.usage("the demo cannot print JSON", try: "run one of the commands that it shows")
     }
-    // Its folder has to go, whatever a verb of the story waits for.
-    return try Interruption.returning { () throws in try tell(in: session) }
+    // The demo must delete its folder even if it is interrupted.
+    return try Interruption.deferringSignals { () throws in try runScenes(in: session) }
   }
 
-  private func tell(in session: Session) throws -> CommandStatus {
+  private func runScenes(in session: Session) throws -> CommandExitStatus {
     let directory = try DemoDirectory(keep: keep)
     defer { directory.leave() }
     for (name, text) in Self.files { try directory.write(text, to: name) }
-    for (index, scene) in Self.story.enumerated() {
-      try session.say("\(index == 0 ? "" : "\n")# \(scene.title)", .bold)
+    for (index, scene) in Self.scenes.enumerated() {
+      try session.print("\(index == 0 ? "" : "\n")# \(scene.title)", .bold)
       for command in scene.commands {
         try Interruption.check("no files remain")
-        try session.say("\n$ keyhaul \(command)", .green)
+        try session.print("\n$ keyhaul \(command)", .green)
         try session.flush()
         let status = try run(command, in: session)
-        // The command has said already what stopped it.
+        // The command has already reported the signal.
         if case .signal = status { return status }
       }
     }
-    try session.say("\n" + directory.closingLine)
+    try session.print("\n" + directory.closingLine)
     return .ok
   }
 
-  private func run(_ command: String, in session: Session) throws(CommandFailure) -> CommandStatus {
+  private func run(_ command: String, in session: Session) throws(CommandError) -> CommandExitStatus {
     var environment = session.environment
     for name in ["KEYHAUL_HOME", "KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"] { environment[name] = nil }
     environment["KEYHAUL_HOME"] = "devices"
@@ -97,20 +97,20 @@ struct Demo: RunnableVerb {
     switch status {
     case .ok, .signal: return status
     default:
-      throw CommandFailure(
+      throw CommandError(
         status, "the demo stopped", why: "keyhaul \(command) exited with \(status.code)",
         try: "run that command by itself")
     }
   }
 }
 
-/// The directory that the demo works in: its own and gone afterwards, or one that the user wants to keep.
+/// The folder that the demo works in: a temporary one that is deleted afterwards, or one that the user keeps.
 private final class DemoDirectory {
   private let path: String
   private let isKept: Bool
   private let previous: String
 
-  init(keep: String?) throws(CommandFailure) {
+  init(keep: String?) throws(CommandError) {
     let files = FileManager.default
     previous = files.currentDirectoryPath
     isKept = keep != nil
@@ -122,14 +122,14 @@ private final class DemoDirectory {
       try files.createDirectory(
         atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw CommandFailure(.failed, "cannot make the folder \(path)", why: "the system refused", try: "--keep DIR")
+      throw CommandError(.failed, "cannot make the folder \(path)", why: "the system refused", try: "--keep DIR")
     }
     guard files.changeCurrentDirectoryPath(path) else {
-      throw CommandFailure(.failed, "cannot enter the folder \(path)", why: "the system refused", try: "--keep DIR")
+      throw CommandError(.failed, "cannot enter the folder \(path)", why: "the system refused", try: "--keep DIR")
     }
   }
 
-  func write(_ text: String, to name: String) throws(CommandFailure) {
+  func write(_ text: String, to name: String) throws(CommandError) {
     try ReportFile.write(Array(text.utf8), to: name)
   }
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// The root command. A verb stands here as soon as it can run, and not before.
+/// The root command. It lists only commands that can run.
 struct Keyhaul: ParsableCommand {
   static let version = ProgramVersion.number
   static let tagline = "Back up, inspect, move and restore iOS keychains"
@@ -36,14 +36,14 @@ struct Keyhaul: ParsableCommand {
     Environment: KEYHAUL_HOME, KEYHAUL_PASSWORD_FILE, KEYHAUL_PASSWORD_COMMAND, NO_COLOR, COLUMNS.
     """
 
-  /// The short help of the root, with the verbs that there are.
+  /// Returns the short help of the root command, with the list of commands.
   static func shortHelp(style: TextStyle) -> [String] {
     var lines = [style.painted(tagline + ".", .bold), "", "usage     keyhaul <command> [arguments] [flags]"]
     lines += [
       "examples  keyhaul demo", "          keyhaul backup old-phone -o family.backup",
       "          keyhaul plan family.backup", "",
     ]
-    lines += configuration.groupedSubcommands.flatMap { verbLines(of: $0, style: style) }
+    lines += configuration.groupedSubcommands.flatMap { commandLines(of: $0, style: style) }
     lines += [
       "  flags     --home DIR  --json  -q  -v  --color WHEN  --no-input  -y  --version", "",
       "\"keyhaul <command> -h\" describes a command; \"keyhaul --help\" lists everything.",
@@ -51,10 +51,10 @@ struct Keyhaul: ParsableCommand {
     return lines.map(style.adapted)
   }
 
-  private static func verbLines(of group: CommandGroup, style: TextStyle) -> [String] {
+  private static func commandLines(of group: CommandGroup, style: TextStyle) -> [String] {
     let names = group.subcommands.map { command in
-      let below = command.configuration.subcommands.map { $0.word }
-      return below.isEmpty ? command.word : "\(command.word) \(below.joined(separator: "|"))"
+      let below = command.configuration.subcommands.map { $0.commandName }
+      return below.isEmpty ? command.commandName : "\(command.commandName) \(below.joined(separator: "|"))"
     }
     let label = "  " + DisplayWidth.padded(group.name.lowercased(), columns: 10)
     return WordWrap.labeled(label, names.joined(separator: ", "), columns: style.width)
@@ -62,11 +62,11 @@ struct Keyhaul: ParsableCommand {
 }
 
 extension Keyhaul {
-  /// What a word may mean that is not a verb of the program.
-  static let guesses = VerbPath.Guesses(meanings: meanings, verbOfFiles: "inspect")
+  /// Suggestions for words that are not commands of this program.
+  static let suggestions = CommandPath.Suggestions(synonyms: synonyms, commandForFiles: "inspect")
 
-  /// What other programs call a verb, or what people look for.
-  private static let meanings = [
+  /// Names that other programs use for a command, and words that users might try.
+  private static let synonyms = [
     "add": "item add", "check": "verify", "compare": "diff", "contents": "inspect", "copy": "convert",
     "create": "device create", "decrypt": "export", "devices": "device list", "dump": "export", "erase": "device erase",
     "extract": "export", "find": "item find", "get": "item find", "info": "inspect", "list": "inspect",
@@ -76,20 +76,20 @@ extension Keyhaul {
   ]
 }
 
-/// `keyhaul device …`
-struct DeviceGroup: VerbGroup {
+/// `keyhaul device`: groups the commands for virtual devices.
+struct DeviceGroup: GroupCommand {
   static let configuration = CommandConfiguration(
     commandName: "device", abstract: "Create and manage virtual devices", usage: "keyhaul device <command> [arguments]",
     subcommands: [
       DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
       DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceExport.self, DeviceServe.self,
-      DeviceFixtureVerb.self,
+      DeviceFixtureCommand.self,
     ],
     helpNames: .long)
 }
 
-/// `keyhaul device passcode …`
-struct DevicePasscodeGroup: VerbGroup {
+/// `keyhaul device passcode`: groups the commands for a device's passcode.
+struct DevicePasscodeGroup: GroupCommand {
   static let configuration = CommandConfiguration(
     commandName: "passcode", abstract: "Set, change or remove a device's passcode",
     usage: "keyhaul device passcode <command> NAME",

@@ -10,23 +10,24 @@ import SystemPackage
   import Darwin
 #endif
 
-/// The entry point: ours around the argument parser, so that every error and every help page has one form.
+/// The entry point. It runs the argument parser, so that every error and every help page has the same form.
 @main
 struct Program {
   let arguments: [String]
   let environment: [String: String]
-  /// Whether the demo runs the command. It ends without a word if the program that reads its output ends.
+  /// Whether the demo runs the command. If the program that reads its output ends, the command then ends without a
+  /// message.
   var isInDemo = false
 
   static func main() {
-    ProcessMemory.guardAgainstDumps()
-    ProcessMemory.giveBackLargeBlocks()
-    StandardStreams.occupy()
+    ProcessMemory.disableCoreDumps()
+    ProcessMemory.enableLargeBlockRelease()
+    StandardStreams.reserveClosedDescriptors()
     let arguments = Array(ProgramArguments.all.dropFirst())
     if arguments.first == "--version" {
       let line = Array((ProgramVersion.line + "\n").utf8)
-      // What cannot be written is said where everything else is.
-      if (try? ByteStream.writeAll(line, to: 1)) != nil { exit(0) }
+      // If this cannot be written, the regular path below reports the error.
+      if (try? BufferedOutput.writeAll(line, to: 1)) != nil { exit(0) }
     }
     OpenSSL.disableExitCleanup()
     Interruption.install()
@@ -35,64 +36,64 @@ struct Program {
     exit(status.code)
   }
 
-  func run() -> CommandStatus {
-    if let first = arguments.first, Self.isForOtherTools(first) { return answerToolQueries() }
-    let path: VerbPath
+  func run() -> CommandExitStatus {
+    if let first = arguments.first, Self.isForOtherTools(first) { return runToolQuery() }
+    let path: CommandPath
     do {
-      path = try VerbPath.resolve(arguments, root: Keyhaul.self, guesses: Keyhaul.guesses)
-      if let status = try answerHelp(path) { return status }
+      path = try CommandPath.resolve(arguments, root: Keyhaul.self, suggestions: Keyhaul.suggestions)
+      if let status = try printHelp(path) { return status }
     } catch {
-      return unparsedSession().fail(CommandFailure(any: error))
+      return earlySession().fail(CommandError(any: error))
     }
     let parsed: any ParsableCommand
     do {
       parsed = try path.parse()
     } catch {
-      if let status = answer(error) { return status }
-      return unparsedSession().fail(
+      if let status = printParserOutput(error) { return status }
+      return earlySession().fail(
         ParserMessage.failure(
-          path.verb.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb),
-          formats: (path.verb as? any Verb.Type)?.formats ?? OutputFormat.allCases,
-          verbs: { FlagCatalog.verbs(with: $0, of: Keyhaul.self) }))
+          path.command.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.command),
+          formats: (path.command as? any KeyhaulCommand.Type)?.formats ?? OutputFormat.allCases,
+          commands: { FlagCatalog.commands(with: $0, of: Keyhaul.self) }))
     }
-    if let verb = parsed as? any TabularVerb {
+    if let command = parsed as? any TabularCommand {
       do {
-        return run(try verb.printingChosenFields(), named: path.name)
+        return run(try command.printingChosenFields(), named: path.name)
       } catch {
-        return unparsedSession().fail(error)
+        return earlySession().fail(error)
       }
     }
-    if let verb = parsed as? any RunnableVerb { return run(verb, named: path.name) }
+    if let command = parsed as? any RunnableCommand { return run(command, named: path.name) }
     return runBuiltIn(parsed)
   }
 
-  /// What the parser brings along itself: its `help` verb.
-  private func runBuiltIn(_ command: any ParsableCommand) -> CommandStatus {
+  /// Runs a command that the argument parser provides, such as `help`.
+  private func runBuiltIn(_ command: any ParsableCommand) -> CommandExitStatus {
     var command = command
     do {
       try command.run()
       return .ok
     } catch {
-      return answer(error) ?? unparsedSession().fail(.usage("a command is missing", try: "keyhaul -h"))
+      return printParserOutput(error) ?? earlySession().fail(.usage("a command is missing", try: "keyhaul -h"))
     }
   }
 
-  private func answerToolQueries() -> CommandStatus {
+  private func runToolQuery() -> CommandExitStatus {
     do {
       return runBuiltIn(try Keyhaul.parseAsRoot(arguments))
     } catch {
-      return answer(error)
-        ?? unparsedSession().fail(
+      return printParserOutput(error)
+        ?? earlySession().fail(
           ParserMessage.failure(Keyhaul.message(for: error), command: "keyhaul", flags: []))
     }
   }
 
-  /// Shows what the parser throws as an answer: scripts and descriptions for other tools to read.
-  private func answer(_ error: any Error) -> CommandStatus? {
+  /// Prints the scripts and descriptions that the parser returns as errors; returns `nil` if it is a real error.
+  private func printParserOutput(_ error: any Error) -> CommandExitStatus? {
     guard Keyhaul.exitCode(for: error).isSuccess else { return nil }
-    let session = unparsedSession(mayBeJSON: false)
+    let session = earlySession(mayBeJSON: false)
     do {
-      try session.say(Keyhaul.message(for: error))
+      try session.print(Keyhaul.message(for: error))
       try session.flush()
       return .ok
     } catch {
@@ -100,62 +101,65 @@ struct Program {
     }
   }
 
-  private func run(_ verb: any RunnableVerb, named name: String) -> CommandStatus {
-    let session = Session(common: verb.messageOptions, verb: name, environment: environment)
+  private func run(_ command: any RunnableCommand, named name: String) -> CommandExitStatus {
+    let session = Session(common: command.messageOptions, commandName: name, environment: environment)
     do {
-      try verb.common.check(formats: type(of: verb).formats, answersBeside: type(of: verb).answersBesideFiles)
-      let status = try verb.perform(in: session)
+      try command.common.check(
+        formats: type(of: command).formats, allowsJSONWithFormat: type(of: command).allowsJSONWithFormat)
+      let status = try command.run(in: session)
       try session.flush()
-      return session.settled(status)
+      return session.finalStatus(status)
     } catch {
-      let failure = session.settled(error)
+      let failure = session.errorAfterChange(error)
       if isInDemo, failure.isClosedPipe { return .signal(Errno.closedPipeSignal) }
       return session.fail(failure)
     }
   }
 
-  /// Shows help or the version where that is what the arguments ask for, or all that they can mean.
-  private func answerHelp(_ path: VerbPath) throws -> CommandStatus? {
+  /// Prints help or the version if the arguments ask for it; returns `nil` if they name a command to run.
+  private func printHelp(_ path: CommandPath) throws -> CommandExitStatus? {
     if path.help == nil, !path.asksForVersion, !arguments.isEmpty {
-      if path.verb.configuration.subcommands.isEmpty { return nil }
-      throw path.missingVerb
+      if path.command.configuration.subcommands.isEmpty { return nil }
+      throw path.missingCommandError
     }
-    let session = unparsedSession(mayBeJSON: false)
+    let session = earlySession(mayBeJSON: false)
     let style = session.resultStyle
     if path.help == nil, path.asksForVersion {
-      try session.say(ProgramVersion.line)
+      try session.print(ProgramVersion.line)
     } else if path.help == .full {
-      let columns = min(style.width, CommandFailure.widestText)
-      try session.say(path.verb.fullHelp(below: Keyhaul.self, columns: columns))
+      let columns = min(style.width, CommandError.widestText)
+      try session.print(path.command.fullHelp(below: Keyhaul.self, columns: columns))
     } else {
-      for line in try shortHelp(path, style: style) { try session.say(line) }
+      for line in try shortHelp(path, style: style) { try session.print(line) }
     }
     try session.flush()
     return .ok
   }
 
-  /// Flags that the parser answers by itself, for completion scripts and manual pages.
+  /// Returns whether the parser handles a flag itself, for completion scripts and manual pages.
   private static func isForOtherTools(_ argument: String) -> Bool {
     argument == "---completion" || argument == "--experimental-dump-help"
       || argument.hasPrefix("--generate-completion-script")
   }
 
-  private func shortHelp(_ path: VerbPath, style: TextStyle) throws -> [String] {
-    if let verb = path.verb as? any Verb.Type { return verb.screen.lines(of: verb, style: style) }
+  private func shortHelp(_ path: CommandPath, style: TextStyle) throws -> [String] {
+    if let command = path.command as? any KeyhaulCommand.Type {
+      return command.helpScreen.lines(of: command, style: style)
+    }
     if path.commands.count == 1 { return Keyhaul.shortHelp(style: style) }
     return GroupHelp.lines(path, style: style)
   }
 
-  /// A session for what happens before the flags are known: they are looked for by eye.
-  private func unparsedSession(mayBeJSON: Bool = true) -> Session {
+  /// Returns a session for errors that occur before the arguments are parsed. It finds the flags by their text.
+  private func earlySession(mayBeJSON: Bool = true) -> Session {
     let flags = arguments.prefix { $0 != "--" }
     var common = CommonOptions()
-    common.json = mayBeJSON && UnparsedFlags.wantsJSON(flags)
+    common.json = mayBeJSON && EarlyFlags.wantsJSON(flags)
     common.format = nil
     common.home = nil
     common.quiet = false
     common.verbose = flags.contains { $0 == "-v" || $0 == "-vv" || $0 == "--verbose" } ? 1 : 0
-    common.color = UnparsedFlags.color(flags)
+    common.color = EarlyFlags.color(flags)
     common.noProgress = false
     common.noInput = true
     common.yes = false

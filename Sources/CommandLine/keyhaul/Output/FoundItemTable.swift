@@ -1,9 +1,10 @@
 import KeyhaulKit
 import Reports
 
-/// A table of items, as `item find` prints it.
+/// The table of items that `item find` prints.
 enum FoundItemTable {
-  /// Returns the table. If it is too wide, dates have no time and classes are codes, so that names are not cut.
+  /// Returns the table. If it is too wide, it shows dates without times and codes for classes, so that names are not
+  /// cut.
   static func table(of rows: [KeychainEntry], style: TextStyle) -> Table {
     let whole = [LocalTimeFormat.local, LocalTimeFormat.localDay].map { table(of: rows, isShort: false, changed: $0) }
     return whole.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: LocalTimeFormat.localDay)
@@ -29,7 +30,7 @@ enum FoundItemTable {
     return table
   }
 
-  /// Items of one kind have one attribute that names them; a mixed table has a column for all of these.
+  /// Returns the title of the name column. Items of one kind have the same naming attribute; a mixed table uses "NAME".
   private static func nameTitle(of kinds: Set<ItemKind>) -> String {
     guard let kind = kinds.first, kinds.count == 1 else { return "NAME" }
     return switch kind {

@@ -1,20 +1,20 @@
 import CProgram
 import KeyhaulKit
 
-/// Which keyhaul this is, and what it runs on.
+/// The version of this program and its libraries.
 enum ProgramVersion {
-  /// The one place of the number: packages and pages take it from here.
+  /// The version number. Packages and pages read it from here.
   static let number = "0.2.0"
-  /// Who makes a page.
+  /// The generator name in HTML pages.
   static var signature: String { "keyhaul \(number)" }
 
-  /// The commit that the program was built from; `nil` if the build was not told.
+  /// The commit of the build; `nil` if it is not known.
   static var commit: String? {
     let text = String(cString: keyhaul_build_commit())
     return text.isEmpty ? nil : text
   }
 
-  /// The libraries that do what is not ours, with the versions that this process has; `nil` if one is not there.
+  /// The third-party libraries with the versions that this process uses; `nil` if a library is missing.
   static var libraries: [(name: String, version: String?)] {
     [
       ("SQLite", SQLiteLibrary.version), ("OpenSSL", Digest.libraryVersion),
@@ -22,15 +22,15 @@ enum ProgramVersion {
     ]
   }
 
-  /// Which keyhaul this is.
+  /// The version and commit, in one line.
   static var line: String { signature + (commit.map { " (\($0))" } ?? "") }
 
-  /// All of it, in two lines.
+  /// The version line, and a line with the libraries.
   static var lines: [String] {
     [line, libraries.map { "\($0.name) \($0.version ?? "not there")" }.joined(separator: ", ")]
   }
 
-  /// `version/1`.
+  /// The document `version/1`.
   static var json: JSONValue {
     [
       "format": "version/1", "version": .string(number), "commit": .text(commit),

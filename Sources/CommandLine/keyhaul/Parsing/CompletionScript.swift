@@ -1,11 +1,11 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// The parser's completion script of a shell. To it the forms of a result are one flag of all verbs; here each verb offers
-/// those that its own has.
+/// The completion script for a shell. The parser offers all formats for every command, so this replaces them with the
+/// formats that each command has.
 struct CompletionScript {
-  /// A shell that there is a script for.
-  enum Shell: String, WordArgument {
+  /// A shell with a completion script.
+  enum Shell: String, KeywordArgument {
     case bash
     case zsh
     case fish
@@ -22,7 +22,7 @@ struct CompletionScript {
   private let root: any ParsableCommand.Type
   private let shell: Shell
 
-  /// - Parameter root: The program, below which the verbs are.
+  /// - Parameter root: The root command.
   init(of root: any ParsableCommand.Type, for shell: Shell) {
     self.root = root
     self.shell = shell
@@ -30,16 +30,17 @@ struct CompletionScript {
 
   var text: String {
     let all = words(of: OutputFormat.allCases)
-    var verb: (any Verb.Type)?
+    var command: (any KeyhaulCommand.Type)?
     return root.completionScript(for: shell.parserShell).split(separator: "\n", omittingEmptySubsequences: false)
       .map { (line) -> String in
-        if let path = path(in: line) { verb = self.verb(path) }
-        guard let verb, line.contains(all) else { return String(line) }
-        return String(line).replacing(all, with: words(of: verb.formats))
+        if let path = path(in: line) { command = self.command(path) }
+        guard let command, line.contains(all) else { return String(line) }
+        return String(line).replacing(all, with: words(of: command.formats))
       }.joined(separator: "\n")
   }
 
-  /// The words of the verb that this line begins, or is about. One that is not found has the parser's forms.
+  /// Returns the command that a line of the script starts or describes; `nil` if there is none. For an unknown command,
+  /// the parser's formats stay.
   private func path(in line: Substring) -> [Substring]? {
     switch shell {
     case .bash, .zsh: line.firstMatch(of: /^_keyhaul([^(]*)\(\) \{/)?.1.split(separator: "_")
@@ -47,9 +48,9 @@ struct CompletionScript {
     }
   }
 
-  /// The forms as the shell's script has them.
-  private func words(of forms: [OutputFormat]) -> String {
-    let names = forms.map(\.rawValue)
+  /// Returns the formats in the shell's syntax.
+  private func words(of formats: [OutputFormat]) -> String {
+    let names = formats.map(\.rawValue)
     return switch shell {
     case .bash: names.map { "'\($0)'" }.joined(separator: "$'\\n'")
     case .zsh: names.map { "'\($0)'" }.joined(separator: " ")
@@ -57,12 +58,12 @@ struct CompletionScript {
     }
   }
 
-  private func verb(_ path: [Substring]) -> (any Verb.Type)? {
+  private func command(_ path: [Substring]) -> (any KeyhaulCommand.Type)? {
     var command = root
     for word in path {
-      guard let next = command.configuration.subcommands.first(where: { $0.word == word }) else { return nil }
+      guard let next = command.configuration.subcommands.first(where: { $0.commandName == word }) else { return nil }
       command = next
     }
-    return command as? any Verb.Type
+    return command as? any KeyhaulCommand.Type
   }
 }

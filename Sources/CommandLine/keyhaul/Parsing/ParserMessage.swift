@@ -1,23 +1,25 @@
 import KeyhaulKit
 
-/// Turns what the argument parser says into our own form of error.
+/// Converts messages of the argument parser into errors of this program.
 ///
-/// Its errors have no public type, only a text; a text that is not known here is passed on as it is, in our case and
-/// without its full stop. Tests run every form through the real parser.
+/// The parser's errors have no public type, only a text. A message that is not known is kept, starting with a
+/// lower-case letter and without its full stop. Tests check every known message with the real parser.
 enum ParserMessage {
+  /// Returns the error for a message.
+  ///
   /// - Parameters:
   ///   - text: The parser's message: "Unknown option '--hom'. Did you mean '--home'?"
-  ///   - command: "keyhaul backup"
-  ///   - flags: The long flags that the command has.
-  ///   - formats: The forms that its result has.
-  ///   - verbs: Those that have a flag which this one has not.
+  ///   - command: The name of the command: "keyhaul backup".
+  ///   - flags: The long flags of the command.
+  ///   - formats: The formats that its result has.
+  ///   - commands: Returns the other commands that have a flag.
   static func failure(
     _ text: String, command: String, flags: [String], formats: [OutputFormat] = OutputFormat.allCases,
-    verbs: (_ flag: String) -> [String] = { _ in [] }
-  ) -> CommandFailure {
+    commands: (_ flag: String) -> [String] = { _ in [] }
+  ) -> CommandError {
     let help = "\(command) -h"
     if let match = text.firstMatch(of: /^Unknown option '([^']*)'/) {
-      return unknownFlag(String(match.1), flags: flags, command: command, verbs: verbs)
+      return unknownFlag(String(match.1), flags: flags, command: command, commands: commands)
     }
     if let match = text.firstMatch(of: /^Missing value for '([^' ]*)(?: <([^>]*)>)?'/) {
       return .usage("\(match.1) needs a value", try: match.2.map { "\(match.1) \($0.uppercased())" } ?? help)
@@ -33,11 +35,11 @@ enum ParserMessage {
           "\(command) does not accept the argument \"\(match.1)\"", why: "field names follow --json= without a space",
           try: "--json=\(match.1)")
       }
-      return tooMany([String(match.1)], flags, command: command)
+      return tooManyArguments([String(match.1)], flags, command: command)
         ?? .usage("\(command) does not accept the argument \"\(match.1)\"", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^(\d+) unexpected arguments: '(.*)'$/) {
-      return tooMany(match.2.split(separator: "', '").map(String.init), flags, command: command)
+      return tooManyArguments(match.2.split(separator: "', '").map(String.init), flags, command: command)
         ?? .usage(
           "\(command) has too many arguments",
           why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))", try: help)
@@ -60,9 +62,10 @@ enum ParserMessage {
     return .usage(plain(text), try: help)
   }
 
-  /// Arguments too many for a verb that asks for a secret. One that is not a file may be that secret, and is not repeated.
-  private static func tooMany(_ arguments: [String], _ flags: [String], command: String) -> CommandFailure? {
-    guard let family = SecretFamily.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
+  /// Returns the error for too many arguments of a command that needs a secret; `nil` if the command needs none. An argument
+  /// that is not a file may be the secret, so the message does not repeat it.
+  private static func tooManyArguments(_ arguments: [String], _ flags: [String], command: String) -> CommandError? {
+    guard let kind = SecretKind.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
       return nil
     }
     let message = "\(command) has too many arguments"
@@ -73,25 +76,25 @@ enum ParserMessage {
         try: "run one command for each" + comparing)
     }
     guard flags.contains("--service") else {
-      return .usage(message, why: "a \(family.noun) is never an argument", try: family.flags)
+      return .usage(message, why: "a \(kind.noun) is never an argument", try: kind.flags)
     }
     return .usage(
-      message, why: "flags select the item, and a \(family.noun) is never an argument",
-      try: "--service NAME or --account NAME; for a \(family.noun) \(family.flags)")
+      message, why: "flags select the item, and a \(kind.noun) is never an argument",
+      try: "--service NAME or --account NAME; for a \(kind.noun) \(kind.flags)")
   }
 
   private static func unknownFlag(
-    _ flag: String, flags: [String], command: String, verbs: (String) -> [String]
-  ) -> CommandFailure {
+    _ flag: String, flags: [String], command: String, commands: (String) -> [String]
+  ) -> CommandError {
     let message = "\(command) has no flag \(flag)"
-    for family in SecretFamily.allCases where flag == "--\(family.flagPrefix)" {
-      return .usage(message, why: "a \(family.noun) is never an argument", try: family.flags)
+    for kind in SecretKind.allCases where flag == "--\(kind.flagPrefix)" {
+      return .usage(message, why: "a \(kind.noun) is never an argument", try: kind.flags)
     }
     let renamed = "--new-" + flag.drop { $0 == "-" }
     if flag.hasPrefix("--"), flags.contains(renamed) {
       return .usage(message, why: "the flags --new-... set an item's new values", try: renamed)
     }
-    let others = flag.hasPrefix("--") ? verbs(flag) : []
+    let others = flag.hasPrefix("--") ? commands(flag) : []
     if !others.isEmpty {
       let named = others.count > 4 ? others.prefix(3) + ["\(others.count - 3) other commands"] : others[...]
       return .usage(message, why: "it is a flag of \(HumanReadable.list(Array(named)))", try: "leave \(flag) out")
@@ -102,7 +105,8 @@ enum ParserMessage {
     return .usage(message, try: "\(command) -h")
   }
 
-  /// "Please provide one of 'a', 'b' or 'c'." and its form of several lines; or ": " and what the flag itself says.
+  /// Extracts the allowed values from "Please provide one of 'a', 'b' or 'c'." or its multi-line form. Returns other
+  /// text after ": " unchanged.
   private static func possibleValues(_ text: String) -> String? {
     if text.hasPrefix(": ") { return String(text.dropFirst(2)) }
     let quoted = text.matches(of: /'([^']*)'/).map { String($0.1) }
@@ -111,7 +115,7 @@ enum ParserMessage {
     return values.isEmpty ? nil : oneOf(values)
   }
 
-  /// What an argument is, for those whose name in the usage does not say it.
+  /// Descriptions of arguments whose names in the usage line are not clear enough.
   private static let arguments = ["SOURCE": "a backup or a device", "ARCHIVE": "a backup", "DEVICE": "a device"]
 
   private static func oneOf(_ values: [String]) -> String {

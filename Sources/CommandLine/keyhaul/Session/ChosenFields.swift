@@ -1,14 +1,14 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// The rows of a verb's document, each an object: what `--fields` takes members of.
+/// The rows of a command's JSON document, from which `--fields` selects members.
 struct FieldTable: Sendable {
   /// The name of the document's array.
   let rows: String
   let fields: [String]
-  /// The member of a row whose own members may be named as if they were the row's.
+  /// The member of a row whose own members can be selected like members of the row.
   let nested: String?
-  /// The names of these that are known beforehand; a row may have others.
+  /// The names of those members that are known in advance. A row may have others.
   let nestedFields: [String]
 
   init(_ rows: String, _ fields: [String], nested: String? = nil, nestedFields: [String] = []) {
@@ -18,7 +18,7 @@ struct FieldTable: Sendable {
   var names: [String] { fields + nestedFields }
 }
 
-/// Which fields of each row are printed.
+/// The `--fields` option.
 struct FieldOptions: ParsableArguments, Sendable {
   @Option(
     help: ArgumentHelp(
@@ -29,7 +29,7 @@ struct FieldOptions: ParsableArguments, Sendable {
   init() {}
 }
 
-/// Names of fields, in their order.
+/// The field names of `--fields`, in the order given.
 struct FieldList: ExpressibleByArgument, Sendable {
   let names: [String]
 
@@ -40,17 +40,21 @@ struct FieldList: ExpressibleByArgument, Sendable {
   }
 }
 
-/// The fields that are printed of each row of a table.
+/// The fields to print of each row of a table.
 struct ChosenFields: Sendable {
   let table: FieldTable
   let names: [String]
 
+  /// Checks the field names that the user chose.
+  ///
   /// - Parameters:
-  ///   - table: `nil` if the result has no rows.
-  ///   - advice: What has rows then.
+  ///   - table: The command's rows; `nil` if its result has no rows.
+  ///   - advice: The flags to suggest if the result has no rows.
+  /// - Returns: `nil` if the user chose no fields.
+  /// - Throws: `.usage` if the result has no rows, or for an unknown field.
   init?(
     _ options: FieldOptions, of table: FieldTable?, otherwise advice: String = "--json"
-  ) throws(CommandFailure) {
+  ) throws(CommandError) {
     guard let names = options.fields?.names else { return nil }
     guard let table else {
       throw .usage("--fields needs a result with rows", why: "this result is a document without rows", try: advice)
@@ -64,7 +68,7 @@ struct ChosenFields: Sendable {
     (self.table, self.names) = (table, names)
   }
 
-  /// A row with nothing but these; what the row does not have is null.
+  /// Returns a row that contains only the chosen fields. Missing fields are `null`.
   func row(_ row: JSONValue) -> JSONValue {
     .object(
       names.map { name in
@@ -72,7 +76,7 @@ struct ChosenFields: Sendable {
       })
   }
 
-  /// The rows of a document.
+  /// Returns the rows of a document, each with only the chosen fields.
   func rows(of document: JSONValue) -> JSONValue {
     guard case .elements(let count, let make) = document[table.rows] else {
       return .array((document[table.rows]?.arrayValue ?? []).map(row))

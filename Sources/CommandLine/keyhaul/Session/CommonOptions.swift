@@ -2,22 +2,22 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// What `--format` may be. Each command accepts some of them.
-struct OutputFormat: WordArgument, Equatable {
+/// A value of `--format`. Each command accepts some of these formats.
+struct OutputFormat: KeywordArgument, Equatable {
   let rawValue: String
 
   static let text = OutputFormat("text")
   static let json = OutputFormat("json")
-  /// A document on each line, for a call about many backups.
+  /// JSON documents, one per line, for a command on many backups.
   static let ndjson = OutputFormat("ndjson")
   static let csv = OutputFormat("csv")
-  /// One self-contained page.
+  /// A self-contained HTML page.
   static let html = OutputFormat("html")
-  /// Results of tests, as systems for continuous integration read them.
+  /// JUnit test results, for continuous integration.
   static let junit = OutputFormat("junit")
 
   private static let reports = [text, json, ndjson, csv, html, junit]
-  /// Those of reports, then those that exist only for exported items.
+  /// The formats of reports, followed by those that only exported items have.
   static let allCases = reports + ExportFormat.all.map { OutputFormat($0.name) }.filter { !reports.contains($0) }
 
   private init(_ name: String) { rawValue = name }
@@ -28,9 +28,9 @@ struct OutputFormat: WordArgument, Equatable {
   }
 }
 
-extension ColorChoice: WordArgument {}
+extension ColorChoice: KeywordArgument {}
 
-/// The flags of all verbs.
+/// The options of all commands.
 struct CommonOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -81,16 +81,17 @@ struct CommonOptions: ParsableArguments {
   var isHTML: Bool { format == .html }
   var isJUnit: Bool { format == .junit }
 
-  /// Makes the result a document, and leaves all else unsaid and unasked: one answer of many.
-  mutating func askNothing() {
+  /// Makes the command write one document and nothing else, without asking, so that its output can be one of many
+  /// results.
+  mutating func disablePrompts() {
     (json, format, quiet, noProgress, noInput) = (true, nil, true, true, true)
   }
 
-  /// What of them shapes a document: how much of it is shown.
+  /// The options that change how detailed a document is.
   var detail: [String] { verbose > 0 ? ["-v"] : [] }
 
-  /// Refuses a file whose name promises a page that it would not hold.
-  func check(output: String?) throws(CommandFailure) {
+  /// Rejects an output file with an HTML name if the output is not HTML.
+  func check(output: String?) throws(CommandError) {
     guard let output, !isHTML else { return }
     let name = output.lowercased()
     guard name.hasSuffix(".html") || name.hasSuffix(".htm") else { return }
@@ -98,19 +99,22 @@ struct CommonOptions: ParsableArguments {
       "\(output) would not be HTML", why: "only --format html creates a page", try: "--format html, or another name")
   }
 
-  /// What cannot be meant together, and a form that the verb's result does not have.
+  /// Rejects options that contradict each other, and a format that the result does not have.
   ///
-  /// - Parameter answersBeside: Whether `--json` may stand beside a format: that is the file's, the answer is a document.
+  /// - Parameters:
+  ///   - formats: The formats that the result has.
+  ///   - allowsJSONWithFormat: Whether `--json` may be combined with `--format`. The format is then that of a file, and
+  ///     the result is a JSON document about it.
   func check(
-    formats: [OutputFormat] = OutputFormat.allCases, answersBeside: Bool = false
-  ) throws(CommandFailure) {
+    formats: [OutputFormat] = OutputFormat.allCases, allowsJSONWithFormat: Bool = false
+  ) throws(CommandError) {
     if let format, !formats.contains(format) {
       let known = HumanReadable.list(formats.map(\.rawValue), conjunction: "or")
       throw .usage(
         "the result has no \(format.rawValue) format", why: "it must be \(known)",
         try: "--format \(formats.first?.rawValue ?? "text")")
     }
-    if json, !answersBeside, let format, format != .json {
+    if json, !allowsJSONWithFormat, let format, format != .json {
       throw .usage("--json and --format \(format.rawValue) cannot be used together", try: "use only one of them")
     }
     if quiet, verbose > 0 {
@@ -119,13 +123,13 @@ struct CommonOptions: ParsableArguments {
   }
 }
 
-/// An argument that is one of a few words.
+/// An argument that is one of a few keywords.
 ///
-/// The parser would find out about the words with key paths, which a short command notices at its start.
-protocol WordArgument: ExpressibleByArgument, CaseIterable, RawRepresentable<String> {}
+/// The parser's default for enumerations uses key paths, which would slow down the start of every command.
+protocol KeywordArgument: ExpressibleByArgument, CaseIterable, RawRepresentable<String> {}
 
-extension WordArgument {
+extension KeywordArgument {
   static var allValueStrings: [String] { allCases.map { $0.rawValue } }
-  /// None: the words say it.
+  /// Empty, because the keywords need no explanation.
   static var allValueDescriptions: [String: String] { [:] }
 }

@@ -1,2 +1,2 @@
-// Whoever speaks to a person lays out lines too.
+// Every command uses the library, so one import in this file is enough.
 @_exported import KeyhaulKit

@@ -1,17 +1,20 @@
 import KeyhaulKit
 import SystemPackage
 
-/// A file that the user names as input and that is not an archive: a saved plan, a fixture.
+/// An input file that is not a backup, such as a saved plan or a fixture.
 enum InputFile {
-  /// What it is called in errors.
+  /// Returns the name of a file for messages.
   static func name(_ path: String) -> String { path == "-" ? "standard input" : path }
 
-  /// Reads it whole; `-` is standard input.
+  /// Reads a whole file.
   ///
-  /// - Parameter what: "the plan", for errors.
+  /// - Parameters:
+  ///   - path: The path of the file; `-` is standard input.
+  ///   - limit: The maximum size in bytes.
+  ///   - what: A noun phrase for messages: "the plan".
   static func read(
     _ path: String, atMost limit: Int, what: String, in session: Session
-  ) throws(CommandFailure) -> [UInt8] {
+  ) throws(CommandError) -> [UInt8] {
     if path == "-" {
       try session.claimStandardInput(for: what)
       return try drain(.standardInput, name: name(path), atMost: limit, what: what)
@@ -21,7 +24,7 @@ enum InputFile {
     do throws(Errno) {
       file = try system.openForReading(path)
     } catch {
-      throw CommandFailure(
+      throw CommandError(
         error.isNotFound ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
         try: "check the path", of: error)
     }
@@ -34,7 +37,7 @@ enum InputFile {
     return bytes
   }
 
-  /// What a file begins with; nothing of one that is not a regular file, which might never give a byte.
+  /// Returns the first bytes of a file. Empty if it is not a regular file, because reading a pipe could wait forever.
   static func start(of path: String, byteCount: Int) -> [UInt8] {
     let system = FileSystem.real
     guard let status = try? system.status(of: path, followsLink: true), status.kind == .file,
@@ -48,7 +51,7 @@ enum InputFile {
         if count == 0 { break }
         start += buffer.prefix(count)
       } catch {
-        // An interrupted call does not mean that the file is at fault.
+        // An interrupted call is not a fault of the file.
         guard error == .interrupted, Interruption.pending == nil else { break }
       }
     }
@@ -58,11 +61,11 @@ enum InputFile {
 
   private static func drain(
     _ descriptor: FileDescriptor, name: String, atMost limit: Int, what: String
-  ) throws(CommandFailure) -> [UInt8] {
+  ) throws(CommandError) -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      try ByteStream.waitForInput(descriptor.rawValue)
+      try DescriptorInput.waitForInput(descriptor.rawValue)
       let received: Int
       do throws(Errno) {
         received = try fill(&buffer, from: descriptor)
@@ -71,12 +74,12 @@ enum InputFile {
           try Interruption.check()
           continue
         }
-        throw CommandFailure(
+        throw CommandError(
           .failed, "cannot read \(what)", why: "\(name): \(error.reason)", try: "check the disk", of: error)
       }
       if received == 0 { return bytes }
       guard bytes.count + received <= limit else {
-        throw CommandFailure(
+        throw CommandError(
           .refused, "refused to read \(what)", why: "\(name) is longer than \(HumanReadable.bytes(limit))",
           try: "the right file")
       }
@@ -86,7 +89,7 @@ enum InputFile {
 
   private static func fill(_ buffer: inout [UInt8], from descriptor: FileDescriptor) throws(Errno) -> Int {
     try buffer.withUnsafeMutableBytes { buffer in
-      Result { () throws(Errno) in try ByteStream.readOnce(descriptor.rawValue, into: buffer) }
+      Result { () throws(Errno) in try DescriptorInput.readOnce(descriptor.rawValue, into: buffer) }
     }.get()
   }
 }

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// How work tells how far it has come.
+/// A closure that receives the progress of work.
 struct ProgressReport {
   private let send: (Int, Int?) -> Void
 
@@ -11,7 +11,7 @@ struct ProgressReport {
 
 /// The status lines of `--json`: one when the work begins, and one for each quarter of it.
 final class StatusLines {
-  /// The most status lines of a command, whatever it does.
+  /// The maximum number of status lines of a command.
   static let maximumCount = 10
 
   private let phase: String
@@ -42,8 +42,8 @@ final class StatusLines {
 }
 
 extension ProgressReport {
-  /// For work on bytes that asks whether to go on.
-  func orInterrupted(_ done: Int64, _ total: Int64) -> Bool {
+  /// Reports the progress in bytes, and returns whether to continue.
+  func updateUnlessInterrupted(_ done: Int64, _ total: Int64) -> Bool {
     update(done: Int(clamping: done), total: Int(clamping: total))
     return Interruption.pending == nil
   }

@@ -7,30 +7,32 @@ import SystemPackage
   import Foundation
 #endif
 
-/// A report on its way into a file: whole under its name, or not there at all.
+/// A report file, which is either written completely or not created.
 enum ReportFile {
-  /// Writes as a backup is written: beside the target, synced, renamed, and clearing up what killed runs left there. The
-  /// file is readable by its owner alone: it names accounts.
-  static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
-    try write(to: path) { (portion) throws(CommandFailure) in try bytes.withRawBytes(portion) }
+  /// Writes a file: next to the target, synced, then renamed. Also deletes leftovers of killed runs. Only the owner can
+  /// read the file, because it names accounts.
+  static func write(_ bytes: [UInt8], to path: String) throws(CommandError) {
+    try write(to: path) { (portion) throws(CommandError) in try bytes.withRawBytes(portion) }
   }
 
-  /// The same for bytes that are lent: a secret, which is copied nowhere.
-  static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(CommandFailure) {
-    try write(to: path) { (portion) throws(CommandFailure) in try portion(bytes) }
+  /// Writes borrowed bytes without copying them, because they may be a secret.
+  static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(CommandError) {
+    try write(to: path) { (portion) throws(CommandError) in try portion(bytes) }
   }
 
-  /// The same for bytes that come in portions, lent too; where `body` throws, or a signal asks to stop, no file is left.
+  /// Writes bytes that arrive in portions. If `body` throws or a signal arrives, no file is left.
   ///
-  /// - Parameter beforeNaming: What has to succeed as well, done when the bytes are on the disk: where it throws, no file
-  ///   is left.
+  /// - Parameters:
+  ///   - path: The path of the file.
+  ///   - beforeNaming: Another step that must succeed once the bytes are on disk. If it throws, no file is left.
+  ///   - body: Passes each portion to its argument.
   static func write(
-    to path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
-    _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
-  ) throws(CommandFailure) {
-    try place(path, beforeNaming: beforeNaming) { (file) throws(CommandFailure) in
+    to path: String, beforeNaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
+    _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
+  ) throws(CommandError) {
+    try replaceFile(path, beforeNaming: beforeNaming) { (file) throws(CommandError) in
       var byteCount: Int64 = 0
-      try body { (bytes) throws(CommandFailure) in
+      try body { (bytes) throws(CommandError) in
         try Interruption.check()
         byteCount += Int64(bytes.count)
         do throws(Errno) { try system.writeAll(bytes, to: file) } catch { throw failure(path, error, needs: byteCount) }
@@ -42,25 +44,25 @@ enum ReportFile {
 
   private static let system = FileSystem.real
 
-  private static func place(
-    _ path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
-    fill: (FileDescriptor) throws(CommandFailure) -> Int64
-  ) throws(CommandFailure) {
+  private static func replaceFile(
+    _ path: String, beforeNaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
+    fill: (FileDescriptor) throws(CommandError) -> Int64
+  ) throws(CommandError) {
     try requireRegularFile(path)
-    guard !path.hasSuffix("/"), let place = DestinationPath(path) else { throw failure(path, .isDirectory) }
-    _ = try FileReplacement(place, system).write(
+    guard !path.hasSuffix("/"), let destination = DestinationPath(path) else { throw failure(path, .isDirectory) }
+    _ = try FileReplacement(destination, system).write(
       explaining: { refusal in
         switch refusal {
         case .system(let reason): failure(path, reason)
         case .occupied: failure(path, .fileExists)
         }
       },
-      check: { (_) throws(CommandFailure) in try beforeNaming() }, fill: fill)
+      check: { (_) throws(CommandError) in try beforeNaming() }, fill: fill)
   }
 
-  /// Refuses what is not a regular file: renaming over a link, a pipe or a device would take its place instead of writing to
-  /// it.
-  static func requireRegularFile(_ path: String) throws(CommandFailure) {
+  /// Rejects a path that exists but is not a regular file, because renaming would replace a link, pipe or device
+  /// instead of writing to it.
+  static func requireRegularFile(_ path: String) throws(CommandError) {
     let (fact, advice): (String, String)
     switch (try? system.status(of: path))?.kind {
     case nil, .file: return
@@ -70,37 +72,37 @@ enum ReportFile {
     case .pipe: (fact, advice) = ("it is a pipe", "-o - for standard output, redirected with > \(path)")
     case .other: (fact, advice) = ("it is a device", "-o - for standard output")
     }
-    throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)
+    throw CommandError(.failed, "could not write \(path)", why: fact, try: advice)
   }
 
-  /// What stands at a path, or where a link there leads.
-  static func standing(at path: String) -> FileStatus? { try? system.status(of: path, followsLink: true) }
+  /// Returns the status of the file at a path, or of the target of a link; `nil` if there is none.
+  static func status(at path: String) -> FileStatus? { try? system.status(of: path, followsLink: true) }
 
-  /// Refuses an output that is one of the inputs or lies in one, by whatever name.
+  /// Rejects an output that is one of the inputs or inside one, even under another name.
   ///
   /// - Parameters:
-  ///   - output: Where something is to be written.
-  ///   - inputs: What is read.
-  ///   - flag: What names the output.
+  ///   - output: The path to write.
+  ///   - inputs: The paths that are read.
+  ///   - flag: The flag with which the user named the output.
   static func check(
     _ output: String, differsFrom inputs: [String], after flag: String = "-o"
-  ) throws(CommandFailure) {
-    let target = standing(at: output)
+  ) throws(CommandError) {
+    let target = status(at: output)
     for input in inputs {
-      let isSame = target.map { target in standing(at: input)?.isSame(as: target) == true } ?? false
-      if isSame || input == output || (target != nil && lies(output, in: input)) {
+      let isSame = target.map { target in status(at: input)?.isSame(as: target) == true } ?? false
+      if isSame || input == output || (target != nil && isPath(output, inside: input)) {
         throw .usage(
           "\(output) is the input", why: "writing it would destroy the input", try: "another name after \(flag)")
       }
     }
-    for input in inputs where lies(output, in: input) {
+    for input in inputs where isPath(output, inside: input) {
       throw .usage(
         "\(output) is inside the input", why: "it would become a part of \(input)", try: "another path after \(flag)")
     }
   }
 
-  /// Whether a path lies in a directory, by whatever names.
-  private static func lies(_ path: String, in directory: String) -> Bool {
+  /// Returns whether a path is inside a directory, with links resolved.
+  private static func isPath(_ path: String, inside directory: String) -> Bool {
     guard system.isDirectory(directory) else { return false }
     let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
     let source = URL(filePath: directory).resolvingSymlinksInPath().standardizedFileURL.path
@@ -108,9 +110,9 @@ enum ReportFile {
   }
 
   /// - Parameter byteCount: The smallest possible size of the file, in bytes; `nil` if unknown.
-  private static func failure(_ path: String, _ error: Errno, needs byteCount: Int64? = nil) -> CommandFailure {
+  private static func failure(_ path: String, _ error: Errno, needs byteCount: Int64? = nil) -> CommandError {
     let needed = error.isDiskFull ? byteCount.map { " (needs at least \(HumanReadable.bytes($0)))" } ?? "" : ""
-    return CommandFailure(
+    return CommandError(
       .failed, "could not write \(path)", why: error.reason + needed,
       try: error.isDiskFull ? "free space and run it again; no partial file was left" : "another name after -o",
       of: error)
@@ -118,31 +120,31 @@ enum ReportFile {
 }
 
 extension Session {
-  /// Puts a document where `-o` says: a file, or standard output for "-" and for no `-o` at all.
-  func write(_ document: JSONValue, to path: String?) throws(CommandFailure) {
-    try write(to: path) { (portion) throws(CommandFailure) in
-      try (chosen?.rows(of: document) ?? document).forEachPortion(portion)
+  /// Writes a document to the file given with `-o`, or to standard output for "-" and `nil`.
+  func write(_ document: JSONValue, to path: String?) throws(CommandError) {
+    try write(to: path) { (portion) throws(CommandError) in
+      try (chosenFields?.rows(of: document) ?? document).forEachPortion(portion)
     }
   }
 
-  /// The same for bytes that are lent.
-  func write(_ bytes: UnsafeRawBufferPointer, to path: String?) throws(CommandFailure) {
-    try write(to: path) { (portion) throws(CommandFailure) in try portion(bytes) }
+  /// Writes borrowed bytes without copying them.
+  func write(_ bytes: UnsafeRawBufferPointer, to path: String?) throws(CommandError) {
+    try write(to: path) { (portion) throws(CommandError) in try portion(bytes) }
   }
 
-  /// The same for what is made while it is written; `body` gives each portion to the closure that it gets.
+  /// Writes a result that is produced piece by piece. `body` passes each portion to its argument.
   func write(
     to path: String?,
-    _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
-  ) throws(CommandFailure) {
+    _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
+  ) throws(CommandError) {
     guard let path, path != "-" else {
       return try body(writePortion)
     }
     try ReportFile.write(to: path, body)
   }
 
-  /// Refuses to show bytes on a terminal that are not meant for eyes.
-  func refuseTerminal(for what: String, why: String = "it is binary") throws(CommandFailure) {
+  /// Rejects writing bytes to a terminal that a user cannot read there.
+  func rejectTerminal(for what: String, why: String = "it is binary") throws(CommandError) {
     guard resultIsOnTerminal else { return }
     throw .usage("\(what) is not shown on a terminal", why: why, try: "-o FILE, or a pipe")
   }

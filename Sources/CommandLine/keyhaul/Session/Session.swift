@@ -1,67 +1,72 @@
 import KeyhaulKit
 import SystemPackage
 
-/// What a verb has of the world around it: where its words go, what it may ask, and what the user wants of both.
+/// The connection of a running command to its user: where output goes, what may be asked, and the options for both.
 ///
 /// Results go to standard output, everything else to standard error.
 final class Session {
   let common: CommonOptions
-  /// "keyhaul restore": told to whoever finds a device busy.
-  let verb: String
+  /// The name of the command: "keyhaul restore". Shown to a process that finds a device busy.
+  let commandName: String
   let environment: [String: String]
-  /// How results look.
+  /// The style of results.
   let resultStyle: TextStyle
-  /// How messages look.
+  /// The style of messages.
   let messageStyle: TextStyle
-  private let results: ByteStream
-  private let messages: ByteStream
+  private let results: BufferedOutput
+  private let messages: BufferedOutput
   private let terminalPath: String
   private let messagesAreOnTerminal: Bool
   private let resultsAreOnTerminal: Bool
-  /// What has claimed standard input: it can be read once.
+  /// The use of standard input, which can be read only once; `nil` if it is unused.
   private var standardInputClaim: String?
-  /// Whether standard output was given a part of a result.
+  /// Whether part of a result was written to standard output.
   private(set) var hasPrinted = false
-  /// What the verb has changed for good; what fails from then on does not undo it.
-  var done: DoneChange?
-  /// Where its words are kept, of one of many answers: then nothing is printed and nobody is asked.
-  private let record: SessionRecord?
-  /// What is printed of a document, where fields of its rows were chosen.
-  var chosen: ChosenFields?
-  /// What opens the backups of a call about many.
-  let offers: (any PasswordOffers)?
-  /// The backup that it is about, of one of many.
-  let subjectPath: String
-  /// What that backup says of itself, once it was opened.
-  var subject: SubjectFacts?
-  /// The offered password that opened that backup; `nil` if none did.
-  var openingPassword: SharedPassword?
-  /// Whether it read a backup that is known not to be what was sealed: then its answer is not all right.
-  var isAboutChangedBackup = false
-  /// The folders of devices that calls which are shown have to name, as no device in them is found by its name alone.
-  var shownHomes: Set<String> = []
-  /// The number of status lines that were written.
+  /// The final change that the command has made. Later errors do not undo it.
+  var committedChange: CommittedChange?
+  /// The captured output if this session is one of many; `nil` if it prints. Such a session never asks.
+  private let capturedOutput: CapturedOutput?
+  /// The fields to print of a document's rows; `nil` if the whole document is printed.
+  var chosenFields: ChosenFields?
+  /// The passwords for the backups of a command on many.
+  let passwordProvider: (any PasswordProvider)?
+  /// The path of the backup if this session is one of many; otherwise empty.
+  let backupPath: String
+  /// The backup's statements about itself, once it was opened.
+  var backupMetadata: BackupMetadata?
+  /// The provided password that decrypted the backup; `nil` if none did.
+  var matchedPassword: ReusablePassword?
+  /// Whether the command read a backup that has changed since it was sealed, so that it cannot report full success.
+  var hasReadChangedBackup = false
+  /// The device folders that suggested commands must name, because a device's name alone does not find it.
+  var homesToShow: Set<String> = []
+  /// The number of status lines written so far.
   private var statusLineCount = 0
   /// The locks of the backups that the command uses.
   private var locks: [(path: String, lock: BackupLock)] = []
-  /// Whether what it replaced is still there, as it could not be removed: then its change stands, and is not all of it.
-  var hasLeftReplaced = false
+  /// Whether a replaced backup could not be removed, so that the change is final but not complete.
+  var hasLeftOldBackup = false
 
+  /// Creates the session of a command that prints.
+  ///
   /// - Parameters:
-  ///   - output: The descriptor that results go to.
-  ///   - errors: The descriptor that everything else goes to.
-  ///   - terminalPath: The device that prompts are shown on.
+  ///   - common: The options of all commands.
+  ///   - commandName: The name of the command: "keyhaul restore".
+  ///   - environment: The environment variables.
+  ///   - output: The descriptor for results.
+  ///   - errors: The descriptor for everything else.
+  ///   - terminalPath: The device on which prompts are shown.
   init(
-    common: CommonOptions, verb: String = "keyhaul", environment: [String: String], output: Int32 = 1,
+    common: CommonOptions, commandName: String = "keyhaul", environment: [String: String], output: Int32 = 1,
     errors: Int32 = 2, terminalPath: String = "/dev/tty"
   ) {
-    (record, offers, subjectPath) = (nil, nil, "")
+    (capturedOutput, passwordProvider, backupPath) = (nil, nil, "")
     self.common = common
-    self.verb = verb
+    self.commandName = commandName
     self.environment = environment
     self.terminalPath = terminalPath
-    results = ByteStream(descriptor: output)
-    messages = ByteStream(descriptor: errors)
+    results = BufferedOutput(descriptor: output)
+    messages = BufferedOutput(descriptor: errors)
     let settings = TerminalSettings(environment: environment, color: common.color)
     resultsAreOnTerminal = TerminalSettings.isTerminal(output)
     messagesAreOnTerminal = TerminalSettings.isTerminal(errors)
@@ -71,28 +76,33 @@ final class Session {
       isTerminal: messagesAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: errors))
   }
 
-  /// One of the many sessions of a call about many backups: its words are kept, and nobody is asked.
+  /// Creates one of the many sessions of a command on many backups. It captures its output and never asks.
   ///
   /// - Parameters:
-  ///   - common: Its result is a document, and it asks nothing.
-  ///   - path: The backup.
+  ///   - capturedOutput: Receives the output.
+  ///   - common: The options, with JSON output and without prompts.
+  ///   - commandName: The name of the command.
+  ///   - environment: The environment variables.
+  ///   - path: The path of the backup.
+  ///   - passwordProvider: The passwords that may fit the backup.
   init(
-    recordingTo record: SessionRecord, common: CommonOptions, verb: String, environment: [String: String],
-    about path: String, _ offers: any PasswordOffers
+    capturing capturedOutput: CapturedOutput, common: CommonOptions, commandName: String, environment: [String: String],
+    about path: String, _ passwordProvider: any PasswordProvider
   ) {
-    (self.record, self.offers, subjectPath) = (record, offers, path)
-    (self.common, self.verb, self.environment) = (common, verb, environment)
+    (self.capturedOutput, self.passwordProvider, backupPath) = (capturedOutput, passwordProvider, path)
+    (self.common, self.commandName, self.environment) = (common, commandName, environment)
     terminalPath = ""
-    results = ByteStream(descriptor: -1)
-    messages = ByteStream(descriptor: -1)
+    results = BufferedOutput(descriptor: -1)
+    messages = BufferedOutput(descriptor: -1)
     (resultsAreOnTerminal, messagesAreOnTerminal) = (false, false)
     let settings = TerminalSettings(environment: environment, color: .never)
     resultStyle = settings.style(isTerminal: false, terminalWidth: nil)
     messageStyle = resultStyle
   }
 
-  /// Whether it is one of many: what was measured here and now is left out of its document, so that two runs give the same.
-  var isOneOfMany: Bool { record != nil }
+  /// Whether this session is one of many. Its document then omits measurements of this run, so that two runs give equal
+  /// documents.
+  var isOneOfMany: Bool { capturedOutput != nil }
 
   /// Whether the result is one JSON document.
   var isJSON: Bool { common.isJSON }
@@ -101,31 +111,31 @@ final class Session {
 
   // MARK: Results
 
-  /// A line of the result. Nothing under `--json`, where the document is the result.
-  func say(_ line: String = "", _ color: Color? = nil) throws(CommandFailure) {
+  /// Prints a line of the result. Prints nothing with `--json`, where the document is the result.
+  func print(_ line: String = "", _ color: Color? = nil) throws(CommandError) {
     guard !isJSON else { return }
     try write(resultStyle.painted(resultStyle.adapted(line), color) + "\n")
   }
 
-  func say(_ table: Table) throws(CommandFailure) {
+  func print(_ table: Table) throws(CommandError) {
     guard !isJSON else { return }
     for line in table.lines(style: resultStyle) { try write(line + "\n") }
   }
 
-  /// The result as the one document of `--json`.
-  func answer(_ document: JSONValue) throws(CommandFailure) {
-    try (chosen?.rows(of: document) ?? document).forEachPortion(writePortion)
+  /// Writes the JSON document that is the result.
+  func writeDocument(_ document: JSONValue) throws(CommandError) {
+    try (chosenFields?.rows(of: document) ?? document).forEachPortion(writePortion)
   }
 
-  /// A portion of a document that is made while it is written: Ctrl-C ends it between two of them.
-  func writePortion(_ bytes: UnsafeRawBufferPointer) throws(CommandFailure) {
+  /// Writes a portion of a document that is produced piece by piece. Ctrl-C ends it between two portions.
+  func writePortion(_ bytes: UnsafeRawBufferPointer) throws(CommandError) {
     try Interruption.check()
     try writeRaw(bytes)
   }
 
-  /// Bytes of a result as they are: a secret that was asked for by name, a script.
-  func writeRaw(_ bytes: some Collection<UInt8>) throws(CommandFailure) {
-    if let record { return record.add(bytes) }
+  /// Writes bytes of a result unchanged, such as a requested secret or a script.
+  func writeRaw(_ bytes: some Collection<UInt8>) throws(CommandError) {
+    if let capturedOutput { return capturedOutput.add(bytes) }
     hasPrinted = true
     do {
       try results.write(bytes)
@@ -134,7 +144,7 @@ final class Session {
     }
   }
 
-  func flush() throws(CommandFailure) {
+  func flush() throws(CommandError) {
     do {
       try results.flush()
     } catch {
@@ -142,44 +152,50 @@ final class Session {
     }
   }
 
-  private func write(_ text: String) throws(CommandFailure) { try writeRaw(Array(text.utf8)) }
+  private func write(_ text: String) throws(CommandError) { try writeRaw(Array(text.utf8)) }
 
-  static func writeFailure(_ error: Errno) -> CommandFailure {
+  static func writeFailure(_ error: Errno) -> CommandError {
     if error.isClosedPipe {
-      var failure = CommandFailure(.signal(Errno.closedPipeSignal), "the program that reads the result has ended")
+      var failure = CommandError(.signal(Errno.closedPipeSignal), "the program that reads the result has ended")
       (failure.isSilent, failure.isClosedPipe) = (true, true)
       return failure
     }
     if error == .interrupted, let signal = Interruption.pending {
       return Interruption.failure(signal, state: "the result was not written completely")
     }
-    return CommandFailure(
+    return CommandError(
       .failed, "could not write the result", why: "standard output: \(error.reason)",
       try: error.isDiskFull ? "free space and run it again" : nil, of: error)
   }
 
   // MARK: Messages
 
-  /// What happened, in passing; not under `-q`.
-  func note(_ line: String) {
+  /// Prints a message about the progress of the command, except with `-q`.
+  func info(_ line: String) {
     guard !common.quiet, !isJSON else { return }
-    tell(Self.wrapped(line, isOnTerminal: messagesAreOnTerminal, style: messageStyle))
+    writeLines(Self.wrapped(line, isOnTerminal: messagesAreOnTerminal, style: messageStyle))
   }
 
-  /// Each step, under `-v`; bytes, offsets and timings under `-vv`.
-  func detail(_ line: @autoclosure () -> String, level: Int = 1) {
+  /// Prints a detail with `-v`, or at level 2 with `-vv`.
+  func debug(_ line: @autoclosure () -> String, level: Int = 1) {
     guard common.verbose >= level, !isJSON else { return }
-    tell([line()])
+    writeLines([line()])
   }
 
-  /// Something that the user should know of, though the work goes on.
-  /// - Parameter evenQuiet: Said with `-q` too: whoever does not hear it trusts what cannot be trusted.
+  /// Prints a warning. The command continues.
+  ///
+  /// - Parameters:
+  ///   - message: A description of what happened.
+  ///   - why: The cause.
+  ///   - advice: The action to try.
+  ///   - errno: The reason of a failed system call. A shortage replaces the advice.
+  ///   - ignoresQuiet: Whether to print it even with `-q`, because a user who misses it would trust something unsafe.
   func warn(
-    _ message: String, why: String? = nil, try advice: String? = nil, of errno: Errno? = nil, evenQuiet: Bool = false
+    _ message: String, why: String? = nil, try advice: String? = nil, of errno: Errno? = nil, ignoresQuiet: Bool = false
   ) {
-    let advice = CommandFailure.adviceOfShortage(errno) ?? advice.map(completed)
-    if let record { return record.add(.init(message, why: why, try: advice)) }
-    guard evenQuiet || !common.quiet else { return }
+    let advice = CommandError.shortageAdvice(errno) ?? advice.map(addingHomeOption(to:))
+    if let capturedOutput { return capturedOutput.add(.init(message, why: why, try: advice)) }
+    guard ignoresQuiet || !common.quiet else { return }
     if isJSON {
       var fields: [(String, JSONValue)] = [("message_type", "warning"), ("message", .string(message))]
       if let why { fields.append(("why", .string(why))) }
@@ -191,26 +207,26 @@ final class Session {
       [("warning: ", message)] + (why.map { [("  why: ", $0)] } ?? []) + (advice.map { [("  try: ", $0)] } ?? [])
     for (index, part) in parts.enumerated() {
       let text = messageStyle.adapted(UntrustedText.escaped(part.1))
-      let columns = min(messageStyle.width, CommandFailure.widestText)
+      let columns = min(messageStyle.width, CommandError.widestText)
       let lines = WordWrap.labeled(part.0, text, columns: columns)
       writeMessage(lines.map { messageStyle.painted($0, index == 0 ? .yellow : nil) + "\n" }.joined())
     }
   }
 
-  /// The status that a verb ends with, whose answer may be of a backup that was changed.
-  func settled(_ status: CommandStatus) -> CommandStatus {
+  /// Returns the exit status, changed if an old backup remains or the backup has changed since it was sealed.
+  func finalStatus(_ status: CommandExitStatus) -> CommandExitStatus {
     switch status {
-    case .ok, .partial: hasLeftReplaced ? .doneBut : isAboutChangedBackup ? .partial : status
+    case .ok, .partial: hasLeftOldBackup ? .doneBut : hasReadChangedBackup ? .partial : status
     default: status
     }
   }
 
-  /// Ends the session with a failure said in the user's form; its status is the program's.
-  func fail(_ failure: CommandFailure) -> CommandStatus {
+  /// Prints an error and returns its exit status.
+  func fail(_ failure: CommandError) -> CommandExitStatus {
     try? results.flush()
     guard !failure.isSilent else { return failure.status }
-    var failure = failure.advisingOfShortage
-    failure.advice = failure.advice.map(completed)
+    var failure = failure.withShortageAdvice
+    failure.advice = failure.advice.map(addingHomeOption(to:))
     if isJSON {
       writeMessage(failure.json.compactText() + "\n")
     } else {
@@ -219,13 +235,13 @@ final class Session {
     return failure.status
   }
 
-  private func tell(_ lines: [String]) {
+  private func writeLines(_ lines: [String]) {
     writeMessage(lines.map { messageStyle.adapted($0) + "\n" }.joined())
   }
 
   private func writeMessage(_ text: String) {
-    guard record == nil else { return }
-    // What cannot be said on standard error can be said nowhere.
+    guard capturedOutput == nil else { return }
+    // If standard error cannot be written, there is no other place to report it.
     try? results.flush()
     try? messages.write(Array(text.utf8))
     try? messages.flush()
@@ -233,17 +249,17 @@ final class Session {
 
   // MARK: Progress
 
-  /// Does slow work under its name: a line on a terminal, status lines under `--json`, nothing elsewhere.
+  /// Shows the progress of slow work: a line on a terminal, status lines with `--json`, nothing elsewhere.
   ///
   /// - Parameters:
-  ///   - title: "Deriving key: 10,000,000 rounds".
+  ///   - title: The title of the work: "Deriving key: 10,000,000 iterations".
   ///   - phase: The name in status lines: "derive-key".
-  ///   - unit: What is counted.
-  ///   - body: The work; it may tell how far it has come.
+  ///   - unit: The unit of progress.
+  ///   - body: The work, which may report its progress.
   func progress<Result: ~Copyable, Failure: Error>(
     _ title: String, phase: String, unit: ProgressUnit = .step, _ body: (ProgressReport) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    if record != nil { return try body(ProgressReport { _, _ in }) }
+    if capturedOutput != nil { return try body(ProgressReport { _, _ in }) }
     if isJSON {
       guard !common.quiet, !common.noProgress else { return try body(ProgressReport { _, _ in }) }
       let status = StatusLines(phase: phase) { line in
@@ -264,7 +280,7 @@ final class Session {
 
   // MARK: Asking
 
-  /// The terminal to ask on, if there is one and asking is allowed.
+  /// Returns the terminal to ask on; `nil` if there is none, or if asking is not allowed.
   func terminal() -> TerminalDevice? {
     common.noInput || isOneOfMany ? nil : TerminalDevice(path: terminalPath)
   }
@@ -272,17 +288,18 @@ final class Session {
   /// Returns the terminal on which a user's command may prompt, even if Keyhaul itself may not.
   func terminalForCommand() -> TerminalDevice? { TerminalDevice(path: terminalPath) }
 
-  /// Why there is none.
+  /// The reason why Keyhaul cannot ask.
   var missingTerminal: String {
     if isOneOfMany { return "Keyhaul does not ask while it reads several backups" }
     return common.noInput
       ? "--no-input prevents Keyhaul from asking" : "Keyhaul cannot ask, because there is no terminal"
   }
 
-  /// Takes standard input for one purpose.
+  /// Reserves standard input for one use.
   ///
-  /// - Parameter purpose: "--password-file -", "the archive".
-  func claimStandardInput(for purpose: String) throws(CommandFailure) {
+  /// - Parameter purpose: The use, for messages: "the backup".
+  /// - Throws: `.usage` if standard input already has a use.
+  func claimStandardInput(for purpose: String) throws(CommandError) {
     if let first = standardInputClaim {
       guard first != purpose else {
         throw .usage("standard input cannot be \(first) twice", why: "it can be read only once", try: "a file for one")
@@ -300,7 +317,7 @@ extension Session {
   ///
   /// - Parameter name: The backup's name in messages.
   /// - Throws: `.busy` if another process still uses the backup after the time given by `--wait`.
-  func lock(_ path: String, named name: String, for access: BackupLock.Access) throws(CommandFailure) {
+  func lock(_ path: String, named name: String, for access: BackupLock.Access) throws(CommandError) {
     let isLocked = locks.contains { $0.path == path && ($0.lock.access == access || access == .reading) }
     guard !isLocked else { return }
     do throws(KeyhaulError) {
@@ -309,24 +326,25 @@ extension Session {
       if let lock { locks.append((path, lock)) }
     } catch {
       try Interruption.check()
-      throw CommandFailure(archive: error, name: name)
+      throw CommandError(backup: error, name: name)
     }
   }
 }
 
 extension Session {
-  /// A text with the folder of the devices in its call, where one without it would mean another device or none.
+  /// Returns a text whose suggested command names the device folder, if the command would not find the device without
+  /// it.
   ///
-  /// Where devices of two folders were named, nothing says which of them a call is about. What stands behind a quotation
-  /// mark may be the name of a file that somebody else chose, and stays as it is quoted.
-  func completed(_ text: String) -> String {
-    guard shownHomes.count == 1, let home = shownHomes.first else { return text }
-    for verb in ["device", "restore"] {
-      guard let call = text.firstRange(of: "keyhaul \(verb) "), !text[..<call.lowerBound].contains("'") else {
+  /// Returns it unchanged if devices of several folders were named, because the folder of the command is not known.
+  /// Text after a quotation mark may be a file name that an attacker chose, and is not changed.
+  func addingHomeOption(to text: String) -> String {
+    guard homesToShow.count == 1, let home = homesToShow.first else { return text }
+    for name in ["device", "restore"] {
+      guard let call = text.firstRange(of: "keyhaul \(name) "), !text[..<call.lowerBound].contains("'") else {
         continue
       }
       var text = text
-      text.replaceSubrange(call, with: "keyhaul --home \(ShellQuoting.argument(home, placeholder: "DIR")) \(verb) ")
+      text.replaceSubrange(call, with: "keyhaul --home \(ShellQuoting.argument(home, placeholder: "DIR")) \(name) ")
       return text
     }
     return text
@@ -334,15 +352,14 @@ extension Session {
 }
 
 extension Session {
-  /// Runs a computation on data that was read. The first signal ends the program, however long the computation takes,
-  /// because nothing was changed and nothing needs cleanup. If the session is one of several, the signal does not end
-  /// the program.
+  /// Runs a computation on data that was read. The first signal ends the program immediately, because nothing was
+  /// changed and nothing needs cleanup. It does not if this session is one of many.
   func computing<Value: ~Copyable, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-    guard !isOneOfMany, done == nil else { return try body() }
-    return try Interruption.leavingAtOnce(body)
+    guard !isOneOfMany, committedChange == nil else { return try body() }
+    return try Interruption.exitingImmediatelyOnSignal(body)
   }
 
-  /// Shows that a key is being derived, and lets Ctrl-C end it.
+  /// Shows progress while a key is derived, and lets Ctrl-C stop it.
   func deriving<Value: ~Copyable, Failure: Error>(
     rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
   ) throws(Failure) -> Value {
@@ -357,13 +374,13 @@ extension Session {
 }
 
 extension Session {
-  /// What a verb has changed, or would change, in one line. Results alone are printed under `-q`, and this is none.
-  func announce(_ line: String) throws(CommandFailure) {
+  /// Prints what the command has changed, or would change, in one line. Not printed with `-q`.
+  func announce(_ line: String) throws(CommandError) {
     guard !common.quiet else { return }
-    for line in Self.wrapped(line, isOnTerminal: resultIsOnTerminal, style: resultStyle) { try say(line) }
+    for line in Self.wrapped(line, isOnTerminal: resultIsOnTerminal, style: resultStyle) { try print(line) }
   }
 
-  /// A sentence broken between its words where a terminal would break it anywhere; one line for what reads lines.
+  /// Returns a sentence, broken between words if a terminal would otherwise break it anywhere.
   static func wrapped(_ line: String, isOnTerminal: Bool, style: TextStyle) -> [String] {
     guard isOnTerminal, !line.hasPrefix(" "), DisplayWidth.columns(of: line) > style.width else { return [line] }
     return WordWrap.lines(of: line, columns: style.width)

@@ -5,7 +5,7 @@ struct WaitTime: Equatable, Sendable {
   let duration: Duration
 
   static let none = WaitTime(duration: .zero)
-  /// Longer than this is a slip of the fingers.
+  /// The maximum; a longer time is probably a typing error.
   static let longest = Duration.seconds(86_400)
 
   init(duration: Duration) { self.duration = duration }

@@ -3,22 +3,23 @@ import Foundation
 import KeyhaulKit
 
 extension CompletionKind {
-  /// The names of the devices there are, where the words typed so far and the environment say they live.
+  /// Completes the names of devices, considering `--home` and the environment.
   static let deviceNames = CompletionKind.custom { words, _, _ in
     DeviceCompletion.names(words: words, environment: ProgramEnvironment.all)
   }
 
-  /// The same, and the files there are: for what may be a device or an archive.
+  /// Completes devices and files, for an argument that may be a device or a backup.
   static let devicesAndFiles = CompletionKind.custom { words, _, prefix in
     DeviceCompletion.names(words: words, environment: ProgramEnvironment.all)
       + FileCompletion.paths(startingWith: prefix)
   }
 }
 
-/// Files as a shell would complete them, where it is asked for something else besides.
+/// Completes files as a shell does, for arguments with additional suggestions.
 enum FileCompletion {
-  /// - Parameter prefix: As much as is typed of the word. Directories end in a slash; hidden files are offered to who
-  ///   types a dot.
+  /// Returns the paths that start with a prefix. Folders end in a slash. Hidden files need a dot in the prefix.
+  ///
+  /// - Parameter prefix: The word typed so far.
   static func paths(startingWith prefix: String) -> [String] {
     let directory = prefix.lastIndex(of: "/").map { String(prefix[...$0]) } ?? ""
     let start = prefix.dropFirst(directory.count)
@@ -32,7 +33,8 @@ enum FileCompletion {
       .filter(isSafeForShell).sorted()
   }
 
-  /// Bash expands what it is offered: a name that it would run as a command, or split, is left to be typed by hand.
+  /// Returns whether a path contains only safe characters. Bash expands suggestions, so a name that it would run or
+  /// split is not suggested.
   static func isSafeForShell(_ path: String) -> Bool {
     path.unicodeScalars.allSatisfy {
       $0.properties.isAlphabetic || ("0"..."9").contains($0) || "._-+,@%/".unicodeScalars.contains($0)
@@ -40,8 +42,13 @@ enum FileCompletion {
   }
 }
 
+/// Completes device names.
 enum DeviceCompletion {
-  /// - Parameter words: The command line as far as it is typed. Whatever is wrong with it, nothing is offered.
+  /// Returns the names of the devices; empty if the command line is not valid.
+  ///
+  /// - Parameters:
+  ///   - words: The command line typed so far.
+  ///   - environment: The environment variables.
   static func names(words: [String], environment: [String: String]) -> [String] {
     let joined = words.last { $0.hasPrefix("--home=") }.map { String($0.dropFirst("--home=".count)) }
     let flag = words.lastIndex(of: "--home").flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// What opens a keychain's own database where its keys are not in it.
+/// The option with keys for a keychain database that does not contain its own.
 struct DatabaseKeyOptions: ParsableArguments {
   @Option(
     name: [.customLong("class-keys-file"), .customLong("class-keys")],
@@ -13,14 +13,14 @@ struct DatabaseKeyOptions: ParsableArguments {
 
   init() {}
 
-  /// The keys; none where no file is named.
-  func keys(of subject: String, in session: Session) throws(CommandFailure) -> [KeyClass: SensitiveBytes] {
+  /// Returns the keys by class; empty if no file was given.
+  func keys(of subject: String, in session: Session) throws(CommandError) -> [KeyClass: SensitiveBytes] {
     guard let classKeysFile else { return [:] }
     let bytes = try session.classKeys(from: classKeysFile, of: subject)
     do throws(KeyhaulError) {
       return try ClassKeyFile.keys(in: bytes)
     } catch {
-      throw CommandFailure(
+      throw CommandError(
         .refused, "\(classKeysFile) is not a class key file", why: error.reason,
         try: "{\"6\": \"64 hexadecimal digits\", \"7\": ...}")
     }

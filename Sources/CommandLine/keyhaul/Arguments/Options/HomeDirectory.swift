@@ -1,19 +1,19 @@
 import KeyhaulKit
 
-/// Where virtual devices live.
+/// The folder of the virtual devices.
 enum HomeDirectory {
-  /// `--home`, then `KEYHAUL_HOME`, then the platform's place for an application's data.
+  /// Returns the folder: `--home`, then `KEYHAUL_HOME`, then the platform's folder for application data.
   ///
   /// Source of the default: XDG Base Directory Specification (a relative `XDG_DATA_HOME` is ignored).
   ///
-  /// - Returns: The path; `nil` if no directory is configured.
+  /// - Returns: The path; `nil` if no folder is configured.
   /// - Throws: `.usage` for an empty `--home`.
-  static func path(flag: String?, environment: [String: String]) throws(CommandFailure) -> String? {
+  static func path(flag: String?, environment: [String: String]) throws(CommandError) -> String? {
     if let flag {
       guard !flag.isEmpty else { throw .usage("--home is empty", try: "--home DIR") }
       return flag
     }
-    if let named = environment["KEYHAUL_HOME"], !named.isEmpty { return named }
+    if let path = environment["KEYHAUL_HOME"], !path.isEmpty { return path }
     #if canImport(Darwin)
       if let home = environment["HOME"], !home.isEmpty { return home + "/Library/Application Support/keyhaul" }
     #else
@@ -23,44 +23,45 @@ enum HomeDirectory {
     return nil
   }
 
-  /// The error of a command that needs a directory of virtual devices if none is configured.
-  static var missing: CommandFailure {
+  /// The error of a command that needs the device folder if none is configured.
+  static var missing: CommandError {
     .usage("there is no folder for virtual devices", why: "HOME is not set", try: "--home DIR")
   }
 }
 
 extension Session {
-  /// The directory that holds the virtual devices; it may not exist yet.
-  func homeDirectory() throws(CommandFailure) -> String {
-    guard let home = try homeDirectoryIfAny() else { throw HomeDirectory.missing }
+  /// Returns the folder of the virtual devices, which may not exist yet.
+  func homeDirectory() throws(CommandError) -> String {
+    guard let home = try optionalHomeDirectory() else { throw HomeDirectory.missing }
     return home
   }
 
-  /// Returns the directory of the virtual devices, for a command that also works without one.
+  /// Returns the folder of the virtual devices, for a command that also works without one.
   ///
-  /// - Returns: The path; `nil` if no directory is configured.
-  func homeDirectoryIfAny() throws(CommandFailure) -> String? {
+  /// - Returns: The path; `nil` if no folder is configured.
+  func optionalHomeDirectory() throws(CommandError) -> String? {
     let home = try HomeDirectory.path(flag: common.home, environment: environment)
-    if let home, common.home != nil { showHome(home) }
+    if let home, common.home != nil { includeHome(home) }
     return home
   }
 
-  /// What a call on a page that is kept says for a device: its path, where `--home` leads to its name.
-  func lastingWord(ofDevice typed: String) -> String {
+  /// Returns an argument for a device that stays valid in a saved page: its path if `--home` was given, otherwise the
+  /// name.
+  func stableArgument(ofDevice typed: String) -> String {
     guard let home = common.home, !typed.contains("/") else { return typed }
     return "\(Self.folder(home))/\(typed.hasPrefix("device:") ? String(typed.dropFirst("device:".count)) : typed)"
   }
 
-  /// Has the calls that are shown name the folder of a device that was found, unless its name alone leads there.
-  func showHome(ofDeviceIn directory: String) {
+  /// Makes suggested commands name the folder of a device, unless its name alone finds it.
+  func includeHome(ofDeviceIn directory: String) {
     guard let home = DestinationPath(directory)?.parent else { return }
     let usual = (try? HomeDirectory.path(flag: nil, environment: environment)) ?? nil
-    if Self.folder(home) != usual.map(Self.folder) { showHome(home) }
+    if Self.folder(home) != usual.map(Self.folder) { includeHome(home) }
   }
 
-  private func showHome(_ home: String) { shownHomes.insert(Self.folder(home)) }
+  private func includeHome(_ home: String) { homesToShow.insert(Self.folder(home)) }
 
-  /// Without the slashes at its end.
+  /// Returns a path without trailing slashes.
   private static func folder(_ path: String) -> String {
     var rest = Substring(path)
     while rest.utf8.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }

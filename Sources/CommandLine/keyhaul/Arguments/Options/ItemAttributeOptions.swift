@@ -2,23 +2,23 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// The kind of an item in a user's words.
+/// The value of `--kind`.
 struct ItemKindArgument: Equatable, Sendable, ExpressibleByArgument {
   let kind: ItemKind
 
-  static let words: [(String, ItemKind)] = [
+  static let names: [(String, ItemKind)] = [
     ("generic", .genericPassword), ("internet", .internetPassword), ("certificate", .certificate), ("key", .key),
   ]
 
   init?(argument: String) {
-    guard let match = Self.words.first(where: { $0.0 == argument }) else { return nil }
+    guard let match = Self.names.first(where: { $0.0 == argument }) else { return nil }
     kind = match.1
   }
 
-  static var allValueStrings: [String] { words.map(\.0) }
+  static var allValueStrings: [String] { names.map(\.0) }
 }
 
-/// A protection class in a user's words, or by its code.
+/// The value of `--protection`: a word, or the code of a protection class.
 struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
   let protection: ProtectionClass
 
@@ -30,15 +30,15 @@ struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
   static var allValueStrings: [String] { ProtectionClass.allCases.map(\.word) }
 }
 
-/// Which items a verb means.
-struct ChosenItems {
+/// The options that select items.
+struct ItemFilterOptions {
   static let kindHelp = ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind")
 
   let kind: ItemKindArgument?
   var attributes: ItemAttributeOptions
 }
 
-/// The attributes of an item besides its kind, with one spelling for all verbs.
+/// The attributes of an item except its kind, with the same flags in all commands.
 struct ItemAttributeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The account.", valueName: "text"))
   var account: String?
@@ -91,11 +91,11 @@ struct ItemAttributeOptions: ParsableArguments {
 }
 
 extension ItemAttributeOptions {
-  /// What the flags say of an item, as attributes.
+  /// Returns the attributes that the flags specify.
   ///
   /// - Parameter kind: The kind of the item; `nil` if it may be any.
   /// - Throws: `.usage` for an attribute that items of this kind do not have, and for an empty access group.
-  func attributes(of kind: ItemKind?) throws(CommandFailure) -> AttributeMap<PropertyValue> {
+  func attributes(of kind: ItemKind?) throws(CommandError) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]
     for (flag, code, value) in try given() {
       if let kind, AttributeTable.definition(of: code, in: kind) == nil {
@@ -110,9 +110,9 @@ extension ItemAttributeOptions {
     return values
   }
 
-  /// Refuses a password that nothing names: without any, and with names that are empty, as they come from a variable
-  /// that a script has not set.
-  func checkName() throws(CommandFailure) {
+  /// Rejects a password item without any name. Empty names count as missing, because they come from unset variables in
+  /// scripts.
+  func checkName() throws(CommandError) {
     let names = [("--service", service), ("--account", account), ("--server", server), ("--label", label)]
     guard names.allSatisfy({ ($0.1 ?? "").isEmpty }) else { return }
     let empty = names.filter { $0.1 != nil }.map(\.0)
@@ -124,7 +124,7 @@ extension ItemAttributeOptions {
       try: "--service NAME --account NAME")
   }
 
-  /// The attributes that are compared as texts, and so may be patterns, as they were typed.
+  /// The attributes that are compared as text and may contain stars, as the user typed them.
   var texts: [AttributeCode: String] {
     let all: [(AttributeCode, String?)] = [
       (.account, account), (.service, service), (.server, server), (.path, path), (.label, label),
@@ -133,20 +133,20 @@ extension ItemAttributeOptions {
     return all.reduce(into: [:]) { texts, pair in texts[pair.0] = pair.1 }
   }
 
-  /// What a person must do before the item opens.
+  /// The authentication that is required to read the item.
   var constraints: [AccessConstraint] {
     (userPresence ? [.userPresence] : []) + (biometry ? [.biometryAny] : [])
   }
 
-  private func given() throws(CommandFailure) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
+  private func given() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
     if accessGroup?.isEmpty == true { throw .usage("--access-group is empty", try: "--access-group GROUP") }
-    let networkProtocol = try networkProtocol.map { (text) throws(CommandFailure) in try ProtocolCode.code(of: text) }
+    let networkProtocol = try networkProtocol.map { (text) throws(CommandError) in try ProtocolCode.code(of: text) }
     let all: [(String, AttributeCode, PropertyValue?)] = [
       ("account", .account, account.map { .string($0) }), ("service", .service, service.map { .string($0) }),
       ("server", .server, server.map { .string($0) }), ("protocol", .protocolType, networkProtocol.map { .string($0) }),
       ("port", .port, port.map { .integer(Int64($0)) }), ("path", .path, path.map { .string($0) }),
       ("label", .label, label.map { .string($0) }),
-      // Apps make tags of the UTF-8 of a text, so data it is.
+      // Apps create tags from the UTF-8 bytes of a text, so the value is data.
       ("application-tag", .applicationTag, applicationTag.map { .data(Array($0.utf8)) }),
       ("protection", .protection, protection.map { .string($0.protection.rawValue) }),
     ]
@@ -155,11 +155,11 @@ extension ItemAttributeOptions {
 }
 
 extension AccessConstraint {
-  /// Refuses constraints that no access control can have together.
+  /// Rejects constraints that an access control cannot combine.
   ///
   /// Source: Apple `SecAccessControl.c` (`SecAccessControlCreateWithFlags`).
-  /// - Parameter prefix: What the names of the flags begin with after their hyphens.
-  static func check(_ constraints: [AccessConstraint], sync: Bool, prefix: String = "") throws(CommandFailure) {
+  /// - Parameter prefix: The start of the flags' names after the hyphens.
+  static func check(_ constraints: [AccessConstraint], sync: Bool, prefix: String = "") throws(CommandError) {
     if constraints.count > 1 {
       throw .usage(
         "--\(prefix)user-presence and --\(prefix)biometry cannot be used together",
@@ -173,10 +173,12 @@ extension AccessConstraint {
   }
 }
 
-/// The protocols of internet passwords, by the names people use.
+/// The names of internet protocols.
 enum ProtocolCode {
-  /// - Throws: `.usage` for what is neither a known name nor a code of four characters.
-  static func code(of text: String, flag: String = "--protocol") throws(CommandFailure) -> String {
+  /// Returns the code for a protocol.
+  ///
+  /// - Throws: `.usage` for a text that is neither a known name nor a four-character code.
+  static func code(of text: String, flag: String = "--protocol") throws(CommandError) -> String {
     if let known = InternetProtocol(name: text) { return known.rawValue }
     guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
       let near = EditDistance.nearest(to: text, among: InternetProtocol.names)

@@ -1,14 +1,14 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// The device that a verb works on.
+/// The device that a command works on.
 struct TargetDevice: ParsableArguments {
   @Argument(help: "The device.", completion: .deviceNames) var device: String
 
   init() {}
 }
 
-/// For verbs that write.
+/// The dry-run option of commands that write.
 struct DryRunOptions: ParsableArguments {
   @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Show what would be done, without doing it.")
   var isOn = false

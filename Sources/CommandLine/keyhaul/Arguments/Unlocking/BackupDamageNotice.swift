@@ -1,19 +1,19 @@
 import KeyhaulKit
 
-/// What is known of a backup's damage before a restore of it.
+/// The damage of a backup that is known before a restore.
 struct BackupDamageNotice {
   let opened: UnlockedBackup
-  /// The backup, as the user named it.
+  /// The backup's name, as the user typed it.
   let name: String
 
-  /// Warns of what is wrong with the backup as a whole, as far as opening it has not said so, and of class keys that are
-  /// damaged and that no item needs.
+  /// Warns about damage of the whole backup that has not been reported, and about damaged class keys that no item
+  /// needs.
   ///
-  /// - Parameter isAsked: Leaves out what a question or a refusal is about to name.
+  /// - Parameter isAsked: Whether to omit damage that a question or error is about to name.
   func warn(in session: Session, isAsked: Bool = false) {
     for damage in isAsked ? [] : opened.damage {
       switch damage {
-      // Said when the archive was opened.
+      // These were reported when the backup was opened.
       case .keychainChanged, .finding: continue
       case .classKeys(let report):
         session.warn(
@@ -29,23 +29,26 @@ struct BackupDamageNotice {
     }
   }
 
-  /// Goes on with a backup that is known to be damaged only where that was agreed to: by the flag, or by a person. A yes
-  /// to every other question is none to this one.
+  /// Makes sure that the user accepts a damaged backup: with the flag, or by answering a question. `--yes` does not
+  /// accept it.
   ///
-  /// - Parameter lines: Shown above the question.
-  /// - Returns: Whether a person was asked.
-  /// - Throws: `.damaged` where nobody can be asked; `.failed` after a no. Nothing was changed then.
+  /// - Parameters:
+  ///   - device: The target's name.
+  ///   - isAccepted: Whether `--accept-damage` was given.
+  ///   - lines: The lines to show above the question.
+  /// - Returns: Whether the user was asked.
+  /// - Throws: `.damaged` if Keyhaul cannot ask; `.failed` if the user does not agree. Nothing was changed.
   func accept(
     onto device: String, isAccepted: Bool, in session: Session, showing lines: () -> [String]
-  ) throws(CommandFailure) -> Bool {
+  ) throws(CommandError) -> Bool {
     let damage = opened.damage
     guard !damage.isEmpty, !isAccepted else { return false }
     let facts = damage.map(\.description).joined(separator: "; ")
-    // Without Status.plist nothing says that anything is missing.
+    // Without Status.plist, nothing shows that anything is missing.
     let isUnconfirmed = damage.allSatisfy { $0 == .statusMissing || $0 == .finding(.stateMissing) }
     let verdict = isUnconfirmed ? "may not be complete" : "is damaged"
     guard let terminal = session.terminal() else {
-      throw CommandFailure(
+      throw CommandError(
         .damaged, "\(name) \(verdict), so nothing was restored to \(device)", why: facts,
         try: "another copy; --accept-damage restores what is left in this copy")
     }

@@ -1,38 +1,38 @@
 import KeyhaulKit
 
-/// The hardware key that may have made a backup, and where it is from. Whether it did is for the backup's items to prove.
+/// A hardware key that may belong to a backup's source device. Only the items of the backup can prove it.
 final class HardwareKey: Sendable {
   enum Source: Sendable {
-    /// The user's word for it: `--device-key-file` or `--device-key-fd`.
+    /// The user gave it with `--device-key-file` or `--device-key-fd`.
     case given
-    /// A device that the user named beside the archive.
+    /// The key of a device that the user named next to the backup.
     case named
-    /// A device of the home directory that calls itself as the backup calls its maker.
+    /// The key of a virtual device with the identifier that the backup states.
     case homeDirectory(name: String, isPublished: Bool)
   }
 
   let source: Source
   let key: DeviceKey
-  /// The key that would be used had the user given none.
-  let otherwise: HardwareKey?
+  /// The key to try if this one decrypts nothing.
+  let fallback: HardwareKey?
 
-  init(_ source: Source, _ key: DeviceKey, otherwise: HardwareKey? = nil) {
+  init(_ source: Source, _ key: DeviceKey, fallback: HardwareKey? = nil) {
     self.source = source
-    self.otherwise = otherwise
+    self.fallback = fallback
     self.key = key
   }
 
-  /// Whether nobody said that the key is the maker's.
+  /// Whether the user did not say that this is the source device's key.
   var isGuess: Bool { if case .given = source { false } else { true } }
 
-  /// The name of the device of the home directory, where it was found there.
+  /// The name of the virtual device that it belongs to; `nil` if it comes from elsewhere.
   var homeDevice: String? { if case .homeDirectory(let name, _) = source { name } else { nil } }
 
-  /// Whether it is known that everybody can compute the key.
+  /// Whether anyone can compute the key.
   var isPublished: Bool { if case .homeDirectory(_, let isPublished) = source { isPublished } else { false } }
 }
 
-/// Seeds that everybody has: with the name of a device they give the published hardware key.
-enum PublishedSeeds {
+/// The seeds that are published. Together with a device's name, they determine its hardware key.
+enum WellKnownSeeds {
   static let all = [BundledFixtures.seed]
 }

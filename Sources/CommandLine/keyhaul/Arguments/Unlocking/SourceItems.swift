@@ -1,13 +1,13 @@
 import KeyhaulKit
 
-/// The items of a source that can be read, but for marks of deleted ones: what a device or a Simulator is filled with.
+/// The readable items of a source, without tombstones, for filling a device or a Simulator.
 struct SourceItems {
-  /// What the user called the source.
+  /// The source's name, as the user typed it.
   let name: String
   private(set) var items: [KeychainItem] = []
-  /// How many cannot be read.
+  /// The number of unreadable items.
   private(set) var unreadableCount = 0
-  /// The device that it is of, where it says so.
+  /// The device that the source describes; `nil` if it describes none.
   private(set) var identity: DeviceIdentity?
 
   private init(name: String, _ entries: [KeychainEntry]) {
@@ -16,52 +16,51 @@ struct SourceItems {
     unreadableCount = entries.count { $0.item == nil }
   }
 
-  /// Only those of these access groups.
-  ///
+  /// Keeps only the items of these access groups.
   mutating func keep(groups: Set<String>) {
     items.removeAll { item in !(item.accessGroup.map(groups.contains) ?? false) }
   }
 
-  /// Reads a device, a backup, a dump, a database, or a description of a device that comes with the program.
+  /// Reads a device, a backup, a dump, a database, or a bundled description of a device.
   ///
-  /// - Throws: What reading the source throws.
+  /// - Throws: An error if the source cannot be read.
   static func read(
-    _ source: String, _ unlocking: UnlockingOptions, _ databaseKeys: DatabaseKeyOptions,
+    _ source: String, _ unlocking: BackupAccessOptions, _ databaseKeys: DatabaseKeyOptions,
     in session: Session
   ) throws -> SourceItems {
-    let found: FoundKeychain
-    do throws(CommandFailure) {
-      found = try ArgumentFinder(session, databaseKeys).keychain(source)
+    let found: ResolvedSource
+    do throws(CommandError) {
+      found = try SourceResolver(session, databaseKeys).keychain(source)
     } catch {
       guard error.status == .notFound, let bytes = BundledFixtures.bytes(named: source) else { throw error }
-      try unlocking.refuse(for: source)
+      try unlocking.reject(for: source)
       return try items(ofFixture: bytes, named: source)
     }
     try databaseKeys.check([found])
     switch found {
     case .device(let device):
-      try unlocking.refuse(for: device.name)
-      return try device.hold(.reading) { openDevice in
+      try unlocking.reject(for: device.name)
+      return try device.withSession(.reading) { openDevice in
         let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
-        if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemFailure.unreadable(on: openDevice) }
+        if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemError.unreadable(on: openDevice) }
         return SourceItems(name: device.name, rows.map { KeychainEntry($0) })
       }
     case .dump(let dump):
-      try dump.refuse(unlocking)
+      try dump.reject(unlocking)
       dump.warn(in: session)
-      // An app would take an item without its secret for its own and could not use it.
+      // Keeps out items without a readable secret, which an app would find but could not use.
       return SourceItems(name: source, dump.dump.entries)
-    case .archive(let archive):
-      let named = try archive.open(storage: unlocking.storage, in: session)
-      let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(
+    case .backup(let archive):
+      let loaded = try archive.open(storage: unlocking.storage, in: session)
+      let opened = try BackupUnlocker(loaded, unlocking.decryption, in: session).open(
         with: unlocking.password, for: .exporting)
-      var source = SourceItems(name: named.name, opened.entries)
-      source.identity = DeviceIdentity(named.archive.device)
+      var source = SourceItems(name: loaded.name, opened.entries)
+      source.identity = DeviceIdentity(loaded.archive.device)
       return source
     }
   }
 
-  private static func items(ofFixture bytes: [UInt8], named name: String) throws(CommandFailure) -> SourceItems {
+  private static func items(ofFixture bytes: [UInt8], named name: String) throws(CommandError) -> SourceItems {
     do throws(KeyhaulError) {
       let description = try DeviceFixture(decoding: bytes, from: name)
       return SourceItems(
@@ -74,15 +73,15 @@ struct SourceItems {
           return KeychainEntry(index: nil, item: item)
         })
     } catch {
-      throw CommandFailure(
-        CommandStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice,
+      throw CommandError(
+        CommandExitStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice,
         of: error.systemReason)
     }
   }
 }
 
 extension DeviceIdentity {
-  /// Of what a backup says; `nil` if that is not a model or not a version.
+  /// Creates an identity from a backup's statements; `nil` if they do not contain a valid model and version.
   fileprivate init?(_ device: BackupDevice) {
     guard let type = device.productType, type.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) != nil,
       let version = device.productVersion.flatMap({ try? ProductVersion($0) })

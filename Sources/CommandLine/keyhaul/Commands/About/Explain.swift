@@ -2,15 +2,14 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul explain [REASON|CLASS|FINDING|CODE|ERROR]`: what a word of a report, a protection class, an exit code or an error
-/// of Apple's means.
-struct Explain: NumberVerb {
-  static let screen = HelpScreen(
+/// `keyhaul explain`: explains a term in a report, a protection class, an exit code or an error of Apple's.
+struct Explain: NumericArgumentCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Explain a term in a report, an exit code, or an error of Apple's",
     usage: "keyhaul explain [REASON|CLASS|FINDING|CODE|ERROR]",
     examples: ["keyhaul explain device-bound", "keyhaul explain 15", "keyhaul explain -25300"],
     flags: ["--json"])
-  static let configuration = described(as: "explain")
+  static let configuration = makeConfiguration(named: "explain")
 
   @Argument(
     help: ArgumentHelp(
@@ -22,28 +21,28 @@ struct Explain: NumberVerb {
   var topic: String?
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     guard let topic else {
       try list(in: session)
       return .ok
     }
     let explanation = try Self.explanation(of: topic)
     if session.isJSON {
-      try session.answer(.object([("format", "explanation/1")] + explanation.fields))
+      try session.writeDocument(.object([("format", "explanation/1")] + explanation.fields))
     } else {
-      for line in explanation.lines(style: session.resultStyle) { try session.say(line) }
+      for line in explanation.lines(style: session.resultStyle) { try session.print(line) }
     }
     return .ok
   }
 
   /// Finds a topic by its id, its exit code, or the name or number of an error of Apple's.
-  static func explanation(of topic: String) throws(CommandFailure) -> Explanation {
+  static func explanation(of topic: String) throws(CommandError) -> Explanation {
     let word = topic.lowercased().replacing(" ", with: "-")
     if let found = Explanation.all.first(where: { $0.id.lowercased() == word || $0.code.map(String.init) == word }) {
       return found
     }
-    if let named = ProtectionClass.allCases.first(where: { $0.word == word || $0.constant.lowercased() == word }) {
-      return named.explanation
+    if let loaded = ProtectionClass.allCases.first(where: { $0.word == word || $0.constant.lowercased() == word }) {
+      return loaded.explanation
     }
     if let code = Int(word), (129...192).contains(code), let signal = Explanation.exitCodes.last { return signal }
     if let name = AppleErrorName(parsing: topic) {
@@ -58,8 +57,8 @@ struct Explain: NumberVerb {
       try: near.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
   }
 
-  /// The failure for an error number that has no page: with the nearest number that has one.
-  private static func unexplained(_ name: AppleErrorName) -> CommandFailure {
+  /// Returns the error for an error number without a page, with the nearest number that has one.
+  private static func unexplained(_ name: AppleErrorName) -> CommandError {
     let nearest = name.nearest
     switch name.domain {
     case .keychain:
@@ -75,17 +74,19 @@ struct Explain: NumberVerb {
     }
   }
 
-  private func list(in session: Session) throws(CommandFailure) {
+  private func list(in session: Session) throws(CommandError) {
     if session.isJSON {
-      try session.answer(["format": "explanations/1", "topics": .array(Explanation.all.map { .object($0.fields) })])
+      try session.writeDocument([
+        "format": "explanations/1", "topics": .array(Explanation.all.map { .object($0.fields) }),
+      ])
       return
     }
     let others = Explanation.sections.filter { $0.numbers != .appleError }.flatMap(\.pages)
     let widest = others.map(\.id.count).max() ?? 0
     let widestStatus = Explanation.keychainStatuses.map(\.id.count).max() ?? 0
     for (index, section) in Explanation.sections.enumerated() {
-      if index > 0 { try session.say() }
-      try session.say(section.title, .bold)
+      if index > 0 { try session.print() }
+      try session.print(section.title, .bold)
       for page in section.pages {
         let number: String? =
           switch section.numbers {
@@ -96,7 +97,9 @@ struct Explain: NumberVerb {
         let label =
           (number.map { DisplayWidth.padded($0, columns: 7, rightAligned: true) + "  " } ?? "  ")
           + DisplayWidth.padded(page.id, columns: section.numbers == .appleError ? widestStatus : widest) + "  "
-        for line in WordWrap.labeled(label, page.headline, columns: session.resultStyle.width) { try session.say(line) }
+        for line in WordWrap.labeled(label, page.headline, columns: session.resultStyle.width) {
+          try session.print(line)
+        }
       }
     }
   }

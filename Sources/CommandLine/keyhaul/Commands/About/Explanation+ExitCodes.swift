@@ -2,12 +2,12 @@ import KeyhaulKit
 import Reports
 
 extension Explanation {
-  /// Every exit code, in order. Unknown codes mean failure.
+  /// The pages of all exit codes, in order.
   static let exitCodes: [Explanation] =
-    CommandStatus.fixed.flatMap { $0 == .wrongPassword ? [page($0), page(.needsPassword)] : [page($0)] }
+    CommandExitStatus.fixed.flatMap { $0 == .wrongPassword ? [page($0), page(.needsPassword)] : [page($0)] }
     + [page(.signal(2))]
 
-  private static func page(_ status: CommandStatus) -> Explanation {
+  private static func page(_ status: CommandExitStatus) -> Explanation {
     switch status {
     case .ok:
       of(
@@ -109,7 +109,7 @@ extension Explanation {
   }
 
   private static func of(
-    _ status: CommandStatus, _ headline: String, _ rule: String, _ effect: String, _ action: String
+    _ status: CommandExitStatus, _ headline: String, _ rule: String, _ effect: String, _ action: String
   ) -> Explanation {
     Explanation(id: status.id, code: status.code, headline: headline, rule: rule, effect: effect, action: action)
   }

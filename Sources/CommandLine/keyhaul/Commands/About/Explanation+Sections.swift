@@ -2,14 +2,14 @@ import KeyhaulKit
 import Reports
 
 extension Explanation {
-  /// Pages under one title in the list of topics.
+  /// A group of pages under one title in the list of topics.
   struct Section {
     let title: String
     let pages: [Explanation]
     var numbers = NumberColumn.none
   }
 
-  /// The number that stands before a topic in the list.
+  /// The number before a topic in the list.
   enum NumberColumn {
     case none
     case exitCode
@@ -30,6 +30,6 @@ extension Explanation {
     Section(title: "Errors of a device's backup service", pages: backupErrors),
   ]
 
-  /// Every page.
+  /// All pages.
   static let all = sections.flatMap(\.pages)
 }

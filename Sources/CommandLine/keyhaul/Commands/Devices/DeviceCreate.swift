@@ -1,9 +1,9 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device create`: a new virtual device.
-struct DeviceCreate: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device create`: creates a virtual device.
+struct DeviceCreate: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Create a virtual device",
     usage: "keyhaul device create NAME [--model M] [--ios V] [--from FIXTURE | --import SOURCE]",
     examples: [
@@ -14,7 +14,7 @@ struct DeviceCreate: RunnableVerb {
       "--model", "--ios", "--from", "--import", "--password-file", "--published-hardware-key", "--passcode-file",
       "--erase-after-failures",
     ])
-  static let configuration = described(as: "create")
+  static let configuration = makeConfiguration(named: "create")
 
   @Argument(help: "The device's name, or its path if it is outside the device folder.")
   var name: String
@@ -42,15 +42,15 @@ struct DeviceCreate: RunnableVerb {
   @Flag(help: "Erase the device after ten wrong passcodes.") var eraseAfterFailures = false
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup(title: "The imported backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening the source") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the source") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
-    let (home, deviceName) = try place(in: session)
+  func run(in session: Session) throws -> CommandExitStatus {
+    let (home, deviceName) = try location(in: session)
     if from != nil, imported != nil {
-      throw CommandFailure.usage("--from and --import cannot be used together", try: "use only one of them")
+      throw CommandError.usage("--from and --import cannot be used together", try: "use only one of them")
     }
     let source = try source(in: session)
     let newDevice = try NewDevice(
@@ -67,24 +67,24 @@ struct DeviceCreate: RunnableVerb {
     }
     try source.map { try requirePasscode(for: $0) }
     if dryRun.isOn {
-      let report = try newDevice.rehearse(in: home, passcode: secret)
+      let report = try newDevice.createTemporarily(in: home, passcode: secret)
       try session.announce("Would create \(shown) (\(report.summary)).")
-      if session.isJSON { try session.answer(report.document([("dry_run", true)])) }
+      if session.isJSON { try session.writeDocument(report.document([("dry_run", true)])) }
     } else {
-      let done = DoneChange("\(deviceName) was created", of: deviceName.text)
+      let done = CommittedChange("\(deviceName) was created", of: deviceName.text)
       let report: DeviceReport
-      do throws(CommandFailure) {
+      do throws(CommandError) {
         report = try newDevice.create(in: home, passcode: secret)
       } catch {
-        // A closure cannot take the passcode in.
-        if error.stage == .afterCommit { session.done = done }
+        // The passcode is noncopyable, so it cannot be captured by the closure of `committing`.
+        if error.stage == .afterCommit { session.committedChange = done }
         throw error
       }
-      session.done = done
+      session.committedChange = done
       try session.announce("Created \(shown) (\(report.summary)).")
-      if session.isJSON { try session.answer(report.document()) }
+      if session.isJSON { try session.writeDocument(report.document()) }
     }
-    if publishedHardwareKey { session.warnOfPublishedKey(of: deviceName.text) }
+    if publishedHardwareKey { session.warnAboutPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
     session.warn(
       "left out \(HumanReadable.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
@@ -95,19 +95,19 @@ struct DeviceCreate: RunnableVerb {
     return .partial
   }
 
-  /// The items that it gets from elsewhere; `nil` if none are meant.
+  /// Returns the items to import; `nil` if no source was given.
   private func source(in session: Session) throws -> SourceItems? {
-    let unlocking = UnlockingOptions(password: password, opening: opening)
+    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
     guard let imported else {
-      try unlocking.refuse(for: name)
+      try unlocking.reject(for: name)
       try databaseKeys.check([])
       return nil
     }
     return try SourceItems.read(imported, unlocking, databaseKeys, in: session)
   }
 
-  /// What no device without a passcode has is told before it is made.
-  private func requirePasscode(for source: SourceItems) throws(CommandFailure) {
+  /// Rejects items that need a passcode before a device without one is created.
+  private func requirePasscode(for source: SourceItems) throws(CommandError) {
     let count = source.items.count { $0.protection == .whenPasscodeSetThisDeviceOnly }
     guard count > 0, !passcode.isGiven else { return }
     throw .usage(
@@ -117,17 +117,17 @@ struct DeviceCreate: RunnableVerb {
 
   private var isPath: Bool { name.contains("/") && !name.hasPrefix("device:") }
 
-  /// Where the device will be: under its name in the home directory, or at a path.
-  private func place(in session: Session) throws(CommandFailure) -> (home: DeviceSet, name: DeviceName) {
+  /// Returns where the device will be created: under its name in the device folder, or at a path.
+  private func location(in session: Session) throws(CommandError) -> (home: DeviceSet, name: DeviceName) {
     let home = DeviceSet(
       path: isPath ? "." : try session.homeDirectory(), environment: .interruptible)
-    let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
+    let argument = isPath ? name : try SourceResolver(session).newDeviceName(name)
     do throws(KeyhaulError) {
-      let place = try DeviceSet.locate(argument, home: home)
-      place.home.clearLeftovers()
-      return place
+      let location = try DeviceSet.locate(argument, home: home)
+      location.home.clearLeftovers()
+      return location
     } catch {
-      throw CommandFailure(error, device: argument)
+      throw CommandError(error, device: argument)
     }
   }
 }

@@ -1,33 +1,35 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device erase`: empty, with the same hardware.
-struct DeviceErase: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device erase`: erases the contents of a device, but keeps its hardware key.
+struct DeviceErase: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Erase all content of a device, but keep its hardware key",
     usage: "keyhaul device erase NAME",
     examples: ["keyhaul device erase old-phone", "keyhaul device erase old-phone --yes"],
     flags: ["--yes", "--dry-run"])
-  static let configuration = described(as: "erase")
+  static let configuration = makeConfiguration(named: "erase")
 
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let before = try device.hold(.reading) { try DeviceReport($0) }
+    let before = try device.withSession(.reading) { try DeviceReport($0) }
     let (name, count) = (before.name, before.itemCount ?? 0)
     let items = count == 0 ? "no items" : HumanReadable.count(count, "item")
     if dryRun.isOn {
       try session.announce("Would erase \(name), with \(items), for good.")
-      if session.isJSON { try session.answer(before.document([("dry_run", true), ("erased_items", .count(count))])) }
+      if session.isJSON {
+        try session.writeDocument(before.document([("dry_run", true), ("erased_items", .count(count))]))
+      }
       return .ok
     }
     try session.confirm("Erase \(name), with \(items), for good?", refusal: "erasing \(name), with \(items),")
-    let report = try device.hold(.writing) { openDevice in
+    let report = try device.withSession(.writing) { openDevice in
       try openDevice.requireUnchanged(since: before.record.revision)
-      try session.changing(DoneChange("\(openDevice.name) was erased", of: openDevice.name)) {
+      try session.committing(CommittedChange("\(openDevice.name) was erased", of: openDevice.name)) {
         () throws(KeyhaulError) in
         try openDevice.erase()
       }
@@ -38,19 +40,19 @@ struct DeviceErase: RunnableVerb {
       wasErased
         ? "Erased \(name) again. It had no items and no passcode. Its keys are new; its hardware key is the same."
         : "Erased \(name), with \(items). Its hardware key is the same, and no passcode is set.")
-    if session.isJSON { try session.answer(report.document([("erased_items", .count(count))])) }
+    if session.isJSON { try session.writeDocument(report.document([("erased_items", .count(count))])) }
     return .ok
   }
 }
 
-/// `keyhaul device delete`: the device and its hardware key are gone.
-struct DeviceDelete: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device delete`: deletes a device together with its hardware key.
+struct DeviceDelete: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Delete a virtual device for good",
     usage: "keyhaul device delete NAME --confirm NAME",
     examples: ["keyhaul device delete old-phone --confirm old-phone"],
     flags: ["--confirm", "--dry-run"])
-  static let configuration = described(as: "delete")
+  static let configuration = makeConfiguration(named: "delete")
 
   @Option(help: ArgumentHelp("The device's name again, to confirm without a question.", valueName: "name"))
   var confirm: String?
@@ -58,26 +60,26 @@ struct DeviceDelete: RunnableVerb {
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
     let name = device.name
-    try device.requireNothingForeign()
+    try device.requireNoUnrelatedFiles()
     let count = try itemCount(of: device)
     let whole = count.flatMap { $0 > 0 ? "\(name) and its \(HumanReadable.count($0, "item"))" : nil } ?? name
     let action = "delete \(whole == name ? "it" : whole) for good"
     if dryRun.isOn {
-      // Nobody is asked, but what was given has to be what the run would take.
+      // A dry run does not ask, but checks a confirmation that was given.
       if let confirm { try session.confirm(name: name, given: confirm, action: action) }
       try session.announce("Would delete \(whole) for good.")
     } else {
       try session.confirm(name: name, given: confirm, action: action)
-      try session.changing(DoneChange("\(name) was deleted", look: "keyhaul device list")) {
-        () throws(CommandFailure) in try device.delete()
+      try session.committing(CommittedChange("\(name) was deleted", inspectCommand: "keyhaul device list")) {
+        () throws(CommandError) in try device.delete()
       }
       try session.announce("Deleted \(whole).")
     }
     if session.isJSON {
-      try session.answer([
+      try session.writeDocument([
         "format": "device-deletion/1", "name": .string(name), "deleted": .boolean(!dryRun.isOn),
         "items": count.map { .count($0) } ?? .null,
       ])
@@ -85,18 +87,20 @@ struct DeviceDelete: RunnableVerb {
     return .ok
   }
 
-  /// - Returns: `nil` for a device that cannot be read: it can be deleted all the same.
-  private func itemCount(of device: FoundDevice) throws -> Int? {
+  /// Returns the number of items.
+  ///
+  /// - Returns: `nil` if the device cannot be read; it can be deleted anyway.
+  private func itemCount(of device: ResolvedDevice) throws -> Int? {
     do {
-      return try device.hold(.reading) { try $0.itemCount }
-    } catch let failure as CommandFailure where [.damaged, .refused].contains(failure.status) {
+      return try device.withSession(.reading) { try $0.itemCount }
+    } catch let failure as CommandError where [.damaged, .refused].contains(failure.status) {
       return nil
     }
   }
 }
 
 extension DeviceSession {
-  /// Refuses, before anything is asked, what `changePasscode` and `removePasscode` would refuse.
+  /// Rejects early what `changePasscode` and `removePasscode` would reject.
   func requireChangeablePasscode() throws(KeyhaulError) {
     guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }
     guard state == .unlocked else {

@@ -2,14 +2,14 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul device export`: the items of a device as the database of a Simulator.
-struct DeviceExport: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device export`: writes the items of a device as a Simulator's keychain.
+struct DeviceExport: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Write a device's items as the keychain of a Simulator",
     usage: "keyhaul device export NAME -o FILE",
     examples: ["keyhaul device export old-phone -o keychain-2-debug.db"],
     flags: ["--output", "--yes", "--json"])
-  static let configuration = described(as: "export")
+  static let configuration = makeConfiguration(named: "export")
 
   @Option(
     name: .shortAndLong,
@@ -20,16 +20,16 @@ struct DeviceExport: RunnableVerb {
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     if output == "-" {
-      throw CommandFailure.usage(
+      throw CommandError.usage(
         "the database must be written to a file", why: "it contains the whole keychain unencrypted", try: "-o FILE")
     }
     let device = try target.find(in: session)
     try session.prepareOutput(output, inputs: device.files)
-    let rows = try device.hold(.reading) { openDevice in
+    let rows = try device.withSession(.reading) { openDevice in
       let rows = try openDevice.keychain.rows(includingTombstones: true, keys: openDevice.classKeys)
-      if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemFailure.unreadable(on: openDevice) }
+      if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemError.unreadable(on: openDevice) }
       return rows
     }
     let items = rows.compactMap(\.item)
@@ -39,7 +39,7 @@ struct DeviceExport: RunnableVerb {
       "Wrote \(count) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. The secrets in it are not encrypted."
     )
     if session.isJSON {
-      try session.answer([
+      try session.writeDocument([
         "format": "device-export/1", "device": .string(device.name), "output": .string(output),
         "items": .count(items.count), "unreadable": .count(rows.count - items.count),
         "schema": .string(SimulatorKeychain.newestSchema.text),
@@ -53,21 +53,22 @@ struct DeviceExport: RunnableVerb {
   }
 
   private func write(_ items: [KeychainItem], of name: String, in session: Session) throws {
-    let done = DoneChange("\(name) was written as \(output)", look: "keyhaul inspect \(ShellQuoting.quote(output))")
+    let done = CommittedChange(
+      "\(name) was written as \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
     let keychain: SimulatorKeychain
     do throws(KeyhaulError) {
       keychain = try SimulatorKeychain(making: KeychainStore.tableStatements)
       for item in items { _ = try keychain.insert(item, replacingExisting: false) }
     } catch {
-      throw CommandFailure(
-        CommandStatus(error.category), "cannot write \(name) as a database", why: error.reason, of: error.errno)
+      throw CommandError(
+        CommandExitStatus(error.category), "cannot write \(name) as a database", why: error.reason, of: error.errno)
     }
-    try session.changing(done) { () throws(CommandFailure) in
-      let written: Void? = try keychain.committed { (bytes) throws(CommandFailure) in
+    try session.committing(done) { () throws(CommandError) in
+      let written: Void? = try keychain.committed { (bytes) throws(CommandError) in
         try ReportFile.write(bytes, to: output)
       }
       guard written != nil else {
-        throw CommandFailure(.failed, "cannot write \(name) as a database", why: "SQLite did not return its bytes")
+        throw CommandError(.failed, "cannot write \(name) as a database", why: "SQLite did not return its bytes")
       }
     }
   }

@@ -1,16 +1,16 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device list`: the devices of the home directory.
-struct DeviceList: TabularVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device list`: lists the devices in the device folder.
+struct DeviceList: TabularCommand {
+  static let helpScreen = HelpScreen(
     sentence: "List the virtual devices",
     usage: "keyhaul device list",
     examples: ["keyhaul device list", "keyhaul device list --fields name,items"],
     flags: ["--fields", "--json", "--home"])
-  static let configuration = described(as: "list")
+  static let configuration = makeConfiguration(named: "list")
 
-  /// The members of each of `devices` in `device-list/1`.
+  /// The members of each element of `devices` in `device-list/1`.
   static let table = FieldTable(
     "devices",
     [
@@ -18,11 +18,11 @@ struct DeviceList: TabularVerb {
       "failed_attempts", "erase_after_failures", "published_hardware_key",
     ])
 
-  @OptionGroup var chosen: FieldOptions
+  @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
-    session.chosen = try ChosenFields(chosen, of: Self.table)
+  func run(in session: Session) throws -> CommandExitStatus {
+    session.chosenFields = try ChosenFields(fieldOptions, of: Self.table)
     let home = try DeviceSet(of: session)
     home.clearLeftovers()
     let (devices, unreadable) = try session.devices(in: home)
@@ -30,16 +30,16 @@ struct DeviceList: TabularVerb {
     var broken = unreadable.map { ($0, Self.unreadable($0)) }
     for device in devices {
       do throws(KeyhaulError) {
-        let summary = try device.summary(verb: session.verb, knownSeeds: PublishedSeeds.all)
+        let summary = try device.summary(verb: session.commandName, knownSeeds: WellKnownSeeds.all)
         reports.append(DeviceReport(summary, of: device))
       } catch {
-        // Deleted by another process since the directory was read.
+        // Deleted by another process since the folder was read.
         if error.code == .deviceNotFound { continue }
-        broken.append((device.name.text, CommandFailure(error, device: device.name.text)))
+        broken.append((device.name.text, CommandError(error, device: device.name.text)))
       }
     }
     if session.isJSON {
-      try session.answer([
+      try session.writeDocument([
         "format": "device-list/1", "devices": .array(reports.map { .object($0.fields) }),
         "unreadable": .array(
           broken.map {
@@ -47,9 +47,9 @@ struct DeviceList: TabularVerb {
           }),
       ])
     } else if reports.isEmpty, broken.isEmpty {
-      session.note("There are no devices in \(UntrustedText.escaped(home.path)) (keyhaul device create NAME).")
+      session.info("There are no devices in \(UntrustedText.escaped(home.path)) (keyhaul device create NAME).")
     } else {
-      try session.say(table(reports, broken: broken.map(\.0)))
+      try session.print(table(reports, broken: broken.map(\.0)))
     }
     for failure in broken.map(\.1) {
       session.warn(failure.message, why: failure.why, try: failure.advice, of: failure.errno)
@@ -57,8 +57,8 @@ struct DeviceList: TabularVerb {
     return broken.isEmpty ? .ok : .partial
   }
 
-  private static func unreadable(_ name: String) -> CommandFailure {
-    CommandFailure(
+  private static func unreadable(_ name: String) -> CommandError {
+    CommandError(
       .partial, "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name, and was skipped",
       why: "it contains invalid UTF-8 or the replacement character U+FFFD; Keyhaul never gives a device such a name",
       try: "rename its folder with mv if it is a device")
@@ -76,39 +76,39 @@ struct DeviceList: TabularVerb {
 }
 
 extension Session {
-  fileprivate func devices(in home: DeviceSet) throws(CommandFailure) -> ([VirtualDevice], unreadable: [String]) {
+  fileprivate func devices(in home: DeviceSet) throws(CommandError) -> ([VirtualDevice], unreadable: [String]) {
     do throws(KeyhaulError) {
       return (try home.devices(), try home.unreadableNames())
     } catch {
-      throw CommandFailure(error, doing: "cannot list \(home.path)")
+      throw CommandError(error, doing: "cannot list \(home.path)")
     }
   }
 }
 
-/// `keyhaul device show`: what a device is and what state it is in.
-struct DeviceShow: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device show`: shows a device and its state.
+struct DeviceShow: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Show a virtual device",
     usage: "keyhaul device show NAME",
     examples: ["keyhaul device show old-phone", "keyhaul device show old-phone --json"],
     flags: ["--json"])
-  static let configuration = described(as: "show")
+  static let configuration = makeConfiguration(named: "show")
 
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let report = try device.hold(.reading) { try DeviceReport($0) }
+    let report = try device.withSession(.reading) { try DeviceReport($0) }
     if session.isJSON {
-      try session.answer(report.document())
+      try session.writeDocument(report.document())
       return .ok
     }
     let widest = report.lines.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0
     for (label, text) in report.lines {
       let label = DisplayWidth.padded(label, columns: widest) + "  "
       for line in WordWrap.labeled(label, UntrustedText.escaped(text), columns: session.resultStyle.width) {
-        try session.say(line)
+        try session.print(line)
       }
     }
     return .ok

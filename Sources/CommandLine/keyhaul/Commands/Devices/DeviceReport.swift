@@ -1,14 +1,14 @@
 import KeyhaulKit
 
-/// A device as reports show it. Without a state where another process holds the device.
+/// A description of a device for reports. Has no state if another process is using the device.
 struct DeviceReport {
-  /// What the user types for it: the name of its directory, whatever its record says.
+  /// The name of the device's folder, which is also the name that the user types.
   let name: String
   let record: DeviceRecord
   let state: DeviceState?
   let isPasscodeSet: Bool?
   let itemCount: Int?
-  /// Whether everybody can compute its hardware key.
+  /// Whether anyone can compute the hardware key.
   let isHardwareKeyPublished: Bool?
 
   init(_ session: DeviceSession) throws(KeyhaulError) {
@@ -17,7 +17,7 @@ struct DeviceReport {
     state = session.state
     isPasscodeSet = session.isPasscodeSet
     itemCount = try session.itemCount
-    isHardwareKeyPublished = try session.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)
+    isHardwareKeyPublished = try session.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)
   }
 
   init(_ summary: DeviceSummary, of device: VirtualDevice) {
@@ -31,9 +31,9 @@ struct DeviceReport {
 
   // MARK: JSON
 
-  /// The document of `device/1`.
+  /// Returns the document `device/1`.
   ///
-  /// - Parameter outcome: What the verb did besides, such as how many items it destroyed.
+  /// - Parameter outcome: Further members about the command's result, such as the number of destroyed items.
   func document(_ outcome: [(String, JSONValue)] = []) -> JSONValue {
     .object([("format", "device/1")] + fields + outcome)
   }
@@ -52,7 +52,7 @@ struct DeviceReport {
 
   // MARK: Text
 
-  /// "iPhone", of "iPhone15,2".
+  /// Returns the kind of device in a product type: "iPhone" for "iPhone15,2".
   static func model(_ productType: String) -> String {
     let letters = productType.prefix { $0.isLetter && $0.isASCII }
     return letters.isEmpty ? "device" : String(letters)
@@ -68,7 +68,7 @@ struct DeviceReport {
 
   var stateText: String { state.map(Self.text) ?? "in use" }
 
-  /// The cells of a listing's row: name, state, passcode, items, last backup.
+  /// The cells of a row in the list: name, state, passcode, items, last backup.
   var cells: [String] {
     [
       name, stateText, isPasscodeSet.map { $0 ? "yes" : "no" } ?? "–", itemCount.map(HumanReadable.grouped) ?? "–",
@@ -76,14 +76,14 @@ struct DeviceReport {
     ]
   }
 
-  /// "iPhone, passcode set, unlocked"
+  /// A short description: "iPhone, passcode set, unlocked".
   var summary: String {
     let passcode = isPasscodeSet.map { $0 ? "passcode set" : "no passcode" }
     let items = itemCount.flatMap { $0 > 0 ? HumanReadable.count($0, "item") : nil }
     return [Self.model(record.productType), passcode, stateText, items].compactMap(\.self).joined(separator: ", ")
   }
 
-  /// What `device show` says, as label and text.
+  /// The labels and texts of `device show`.
   var lines: [(String, String)] {
     let build = record.build.map { " (\($0))" } ?? ""
     let limit = record.eraseAfterFailures.map { "; after \($0) in a row the device erases itself" } ?? ""
@@ -105,13 +105,13 @@ struct DeviceReport {
 }
 
 extension Session {
-  /// Says what a hardware key is worth that everybody can compute.
+  /// Warns that anyone can compute a device's hardware key.
   ///
-  /// - Parameter consequence: What follows from it here.
-  func warnOfPublishedKey(of device: String, _ consequence: String? = nil) {
+  /// - Parameter consequence: The consequence for this command; `nil` if the message is general.
+  func warnAboutPublishedKey(of device: String, _ consequence: String? = nil) {
     warn(
       consequence ?? "anyone can compute the hardware key of \(device)",
       why: "the hardware key of \(device) is published: it comes from a description's seed and the device's name",
-      try: "outside tests, a device created without --published-hardware-key", evenQuiet: true)
+      try: "outside tests, a device created without --published-hardware-key", ignoresQuiet: true)
   }
 }

@@ -2,9 +2,10 @@ import ArgumentParser
 import DeviceServer
 import KeyhaulKit
 
-/// `keyhaul device serve`: virtual devices that real backup clients find, pair with, back up and restore.
-struct DeviceServe: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device serve`: serves virtual devices to backup clients, which can find, pair with, back up and restore
+/// them.
+struct DeviceServe: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Serve virtual devices to backup clients such as idevicebackup2",
     usage: "keyhaul device serve NAME... [--listen ADDRESS] [--trust WHO]",
     examples: [
@@ -12,7 +13,7 @@ struct DeviceServe: RunnableVerb {
       "keyhaul device serve old-phone new-phone --listen 127.0.0.1:27015 --trust once",
     ],
     flags: ["--listen", "--trust", "--rounds"])
-  static let configuration = described(as: "serve")
+  static let configuration = makeConfiguration(named: "serve")
   /// The computers that may pair.
   enum Trust: String, CaseIterable, ExpressibleByArgument { case ask, once, always }
 
@@ -31,8 +32,8 @@ struct DeviceServe: RunnableVerb {
   var trust = Trust.ask
   @Option(
     help: ArgumentHelp("The number of PBKDF2 iterations of encrypted backups (default 10,000,000).", valueName: "n"),
-    transform: RoundCount.parseWritten)
-  var rounds: RoundCount?
+    transform: IterationCount.parseWritten)
+  var rounds: IterationCount?
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   /// An event that a thread of the server reports to the command's thread.
@@ -46,7 +47,7 @@ struct DeviceServe: RunnableVerb {
 
     func add(_ event: Event) { waiting.withLock { $0.append(event) } }
 
-    func take() -> [Event] {
+    func removeAll() -> [Event] {
       waiting.withLock { waiting in
         defer { waiting = [] }
         return waiting
@@ -54,40 +55,40 @@ struct DeviceServe: RunnableVerb {
     }
   }
 
-  private static let pause = Duration.milliseconds(100)
+  private static let pollInterval = Duration.milliseconds(100)
   private static let maximumDeviceCount = 16
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     guard !session.isJSON else {
-      throw CommandFailure.usage("the log of the server is text", try: "leave --json out")
+      throw CommandError.usage("the log of the server is text", try: "leave --json out")
     }
     let address = try listenAddress()
     if trust == .ask, session.terminal() == nil {
-      throw CommandFailure.usage(
+      throw CommandError.usage(
         "nobody can be asked which computers to trust", why: session.missingTerminal, try: "--trust once")
     }
-    let finder = try ArgumentFinder(session)
-    let found = try names.map { (name) throws(CommandFailure) in try finder.device(name) }
+    let finder = try SourceResolver(session)
+    let found = try names.map { (name) throws(CommandError) in try finder.device(name) }
     guard Set(found.map(\.device.directory)).count == found.count else {
-      throw CommandFailure.usage("a device is named twice", try: "name each device once")
+      throw CommandError.usage("a device is named twice", try: "name each device once")
     }
     guard found.count <= Self.maximumDeviceCount else {
-      throw CommandFailure.usage("at most \(Self.maximumDeviceCount) devices can be served at once")
+      throw CommandError.usage("at most \(Self.maximumDeviceCount) devices can be served at once")
     }
     for device in found {
-      try device.hold(.reading) { openDevice in
+      try device.withSession(.reading) { openDevice in
         guard openDevice.record.productVersion.canWriteBackups else {
-          throw CommandFailure(
+          throw CommandError(
             .refused, "\(device.name) cannot be served",
             why: "it runs iOS \(openDevice.record.productVersion); clients back up iOS 10.2 or later",
             try: "a device created with --ios 10.2 or later")
         }
       }
     }
-    return try Interruption.returning { try serve(found, at: address, in: session) }
+    return try Interruption.deferringSignals { try serve(found, at: address, in: session) }
   }
 
-  private func listenAddress() throws(CommandFailure) -> ListenAddress {
+  private func listenAddress() throws(CommandError) -> ListenAddress {
     guard let listen else { return .loopback(port: 0, version6: false) }
     guard let address = ListenAddress(listen) else {
       throw .usage(
@@ -97,7 +98,9 @@ struct DeviceServe: RunnableVerb {
     return address
   }
 
-  private func serve(_ found: [FoundDevice], at address: ListenAddress, in session: Session) throws -> CommandStatus {
+  private func serve(_ found: [ResolvedDevice], at address: ListenAddress, in session: Session) throws
+    -> CommandExitStatus
+  {
     let events = Events()
     let policy: TrustPolicy =
       switch trust {
@@ -112,7 +115,7 @@ struct DeviceServe: RunnableVerb {
         devices.append(
           try ServedDevice(device.device, number: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
       } catch {
-        throw CommandFailure(error, device: device.name)
+        throw CommandError(error, device: device.name)
       }
     }
     let server: DeviceServer
@@ -122,45 +125,45 @@ struct DeviceServe: RunnableVerb {
       throw Self.failure(error)
     }
     guard server.start() else {
-      throw CommandFailure(.failed, "the server could not start", why: "the system allows no more threads")
+      throw CommandError(.failed, "the server could not start", why: "the system allows no more threads")
     }
     defer { server.stop() }
-    for device in devices { session.note("Serving \(device.device.name) (\(device.udid)). Ctrl-C stops.") }
-    try session.say("export USBMUXD_SOCKET_ADDRESS=\(ShellQuoting.quote(server.address))")
+    for device in devices { session.info("Serving \(device.device.name) (\(device.udid)). Ctrl-C stops.") }
+    try session.print("export USBMUXD_SOCKET_ADDRESS=\(ShellQuoting.quote(server.address))")
     try session.flush()
     while Interruption.pending == nil {
-      for event in events.take() { show(event, in: session) }
-      LockTimeout.sleepOnThread(Self.pause)
+      for event in events.removeAll() { show(event, in: session) }
+      LockTimeout.sleepOnThread(Self.pollInterval)
     }
     server.stop()
-    for case .line(let line) in events.take() { session.note(UntrustedText.escaped(line)) }
-    session.note("Stopped.")
+    for case .line(let line) in events.removeAll() { session.info(UntrustedText.escaped(line)) }
+    session.info("Stopped.")
     return .ok
   }
 
   private func show(_ event: Event, in session: Session) {
     switch event {
-    case .line(let line): session.note(UntrustedText.escaped(line))
-    case .question(let gate):
-      let answer = try? session.terminal()?.line("Trust this computer on \(gate.device)? [y/N] ")
+    case .line(let line): session.info(UntrustedText.escaped(line))
+    case .question(let authorizer):
+      let answer = try? session.terminal()?.line("Trust this computer on \(authorizer.device)? [y/N] ")
       let isTrusted = ["y", "yes"].contains(answer?.lowercased() ?? "")
-      gate.answer(isTrusted: isTrusted)
-      if isTrusted { session.note("Trusted. Repeat the client's command if it has ended.") }
+      authorizer.answer(isTrusted: isTrusted)
+      if isTrusted { session.info("Trusted. Repeat the client's command if it has ended.") }
     }
   }
 
-  private static func failure(_ error: ListenError) -> CommandFailure {
+  private static func failure(_ error: ListenError) -> CommandError {
     switch error {
     case .systemSocket(let path):
       .usage(
         "\(path) belongs to the system's own usbmuxd", why: "real devices would no longer be found",
         try: "another path, such as ./phone.sock")
     case .answered(let path):
-      CommandFailure(.busy, "another server listens at \(path)", try: "another path, or end that server")
+      CommandError(.busy, "another server listens at \(path)", try: "another path, or end that server")
     case .occupied(let path):
-      CommandFailure(.usage, "\(path) exists and is not a socket of this user", try: "another path")
+      CommandError(.usage, "\(path) exists and is not a socket of this user", try: "another path")
     case .system(let place, let reason):
-      CommandFailure(.failed, "cannot listen at \(place)", why: reason.reason, try: "another --listen address")
+      CommandError(.failed, "cannot listen at \(place)", why: reason.reason, try: "another --listen address")
     }
   }
 }

@@ -2,23 +2,25 @@ import ArgumentParser
 import Foundation
 import KeyhaulKit
 
-/// A device as it was asked for: plain, or from a description, with what the command line says over it.
+/// A device to create: empty, from a description or with imported items, changed by the command's options.
 struct NewDevice {
   let name: DeviceName
   let fixture: FixtureSource.Loaded?
-  /// Items of another keychain, where it gets those.
+  /// The items of another keychain to import; `nil` if there are none.
   let imported: SourceItems?
   let identity: DeviceIdentity
   let eraseAfterFailures: Int?
-  /// Whether its keys shall be those that everybody can compute of the description.
+  /// Whether its keys are derived from the description, so that anyone can compute them.
   let hasPublishedKeys: Bool
 
-  /// - Throws: `.usage` where model or version cannot be one, and for published keys without a description.
+  /// Checks the options.
+  ///
+  /// - Throws: `.usage` for an invalid model or version, and for published keys without a description.
   init(
     name: DeviceName, fixture: FixtureSource.Loaded?, imported: SourceItems?, productType: String?,
     productVersion: String?,
     eraseAfterFailures: Int?, hasPublishedKeys: Bool
-  ) throws(CommandFailure) {
+  ) throws(CommandError) {
     if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
       throw .usage(
         "\"\(productType)\" is not a model",
@@ -48,8 +50,10 @@ struct NewDevice {
       build: productVersion == nil ? standard.build : nil)
   }
 
-  /// - Parameter passcode: `nil` for the description's, or none where there is no description.
-  func create(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
+  /// Creates the device.
+  ///
+  /// - Parameter passcode: The passcode; `nil` if the description's passcode is used, or none.
+  func create(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandError) -> DeviceReport {
     do throws(KeyhaulError) {
       let device = try make(in: home, passcode: passcode)
       do throws(KeyhaulError) {
@@ -63,22 +67,22 @@ struct NewDevice {
       if error.isStopped { try Interruption.check("no device was made") }
       if error.code == .badFixture, let fixture { throw FixtureSource.failure(error, argument: fixture.argument) }
       if error.code == .badFixture, let imported {
-        throw CommandFailure(
+        throw CommandError(
           .refused, "cannot make a device from \(imported.name)", why: error.reason,
           try: "keyhaul inspect \(ShellQuoting.quote(imported.name)) --list")
       }
-      throw CommandFailure(error, device: name.text)
+      throw CommandError(error, device: name.text)
     }
   }
 
-  /// Makes the device in a directory that is gone afterwards, so that everything is tried but its place.
-  func rehearse(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
+  /// Creates the device in a temporary folder, which tests everything except its final location.
+  func createTemporarily(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandError) -> DeviceReport {
     let directory: TemporaryDeviceSet
     do throws(KeyhaulError) {
       try home.requireFree(name)
       directory = try TemporaryDeviceSet(environment: home.environment)
     } catch {
-      throw CommandFailure(error, device: name.text)
+      throw CommandError(error, device: name.text)
     }
     defer { _ = directory }
     return try create(in: directory.devices, passcode: passcode)
@@ -106,27 +110,27 @@ struct NewDevice {
   }
 }
 
-/// Where `--from` finds the description of a device.
+/// The source of the description that `--from` names.
 enum FixtureSource {
-  /// The descriptions that the program carries, for help: "old-phone, new-phone or hostile-names".
+  /// The names of the bundled descriptions, for help: "old-phone, new-phone or hostile-names".
   static let bundledNames = HumanReadable.list(BundledFixtures.names, conjunction: "or")
 
-  /// What unlocks the devices of the bundled descriptions, which are invented and hold nothing real.
+  /// The passcodes of the bundled descriptions, which contain only invented data.
   static let passcodes =
     "The passcode is 135790 on old-phone, 2468 on new-phone, 1357 on every-rule and 2468 on every-rule-target; "
     + "hostile-names has none."
 
-  /// A description, and what was typed for it.
+  /// A description and the argument that named it.
   struct Loaded {
     let argument: String
     let description: DeviceFixture
   }
 
-  /// A bundled description by its name, or else a file by its path.
+  /// Loads a bundled description by name, or a file by path.
   ///
-  /// - Throws: `.notFound` with the near name; `.usage` for a file that describes no device; `.refused` for a version
-  ///   that is not read.
-  static func load(_ argument: String) throws(CommandFailure) -> Loaded {
+  /// - Throws: `.notFound` with a suggestion; `.usage` for a file that does not describe a device; `.refused` for an
+  ///   unsupported version.
+  static func load(_ argument: String) throws(CommandError) -> Loaded {
     let bytes: [UInt8]
     if let bundled = BundledFixtures.bytes(named: argument) {
       bytes = bundled
@@ -140,18 +144,18 @@ enum FixtureSource {
     }
   }
 
-  /// What is wrong with a description, also where only the device that is made of it refuses it.
-  static func failure(_ error: KeyhaulError, argument: String) -> CommandFailure {
-    CommandFailure(
-      CommandStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
+  /// Returns the error for a faulty description, including faults that only the creation of the device finds.
+  static func failure(_ error: KeyhaulError, argument: String) -> CommandError {
+    CommandError(
+      CommandExitStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
       try: error.call, of: error.errno)
   }
 
-  private static func readFile(_ path: String) throws(CommandFailure) -> [UInt8] {
+  private static func readFile(_ path: String) throws(CommandError) -> [UInt8] {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
       let near = EditDistance.nearest(to: path, among: BundledFixtures.names)
-      throw CommandFailure(
+      throw CommandError(
         .notFound, "there is no description named \(path)",
         why: near.map { "\"\($0)\" is similar" } ?? "it is neither a file nor bundled with Keyhaul (\(bundledNames))",
         try: "--from \(near ?? BundledFixtures.names.first ?? "FILE")")
@@ -160,7 +164,7 @@ enum FixtureSource {
       if isDirectory.boolValue { throw CocoaError(.fileReadUnknown) }
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }
-      // One portion more than is accepted, so that the decoder sees that there is more.
+      // Reads one portion more than is accepted, so that the decoder can reject the file.
       var bytes: [UInt8] = []
       while bytes.count <= DeviceFixture.maximumByteCount, let portion = try file.read(upToCount: 1 << 20),
         !portion.isEmpty
@@ -169,23 +173,23 @@ enum FixtureSource {
       }
       return bytes
     } catch {
-      throw CommandFailure(
+      throw CommandError(
         .failed, "cannot read \(path)", why: isDirectory.boolValue ? "it is a folder" : "the file system refused",
         try: "a file that can be read")
     }
   }
 }
 
-/// `keyhaul device fixture`: prints a description that comes with the program, to read it or to write one's own after it.
-struct DeviceFixtureVerb: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device fixture`: prints a bundled description, as an example for writing others.
+struct DeviceFixtureCommand: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Print a device description that comes with the program",
     usage: "keyhaul device fixture NAME",
     examples: [
       "keyhaul device fixture old-phone", "keyhaul device fixture every-rule > my-phone.json",
     ],
     flags: ["--json"])
-  static let configuration = described(as: "fixture")
+  static let configuration = makeConfiguration(named: "fixture")
 
   @Argument(
     help: ArgumentHelp("\(FixtureSource.bundledNames).", valueName: "name"),
@@ -193,10 +197,10 @@ struct DeviceFixtureVerb: RunnableVerb {
   var name: String
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     guard let bytes = BundledFixtures.bytes(named: name) else {
       let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
-      throw CommandFailure(
+      throw CommandError(
         .notFound, "no description named \(UntrustedText.escaped(name)) comes with the program",
         why: near.map { "\"\($0)\" is similar" } ?? "there are \(HumanReadable.list(BundledFixtures.names))",
         try: near.map { "keyhaul device fixture \($0)" })

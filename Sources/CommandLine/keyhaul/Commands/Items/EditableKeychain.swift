@@ -8,62 +8,63 @@ import Reports
   import Foundation
 #endif
 
-/// A change of a keychain.
+/// A change of a keychain's items.
 enum ItemEdit {
   case add(KeychainItem)
   case update([KeychainEntry], ItemChanges)
   case delete([KeychainEntry])
 }
 
-/// A keychain whose items a command changes: that of a device, of a backup or of a Simulator.
+/// A keychain whose items a command changes: of a device, a backup or a Simulator.
 ///
-/// A command asks for the entries that its user means, and performs its change after the user has agreed. A change is made
-/// completely or not at all.
+/// A command gets the matching entries, and makes its change after the user has agreed. A change is made completely or
+/// not at all.
 protocol EditableKeychain {
   /// The keychain's name in messages.
   var name: String { get }
-  /// "on" a device, "in" a backup.
+  /// The preposition before the name: "on" a device, "in" a backup.
   var preposition: String { get }
-  /// What a sentence about a change ends with: where the changed copy is; empty if the keychain itself is changed.
+  /// The end of a sentence about a change, which names the changed copy; empty if the keychain itself is changed.
   var ending: String { get }
-  /// A note to show before the user is asked; `nil` if there is nothing to note.
+  /// A note to show before the user is asked; `nil` if there is none.
   var note: String? { get }
-  /// The document of its items, without secrets.
+  /// The document of the items, without secrets.
   var document: ItemDocument { get }
-  /// The number of items that cannot be decrypted, so that a new item may be one of them.
+  /// The number of items that cannot be decrypted. A new item may duplicate one of them.
   var hiddenCount: Int { get }
 
-  /// A sentence about the devices that an added item can move to.
-  func reach(of item: KeychainItem) -> String
+  /// Returns a phrase about where an added item can move: "moves with an encrypted backup".
+  func portability(of item: KeychainItem) -> String
 
-  /// Refuses attributes of a new item that this keychain cannot give it.
-  func check(_ attributes: ItemAttributeOptions) throws(CommandFailure)
+  /// Rejects attributes that this keychain cannot give to a new item.
+  func check(_ attributes: ItemAttributeOptions) throws(CommandError)
 
-  /// Returns the entries that the user means.
+  /// Returns the entries that match the selection.
   ///
-  /// - Parameter changes: The intended changes; `nil` if the items are to be deleted.
+  /// - Parameter changes: The intended changes; `nil` if the entries are to be deleted.
   func entries(for changes: ItemChanges?, in session: Session) throws -> [KeychainEntry]
 
-  /// Whether changes leave each of these entries as it is.
+  /// Returns whether all entries already have the new values.
   func hasValues(of changes: ItemChanges, in entries: [KeychainEntry]) throws -> Bool
 
-  /// Removes what killed commands left, if nothing is to be changed.
+  /// Removes leftovers of killed commands, for a command that has nothing to change.
   func removeLeftovers()
 
   /// Changes the keychain.
   ///
   /// - Parameters:
-  ///   - isRehearsed: Whether to do everything except writing.
-  ///   - done: The state after the change, for messages.
-  /// - Returns: The items that were added or changed, as they are then.
-  func perform(
-    _ edit: ItemEdit, isRehearsed: Bool, _ done: DoneChange, in session: Session
+  ///   - edit: The change.
+  ///   - isDryRun: Whether this is a dry run, which does everything except writing.
+  ///   - done: The completed change, for messages.
+  /// - Returns: The items that were added or changed, with their new values.
+  func apply(
+    _ edit: ItemEdit, isDryRun: Bool, _ done: CommittedChange, in session: Session
   ) throws -> [KeychainEntry]
 }
 
-/// A keychain that is changed as a whole: its items were read, and a change is written at once.
-protocol WholeEditableKeychain: EditableKeychain {
-  var items: ListedItems { get }
+/// A keychain whose items are all read first, and which is then rewritten as a whole.
+protocol RewrittenKeychain: EditableKeychain {
+  var items: SearchableItems { get }
   var selection: ItemSelection { get }
 }
 
@@ -71,13 +72,13 @@ extension EditableKeychain {
   var ending: String { "" }
 }
 
-extension WholeEditableKeychain {
+extension RewrittenKeychain {
   var name: String { items.name }
   var preposition: String { "in" }
   var document: ItemDocument { items.document(revealsSecrets: false) }
   var hiddenCount: Int { items.hidden.count }
 
-  func check(_ attributes: ItemAttributeOptions) throws(CommandFailure) {
+  func check(_ attributes: ItemAttributeOptions) throws(CommandError) {
     try selection.requireNoApp(of: name)
     guard attributes.accessGroup == nil else { return }
     throw .usage(
@@ -87,8 +88,8 @@ extension WholeEditableKeychain {
 
   func entries(for changes: ItemChanges?, in session: Session) throws -> [KeychainEntry] {
     try selection.requireNoApp(of: name)
-    let entries = items.meant(by: selection)
-    items.noteHidden(besides: entries, for: selection, in: session)
+    let entries = items.matching(selection)
+    items.reportHidden(excluding: entries, for: selection, in: session)
     return entries
   }
 
@@ -99,12 +100,12 @@ extension WholeEditableKeychain {
 
 /// The keychain of a device. The device is not locked while the user decides.
 final class EditableDevice: EditableKeychain {
-  private let device: FoundDevice
+  private let device: ResolvedDevice
   private let selection: ItemSelection
-  /// The device's revision, and the positions of the entries, when the user was asked.
-  private var agreed: (revision: String, indexes: [RowReference: Int])?
+  /// The device's revision and the entries' positions when the user was asked.
+  private var confirmedState: (revision: String, indexes: [RowReference: Int])?
 
-  init(_ device: FoundDevice, _ selection: ItemSelection) {
+  init(_ device: ResolvedDevice, _ selection: ItemSelection) {
     self.device = device
     self.selection = selection
   }
@@ -115,7 +116,7 @@ final class EditableDevice: EditableKeychain {
   var document: ItemDocument { ItemDocument(source: ("device", name), revealsSecrets: false) }
   var hiddenCount: Int { 0 }
 
-  func reach(of item: KeychainItem) -> String {
+  func portability(of item: KeychainItem) -> String {
     guard let protection = item.protection, protection != .whenPasscodeSetThisDeviceOnly
     else { return "never leaves this device" }
     guard item[.accessControl] == nil else { return "in no backup" }
@@ -125,15 +126,15 @@ final class EditableDevice: EditableKeychain {
   func check(_ attributes: ItemAttributeOptions) {}
 
   func entries(for changes: ItemChanges?, in session: Session) throws -> [KeychainEntry] {
-    try device.hold(.reading) { openDevice in
+    try device.withSession(.reading) { openDevice in
       if let changes {
-        try ItemFailure.checkGroups(
+        try ItemError.checkGroups(
           [changes.attributes[.accessGroup]?.stringValue].compactMap(\.self), of: selection.app, on: openDevice)
       }
       let rows = try selection.rows(on: openDevice, to: changes == nil ? "delete" : "change")
-      if changes != nil, rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: openDevice) }
+      if changes != nil, rows.contains(where: \.isLocked) { throw ItemError.locked("change", on: openDevice) }
       let indexes = try openDevice.keychain.positions(of: Set(rows.map(\.place)))
-      agreed = (openDevice.record.revision, indexes)
+      confirmedState = (openDevice.record.revision, indexes)
       return rows.map { $0.numbered(indexes) }
     }
   }
@@ -141,7 +142,7 @@ final class EditableDevice: EditableKeychain {
   func hasValues(of changes: ItemChanges, in entries: [KeychainEntry]) throws -> Bool {
     guard entries.compactMap(\.item).allSatisfy({ changes.attributesAreNoOp(for: $0) }) else { return false }
     guard !changes.secrets.isEmpty else { return true }
-    return try device.hold(.reading) { openDevice in
+    return try device.withSession(.reading) { openDevice in
       let found = try selection.found(on: openDevice, wantsSecret: true).compactMap(\.item)
       return found.count == entries.count && found.allSatisfy { changes.isNoOp(for: $0) }
     }
@@ -149,35 +150,35 @@ final class EditableDevice: EditableKeychain {
 
   func removeLeftovers() {}
 
-  func perform(
-    _ edit: ItemEdit, isRehearsed: Bool, _ done: DoneChange, in session: Session
+  func apply(
+    _ edit: ItemEdit, isDryRun: Bool, _ done: CommittedChange, in session: Session
   ) throws -> [KeychainEntry] {
-    if case .delete = edit, isRehearsed { return [] }
-    return try device.hold(.writing) { openDevice in
-      if let agreed { try openDevice.requireUnchanged(since: agreed.revision) }
+    if case .delete = edit, isDryRun { return [] }
+    return try device.withSession(.writing) { openDevice in
+      if let confirmedState { try openDevice.requireUnchanged(since: confirmedState.revision) }
       switch edit {
       case .add(let item):
         let stored =
-          isRehearsed
-          ? try add(item, on: openDevice, isRehearsed: true)
-          : try session.changing(done) { () throws(CommandFailure) in
-            try add(item, on: openDevice, isRehearsed: false)
+          isDryRun
+          ? try add(item, on: openDevice, isDryRun: true)
+          : try session.committing(done) { () throws(CommandError) in
+            try add(item, on: openDevice, isDryRun: false)
           }
         let indexes = session.isJSON ? try openDevice.keychain.positions(of: [stored.summary.reference]) : [:]
         return [KeychainEntry(stored).numbered(indexes)]
       case .update(let entries, let changes):
-        guard !isRehearsed else {
-          try update(changes, on: openDevice, isRehearsed: true)
+        guard !isDryRun else {
+          try update(changes, on: openDevice, isDryRun: true)
           return []
         }
-        try session.changing(done) { () throws(CommandFailure) in
-          try update(changes, on: openDevice, isRehearsed: false)
+        try session.committing(done) { () throws(CommandError) in
+          try update(changes, on: openDevice, isDryRun: false)
         }
         return try found(entries, on: openDevice)
       case .delete:
-        try session.changing(done) { () throws(CommandFailure) in
+        try session.committing(done) { () throws(CommandError) in
           do throws(KeyhaulError) { try openDevice.delete(selection.query, as: selection.app) } catch {
-            throw ItemFailure.changing(error, "delete", on: openDevice)
+            throw ItemError.committing(error, "delete", on: openDevice)
           }
         }
         return []
@@ -186,92 +187,95 @@ final class EditableDevice: EditableKeychain {
   }
 
   private func add(
-    _ item: KeychainItem, on openDevice: DeviceSession, isRehearsed: Bool
-  ) throws(CommandFailure) -> StoredItem {
+    _ item: KeychainItem, on openDevice: DeviceSession, isDryRun: Bool
+  ) throws(CommandError) -> StoredItem {
     let app = selection.app
-    try ItemFailure.checkGroups([item.accessGroup].compactMap(\.self), of: app, on: openDevice)
+    try ItemError.checkGroups([item.accessGroup].compactMap(\.self), of: app, on: openDevice)
     do throws(KeyhaulError) {
-      return isRehearsed ? try openDevice.validateAdding(item, as: app) : try openDevice.add(item, as: app)
+      return isDryRun ? try openDevice.validateAdding(item, as: app) : try openDevice.add(item, as: app)
     } catch {
-      throw ItemFailure.adding(item, error, to: openDevice.name)
+      throw ItemError.adding(item, error, to: openDevice.name)
     }
   }
 
   private func update(
-    _ changes: ItemChanges, on openDevice: DeviceSession, isRehearsed: Bool
-  ) throws(CommandFailure) {
-    // An update without a condition would delete a row that cannot be decrypted, as a device does. It is left as it is.
+    _ changes: ItemChanges, on openDevice: DeviceSession, isDryRun: Bool
+  ) throws(CommandError) {
+    // An update without a condition would delete a row that cannot be decrypted, as a real device does.
     var query = selection.query
     let condition = query.condition
     query.condition = { condition?($0) ?? true }
     do throws(KeyhaulError) {
-      if isRehearsed {
+      if isDryRun {
         try openDevice.validateUpdating(query, with: changes, as: selection.app)
       } else {
         try openDevice.update(query, with: changes, as: selection.app)
       }
     } catch {
-      throw ItemFailure.changing(error, "change", on: openDevice)
+      throw ItemError.committing(error, "change", on: openDevice)
     }
   }
 
-  /// Returns the entries as they are now.
+  /// Returns the entries with their current values.
   private func found(
     _ entries: [KeychainEntry], on openDevice: DeviceSession
-  ) throws(CommandFailure) -> [KeychainEntry] {
+  ) throws(CommandError) -> [KeychainEntry] {
     do throws(KeyhaulError) {
       var changed: [KeychainEntry] = []
       for entry in entries { changed += KeychainEntry.all(of: try openDevice.find(ItemQuery(row: entry.place))) }
-      return changed.map { $0.numbered(agreed?.indexes ?? [:]) }
+      return changed.map { $0.numbered(confirmedState?.indexes ?? [:]) }
     } catch {
-      throw ItemFailure.finding(error, on: openDevice)
+      throw ItemError.finding(error, on: openDevice)
     }
   }
 }
 
-/// The items of a backup that is changed: opened with its password and, where there is one, its device's key.
-struct EditableBackup: WholeEditableKeychain {
-  let items: ListedItems
+/// The keychain of a backup, decrypted with its password and, if available, its device's key.
+struct EditableBackup: RewrittenKeychain {
+  let items: SearchableItems
   let selection: ItemSelection
-  private let named: NamedArchive
+  private let loaded: LoadedBackup
   private let path: String
   private let opened: UnlockedBackup
-  private let unlocker: ArchiveUnlocker
+  private let unlocker: BackupUnlocker
   private let key: BackupKey
   private let hardware: HardwareKey?
   private let change: ChangeOptions
   private let target: BackupRewriter.Target
 
-  /// - Throws: What keeps the backup from being opened, and from being rewritten.
+  /// Opens a backup for a change.
+  ///
+  /// - Throws: An error if the backup cannot be decrypted or rewritten.
   init(
-    _ found: FoundArchive, _ selection: ItemSelection, _ unlocking: UnlockingOptions, _ change: ChangeOptions,
-    to verb: String, isRehearsed: Bool, in session: Session
-  ) throws(CommandFailure) {
+    _ found: ResolvedBackup, _ selection: ItemSelection, _ unlocking: BackupAccessOptions, _ change: ChangeOptions,
+    to verb: String, isDryRun: Bool, in session: Session
+  ) throws(CommandError) {
     self.selection = selection
     self.change = change
     try change.check(differsFrom: found.files + unlocking.files, in: session)
-    // Beside a link stands another file than beside what it points to.
+    // The backup is rewritten next to the file that a link points to.
     path = URL(filePath: try found.requirePath(for: "item \(verb)")).resolvingSymlinksInPath().path
-    let isRead = isRehearsed || change.output != nil
-    named = try found.open(isRead ? .reading : .writing, storage: unlocking.storage, in: session)
+    let isRead = isDryRun || change.output != nil
+    loaded = try found.open(isRead ? .reading : .writing, storage: unlocking.storage, in: session)
     do throws(KeyhaulError) {
-      try named.archive.require(.rewriting)
-      try BackupRewriter.checkReencryption(of: named.archive)
+      try loaded.archive.require(.rewriting)
+      try BackupRewriter.checkReencryption(of: loaded.archive)
     } catch {
-      throw CommandFailure(archive: error, name: named.name)
+      throw CommandError(backup: error, name: loaded.name)
     }
-    target = try change.target(for: named, isRehearsed: isRehearsed, in: session)
-    unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    target = try change.target(for: loaded, isDryRun: isDryRun, in: session)
+    unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
     let given = try unlocker.hardwareKey()
     key = try unlocker.key(unlocking.password)
     opened = try unlocker.open(with: key, given, for: .rewriting)
-    try Self.requireKeychainAsRecorded(opened, named.name)
-    hardware = opened.isSameDevice == false ? given?.otherwise : given
-    items = ListedItems(opened, named: named.name)
+    try Self.requireKeychainAsRecorded(opened, loaded.name)
+    hardware = opened.isSameDevice == false ? given?.fallback : given
+    items = SearchableItems(opened, named: loaded.name)
   }
 
-  /// Written again, the keychain file gets a digest and a size that fit: nothing would say any more that items may be missing.
-  private static func requireKeychainAsRecorded(_ opened: UnlockedBackup, _ name: String) throws(CommandFailure) {
+  /// Rejects a keychain file that differs from its recorded digest or size. Rewriting it would update both, and hide
+  /// that items may be missing.
+  private static func requireKeychainAsRecorded(_ opened: UnlockedBackup, _ name: String) throws(CommandError) {
     let lost = opened.damage.filter { damage in
       switch damage {
       case .keychainChanged, .keychainSize: true
@@ -279,18 +283,18 @@ struct EditableBackup: WholeEditableKeychain {
       }
     }
     guard !lost.isEmpty else { return }
-    throw CommandFailure(
+    throw CommandError(
       .damaged, "\(name) is damaged, and nothing was changed", why: lost.map(\.description).joined(separator: "; "),
       try: "another copy; rewriting this copy would hide the damage")
   }
 
   func removeLeftovers() {
-    if change.output == nil { BackupRewriter().removeLeftovers(of: named.archive, at: path) }
+    if change.output == nil { BackupRewriter().removeLeftovers(of: loaded.archive, at: path) }
   }
 
-  var ending: String { change.ending(for: named.name) }
+  var ending: String { change.ending(for: loaded.name) }
 
-  func reach(of item: KeychainItem) -> String {
+  func portability(of item: KeychainItem) -> String {
     guard opened.hasPassword, item.protection?.isThisDeviceOnly == false else {
       return "can be decrypted only on the source device"
     }
@@ -299,9 +303,9 @@ struct EditableBackup: WholeEditableKeychain {
 
   var note: String? { nil }
 
-  func perform(
-    _ edit: ItemEdit, isRehearsed: Bool, _ done: DoneChange, in session: Session
-  ) throws(CommandFailure) -> [KeychainEntry] {
+  func apply(
+    _ edit: ItemEdit, isDryRun: Bool, _ done: CommittedChange, in session: Session
+  ) throws(CommandError) -> [KeychainEntry] {
     let bytes: [UInt8]
     let keys = try unlocker.classKeys(with: key, hardware)
     var changed: [KeychainEntry] = []
@@ -320,52 +324,54 @@ struct EditableBackup: WholeEditableKeychain {
       }
       bytes = try keychain.serialized()
     } catch {
-      throw ItemEditFailure.of(error, name: name, hasPassword: opened.hasPassword)
+      throw ItemEditErrorText.commandError(for: error, name: name, hasPassword: opened.hasPassword)
     }
-    if !isRehearsed { try write(bytes, done, in: session) }
+    if !isDryRun { try write(bytes, done, in: session) }
     return changed
   }
 
-  private func write(_ bytes: [UInt8], _ done: DoneChange, in session: Session) throws(CommandFailure) {
+  private func write(_ bytes: [UInt8], _ done: CommittedChange, in session: Session) throws(CommandError) {
     let keys = try unlocker.classKeys(with: key, hardware)
-    let written = try session.rewriting(named, to: change.output, change.done(done)) {
+    let written = try session.rewriting(loaded, to: change.output, change.done(done)) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.replaceKeychain(
-        of: named.archive, at: path, with: bytes, keys: keys, to: target, progress: progress)
+        of: loaded.archive, at: path, with: bytes, keys: keys, to: target, progress: progress)
     }
-    session.settleReplaced(written.leftover)
-    session.warn(ofForeignFiles: written.unrelatedFiles)
+    session.warnIfOldBackupRemains(written.leftover)
+    session.warn(aboutUnrelatedFiles: written.unrelatedFiles)
   }
 }
 
-/// The items of a Simulator's keychain that is changed.
-struct EditableSimulator: WholeEditableKeychain {
-  let items: ListedItems
+/// The keychain of a Simulator.
+struct EditableSimulator: RewrittenKeychain {
+  let items: SearchableItems
   let selection: ItemSelection
-  private let simulator: FoundSimulator
-  /// The primary keys of deleted items, whose place a new item can take.
+  private let simulator: ResolvedSimulator
+  /// The primary keys of tombstones, which a new item replaces.
   private let deleted: Set<PrimaryKey>
 
+  /// Opens a Simulator's keychain for a change.
+  ///
   /// - Throws: `.refused` for a dump.
-  init(_ found: FoundDump, _ selection: ItemSelection) throws(CommandFailure) {
+  init(_ found: ResolvedDump, _ selection: ItemSelection) throws(CommandError) {
     self.selection = selection
-    simulator = try FoundSimulator(found)
-    items = ListedItems(found)
+    simulator = try ResolvedSimulator(found)
+    items = SearchableItems(found)
     deleted = Set(found.dump.items.compactMap(\.item).filter(\.isTombstone).compactMap { try? PrimaryKey(of: $0) })
   }
 
-  func reach(of item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
+  func portability(of item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
 
   var note: String? { nil }
 
   func removeLeftovers() {}
 
-  func perform(
-    _ edit: ItemEdit, isRehearsed: Bool, _ done: DoneChange, in session: Session
-  ) throws(CommandFailure) -> [KeychainEntry] {
+  func apply(
+    _ edit: ItemEdit, isDryRun: Bool, _ done: CommittedChange, in session: Session
+  ) throws(CommandError) -> [KeychainEntry] {
     let environment = DeviceEnvironment.interruptible
     let (now, random) = (environment.clock.now(), environment.random)
-    return try simulator.change(done, isRehearsed: isRehearsed, in: session) {
+    return try simulator.change(done, isDryRun: isDryRun, in: session) {
       (keychain) throws(KeyhaulError) in
       switch edit {
       case .add(let item):
@@ -402,7 +408,7 @@ struct EditableSimulator: WholeEditableKeychain {
   }
 }
 
-/// The keychain that a verb of items means.
+/// The argument that names the keychain of an item command.
 struct TargetKeychain: ParsableArguments {
   @Argument(
     help: "The device, the backup or the Simulator's keychain.", completion: .devicesAndFiles) var keychain: String
@@ -410,11 +416,11 @@ struct TargetKeychain: ParsableArguments {
   init() {}
 
   func find(
-    _ unlocking: UnlockingOptions, _ databaseKeys: DatabaseKeyOptions? = nil, in session: Session
-  ) throws(CommandFailure) -> FoundKeychain {
-    let found = try ArgumentFinder(session, databaseKeys).keychain(keychain)
-    if case .device(let device) = found { try unlocking.refuse(for: device.name) }
-    if case .dump(let dump) = found { try dump.refuse(unlocking) }
+    _ unlocking: BackupAccessOptions, _ databaseKeys: DatabaseKeyOptions? = nil, in session: Session
+  ) throws(CommandError) -> ResolvedSource {
+    let found = try SourceResolver(session, databaseKeys).keychain(keychain)
+    if case .device(let device) = found { try unlocking.reject(for: device.name) }
+    if case .dump(let dump) = found { try dump.reject(unlocking) }
     try databaseKeys?.check([found])
     return found
   }
@@ -424,20 +430,21 @@ extension TargetKeychain {
   /// Finds the keychain and opens it for a change.
   ///
   /// - Parameters:
-  ///   - selection: The items that the user means.
-  ///   - change: Where a changed backup is written.
+  ///   - selection: The items to change.
+  ///   - unlocking: The options for decrypting a backup.
+  ///   - change: The destination of a changed backup.
   ///   - verb: The name of the command.
-  ///   - isRehearsed: Whether the command only shows what it would do.
+  ///   - isDryRun: Whether this is a dry run.
   func edit(
-    _ selection: ItemSelection, _ unlocking: UnlockingOptions, _ change: ChangeOptions, to verb: String,
-    isRehearsed: Bool, in session: Session
-  ) throws(CommandFailure) -> any EditableKeychain {
+    _ selection: ItemSelection, _ unlocking: BackupAccessOptions, _ change: ChangeOptions, to verb: String,
+    isDryRun: Bool, in session: Session
+  ) throws(CommandError) -> any EditableKeychain {
     let found = try find(unlocking, in: session)
-    if !found.isArchive { try change.refuse(for: keychain) }
+    if !found.isBackup { try change.reject(for: keychain) }
     return switch found {
     case .device(let device): EditableDevice(device, selection)
-    case .archive(let archive):
-      try EditableBackup(archive, selection, unlocking, change, to: verb, isRehearsed: isRehearsed, in: session)
+    case .backup(let archive):
+      try EditableBackup(archive, selection, unlocking, change, to: verb, isDryRun: isDryRun, in: session)
     case .dump(let dump): try EditableSimulator(dump, selection)
     }
   }
@@ -453,8 +460,8 @@ extension KeychainEntry {
 }
 
 extension ItemSelection {
-  /// Refuses to act as an app where no device says which groups it has.
-  func requireNoApp(of name: String) throws(CommandFailure) {
+  /// Rejects `--app` for a keychain that does not state the access groups of apps.
+  func requireNoApp(of name: String) throws(CommandError) {
     guard let app else { return }
     throw .usage(
       "--app \(app) applies only to devices", why: "\(name) does not show which access groups an app has",
@@ -462,37 +469,42 @@ extension ItemSelection {
   }
 }
 
-/// The wording of failures to change a backup's items, with the command to type.
-enum ItemEditFailure {
-  /// - Parameter hasPassword: Whether the backup has a password. Without one, the keys of all classes are bound to its device.
-  static func of(_ error: ItemEditError, name: String, hasPassword: Bool) -> CommandFailure {
-    let status = CommandStatus(error.category)
+/// Creates errors for a backup whose items could not be changed.
+enum ItemEditErrorText {
+  /// Returns the error to show.
+  ///
+  /// - Parameters:
+  ///   - error: The library's error.
+  ///   - name: The backup's name.
+  ///   - hasPassword: Whether the backup has a password. Without one, the keys of all classes are bound to its device.
+  static func commandError(for error: ItemEditError, name: String, hasPassword: Bool) -> CommandError {
+    let status = CommandExitStatus(error.category)
     let list = "keyhaul item find \(ShellQuoting.quote(name))"
     switch error.code {
     case .duplicate:
-      return CommandFailure(
+      return CommandError(
         status, "\(name) already has this item", why: "\(error.reason); nothing was changed",
         try: "other attributes; \"\(list)\" shows the existing item")
     case .neverInBackup(let reason):
-      return CommandFailure(
+      return CommandError(
         status, "no backup contains such an item",
         why: "\(reason.explanation.headline) (\(reason.rawValue)); nothing was changed",
         try: "another --protection, or keyhaul explain \(reason.rawValue)")
     case .classKeyMissing:
-      return CommandFailure(
+      return CommandError(
         status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",
         try: hasPassword
           ? "--device-key-file PATH, or a --protection without -this-device"
           : "--device-key-file PATH: without a password, all classes of a backup are bound to its device")
     case .hardwareUnproven:
-      return CommandFailure(
+      return CommandError(
         status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",
         try: "a --protection without -this-device, in a backup with a password")
     case .notAnItem:
-      return CommandFailure(
+      return CommandError(
         status, "the keychain does not accept this item", why: error.reason, try: "keyhaul item add --help")
     case .unknownContent, .failed:
-      return CommandFailure(
+      return CommandError(
         status, "cannot change \(name)", why: "\(error.reason); nothing was changed", try: error.advice)
     }
   }

@@ -2,9 +2,9 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul item add`: a new item on a device.
-struct ItemAdd: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul item add`: adds an item to a keychain.
+struct ItemAdd: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Add an item to a device, a backup or a Simulator's keychain",
     usage: "keyhaul item add DEVICE|BACKUP [attributes] [--secret-file PATH] [-o COPY]",
     examples: [
@@ -22,7 +22,7 @@ struct ItemAdd: RunnableVerb {
       .init("--output, --in-place", "change a copy, or the backup itself"),
       "--dry-run",
     ])
-  static let configuration = described(as: "add")
+  static let configuration = makeConfiguration(named: "add")
 
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default: generic).", valueName: "kind"))
   var kind: ItemKindArgument?
@@ -32,43 +32,43 @@ struct ItemAdd: RunnableVerb {
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let described = try described()
-    let selection = try ItemSelection(ChosenItems(kind: kind, attributes: attributes))
-    let unlocking = UnlockingOptions(password: password, opening: opening)
-    let keychain = try target.edit(selection, unlocking, change, to: "add", isRehearsed: dryRun.isOn, in: session)
+    let selection = try ItemSelection(ItemFilterOptions(kind: kind, attributes: attributes))
+    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
+    let keychain = try target.edit(selection, unlocking, change, to: "add", isDryRun: dryRun.isOn, in: session)
     try keychain.check(attributes)
     let item = try complete(described, in: session)
     let shown = UntrustedText.escaped(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
     let sentence = "\(item.kind.noun) \"\(shown)\" to \(UntrustedText.escaped(keychain.name))"
-    if !dryRun.isOn, let note = keychain.note { session.note(note) }
-    let added = try keychain.perform(
-      .add(item), isRehearsed: dryRun.isOn, Self.done("an item was added to \(keychain.name)", on: keychain.name),
+    if !dryRun.isOn, let note = keychain.note { session.info(note) }
+    let added = try keychain.apply(
+      .add(item), isDryRun: dryRun.isOn, Self.done("an item was added to \(keychain.name)", on: keychain.name),
       in: session)
-    let reach = keychain.reach(of: added.first?.item ?? item)
-    try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(reach))\(keychain.ending).")
+    let portability = keychain.portability(of: added.first?.item ?? item)
+    try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(portability))\(keychain.ending).")
     if keychain.hiddenCount > 0 {
-      session.note(
+      session.info(
         "\(HumanReadable.count(keychain.hiddenCount, "item")) in this keychain cannot be decrypted here, so Keyhaul could not "
           + "check whether the new item already existed."
       )
     }
     if session.isJSON {
-      try session.answer(keychain.document, of: added, change.members + (dryRun.isOn ? [("dry_run", true)] : []))
+      try session.writeDocument(keychain.document, of: added, change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     return .ok
   }
 
-  /// A change of a device's items.
-  static func done(_ what: String, on device: String) -> DoneChange {
-    DoneChange(what, look: "keyhaul item find \(ShellQuoting.quote(device))")
+  /// Returns a change of a keychain's items.
+  static func done(_ what: String, on device: String) -> CommittedChange {
+    CommittedChange(what, inspectCommand: "keyhaul item find \(ShellQuoting.quote(device))")
   }
 
-  /// The item without its secret.
-  private func described() throws(CommandFailure) -> KeychainItem {
+  /// Returns the item without its secret.
+  private func described() throws(CommandError) -> KeychainItem {
     let kind = kind?.kind ?? .genericPassword
     let isPassword = kind == .genericPassword || kind == .internetPassword
     if isPassword { try attributes.checkName() }
@@ -81,26 +81,28 @@ struct ItemAdd: RunnableVerb {
     return item
   }
 
-  /// The item with its secret, and with what a certificate or key says of itself; the user's own attributes count more.
-  private func complete(_ described: KeychainItem, in session: Session) throws(CommandFailure) -> KeychainItem {
+  /// Returns the item with its secret and the attributes that a certificate or key contains. The user's own attributes
+  /// override these.
+  private func complete(_ described: KeychainItem, in session: Session) throws(CommandError) -> KeychainItem {
     var item: KeychainItem
     switch described.kind {
     case .genericPassword, .internetPassword:
       item = described
       item.secret = try session.itemSecret(secret, of: ItemText.name(ItemDescriptor(described)))
-    case .certificate: item = KeychainItem(try ItemMaterial.certificate(secret, in: session))
-    case .key: item = KeychainItem(try ItemMaterial.key(secret, in: session))
+    case .certificate: item = KeychainItem(try CertificateInput.certificate(secret, in: session))
+    case .key: item = KeychainItem(try CertificateInput.key(secret, in: session))
     }
     item.attributes.merge(described.attributes) { _, given in given }
     return item
   }
 }
 
-/// Certificates and keys as a user hands them over.
-enum ItemMaterial {
-  /// - Throws: `.refused` or `.damaged` for what is not a certificate, and for a chain: an item holds one.
-  static func certificate(_ flags: ItemSecretFlags, in session: Session) throws(CommandFailure) -> CertificateAttributes
-  {
+/// Reads certificates and keys from the sources that a user names.
+enum CertificateInput {
+  /// Reads a certificate.
+  ///
+  /// - Throws: `.refused` or `.damaged` for a file that is not a certificate, or contains a chain of certificates.
+  static func certificate(_ flags: ItemSecretFlags, in session: Session) throws(CommandError) -> CertificateAttributes {
     let file = try file(flags, of: "the certificate", isPublic: true, in: session)
     do throws(CertificateError) {
       let all = try CertificateAttributes.all(in: file)
@@ -109,24 +111,26 @@ enum ItemMaterial {
       }
       return all[0]
     } catch {
-      throw CommandFailure(error, doing: "cannot read the certificate")
+      throw CommandError(error, doing: "cannot read the certificate")
     }
   }
 
-  /// - Throws: `.refused` or `.damaged` for what is no key in clear.
-  static func key(_ flags: ItemSecretFlags, in session: Session) throws(CommandFailure) -> KeyMaterial {
+  /// Reads a key.
+  ///
+  /// - Throws: `.refused` or `.damaged` for a file that is not an unencrypted key.
+  static func key(_ flags: ItemSecretFlags, in session: Session) throws(CommandError) -> KeyMaterial {
     let file = try file(flags, of: "the key", isPublic: false, in: session)
     do throws(CertificateError) {
       return try KeyMaterial(parsing: file)
     } catch {
-      throw CommandFailure(error, doing: "cannot read the key")
+      throw CommandError(error, doing: "cannot read the key")
     }
   }
 
-  /// Nobody types a certificate or a key at a prompt.
+  /// Reads a file. Rejects a prompt, because certificates and keys cannot be typed.
   private static func file(
     _ flags: ItemSecretFlags, of subject: String, isPublic: Bool, in session: Session
-  ) throws(CommandFailure) -> SensitiveBytes {
+  ) throws(CommandError) -> SensitiveBytes {
     guard flags.isGiven else {
       throw .usage("\(subject) is not given", why: "it is PEM or DER, which cannot be typed", try: "--secret-file PATH")
     }

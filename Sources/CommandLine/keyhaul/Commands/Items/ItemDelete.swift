@@ -2,9 +2,9 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul item delete`: the items of a device that have these attributes go.
-struct ItemDelete: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul item delete`: deletes the matching items of a keychain.
+struct ItemDelete: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Delete items from a device, a backup or a Simulator's keychain",
     usage: "keyhaul item delete DEVICE|BACKUP [attributes] [--yes] [-o COPY]",
     examples: [
@@ -18,49 +18,49 @@ struct ItemDelete: RunnableVerb {
       .init("--output, --in-place", "change a copy, or the backup itself"),
       "--dry-run", "--json",
     ])
-  static let configuration = described(as: "delete")
+  static let configuration = makeConfiguration(named: "delete")
 
-  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @Option(help: ItemFilterOptions.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "If the items are in a backup") var change: ChangeOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
+  var filter: ItemFilterOptions { ItemFilterOptions(kind: kind, attributes: attributes) }
 
-  func perform(in session: Session) throws -> CommandStatus {
-    let selection = try ItemSelection(chosen).required(to: "delete")
-    let unlocking = UnlockingOptions(password: password, opening: opening)
-    let keychain = try target.edit(selection, unlocking, change, to: "delete", isRehearsed: dryRun.isOn, in: session)
+  func run(in session: Session) throws -> CommandExitStatus {
+    let selection = try ItemSelection(filter).required(to: "delete")
+    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
+    let keychain = try target.edit(selection, unlocking, change, to: "delete", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: nil, in: session)
     guard !entries.isEmpty else {
-      session.note("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
-      if session.isJSON { try session.answer(keychain.document, of: [], outcome(0)) }
+      session.info("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
+      if session.isJSON { try session.writeDocument(keychain.document, of: [], outcome(0)) }
       return .noMatch
     }
     let (items, name) = (HumanReadable.count(entries.count, "item"), UntrustedText.escaped(keychain.name))
     if dryRun.isOn {
       try session.announce("Would delete \(items) from \(name):")
-      try session.say(FoundItemTable.table(of: entries, style: session.resultStyle))
+      try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
     } else {
-      if let note = keychain.note { session.note(note) }
+      if let note = keychain.note { session.info(note) }
       try session.confirm(
         "Delete \(entries.count == 1 ? "this item" : "these \(items)") from \(name)\(change.output == nil ? "" : " in the copy")?",
         refusal: "deleting \(items) from \(name)",
         showing: FoundItemTable.table(of: entries, style: session.messageStyle).lines(style: session.messageStyle))
     }
     let what = "\(items) \(entries.count == 1 ? "was" : "were") deleted from \(keychain.name)"
-    _ = try keychain.perform(
-      .delete(entries), isRehearsed: dryRun.isOn, ItemAdd.done(what, on: keychain.name), in: session)
+    _ = try keychain.apply(
+      .delete(entries), isDryRun: dryRun.isOn, ItemAdd.done(what, on: keychain.name), in: session)
     if !dryRun.isOn {
-      for entry in entries { session.detail("deleted \(ItemText.line(of: entry))") }
+      for entry in entries { session.debug("deleted \(ItemText.line(of: entry))") }
       try session.announce("Deleted \(items) from \(name)\(keychain.ending).")
     }
     if session.isJSON {
-      try session.answer(keychain.document, of: entries, outcome(dryRun.isOn ? 0 : entries.count))
+      try session.writeDocument(keychain.document, of: entries, outcome(dryRun.isOn ? 0 : entries.count))
     }
     return .ok
   }

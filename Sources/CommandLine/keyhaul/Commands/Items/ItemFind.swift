@@ -2,9 +2,9 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul item find`: the items of a device that have these attributes.
-struct ItemFind: TabularVerb {
-  static let screen = HelpScreen(
+/// `keyhaul item find`: finds the items of a keychain that have the given attributes.
+struct ItemFind: TabularCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Find items on a device, in a backup, a database or a dump",
     usage: "keyhaul item find DEVICE|BACKUP|FOLDER [attributes] [--reveal] [--limit N]",
     examples: [
@@ -19,10 +19,10 @@ struct ItemFind: TabularVerb {
       "--format",
       "--output", "--json",
     ])
-  static let configuration = described(as: "find")
+  static let configuration = makeConfiguration(named: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]
 
-  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @Option(help: ItemFilterOptions.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Flag(
     help: ArgumentHelp(
@@ -33,7 +33,7 @@ struct ItemFind: TabularVerb {
   @Option(
     help: ArgumentHelp(
       "Sort by kind, name, account, label, group, protection, created or changed.", valueName: "by"))
-  var sort: ItemOrder?
+  var sort: ItemSortKey?
   @Flag(help: "Reverse the order.") var reverse = false
   @Option(
     name: .shortAndLong,
@@ -50,41 +50,42 @@ struct ItemFind: TabularVerb {
       valueName: "file"),
     completion: .file())
   var passwords: String?
-  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
-  @OptionGroup var chosen: FieldOptions
+  @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  /// The members of each of `items` in `keychain-items/1`, and those of `attributes`, which may be named alone.
+  /// The members of each element of `items` in `keychain-items/1`, and those of its `attributes`, which can be selected
+  /// directly.
   static let table = FieldTable(
     "items",
     ["index", "kind", "table", "protection", "readable", "attributes", "has_secret", "secret", "reason", "detail"],
     nested: "attributes",
     nestedFields: Set(ItemKind.allCases.flatMap { AttributeTable.definitions(of: $0).map(\.code.rawValue) }).sorted())
 
-  var wanted: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
+  var filter: ItemFilterOptions { ItemFilterOptions(kind: kind, attributes: attributes) }
 
-  func perform(in session: Session) throws -> CommandStatus {
-    session.chosen = try ChosenFields(chosen, of: Self.table)
-    if limit == 0 { throw CommandFailure.usage("--limit cannot be 0", try: "--limit 1") }
+  func run(in session: Session) throws -> CommandExitStatus {
+    session.chosenFields = try ChosenFields(fieldOptions, of: Self.table)
+    if limit == 0 { throw CommandError.usage("--limit cannot be 0", try: "--limit 1") }
     if reverse, sort == nil {
-      throw CommandFailure.usage("--reverse needs --sort", why: "no sort key was given", try: "--sort changed")
+      throw CommandError.usage("--reverse needs --sort", why: "no sort key was given", try: "--sort changed")
     }
-    if try isAboutFolder(session) { return try searchFolder(in: session) }
-    if reveal { try refuseTerminal(in: session) }
-    let unlocking = UnlockingOptions(password: password, opening: opening)
+    if try isForFolder(session) { return try searchFolder(in: session) }
+    if reveal { try rejectTerminal(in: session) }
+    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
     let found = try target.find(unlocking, databaseKeys, in: session)
     if let output, output != "-" { try session.prepareOutput(output, inputs: found.files + unlocking.files) }
-    let selection = try ItemSelection(wanted)
+    let selection = try ItemSelection(filter)
     let (rows, document, isOpen) = try search(for: selection, in: found, unlocking, session)
     if session.isJSON {
-      try session.answer(document, of: rows, to: output)
-      if reveal, document.omitsProtectedSecrets { warnOfGuarded(rows, in: session) }
+      try session.writeDocument(document, of: rows, to: output)
+      if reveal, document.omitsProtectedSecrets { warnAboutProtected(rows, in: session) }
     } else if common.isCSV {
       let table = ItemCSV.table(
         of: rows, revealsSecrets: reveal, omitsProtectedSecrets: document.omitsProtectedSecrets)
       try write(table, in: session)
-      if reveal, document.omitsProtectedSecrets { warnOfGuarded(rows, in: session) }
+      if reveal, document.omitsProtectedSecrets { warnAboutProtected(rows, in: session) }
     } else if reveal, !rows.isEmpty {
       try writeSecret(of: rows, omitsProtectedSecrets: document.omitsProtectedSecrets, in: session)
       return isOpen ? .partial : .ok
@@ -97,58 +98,61 @@ struct ItemFind: TabularVerb {
 
   // MARK: The search
 
-  /// Whether the result is one secret and nothing else: then all that matches has to be known, whatever the limit.
+  /// Whether the result is a single secret. The limit then does not apply, because all matches must be known.
   private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
-  /// - Returns: Beside what was found, whether a damaged item may be meant too, so that nobody can tell whether that is all.
+  /// Searches a keychain.
+  ///
+  /// - Returns: The matching items, their document, and whether a damaged item may also match, so that the result may
+  ///   be incomplete.
   func search(
-    for selection: ItemSelection, in found: FoundKeychain, _ unlocking: UnlockingOptions, _ session: Session
+    for selection: ItemSelection, in found: ResolvedSource, _ unlocking: BackupAccessOptions, _ session: Session
   ) throws -> ([KeychainEntry], ItemDocument, isOpen: Bool) {
-    let items: ListedItems
+    let items: SearchableItems
     switch found {
     case .device(let device):
-      return try device.hold(.reading) { openDevice in
+      return try device.withSession(.reading) { openDevice in
         let rows = try search(for: selection, on: openDevice)
         let indexes = session.isJSON ? try openDevice.keychain.positions(of: Set(rows.map(\.place))) : [:]
         let document = ItemDocument(source: ("device", openDevice.name), revealsSecrets: reveal)
         return (rows.map { $0.numbered(indexes) }, document, false)
       }
-    case .archive(let archive):
-      let named = try archive.open(storage: unlocking.storage, in: session)
-      let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(with: unlocking.password)
-      items = ListedItems(opened, named: named.name)
+    case .backup(let archive):
+      let loaded = try archive.open(storage: unlocking.storage, in: session)
+      let opened = try BackupUnlocker(loaded, unlocking.decryption, in: session).open(with: unlocking.password)
+      items = SearchableItems(opened, named: loaded.name)
     case .dump(let dump):
       dump.warn(in: session)
-      items = ListedItems(dump)
+      items = SearchableItems(dump)
     }
     try selection.requireNoApp(of: items.name)
-    let rows = items.meant(by: selection)
-    let isOpen = items.noteHidden(besides: rows, for: selection, in: session)
-    return (inOrder(rows), items.document(revealsSecrets: reveal), isOpen)
+    let rows = items.matching(selection)
+    let isOpen = items.reportHidden(excluding: rows, for: selection, in: session)
+    return (sorted(rows), items.document(revealsSecrets: reveal), isOpen)
   }
 
-  private func inOrder(_ rows: [KeychainEntry]) -> [KeychainEntry] {
+  private func sorted(_ rows: [KeychainEntry]) -> [KeychainEntry] {
     let sorted = sort?.sorted(rows, descending: reverse) ?? rows
     return isBareSecret ? sorted : Array(sorted.prefix(limit.map { Int($0) } ?? sorted.count))
   }
 
-  private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandFailure)
+  private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandError)
     -> [KeychainEntry]
   {
     let limit = isBareSecret ? nil : limit.map { Int($0) }
-    // The database counts in its own order.
+    // The database applies a limit in its own order.
     let isCountable = selection.query.condition == nil && sort == nil
     let rows = try selection.found(on: openDevice, wantsSecret: reveal, limit: isCountable ? limit : nil)
-    return inOrder(rows)
+    return sorted(rows)
   }
 
   // MARK: The result
 
-  /// How the search ended, said where it was not plainly well.
-  private func end(_ rows: [KeychainEntry], of found: FoundKeychain, in session: Session) -> CommandStatus {
+  /// Returns the exit status, and reports if nothing matches or items cannot be read.
+  private func end(_ rows: [KeychainEntry], of found: ResolvedSource, in session: Session) -> CommandExitStatus {
     let name = target.keychain
     guard !rows.isEmpty else {
-      session.note("No item \(found.isDevice ? "on" : "in") \(UntrustedText.escaped(name)) matches.")
+      session.info("No item \(found.isDevice ? "on" : "in") \(UntrustedText.escaped(name)) matches.")
       return .noMatch
     }
     let unreadable = rows.filter { $0.item == nil }
@@ -166,37 +170,37 @@ struct ItemFind: TabularVerb {
     row.detail ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
   }
 
-  private func write(_ rows: [KeychainEntry], in session: Session) throws(CommandFailure) {
+  private func write(_ rows: [KeychainEntry], in session: Session) throws(CommandError) {
     var style = session.resultStyle
     let isFile = output.map { $0 != "-" } ?? false
     if isFile { (style.usesColor, style.cutsText) = (false, false) }
     let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
     guard isFile, let output else {
-      for line in lines { try session.say(line) }
+      for line in lines { try session.print(line) }
       return
     }
     try ReportFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
   }
 
-  private func write(_ table: SensitiveBytes, in session: Session) throws(CommandFailure) {
-    try table.withBytes { (table) throws(CommandFailure) in
+  private func write(_ table: SensitiveBytes, in session: Session) throws(CommandError) {
+    try table.withBytes { (table) throws(CommandError) in
       guard output == nil || output == "-", session.resultIsOnTerminal else {
         return try session.write(table, to: output)
       }
-      // On a terminal, what would act on it is shown as text.
+      // A terminal would interpret control characters, so they are escaped.
       var shown = SensitiveBuffer()
       for line in CSV.lines(of: table) {
         UntrustedText.appendEscaped(line, to: &shown)
         shown.append(UInt8(ascii: "\n"))
       }
-      try shown.withBytes { (shown) throws(CommandFailure) in try session.writeRaw(shown) }
+      try shown.withBytes { (shown) throws(CommandError) in try session.writeRaw(shown) }
     }
   }
 
   // MARK: Secrets
 
-  /// A secret reaches a terminal, and whoever looks at it, only where that was said.
-  private func refuseTerminal(in session: Session) throws(CommandFailure) {
+  /// Rejects showing a secret on a terminal, unless the user requested it with `-o -`.
+  private func rejectTerminal(in session: Session) throws(CommandError) {
     guard output == nil, session.resultIsOnTerminal else { return }
     throw .usage(
       "a secret is not shown on a terminal by default", why: "it would stay on the screen and in its history",
@@ -204,7 +208,7 @@ struct ItemFind: TabularVerb {
   }
 
   private func writeSecret(of rows: [KeychainEntry], omitsProtectedSecrets: Bool, in session: Session)
-    throws(CommandFailure)
+    throws(CommandError)
   {
     guard let row = rows.first, rows.count == 1 else {
       throw .usage(
@@ -213,35 +217,35 @@ struct ItemFind: TabularVerb {
     }
     let name = DisplayWidth.cut(ItemText.name(row.identity), columns: 60, ellipsis: "…")
     guard let item = row.item else {
-      throw CommandFailure(
+      throw CommandError(
         .damaged, "the item cannot be read", why: Self.fault(of: row), try: "restore it from a backup")
     }
     guard !omitsProtectedSecrets || !item.requiresAuthentication else {
       throw Self.requiresAuthentication("\"\(name)\"")
     }
     guard let secret = item.secret else {
-      throw CommandFailure(.failed, "\"\(name)\" has no secret", why: "it was stored without a secret")
+      throw CommandError(.failed, "\"\(name)\" has no secret", why: "it was stored without a secret")
     }
-    try secret.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
+    try secret.withBytes { (bytes) throws(CommandError) in try session.write(bytes, to: output) }
   }
 
-  private func warnOfGuarded(_ rows: [KeychainEntry], in session: Session) {
+  private func warnAboutProtected(_ rows: [KeychainEntry], in session: Session) {
     let count = rows.count { $0.item?.requiresAuthentication == true }
     guard count > 0 else { return }
     let failure = Self.requiresAuthentication(HumanReadable.count(count, "item"), isPlural: count != 1)
     session.warn(failure.message, why: failure.why, of: failure.errno)
   }
 
-  private static func requiresAuthentication(_ subject: String, isPlural: Bool = false) -> CommandFailure {
-    CommandFailure(
+  private static func requiresAuthentication(_ subject: String, isPlural: Bool = false) -> CommandError {
+    CommandError(
       .failed, "\(subject) \(isPlural ? "require" : "requires") authentication",
       why: "an access control protects the secret, and a virtual device has no biometry",
       try: "find the item without --reveal")
   }
 }
 
-/// What `item find --sort` sorts by. Items that do not have it come last; equal ones stay in the order of a backup.
-enum ItemOrder: String, WordArgument {
+/// The sort key of `item find --sort`. Items without the key come last; equal items keep the order of a backup.
+enum ItemSortKey: String, KeywordArgument {
   case kind, name, account, label, group, protection, created, changed
 
   func sorted(_ rows: [KeychainEntry], descending: Bool) -> [KeychainEntry] {

@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// `keyhaul item …`
-struct ItemGroup: VerbGroup {
+/// `keyhaul item`: groups the commands for items.
+struct ItemGroup: GroupCommand {
   static let configuration = CommandConfiguration(
     commandName: "item", abstract: "Add, find, change and delete items",
     usage: "keyhaul item <command> DEVICE|BACKUP [attributes]",

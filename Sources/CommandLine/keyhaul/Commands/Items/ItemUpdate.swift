@@ -2,9 +2,9 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul item update`: gives the items of a device that have these attributes other ones, or another secret.
-struct ItemUpdate: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul item update`: changes the attributes or the secret of the matching items.
+struct ItemUpdate: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Change items of a device, a backup or a Simulator's keychain",
     usage: "keyhaul item update DEVICE|BACKUP [attributes] [changes] [--yes]",
     examples: [
@@ -22,9 +22,9 @@ struct ItemUpdate: RunnableVerb {
       .init("--output, --in-place", "change a copy, or the backup itself"),
       "--dry-run", "--json",
     ])
-  static let configuration = described(as: "update")
+  static let configuration = makeConfiguration(named: "update")
 
-  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @Option(help: ItemFilterOptions.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "What changes") var changes: ItemChangeOptions
   @OptionGroup(title: "The new secret") var newSecret: NewItemSecretFlags
@@ -32,19 +32,19 @@ struct ItemUpdate: RunnableVerb {
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
+  var filter: ItemFilterOptions { ItemFilterOptions(kind: kind, attributes: attributes) }
 
-  func perform(in session: Session) throws -> CommandStatus {
-    let selection = try ItemSelection(chosen).required(to: "update")
+  func run(in session: Session) throws -> CommandExitStatus {
+    let selection = try ItemSelection(filter).required(to: "update")
     var wanted = ItemChanges(attributes: try changes.attributes())
     guard !wanted.attributes.isEmpty || newSecret.isGiven else {
-      throw CommandFailure.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
+      throw CommandError.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
     }
-    let unlocking = UnlockingOptions(password: password, opening: opening)
-    let keychain = try target.edit(selection, unlocking, change, to: "update", isRehearsed: dryRun.isOn, in: session)
+    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
+    let keychain = try target.edit(selection, unlocking, change, to: "update", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: wanted, in: session)
     let readable = entries.filter { $0.item != nil }
     guard !readable.isEmpty else { return try end(entries, changed: [], of: keychain, in: session) }
@@ -54,44 +54,44 @@ struct ItemUpdate: RunnableVerb {
       wanted.secrets[.valueData] = try readSecret(of: readable, in: session)
     }
     let items = HumanReadable.count(readable.count, "item")
-    let place = "\(keychain.preposition) \(UntrustedText.escaped(keychain.name))"
+    let location = "\(keychain.preposition) \(UntrustedText.escaped(keychain.name))"
     if try keychain.hasValues(of: wanted, in: readable) {
       if !dryRun.isOn { keychain.removeLeftovers() }
       try session.announce(
-        "Nothing to do: \(items) \(place) already \(readable.count == 1 ? "has" : "have") these values.")
+        "Nothing to do: \(items) \(location) already \(readable.count == 1 ? "has" : "have") these values.")
       return try end(entries, changed: [], isMatched: true, of: keychain, in: session)
     }
     let what =
       "\(items) \(keychain.preposition) \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
     let done = ItemAdd.done(what, on: keychain.name)
-    // Two items that get the same name are in each other's way, so this is tried before the user is asked.
+    // Two items may get the same primary key, so the change is tested before the user is asked.
     if dryRun.isOn || readable.count > 1 {
-      _ = try keychain.perform(.update(readable, wanted), isRehearsed: true, done, in: session)
+      _ = try keychain.apply(.update(readable, wanted), isDryRun: true, done, in: session)
     }
     if dryRun.isOn {
-      try session.announce("Would change \(items) \(place):")
-      try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
+      try session.announce("Would change \(items) \(location):")
+      try session.print(FoundItemTable.table(of: readable, style: session.resultStyle))
       return try end(entries, changed: readable, of: keychain, in: session)
     }
-    if let note = keychain.note { session.note(note) }
-    try session.confirm("Change \(items) \(place)?", refusal: "changing \(items) \(place)")
-    let changed = try keychain.perform(.update(readable, wanted), isRehearsed: false, done, in: session)
-    for entry in changed { session.detail("changed \(ItemText.line(of: entry))") }
-    try session.announce("Changed \(items) \(place)\(keychain.ending).")
+    if let note = keychain.note { session.info(note) }
+    try session.confirm("Change \(items) \(location)?", refusal: "changing \(items) \(location)")
+    let changed = try keychain.apply(.update(readable, wanted), isDryRun: false, done, in: session)
+    for entry in changed { session.debug("changed \(ItemText.line(of: entry))") }
+    try session.announce("Changed \(items) \(location)\(keychain.ending).")
     return try end(entries, changed: changed, of: keychain, in: session)
   }
 
-  /// Gets the new secret. One that its source does not hold leaves the items without any.
-  private func readSecret(of rows: [KeychainEntry], in session: Session) throws(CommandFailure) -> SensitiveBytes {
+  /// Reads the new secret. Warns if the source is empty, because the items then have no secret.
+  private func readSecret(of rows: [KeychainEntry], in session: Session) throws(CommandError) -> SensitiveBytes {
     let secret = try session.itemSecret(newSecret, of: Self.subject(of: rows))
     if secret.isEmpty {
-      session.warn("the new secret is empty", why: "its source is empty", evenQuiet: true)
+      session.warn("the new secret is empty", why: "its source is empty", ignoresQuiet: true)
     }
     return secret
   }
 
-  /// What an item of one of these kinds cannot have, or cannot have changed alone.
-  private func checkKinds(of rows: [KeychainEntry]) throws(CommandFailure) {
+  /// Rejects attributes that items of one of these kinds do not have, and a new secret for certificates and keys.
+  private func checkKinds(of rows: [KeychainEntry]) throws(CommandError) {
     for kind in ItemKind.allCases where rows.contains(where: { $0.kind == kind }) {
       try changes.check(for: kind)
       guard newSecret.isGiven, kind == .certificate || kind == .key else { continue }
@@ -101,14 +101,16 @@ struct ItemUpdate: RunnableVerb {
     }
   }
 
+  /// Reports the result.
+  ///
   /// - Parameter isMatched: Whether items matched, although none had to be changed.
   private func end(
     _ entries: [KeychainEntry], changed: [KeychainEntry], isMatched: Bool = false, of keychain: any EditableKeychain,
     in session: Session
-  ) throws(CommandFailure) -> CommandStatus {
+  ) throws(CommandError) -> CommandExitStatus {
     if session.isJSON {
       let count = dryRun.isOn ? 0 : changed.count
-      try session.answer(
+      try session.writeDocument(
         keychain.document, of: changed,
         [("changed", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
@@ -121,7 +123,7 @@ struct ItemUpdate: RunnableVerb {
       return .partial
     }
     guard changed.isEmpty, !isMatched else { return .ok }
-    session.note("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
+    session.info("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
     return .noMatch
   }
 
@@ -131,7 +133,7 @@ struct ItemUpdate: RunnableVerb {
   }
 }
 
-/// What `item update` changes in the items that it meets.
+/// The changes of `item update`.
 struct ItemChangeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The new account.", valueName: "text"))
   var newAccount: String?
@@ -175,8 +177,8 @@ struct ItemChangeOptions: ParsableArguments {
   @Flag(inversion: .prefixedNo, help: "Whether reading the item requires biometry from now on.")
   var newBiometry: Bool?
 
-  /// The new values, without the secret; `null` takes one away.
-  func attributes() throws(CommandFailure) -> AttributeMap<PropertyValue> {
+  /// Returns the new values without the secret; `null` removes an attribute.
+  func attributes() throws(CommandError) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]
     for option in try options() { values[option.code] = option.value }
     if let constraints {
@@ -186,14 +188,14 @@ struct ItemChangeOptions: ParsableArguments {
     return values
   }
 
-  /// What a person must do from now on before the item opens; `nil` if that stays as it is.
+  /// The authentication that is required to read the item from now on; `nil` if it stays unchanged.
   private var constraints: [AccessConstraint]? {
     guard newUserPresence != nil || newBiometry != nil else { return nil }
     return (newUserPresence == true ? [.userPresence] : []) + (newBiometry == true ? [.biometryAny] : [])
   }
 
-  /// Refuses to make an item sync that asks for its owner and goes on asking.
-  func check(for item: KeychainItem) throws(CommandFailure) {
+  /// Rejects making an item sync that requires authentication.
+  func check(for item: KeychainItem) throws(CommandError) {
     guard newSync == true, item[.accessControl] != nil, constraints == nil else { return }
     throw .usage(
       "--new-sync cannot apply to an item that requires "
@@ -201,8 +203,8 @@ struct ItemChangeOptions: ParsableArguments {
       try: "--no-new-user-presence, or --no-new-biometry, which remove the access control")
   }
 
-  /// Refuses an attribute that items of this kind do not have.
-  func check(for kind: ItemKind) throws(CommandFailure) {
+  /// Rejects an attribute that items of this kind do not have.
+  func check(for kind: ItemKind) throws(CommandError) {
     for (flag, code, _) in try options() where AttributeTable.definition(of: code, in: kind) == nil {
       throw .usage(
         "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))",
@@ -211,9 +213,9 @@ struct ItemChangeOptions: ParsableArguments {
     }
   }
 
-  private func options() throws(CommandFailure) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
+  private func options() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
     if newAccessGroup?.isEmpty == true { throw .usage("--new-access-group is empty", try: "--new-access-group GROUP") }
-    let networkProtocol = try newProtocol.map { (text) throws(CommandFailure) in
+    let networkProtocol = try newProtocol.map { (text) throws(CommandError) in
       try ProtocolCode.code(of: text, flag: "--new-protocol")
     }
     let all: [(String, AttributeCode, PropertyValue?)] = [

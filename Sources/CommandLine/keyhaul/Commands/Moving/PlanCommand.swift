@@ -2,9 +2,9 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul plan`: what is lost with a device, and what a restore would do, decided without changing anything.
-struct PlanCommand: BackupVerb {
-  static let screen = HelpScreen(
+/// `keyhaul plan`: shows what is lost with a device, and what a restore would do, without changing anything.
+struct PlanCommand: BatchCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Show what you would lose in a move, or what a restore would do",
     usage: "keyhaul plan ARCHIVE|DEVICE|FOLDER... [--to DEVICE] [-o FILE] [flags]",
     examples: [
@@ -20,10 +20,10 @@ struct PlanCommand: BackupVerb {
       .init("--expect", "check the plan against a list of expectations"), "--exit-code",
       "--redact", "--no-password", "--password-file", "--json",
     ])
-  static let configuration = described(as: "plan")
+  static let configuration = makeConfiguration(named: "plan")
   static let formats: [OutputFormat] = [.text, .json, .html, .junit, .ndjson, .csv]
 
-  /// What is said of the plan.
+  /// A view that shows something other than the plan.
   enum View: String, EnumerableFlag {
     case compare
     case byApp
@@ -77,31 +77,31 @@ struct PlanCommand: BackupVerb {
   var redact = false
   @Flag(help: "Plan for a backup without a password (devices only).") var noPassword = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
-  @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
-  @OptionGroup var chosen: FieldOptions
+  @OptionGroup(title: "Many backups") var many: BatchOptions
+  @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
   var source: String { paths.first ?? "" }
 
-  func performAlone(in session: Session) throws -> CommandStatus {
+  func runSingle(in session: Session) throws -> CommandExitStatus {
     try checkFlags()
-    try session.requirePlaceForPage(output)
-    let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
-    let finder = try ArgumentFinder(session, databaseKeys)
+    try session.requireOutputForPage(output)
+    let expectations = try expect.map { path throws(CommandError) in try ExpectationFile.read(path, in: session) }
+    let finder = try SourceResolver(session, databaseKeys)
     let found = try finder.keychain(source)
     try databaseKeys.check([found])
-    let target = try move.to.map { to throws(CommandFailure) in try self.target(to, finder) }
-    let sourceDevice = try sourceDevice.map { name throws(CommandFailure) in try finder.device(name) }
+    let target = try move.to.map { to throws(CommandError) in try self.target(to, finder) }
+    let sourceDevice = try sourceDevice.map { name throws(CommandError) in try finder.device(name) }
     if let output, output != "-" {
       let devices = (target?.files ?? []) + (sourceDevice?.files ?? [])
       try session.prepareOutput(output, inputs: found.files + devices + unlocking.files + [expect])
     }
     do {
-      return try perform(on: found, onto: target, sourceDevice, expectations, in: session)
-    } catch var failure as CommandFailure where failure.status == .damaged {
+      return try plan(from: found, onto: target, sourceDevice, expectations, in: session)
+    } catch var failure as CommandError where failure.status == .damaged {
       failure.advice = adviceForDamage(failure.advice)
       throw failure
     }
@@ -119,150 +119,158 @@ struct PlanCommand: BackupVerb {
     return "make a new backup while the source device still works, or \(advice); \(call) shows what is damaged"
   }
 
-  private func perform(
-    on found: FoundKeychain, onto target: FoundDevice?, _ sourceDevice: FoundDevice?,
+  private func plan(
+    from found: ResolvedSource, onto target: ResolvedDevice?, _ sourceDevice: ResolvedDevice?,
     _ expectations: [PlanExpectation]?, in session: Session
-  ) throws -> CommandStatus {
+  ) throws -> CommandExitStatus {
     switch found {
-    case .archive(let archive):
-      let named = try archive.open(storage: unlocking.storage, for: .planning, in: session)
+    case .backup(let archive):
+      let loaded = try archive.open(storage: unlocking.storage, for: .planning, in: session)
       if noPassword {
-        throw CommandFailure.usage(
-          "\(named.name) is an existing backup", why: "--no-password plans a new backup of a device",
+        throw CommandError.usage(
+          "\(loaded.name) is an existing backup", why: "--no-password plans a new backup of a device",
           try: "leave --no-password out")
       }
-      let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
-      // Nobody types while a device is held; that each is there and can be read is known before.
-      let hardware = try FoundDevice.hold(target, sourceDevice) { device, _ in
+      let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+      // A device is not locked while the user types, so its key is read first. This also shows early whether it can be
+      // read.
+      let hardware = try ResolvedDevice.withSessions(target, sourceDevice) { device, _ in
         try unlocker.hardwareKey(excluding: device)
       }
       let key = try unlocker.key(unlocking.password)
-      return try FoundDevice.hold(target, sourceDevice) { device, sourceDevice in
+      return try ResolvedDevice.withSessions(target, sourceDevice) { device, sourceDevice in
         guard let device else {
-          let opened = try unlocker.openForFutures(with: key, hardware, sourceDevice: sourceDevice)
-          return try answer(for: named, opened, found.word, expectations, in: session)
+          let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: sourceDevice)
+          return try planWithoutTarget(for: loaded, opened, found.argument, expectations, in: session)
         }
         let opened = try unlocker.open(
           with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
         let sourceDevice = try unlocker.sourceDevice(
-          of: opened.archive, named: sourceDevice, orTarget: device, with: key)
+          of: opened.backup, named: sourceDevice, orTarget: device, with: key)
         let codes =
           countsCodes(expectations, in: session)
-          ? unlocker.codes(of: sourceDevice?.returning ?? opened.archive, with: key) : nil
+          ? unlocker.codes(of: sourceDevice?.unlockedBackup ?? opened.backup, with: key) : nil
         return try plan(
-          named, opened, found.word, onto: device, sourceDevice: sourceDevice?.items, codes, expectations, in: session)
+          loaded, opened, found.argument, onto: device, sourceDevice: sourceDevice?.items, codes, expectations,
+          in: session)
       }
     case .dump(let dump): return try plan(dump, onto: target, sourceDevice: sourceDevice, expectations, in: session)
     case .device(let origin):
       if sourceDevice != nil {
-        throw CommandFailure.usage(
+        throw CommandError.usage(
           "--source is for backups only", why: "\(source) is a device, so every item is known",
           try: "leave --source out")
       }
       if unlocking.password.isGiven {
-        throw CommandFailure.usage(
+        throw CommandError.usage(
           "a plan made from a device needs no password", why: "it opens no backup; it assumes one with a password",
           try: "leave the password out; --no-password plans for a backup without one")
       }
-      try unlocking.opening.refuse(for: source)
-      return try origin.hold(.reading) { openDevice in
-        try FoundDevice.hold(target, nil) { device, _ in
-          guard let device else { return try answer(for: openDevice, found.word, expectations, in: session) }
-          return try plan(of: openDevice, found.word, onto: device, expectations, in: session)
+      try unlocking.decryption.reject(for: source)
+      return try origin.withSession(.reading) { openDevice in
+        try ResolvedDevice.withSessions(target, nil) { device, _ in
+          guard let device else {
+            return try planWithoutTarget(for: openDevice, found.argument, expectations, in: session)
+          }
+          return try plan(of: openDevice, found.argument, onto: device, expectations, in: session)
         }
       }
     }
   }
 
-  /// Plans for an archive.
+  /// Plans for a backup.
   ///
   /// - Parameters:
-  ///   - sourceDevice: The items of the source device that are not in the backup, if it is available.
+  ///   - sourceDevice: The source device's items; `nil` if they are not available.
   ///   - codes: The one-time passwords of the backup; `nil` if the result does not contain them.
   private func plan(
-    _ named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForDevice, _ word: String?, onto device: DeviceSession,
-    sourceDevice: SourceDeviceItems?, _ codes: FoundCodes?, _ expectations: [PlanExpectation]?, in session: Session
-  ) throws -> CommandStatus {
+    _ loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForDevice, _ argument: String?, onto device: DeviceSession,
+    sourceDevice: SourceDeviceItems?, _ codes: OneTimePasswordSources?, _ expectations: [PlanExpectation]?,
+    in session: Session
+  ) throws -> CommandExitStatus {
     let plan = try opened.plan(onto: .device(device), policy: move.policy, for: .planning)
-    var source = ReportSource(named, namesFrom: opened)
+    var source = ReportSource(loaded, namesFrom: opened)
     source.sourceDeviceItems = sourceDevice
-    source.condition = BackupCondition(damage: opened.archive.damage, findings: source.shownFindings)
+    source.condition = BackupCondition(damage: opened.backup.damage, findings: source.shownFindings)
     var report = try report(plan, of: source, onto: device, in: session)
-    report.sourceArgument = word
+    report.sourceArgument = argument
     report.codes = codes.map { $0.overview(moving: plan, names: source.apps) }
-    let outlook = Outlook(report: report, word: word, isSameDevice: plan.isSameDevice) {
-      () throws(CommandFailure) in MigrationComparison(of: opened.archive, plan)
+    let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: plan.isSameDevice) {
+      () throws(CommandError) in MigrationComparison(of: opened.backup, plan)
     }
-    BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
-    return try finish(outlook, expectations, isDamaged: !opened.archive.damage.isEmpty, in: session)
+    BackupDamageNotice(opened: opened.backup, name: loaded.name).warn(in: session)
+    return try finish(comparable, expectations, isDamaged: !opened.backup.damage.isEmpty, in: session)
   }
 
-  /// Plans for a backup that a device would give now.
+  /// Plans for a device, as if a backup of it were made now.
   private func plan(
-    of openDevice: DeviceSession, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
+    of openDevice: DeviceSession, _ argument: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
     in session: Session
-  ) throws -> CommandStatus {
+  ) throws -> CommandExitStatus {
     let (plan, simulatedBackup): (MigrationPlan, SimulatedBackup)
     do throws(KeyhaulError) {
       let isCompared = view == .compare || view == .audit
       simulatedBackup = try SimulatedBackup(of: openDevice, hasPassword: !noPassword, isPlannedOnce: !isCompared)
       plan = try Restorer.plan(simulatedBackup, onto: device, policy: move.policy, for: .planning)
     } catch {
-      throw CommandFailure(error, using: openDevice.name)
+      throw CommandError(error, using: openDevice.name)
     }
     let source = try ReportSource(openDevice, hasPassword: !noPassword)
     var report = try report(plan, of: source, onto: device, in: session)
-    report.sourceArgument = word
+    report.sourceArgument = argument
     if countsCodes(expectations, in: session) {
-      report.codes = try FoundCodes(of: simulatedBackup, on: openDevice).overview(moving: plan, names: source.apps)
+      report.codes = try OneTimePasswordSources(of: simulatedBackup, on: openDevice).overview(
+        moving: plan, names: source.apps)
     }
     let isItself = openDevice.device.directory == device.device.directory
-    let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
+    let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: isItself) {
+      () throws(CommandError) in
       do throws(KeyhaulError) {
         return try MigrationComparison(of: openDevice, onto: device, knowing: simulatedBackup)
       } catch {
-        throw CommandFailure(error, using: openDevice.name)
+        throw CommandError(error, using: openDevice.name)
       }
     }
-    return try finish(outlook, expectations, isDamaged: false, in: session)
+    return try finish(comparable, expectations, isDamaged: false, in: session)
   }
 
-  /// Whether the result says how many one-time passwords there are.
+  /// Returns whether the result states the number of one-time passwords.
   func countsCodes(_ expectations: [PlanExpectation]?, in session: Session) -> Bool {
     view == nil && expectations == nil && !session.isJSON
   }
 
   func report(
     _ plan: MigrationPlan, of source: ReportSource, onto device: DeviceSession, in session: Session
-  ) throws(CommandFailure) -> PlanReport {
+  ) throws(CommandError) -> PlanReport {
     var report = try PlanReport(
       plan, of: source, onto: device, isRedacted: redact)
-    report.unlockCommand = session.completed(report.unlockCommand)
+    report.unlockCommand = session.addingHomeOption(to: report.unlockCommand)
     return report
   }
 
-  /// A plan, and how to compare it with the other ways of restoring where that is asked for.
-  struct Outlook {
+  /// A plan that can be compared with the other ways to restore.
+  struct ComparablePlan {
     let report: PlanReport
-    /// What a command says for the source; `nil` for a stream.
-    let word: String?
-    /// Whether the device is the one that is moved from; `nil` if the keys prove neither.
+    /// The source as an argument of suggested commands; `nil` if it is a stream.
+    let argument: String?
+    /// Whether the target is the source device; `nil` if no key proves it either way.
     let isSameDevice: Bool?
-    let compare: () throws(CommandFailure) -> MigrationComparison
+    let compare: () throws(CommandError) -> MigrationComparison
   }
 
   func finish(
-    _ outlook: Outlook, _ expectations: [PlanExpectation]?, isDamaged: Bool, in session: Session
-  ) throws -> CommandStatus {
-    let report = outlook.report
+    _ comparable: ComparablePlan, _ expectations: [PlanExpectation]?, isDamaged: Bool, in session: Session
+  ) throws -> CommandExitStatus {
+    let report = comparable.report
     var isAsExpected = true
     switch (expectations, view) {
-    case (let expectations?, _): isAsExpected = try check(expectations, outlook, report, in: session)
+    case (let expectations?, _): isAsExpected = try check(expectations, comparable, report, in: session)
     case (nil, .compare):
-      try say(ComparisonReport(comparison: outlook.compare(), report: report), of: outlook.word, in: session)
-    case (nil, .byApp): try session.say(AppReport(report: report))
-    case (nil, .audit): try session.say(AuditReport(audit: KeychainAudit(outlook.compare()), report: report))
-    case (nil, nil): try say(report, of: outlook.word, in: session)
+      try print(
+        ComparisonReport(comparison: comparable.compare(), report: report), of: comparable.argument, in: session)
+    case (nil, .byApp): try session.print(AppReport(report: report))
+    case (nil, .audit): try session.print(AuditReport(audit: KeychainAudit(comparable.compare()), report: report))
+    case (nil, nil): try print(report, of: comparable.argument, in: session)
     }
     let summary = report.plan.summary
     if !isAsExpected { return .differs }
@@ -271,70 +279,72 @@ struct PlanCommand: BackupVerb {
     return exitCode && isLost ? .differs : .ok
   }
 
-  /// Saves the plan where `-o` says, and prints what is to be printed beside it: both, or neither.
+  /// Saves the plan to the file given with `-o` and prints the result: either both or neither.
   func saveAndPrint(
-    _ report: PlanReport, in session: Session, printing: () throws(CommandFailure) -> Void
-  ) throws(CommandFailure) {
+    _ report: PlanReport, in session: Session, printing: () throws(CommandError) -> Void
+  ) throws(CommandError) {
     try saveAndPrint("the plan was saved", in: session, printing: printing, saving: report.forEachPortion)
   }
 
-  /// The same for other bytes, which `saving` gives in portions.
+  /// Saves other bytes, which `saving` passes in portions.
   func saveAndPrint(
-    _ done: String, in session: Session, printing: () throws(CommandFailure) -> Void,
-    saving: ((UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
-  ) throws(CommandFailure) {
+    _ done: String, in session: Session, printing: () throws(CommandError) -> Void,
+    saving: ((UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
+  ) throws(CommandError) {
     guard let output else { return try printing() }
-    if output == "-" { return try saving { (bytes) throws(CommandFailure) in try session.writeRaw(bytes) } }
-    func finish() throws(CommandFailure) {
+    if output == "-" { return try saving { (bytes) throws(CommandError) in try session.writeRaw(bytes) } }
+    func finish() throws(CommandError) {
       try printing()
       try session.flush()
     }
-    try session.changing(DoneChange("\(done) in \(output)")) { () throws(CommandFailure) in
+    try session.committing(CommittedChange("\(done) in \(output)")) { () throws(CommandError) in
       try ReportFile.write(to: output, beforeNaming: finish, saving)
     }
   }
 
-  private func say(_ report: PlanReport, of word: String?, in session: Session) throws {
+  private func print(_ report: PlanReport, of argument: String?, in session: Session) throws {
     if common.isHTML {
       return try session.deliver(
         report.page(
-          from: word, to: move.to.map(session.lastingWord(ofDevice:)), program: ProgramVersion.signature), to: output)
+          from: argument, to: move.to.map(session.stableArgument(ofDevice:)), program: ProgramVersion.signature),
+        to: output)
     }
-    try saveAndPrint(report, in: session) { () throws(CommandFailure) in try print(report, in: session) }
+    try saveAndPrint(report, in: session) { () throws(CommandError) in try print(report, in: session) }
   }
 
-  private func say(_ report: ComparisonReport, of word: String?, in session: Session) throws {
-    guard common.isHTML else { return try session.say(report) }
+  private func print(_ report: ComparisonReport, of argument: String?, in session: Session) throws {
+    guard common.isHTML else { return try session.print(report) }
     try session.deliver(
       report.page(
-        from: word, to: move.to.map(session.lastingWord(ofDevice:)), program: ProgramVersion.signature), to: output)
+        from: argument, to: move.to.map(session.stableArgument(ofDevice:)), program: ProgramVersion.signature),
+      to: output)
   }
 
-  private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {
-    if session.chosen != nil { return try session.answer(report.document.json) }
-    if session.isJSON { return try report.sayDocument(in: session) }
-    try report.say(in: session)
+  private func print(_ report: PlanReport, in session: Session) throws(CommandError) {
+    if session.chosenFields != nil { return try session.writeDocument(report.document.json) }
+    if session.isJSON { return try report.printDocument(in: session) }
+    try report.print(in: session)
     guard let output else { return }
-    try session.say()
+    try session.print()
     let saved = "Saved to \(UntrustedText.escaped(output))."
     guard !redact, report.source.isArchive, let to = move.to else {
-      try session.say("\(saved) It is only a report: restore --plan needs a plan made from a backup, with names.")
+      try session.print("\(saved) It is only a report: restore --plan needs a plan made from a backup, with names.")
       return
     }
-    if let obstacle = report.obstacle { return try session.say("\(saved) \(obstacle)") }
+    if let obstacle = report.obstacle { return try session.print("\(saved) \(obstacle)") }
     let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
     let words = [(source, "ARCHIVE"), (to, "DEVICE"), (output, "PLAN")].map {
       ShellQuoting.argument($0, placeholder: $1)
     }
-    try session.say("\(saved) To do exactly this:")
-    try session.say(
-      "  " + session.completed("keyhaul restore \(words[0]) --to \(words[1]) --plan \(words[2])\(policy)"))
+    try session.print("\(saved) To do exactly this:")
+    try session.print(
+      "  " + session.addingHomeOption(to: "keyhaul restore \(words[0]) --to \(words[1]) --plan \(words[2])\(policy)"))
   }
 }
 
 extension PlanCommand {
-  /// Refuses flags that cannot go together.
-  func checkFlags() throws(CommandFailure) {
+  /// Rejects flags that cannot be combined.
+  func checkFlags() throws(CommandError) {
     try common.check(output: output)
     if move.to == nil, move.existing.given != nil {
       throw .usage(
@@ -342,7 +352,7 @@ extension PlanCommand {
         try: "--to DEVICE, or leave --existing out")
     }
     if let name = view?.flag {
-      // The comparison has a page of its own; the other views have none.
+      // Only the comparison has its own page.
       let hasPage = view == .compare
       let savesResults = expect != nil && common.isJUnit
       if output != nil, !(hasPage && common.isHTML), !savesResults {
@@ -369,37 +379,37 @@ extension PlanCommand {
 }
 
 extension PlanCommand {
-  /// The members of each of `items` in `migration-plan/1`.
+  /// The members of each element of `items` in `migration-plan/1`.
   static let table = FieldTable(
     "items",
     [
       "index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcome", "change",
       "reason", "detail", "warning",
     ])
-  /// The members of each of `items` in `migration-futures/1`.
-  static let futuresTable = FieldTable(
+  /// The members of each element of `items` in `migration-futures/1`.
+  static let outlookTable = FieldTable(
     "items",
     ["index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcomes"])
   static let rowsAdvice = "a plan without --compare, --by-app, --audit or --expect; or several backups"
   var rows: FieldTable? {
     guard view == nil, expect == nil else { return nil }
-    return move.to == nil ? Self.futuresTable : Self.table
+    return move.to == nil ? Self.outlookTable : Self.table
   }
 
-  static var takesDevices: Bool { true }
+  static var acceptsDevices: Bool { true }
   var needsPassword: Bool { true }
 
-  func listing(of folders: [String]) throws -> any BackupVerb { try Inspect.parse(folders) }
+  func listing(of folders: [String]) throws -> any BatchCommand { try Inspect.parse(folders) }
 
-  func alone(with path: String) -> PlanCommand {
-    var verb = self
-    verb.paths = [path]
-    verb.output = nil
-    verb.common.askNothing()
-    return verb
+  func command(for path: String) -> PlanCommand {
+    var command = self
+    command.paths = [path]
+    command.output = nil
+    command.common.disablePrompts()
+    return command
   }
 
-  func checkMany() throws(CommandFailure) {
+  func validateBatch() throws(CommandError) {
     try checkFlags()
     if redact {
       throw .usage(
@@ -417,10 +427,10 @@ extension PlanCommand {
       try: "--expect FILE")
   }
 
-  /// A target is no argument, and two sources are rarely a backup and a device.
-  func warnOfMany(in session: Session) throws(CommandFailure) {
+  /// Warns if the second of two arguments is a device, which was probably meant as the target.
+  func warnAboutArguments(in session: Session) throws(CommandError) {
     guard paths.count == 2, move.to == nil else { return }
-    let (home, target) = (try session.homeDirectoryIfAny(), paths[1])
+    let (home, target) = (try session.optionalHomeDirectory(), paths[1])
     let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
     guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
     session.warn(
@@ -428,45 +438,46 @@ extension PlanCommand {
       try: "--to \(ShellQuoting.quote(target))")
   }
 
-  var shownParts: [String] {
+  var suggestedFlags: [String] {
     (move.to.map { ["--to", ShellQuoting.quote($0)] } ?? []) + (view.map { [$0.flag] } ?? [])
   }
 
-  /// With the target as it is now: an answer about an earlier state of it is another one.
-  func asked(in session: Session) throws -> [String] {
-    var flags = unlocking.opening.asked + common.detail
+  /// Returns the parameters of the result. They include the target's revision, because a result for an earlier state is
+  /// not reused.
+  func resultParameters(in session: Session) throws -> [String] {
+    var flags = unlocking.decryption.resultParameters + common.detail
     if let view { flags.append(view.flag) }
     if let expect { flags.append("--expect \(expect)") }
     if let sourceDevice { flags.append("--source \(sourceDevice)") }
     if exitCode { flags.append("--exit-code") }
     if noPassword { flags.append("--no-password") }
     guard let to = move.to else { return flags }
-    let finder = try ArgumentFinder(session, databaseKeys)
+    let finder = try SourceResolver(session, databaseKeys)
     let target = try self.target(to, finder)
-    let revision = try target.hold(.reading) { $0.record.revision }
+    let revision = try target.withSession(.reading) { $0.record.revision }
     return flags + ["--to \(target.name) \(revision)", "--existing \(move.policy.rawValue)"]
   }
 
   func inputs(in session: Session) throws -> [(flag: String, content: [UInt8])] {
     var inputs: [(flag: String, content: [UInt8])] = []
     if let expect { inputs.append(("--expect", try ExpectationFile.bytes(of: expect, in: session))) }
-    let finder = try ArgumentFinder(session, databaseKeys)
-    if let to = move.to { inputs.append(("--to", try target(to, finder).hold(.reading) { try $0.identity() })) }
+    let finder = try SourceResolver(session, databaseKeys)
+    if let to = move.to { inputs.append(("--to", try target(to, finder).withSession(.reading) { try $0.identity() })) }
     if let sourceDevice {
-      inputs.append(("--source", try finder.device(sourceDevice).hold(.reading) { try $0.identity() }))
+      inputs.append(("--source", try finder.device(sourceDevice).withSession(.reading) { try $0.identity() }))
     }
     return inputs
   }
 
   static let columns = [
-    AnswerColumn("total") { counts(in: $0)?.total.map { .integer($0) } },
-    AnswerColumn("arrives") { counts(in: $0)?.arrives.map { .integer($0) } },
-    AnswerColumn("stays_behind") { member("stays_behind", in: $0) },
-    AnswerColumn("unreadable") { member("unreadable", in: $0) }, AnswerColumn("removed") { member("removed", in: $0) },
+    ResultColumn("total") { counts(in: $0)?.total.map { .integer($0) } },
+    ResultColumn("arrives") { counts(in: $0)?.arrives.map { .integer($0) } },
+    ResultColumn("stays_behind") { member("stays_behind", in: $0) },
+    ResultColumn("unreadable") { member("unreadable", in: $0) }, ResultColumn("removed") { member("removed", in: $0) },
   ]
 
   static let textColumns = [
-    AnswerTextColumn(title: "MOVE", width: 14, isShown: isMoveKnown) { document in
+    ResultTextColumn(title: "MOVE", width: 14, isShown: isMoveKnown) { document in
       guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else {
         return nil
       }
@@ -475,13 +486,13 @@ extension PlanCommand {
   ]
 
   /// Returns whether the items would move: a backup that cannot be restored as it is moves none.
-  @Sendable private static func isMoveKnown(_ answer: BackupAnswer) -> Bool {
-    guard let document = answer.document else { return false }
+  @Sendable private static func isMoveKnown(_ result: BatchResult) -> Bool {
+    guard let document = result.document else { return false }
     let findings = document["findings"]?.arrayValue ?? []
     if findings.contains(where: { $0["restorable"]?.booleanValue == false }) { return false }
     // Without damage, only unreadable items lead to this code.
     let unreadable = member("unreadable", in: document)?.integerValue ?? 0
-    return answer.code != CommandStatus.partial.code || unreadable > 0
+    return result.code != CommandExitStatus.partial.code || unreadable > 0
   }
 
   static func result(in document: JSONValue, code: Int32) -> BackupResult? {
@@ -497,14 +508,14 @@ extension PlanCommand {
     if let count = summary?["unreadable"]?.integerValue, count > 0 {
       return "\(HumanReadable.count(Int(clamping: count), "item")) cannot be read"
     }
-    // Items that a rule keeps are a reason only for --exit-code. Damage has its own warnings.
-    guard code == CommandStatus.differs.code, let count = summary?["stays_behind"]?.integerValue, count > 0 else {
+    // Items that a rule leaves behind are a reason only for --exit-code. Damage has its own warnings.
+    guard code == CommandExitStatus.differs.code, let count = summary?["stays_behind"]?.integerValue, count > 0 else {
       return nil
     }
     return "\(HumanReadable.count(Int(clamping: count), "item")) \(count == 1 ? "does" : "do") not move"
   }
 
-  /// Where a document counts: of a plan in its summary, of a plan without a target in what a new device would get.
+  /// Returns the counts of a document: a plan's summary, or the counts for a new device.
   private static func summary(of document: JSONValue) -> JSONValue? {
     document["summary"] ?? document["futures"]?.arrayValue?.first
   }

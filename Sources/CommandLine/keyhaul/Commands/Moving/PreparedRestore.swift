@@ -1,49 +1,50 @@
 import KeyhaulKit
 import Reports
 
-/// A restore of which everything is known but the target: what was read and opened, and what was asked for. The device is
-/// not held by it, and is planned for as often as it is held.
+/// A restore that is ready except for its target: what was read and decrypted, and what was requested. It does not keep
+/// the device locked, so it makes a new plan each time the device is locked.
 struct PreparedRestore {
-  let named: NamedArchive
-  let opened: ArchiveUnlocker.OpenedForDevice
-  /// The identifier of the device whose hardware key opened the backup; `nil` if the target is a Simulator.
+  let loaded: LoadedBackup
+  let opened: BackupUnlocker.BackupForDevice
+  /// The identifier of the device whose hardware key decrypted the backup; `nil` if the target is a Simulator.
   let identifier: String?
   let policy: ExistingItemPolicy
   let selection: RestoreSelection?
   let saved: SavedPlan?
 
-  var damage: BackupDamageNotice { BackupDamageNotice(opened: opened.archive, name: named.name) }
+  var damage: BackupDamageNotice { BackupDamageNotice(opened: opened.backup, name: loaded.name) }
 
-  /// Refuses a target that cannot be restored to now. Called before a password is asked for, and in each session with
-  /// the target.
-  static func check(_ target: RestoreTarget, _ named: NamedArchive, _ saved: SavedPlan?) throws(CommandFailure) {
+  /// Rejects a target that cannot be restored to now. Called before asking for a password, and in each session with the
+  /// target.
+  static func check(_ target: RestoreTarget, _ loaded: LoadedBackup, _ saved: SavedPlan?) throws(CommandError) {
     do throws(KeyhaulError) {
       try target.requireReadableRows()
     } catch {
-      throw CommandFailure(error, using: target.name)
+      throw CommandError(error, using: target.name)
     }
-    // No plan for a Simulator can be saved.
-    if case .device(let device) = target { try saved?.check(named, device) }
+    // A plan for a Simulator cannot be saved.
+    if case .device(let device) = target { try saved?.check(loaded, device) }
   }
 
   /// Returns the plan for the target in its current state.
   ///
   /// - Parameters:
-  ///   - shown: What a person agreed to, where one did; it has to be the same still.
-  ///   - sourceDevice: What the device that made the backup has besides, where that shall be said.
-  /// - Throws: `.stalePlan` where it is not, or not what a saved plan says.
+  ///   - target: The target of the restore.
+  ///   - shown: The plan that the user agreed to, which must still be the same; `nil` if there is none.
+  ///   - sourceDeviceItems: The source device's items; `nil` if they are not reported.
+  /// - Throws: `.stalePlan` if the plan differs from the shown or the saved one.
   func report(
     onto target: RestoreTarget, since shown: PlanReport? = nil, sourceDeviceItems: SourceDeviceItems? = nil,
     in session: Session
-  ) throws(CommandFailure) -> PlanReport {
-    try Self.check(target, named, saved)
+  ) throws(CommandError) -> PlanReport {
+    try Self.check(target, loaded, saved)
     guard target.identifier == identifier, shown.map({ $0.revision == target.revision }) ?? true else {
       throw changed(target, "its identifier or revision is different now")
     }
     var plan = try opened.plan(onto: target, policy: policy)
     if let saved { try saved.check(against: try report(plan, onto: target).document, target: target.name) }
     if let selection {
-      try selection.check(against: plan, named, in: shown == nil ? session : nil)
+      try selection.check(against: plan, loaded, in: shown == nil ? session : nil)
       let part = try opened.plan(onto: target, policy: policy, only: selection.indexes)
       if let saved { try Self.require(part, toKeepWhat: plan, saved, selection, target) }
       plan = part
@@ -53,11 +54,11 @@ struct PreparedRestore {
     return report
   }
 
-  /// Refuses to do a part of a saved plan that takes away what the whole of it brings back.
+  /// Rejects restoring only a part of a saved plan if that removes items which the whole plan would put back.
   private static func require(
     _ part: MigrationPlan, toKeepWhat whole: MigrationPlan, _ saved: SavedPlan, _ selection: RestoreSelection,
     _ target: RestoreTarget
-  ) throws(CommandFailure) {
+  ) throws(CommandError) {
     let count = part.removed.count - whole.removed.count
     guard count > 0 else { return }
     throw .usage(
@@ -69,8 +70,8 @@ struct PreparedRestore {
 
   private func report(
     _ plan: MigrationPlan, onto target: RestoreTarget, sourceDeviceItems: SourceDeviceItems? = nil
-  ) throws(CommandFailure) -> PlanReport {
-    var source = ReportSource(named, namesFrom: opened)
+  ) throws(CommandError) -> PlanReport {
+    var source = ReportSource(loaded, namesFrom: opened)
     source.sourceDeviceItems = sourceDeviceItems
     return switch target {
     case .device(let device): try PlanReport(plan, of: source, onto: device)
@@ -79,31 +80,31 @@ struct PreparedRestore {
     }
   }
 
-  private func changed(_ target: RestoreTarget, _ why: String) -> CommandFailure {
-    CommandFailure(
+  private func changed(_ target: RestoreTarget, _ why: String) -> CommandError {
+    CommandError(
       .stalePlan, "\(target.name) has changed since the question was asked", why: "\(why); nothing was done",
       try: "run it again")
   }
 
-  func status(of report: PlanReport) -> CommandStatus {
-    report.plan.summary.unreadable > 0 || !opened.archive.damage.isEmpty ? .partial : .ok
+  func status(of report: PlanReport) -> CommandExitStatus {
+    report.plan.summary.unreadable > 0 || !opened.backup.damage.isEmpty ? .partial : .ok
   }
 }
 
-/// The items that a restore is to bring, as `--only` names them: `{"indexes": [0, 3]}`, by their places in the archive.
+/// The items to restore, as `--only` lists them by their positions in the backup: `{"indexes": [0, 3]}`.
 struct RestoreSelection {
   let path: String
   let indexes: Set<Int>
 
-  /// More than a list of all items of any backup takes, in bytes.
+  /// The maximum size in bytes: more than a list of all items of any backup needs.
   static let maximumByteCount = 16 << 20
 
-  init(_ path: String, in session: Session) throws(CommandFailure) {
+  init(_ path: String, in session: Session) throws(CommandError) {
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: "the list of items", in: session)
     let path = InputFile.name(path)
     self.path = path
     guard let indexes = Self.indexes(in: bytes) else {
-      throw CommandFailure(
+      throw CommandError(
         .refused, "\(path) is not a list of items", why: "it must be an object with the single member \"indexes\"",
         try: #"{"indexes": [0, 3]} with item indexes from plan --json"#)
     }
@@ -118,15 +119,18 @@ struct RestoreSelection {
     return indexes.count == elements.count ? indexes : nil
   }
 
-  /// Rejects item indexes that the archive does not have, and warns about selected items that will not be restored.
+  /// Rejects indexes that the backup does not have, and warns about selected items that will not be restored.
   ///
-  /// - Parameter session: The session that shows the warning; `nil` if it was already shown.
-  func check(against plan: MigrationPlan, _ named: NamedArchive, in session: Session?) throws(CommandFailure) {
+  /// - Parameters:
+  ///   - plan: The plan for all items.
+  ///   - loaded: The backup.
+  ///   - session: The session that shows the warning; `nil` if it was already shown.
+  func check(against plan: MigrationPlan, _ loaded: LoadedBackup, in session: Session?) throws(CommandError) {
     let known = Set(plan.decisions.map(\.index))
     if let unknownIndex = indexes.subtracting(known).min() {
       throw .usage(
         "\(path) names item \(unknownIndex)",
-        why: "\(named.name) has \(HumanReadable.count(known.count, "item")), counted from 0",
+        why: "\(loaded.name) has \(HumanReadable.count(known.count, "item")), counted from 0",
         try: "plan --json shows the index of each item")
     }
     let staying = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
@@ -137,16 +141,16 @@ struct RestoreSelection {
   }
 }
 
-/// A plan that was saved by `plan -o`.
+/// A plan that `plan -o` has saved.
 struct SavedPlan {
   let path: String
   private let file: PlanFile
   var document: PlanDocument { file.document }
 
-  /// The largest plan that is read, in bytes: more than one of 100,000 items takes.
+  /// The maximum size in bytes: more than a plan for 100,000 items needs.
   static let maximumByteCount = 128 << 20
 
-  init(_ path: String, in session: Session) throws(CommandFailure) {
+  init(_ path: String, in session: Session) throws(CommandError) {
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: "the plan", in: session)
     let path = InputFile.name(path)
     self.path = path
@@ -155,29 +159,29 @@ struct SavedPlan {
     } catch {
       switch error.code {
       case .malformedPlan:
-        throw CommandFailure(
+        throw CommandError(
           .refused, "\(path) is not a saved plan", why: error.reason, try: "keyhaul plan ARCHIVE --to DEVICE -o FILE")
       case .otherPlanFormat:
-        throw CommandFailure(.refused, "\(path) has another format", why: error.reason, try: "plan again")
+        throw CommandError(.refused, "\(path) has another format", why: error.reason, try: "plan again")
       case .stalePlan:
-        throw CommandFailure(
+        throw CommandError(
           .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
       default:
-        throw CommandFailure(error, doing: "cannot check \(path)")
+        throw CommandError(error, doing: "cannot check \(path)")
       }
     }
   }
 
-  /// Refuses what is not a plan to carry out: edited, redacted, or made of a device.
-  private func checkWhole(for target: String) throws(CommandFailure) {
+  /// Rejects a plan that cannot be carried out: edited, redacted, or made from a device.
+  private func checkWhole(for target: String) throws(CommandError) {
     if let obstacle = file.obstacle { throw stale(target, obstacle) }
   }
 
-  /// Refuses at once where the archive or the device is another, before a password is asked for.
-  func check(_ named: NamedArchive, _ device: DeviceSession) throws(CommandFailure) {
+  /// Rejects a plan for another backup or device, before asking for a password.
+  func check(_ loaded: LoadedBackup, _ device: DeviceSession) throws(CommandError) {
     try checkWhole(for: device.name)
-    if document.source.digest != named.archive.digest {
-      throw stale(device.name, "\(named.name) is not the planned backup, or has changed since")
+    if document.source.digest != loaded.archive.digest {
+      throw stale(device.name, "\(loaded.name) is not the planned backup, or has changed since")
     }
     if document.target.name != device.name {
       throw stale(device.name, "it was made for \(document.target.name)")
@@ -189,12 +193,12 @@ struct SavedPlan {
     }
   }
 
-  /// Refuses where anything is decided differently now.
-  func check(against now: PlanDocument, target: String) throws(CommandFailure) {
+  /// Rejects a plan if any decision would now be different.
+  func check(against now: PlanDocument, target: String) throws(CommandError) {
     if let difference = document.difference(from: now) { throw stale(target, difference) }
   }
 
-  private func stale(_ target: String, _ why: String) -> CommandFailure {
-    CommandFailure(.stalePlan, "\(path) no longer matches \(target)", why: why, try: "plan again")
+  private func stale(_ target: String, _ why: String) -> CommandError {
+    CommandError(.stalePlan, "\(path) no longer matches \(target)", why: why, try: "plan again")
   }
 }

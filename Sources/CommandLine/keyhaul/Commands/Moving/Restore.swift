@@ -8,9 +8,9 @@ import Reports
   import Foundation
 #endif
 
-/// `keyhaul restore`: restores an archive's items to a device or a Simulator's keychain, in one step.
-struct Restore: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul restore`: restores a backup's items to a device or a Simulator's keychain, in one step.
+struct Restore: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Restore a backup onto a device, in one step",
     usage: "keyhaul restore ARCHIVE --to DEVICE [-n] [--plan FILE] [--only FILE] [--existing replace|merge]",
     examples: [
@@ -21,7 +21,7 @@ struct Restore: RunnableVerb {
     flags: [
       "--to", "--plan", "--only", "--existing", "--accept-damage", "--dry-run", "--password-file", "--yes",
     ])
-  static let configuration = described(as: "restore")
+  static let configuration = makeConfiguration(named: "restore")
 
   @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
   @OptionGroup var move: MoveOptions
@@ -41,79 +41,81 @@ struct Restore: RunnableVerb {
       discussion: "This flag does not accept a broken seal; use export to get items out of such a backup."))
   var acceptDamage = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
 
-  func perform(in session: Session) throws -> CommandStatus {
-    let finder = try ArgumentFinder(session)
-    let simulator = try move.to.flatMap { (to) throws(CommandFailure) in try finder.simulator(to) }
-      .map { (found) throws(CommandFailure) in try FoundSimulator(found) }
-    try simulator.map(refuseFlags)
-    let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
+  func run(in session: Session) throws -> CommandExitStatus {
+    let finder = try SourceResolver(session)
+    let simulator = try move.to.flatMap { (to) throws(CommandError) in try finder.simulator(to) }
+      .map { (found) throws(CommandError) in try ResolvedSimulator(found) }
+    try simulator.map(rejectFlags)
+    let saved = try plan.map { path throws(CommandError) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
-    let selection = try only.map { path throws(CommandFailure) in try RestoreSelection(path, in: session) }
-    let found = try finder.archive(archive)
-    let target: FoundTarget =
+    let selection = try only.map { path throws(CommandError) in try RestoreSelection(path, in: session) }
+    let found = try finder.backup(archive)
+    let target: ResolvedTarget =
       if let simulator { .simulator(simulator) } else { .device(try finder.device(move.target(of: archive))) }
-    let standingFile = found.standingFile
-    let named = try found.open(storage: unlocking.storage, for: .restoring, in: session)
-    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
-    // Nobody types while the device is held: others may use it meanwhile, and whether they did is looked at afterwards.
-    let keys = try target.hold(.reading) { held in
-      try PreparedRestore.check(held, named, saved)
+    let fileStatus = found.fileStatus
+    let loaded = try found.open(storage: unlocking.storage, for: .restoring, in: session)
+    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    // The device is not locked while the user types. Afterwards, Keyhaul checks that it has not changed.
+    let keys = try target.withTarget(.reading) { lockedTarget in
+      try PreparedRestore.check(lockedTarget, loaded, saved)
       return (
-        target: try held.device.map { HardwareKey(.named, try $0.deviceKey()) },
-        sourceDevice: try unlocker.hardwareKey(excluding: held.device), identifier: held.identifier
+        target: try lockedTarget.device.map { HardwareKey(.named, try $0.deviceKey()) },
+        sourceDevice: try unlocker.hardwareKey(excluding: lockedTarget.device), identifier: lockedTarget.identifier
       )
     }
     let key = try unlocker.key(unlocking.password)
     let opened = try unlocker.open(
       with: key, keys.sourceDevice, onto: keys.target, for: .restoring)
-    unlocker.tellOfMissingSeal()
+    unlocker.warnIfUnsealed()
     let prepared = PreparedRestore(
-      named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
-    let agreement = RestoreAgreement(
+      loaded: loaded, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
+    let confirmation = RestoreConfirmation(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil,
       isPolicyChosen: saved != nil || move.existing.given != nil, session: session)
-    agreement.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
+    confirmation.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn {
-      let report = try target.hold(.reading) { held in
-        let sourceDevice = try unlocker.sourceDevice(of: opened.archive, named: nil, orTarget: held.device, with: key)?
+      let report = try target.withTarget(.reading) { lockedTarget in
+        let sourceDevice = try unlocker.sourceDevice(
+          of: opened.backup, named: nil, orTarget: lockedTarget.device, with: key)?
           .items
-        return try prepared.report(onto: held, sourceDeviceItems: sourceDevice, in: session)
+        return try prepared.report(onto: lockedTarget, sourceDeviceItems: sourceDevice, in: session)
       }
-      try say(report, onto: target, in: session)
-      try agreement.sayOnlyCopies(report, isChange: false)
-      session.note("Nothing was changed (--dry-run).")
-      try agreement.refusePointless(report)
+      try print(report, onto: target, in: session)
+      try confirmation.warnAboutOnlyCopies(report, isChange: false)
+      session.info("Nothing was changed (--dry-run).")
+      try confirmation.rejectRemovalOnlyRestore(report)
       return prepared.status(of: report)
     }
-    let shown = try agreement.isAsked ? target.hold(.reading) { try prepared.report(onto: $0, in: session) } : nil
+    let shown =
+      try confirmation.isAsked ? target.withTarget(.reading) { try prepared.report(onto: $0, in: session) } : nil
     if let shown {
-      try agreement.reach(on: shown)
-      try found.requireUnchanged(since: named.archive, standingFile, storage: unlocking.storage)
+      try confirmation.obtain(for: shown)
+      try found.requireUnchanged(since: loaded.archive, fileStatus, storage: unlocking.storage)
     }
-    return try target.hold(.writing) { held in
-      let report = try prepared.report(onto: held, since: shown, in: session)
-      if shown == nil { try agreement.reach(on: report) }
-      try restore(report, onto: held, target, in: session)
+    return try target.withTarget(.writing) { lockedTarget in
+      let report = try prepared.report(onto: lockedTarget, since: shown, in: session)
+      if shown == nil { try confirmation.obtain(for: report) }
+      try restore(report, onto: lockedTarget, target, in: session)
       return prepared.status(of: report)
     }
   }
 
-  /// Refuses flags that apply only to devices.
-  private func refuseFlags(for simulator: FoundSimulator) throws(CommandFailure) {
-    let given = [plan.map { _ in "--plan" }, try opening.deviceKeySource().map { _ in "a hardware key" }]
+  /// Rejects flags that apply only to devices.
+  private func rejectFlags(for simulator: ResolvedSimulator) throws(CommandError) {
+    let given = [plan.map { _ in "--plan" }, try decryption.deviceKeySource().map { _ in "a hardware key" }]
     guard let flag = given.compactMap(\.self).first else { return }
     throw .usage(
       "\(flag) applies only to devices", why: "\(simulator.name) is a Simulator's keychain, which no hardware protects",
       try: "leave it out")
   }
 
-  private func policy(saved: SavedPlan?) throws(CommandFailure) -> ExistingItemPolicy {
+  private func policy(saved: SavedPlan?) throws(CommandError) -> ExistingItemPolicy {
     guard let saved else { return move.policy }
     guard move.existing.given == nil || move.policy == saved.document.policy else {
       throw .usage(
@@ -123,43 +125,43 @@ struct Restore: RunnableVerb {
     return saved.document.policy
   }
 
-  private func say(_ report: PlanReport, onto target: FoundTarget, in session: Session) throws {
-    guard session.isJSON else { return try report.say(in: session) }
+  private func print(_ report: PlanReport, onto target: ResolvedTarget, in session: Session) throws {
+    guard session.isJSON else { return try report.print(in: session) }
     switch target {
-    case .device: try report.sayDocument(in: session)
-    case .simulator(let simulator): try session.answer(document(of: report, onto: simulator))
+    case .device: try report.printDocument(in: session)
+    case .simulator(let simulator): try session.writeDocument(document(of: report, onto: simulator))
     }
   }
 
   private func restore(
-    _ report: PlanReport, onto held: RestoreTarget, _ target: FoundTarget, in session: Session
+    _ report: PlanReport, onto lockedTarget: RestoreTarget, _ target: ResolvedTarget, in session: Session
   ) throws {
     try Interruption.check()
-    let end = RestoreSummaryText(report.plan, device: held.name)
+    let end = RestoreSummaryText(report.plan, device: lockedTarget.name)
     try session.progress(
       "Restoring \(HumanReadable.count(end.restored, "item"))", phase: "restore"
-    ) { (progress) throws(CommandFailure) in
-      try target.restore(report.plan, onto: held, end, in: session) { progress.update(done: $0, total: $1) }
+    ) { (progress) throws(CommandError) in
+      try target.restore(report.plan, onto: lockedTarget, end, in: session) { progress.update(done: $0, total: $1) }
     }
     if session.isJSON {
       switch target {
-      case .simulator(let simulator): try session.answer(document(of: report, onto: simulator))
+      case .simulator(let simulator): try session.writeDocument(document(of: report, onto: simulator))
       case .device:
         let document = RestoreDocument(
           plan: report.document, restored: end.restored, overwritten: end.overwritten, newer: end.overwrittenNewer,
-          revision: held.revision)
-        try session.answer(document.json)
+          revision: lockedTarget.revision)
+        try session.writeDocument(document.json)
       }
       return
     }
     if session.common.verbose > 0 {
-      for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.say(line) }
+      for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.print(line) }
     }
-    try session.say(end.sentence)
+    try session.print(end.sentence)
   }
 
-  /// The changes made or planned for a Simulator's keychain, as JSON.
-  private func document(of report: PlanReport, onto simulator: FoundSimulator) -> JSONValue {
+  /// Returns the document of the changes that were made or planned for a Simulator's keychain.
+  private func document(of report: PlanReport, onto simulator: ResolvedSimulator) -> JSONValue {
     let summary = report.plan.summary
     let changes = summary.byChange
     return simulator.document(
@@ -176,7 +178,7 @@ struct Restore: RunnableVerb {
 
 extension ExistingItemPolicy: ExpressibleByArgument {}
 
-/// What a restore does with the items that are on the target already.
+/// The option for the target's existing items.
 struct ExistingItemOptions: ParsableArguments {
   @Option(
     name: .customLong("existing"),
@@ -188,7 +190,7 @@ struct ExistingItemOptions: ParsableArguments {
   var policy: ExistingItemPolicy { given ?? .replace }
 }
 
-/// What `plan` and `restore` have in common: the two must decide alike.
+/// The options that `plan` and `restore` share, so that both make the same decisions.
 struct MoveOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -198,8 +200,8 @@ struct MoveOptions: ParsableArguments {
     completion: .deviceNames)
   var to: String?
 
-  /// The device of a verb that has to have one.
-  func target(of archive: String) throws(CommandFailure) -> String {
+  /// Returns the device of `--to`, for a command that requires it.
+  func target(of archive: String) throws(CommandError) -> String {
     if let to { return to }
     let isStream = archive == "-"
     throw .usage(

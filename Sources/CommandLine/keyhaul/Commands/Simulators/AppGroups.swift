@@ -1,18 +1,18 @@
 import KeyhaulKit
 import Reports
 
-/// The access groups that `--app` selects among those of a keychain's items.
+/// Finds the access groups that `--app` selects.
 enum AppGroups {
-  /// Selects access groups.
+  /// Returns the selected access groups.
   ///
   /// - Parameters:
   ///   - apps: Access groups, or bundle identifiers, which are access groups without the team's prefix.
   ///   - groups: The access groups of all items.
-  ///   - place: The keychain's name for errors.
+  ///   - source: The keychain's name for errors.
   /// - Throws: `.usage` if apps of several teams have the same bundle identifier.
   static func selected(
-    by apps: [String], among groups: Set<String>, of place: String
-  ) throws(CommandFailure) -> Set<String> {
+    by apps: [String], among groups: Set<String>, of source: String
+  ) throws(CommandError) -> Set<String> {
     var selected: Set<String> = []
     for app in apps {
       if groups.contains(app) {
@@ -22,7 +22,7 @@ enum AppGroups {
       let found = groups.filter { withoutTeam($0) == app }.sorted()
       guard found.count < 2 else {
         throw .usage(
-          "--app \(app) could mean several apps in \(place)", why: "there are \(HumanReadable.list(found))",
+          "--app \(app) could mean several apps in \(source)", why: "there are \(HumanReadable.list(found))",
           try: "--app \(ShellQuoting.quote(found[0]))")
       }
       selected.formUnion(found)
@@ -30,12 +30,13 @@ enum AppGroups {
     return selected
   }
 
-  /// Returns the access group or bundle identifier that is most like one that was not found, or `nil`.
+  /// Returns the access group or bundle identifier that is most similar to one that was not found; `nil` if none is
+  /// similar.
   static func nearest(to app: String, among groups: Set<String>) -> String? {
     EditDistance.nearest(to: app, among: (groups.union(groups.compactMap(withoutTeam))).sorted())
   }
 
-  /// Returns "org.example.chat" for "ABCDE12345.org.example.chat", or `nil` if there is no team's prefix. The prefix is ten
+  /// Returns "org.example.chat" for "ABCDE12345.org.example.chat"; `nil` if there is no team prefix. The prefix has ten
   /// letters and digits. Source: Apple, "Technical Note TN2415: Entitlements Troubleshooting".
   private static func withoutTeam(_ group: String) -> String? {
     let parts = group.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)

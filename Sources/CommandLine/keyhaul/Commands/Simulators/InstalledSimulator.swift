@@ -2,12 +2,12 @@ import ArgumentParser
 import Foundation
 import KeyhaulKit
 
-/// A Simulator in its folder, as `device.plist` describes it.
+/// A Simulator, as the `device.plist` in its folder describes it.
 ///
-/// The folder is named after the Simulator's UDID. Source: the property lists that Xcode 8 to 16 write, and the states in
+/// The folder's name is the Simulator's UDID. Source: the property lists that Xcode 8 to 16 write, and the states in
 /// FBSimulatorControl (`FBiOSTargetState`), which are those of `SimDevice`.
 struct InstalledSimulator {
-  /// The state that Xcode has noted.
+  /// The state that Xcode has recorded.
   enum State: Int64 {
     case creating = 0
     case shutDown = 1
@@ -38,7 +38,7 @@ struct InstalledSimulator {
   /// The state; `nil` if it is unknown.
   let state: State?
 
-  /// The property list has about a thousand bytes.
+  /// The maximum size that is read. The file usually has about a thousand bytes.
   private static let maximumByteCount = 1 << 16
 
   /// Reads the description in a Simulator's folder.
@@ -74,8 +74,8 @@ struct InstalledSimulator {
     return "\(parts[0]) \(parts.dropFirst().joined(separator: "."))"
   }
 
-  /// Whether a word means this Simulator: its UDID, its name, or `booted`.
-  func isMeant(by word: String) -> Bool {
+  /// Returns whether an argument names this Simulator: by UDID, by name, or with `booted`.
+  func isNamed(by word: String) -> Bool {
     let word = word.lowercased()
     return udid.lowercased() == word || name?.lowercased() == word || word == "booted" && state == .booted
   }
@@ -85,7 +85,7 @@ struct InstalledSimulator {
     "\(environment["HOME"] ?? "~")/Library/Developer/CoreSimulator/Devices"
   }
 
-  /// Returns the Simulators in a folder, by UDID; none if the folder cannot be read.
+  /// Returns the Simulators in a folder, ordered by UDID; empty if the folder cannot be read.
   static func all(in directory: String) -> [InstalledSimulator] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.sorted().compactMap { InstalledSimulator(folder: "\(directory)/\($0)") }

@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// `keyhaul simulator …`: keychains of Simulators, which can be changed without a Mac.
-struct SimulatorGroup: VerbGroup {
+/// `keyhaul simulator`: groups the commands for keychains of Simulators, which work without a Mac.
+struct SimulatorGroup: GroupCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulator", abstract: "Fill, save, restore and reset the keychain of a Simulator",
     usage: "keyhaul simulator <command> [arguments]",

@@ -8,48 +8,48 @@ import Reports
   import Foundation
 #endif
 
-/// `keyhaul simulator list`: the Simulators of a directory that have a keychain.
-struct SimulatorList: TabularVerb {
-  static let screen = HelpScreen(
+/// `keyhaul simulator list`: lists the Simulators in a folder that have a keychain.
+struct SimulatorList: TabularCommand {
+  static let helpScreen = HelpScreen(
     sentence: "List Simulators with a keychain",
     usage: "keyhaul simulator list [DIRECTORY]",
     examples: ["keyhaul simulator list", "keyhaul simulator list ~/Library/Developer/CoreSimulator/Devices"],
     flags: ["--fields", "--json"])
-  static let configuration = described(as: "list")
+  static let configuration = makeConfiguration(named: "list")
 
   @Argument(
     help: "The folder of the Simulators (default: ~/Library/Developer/CoreSimulator/Devices).",
     completion: .directory)
   var directory: String?
-  /// The members of each of `simulators` in `simulator-list/1`.
+  /// The members of each element of `simulators` in `simulator-list/1`.
   static let table = FieldTable(
     "simulators",
     [
       "name", "path", "device_name", "runtime", "state", "items", "schema", "fault",
     ])
 
-  @OptionGroup var chosen: FieldOptions
+  @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   /// A Simulator of the list.
   private struct Entry {
     let name: String
     let path: String
-    /// Its description; `nil` if its folder has none.
+    /// The Simulator's description; `nil` if its folder has none.
     let installed: InstalledSimulator?
-    /// Its keychain; `nil` if that cannot be read.
-    let found: FoundSimulator?
+    /// The Simulator's keychain; `nil` if it cannot be read.
+    let found: ResolvedSimulator?
     let fault: String?
   }
 
-  func perform(in session: Session) throws -> CommandStatus {
-    session.chosen = try ChosenFields(chosen, of: Self.table)
+  func run(in session: Session) throws -> CommandExitStatus {
+    session.chosenFields = try ChosenFields(fieldOptions, of: Self.table)
     let directory = directory ?? InstalledSimulator.standardDirectory(session.environment)
     let names: [String]
     do {
       names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
     } catch {
-      throw CommandFailure(
+      throw CommandError(
         .notFound, "there are no Simulators in \(directory)", why: "it is not a directory that can be read",
         try: "keyhaul simulator list DIRECTORY")
     }
@@ -57,7 +57,7 @@ struct SimulatorList: TabularVerb {
       let path = "\(directory)/\(name)"
       guard case .databaseDirectory = PathContent(of: path) else { return nil }
       let installed = InstalledSimulator(folder: path)
-      do throws(CommandFailure) {
+      do throws(CommandError) {
         let found = try SimulatorArgument(path: path).find(in: session)
         return Entry(name: name, path: path, installed: installed, found: found, fault: nil)
       } catch {
@@ -65,12 +65,12 @@ struct SimulatorList: TabularVerb {
       }
     }
     if session.isJSON {
-      try session.answer([
+      try session.writeDocument([
         "format": "simulator-list/1", "directory": .string(directory),
         "simulators": .array(entries.map(Self.json)),
       ])
     } else if entries.isEmpty {
-      session.note("No Simulator in \(UntrustedText.escaped(directory)) has a keychain.")
+      session.info("No Simulator in \(UntrustedText.escaped(directory)) has a keychain.")
     } else {
       var table = Table([
         .init("SIMULATOR", flexible: true), .init("RUNTIME"), .init("STATE"), .init("ITEMS", rightAligned: true),
@@ -83,7 +83,7 @@ struct SimulatorList: TabularVerb {
           entry.found?.database.schema?.text ?? entry.fault ?? "–",
         ])
       }
-      try session.say(table)
+      try session.print(table)
     }
     return entries.contains { $0.fault != nil } ? .partial : entries.isEmpty ? .noMatch : .ok
   }

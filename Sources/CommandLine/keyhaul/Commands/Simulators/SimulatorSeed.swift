@@ -2,9 +2,9 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul simulator seed`: items of a backup, a device or a description are put into a Simulator's keychain.
-struct SimulatorSeed: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul simulator seed`: writes items of a backup, a device or a description into a Simulator's keychain.
+struct SimulatorSeed: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Put items into a Simulator's keychain",
     usage: "keyhaul simulator seed SIMULATOR --from SOURCE [--app APP]",
     examples: [
@@ -12,7 +12,7 @@ struct SimulatorSeed: RunnableVerb {
       "keyhaul simulator seed 'iPhone 16' --from old-phone --app org.example.chat --yes",
     ],
     flags: ["--from", "--app", "--keep", "--password-file", "--dry-run", "--yes", "--json"])
-  static let configuration = described(as: "seed")
+  static let configuration = makeConfiguration(named: "seed")
 
   @OptionGroup var target: SimulatorArgument
   @Option(
@@ -27,23 +27,23 @@ struct SimulatorSeed: RunnableVerb {
   var app: [String] = []
   @Flag(help: "Keep existing items. (By default, items with the same primary key are replaced.)") var keep = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
     var source = try SourceItems.read(
-      from, UnlockingOptions(password: password, opening: opening), databaseKeys, in: session)
+      from, BackupAccessOptions(password: password, decryption: decryption), databaseKeys, in: session)
     let groups = Set(source.items.compactMap(\.accessGroup))
     if !app.isEmpty { source.keep(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
     guard !source.items.isEmpty else {
       let near = app.first.flatMap { AppGroups.nearest(to: $0, among: groups) }
-      session.note(
+      session.info(
         "No item in \(UntrustedText.escaped(source.name)) matches"
           + (near.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
-      if session.isJSON { try session.answer(document(simulator, source, Outcome(placements: [], same: 0))) }
+      if session.isJSON { try session.writeDocument(document(simulator, source, Outcome(placements: [], same: 0))) }
       return .noMatch
     }
     let outcome = try put(source, into: simulator, in: session)
@@ -63,22 +63,22 @@ struct SimulatorSeed: RunnableVerb {
           : "only their device can decrypt them, or they are damaged",
         try: "keyhaul inspect \(ShellQuoting.quote(from)) --list")
     }
-    if session.isJSON { try session.answer(document(simulator, source, outcome)) }
+    if session.isJSON { try session.writeDocument(document(simulator, source, outcome)) }
     return source.unreadableCount > 0 ? .partial : .ok
   }
 
-  /// What becomes of the items.
+  /// The result of writing the items.
   private struct Outcome {
     let placements: [SimulatorKeychain.InsertResult]
-    /// How many are there as they would be written.
+    /// The number of equal items that already exist.
     let same: Int
 
     func count(_ placement: SimulatorKeychain.InsertResult) -> Int { placements.count { $0 == placement } }
-    /// How many are put in, or would be.
+    /// The number of items that are written.
     var put: Int { count(.added) + count(.replaced) }
 
-    /// "1 replaced, 21 already there"
-    var words: String {
+    /// A description: "1 replaced, 21 already there".
+    var text: String {
       [
         (count(.added), "new"), (count(.replaced), "replaced"), (same, "already there"),
         (count(.kept), "kept with other values"),
@@ -86,17 +86,17 @@ struct SimulatorSeed: RunnableVerb {
     }
   }
 
-  /// Puts the items in, but for those that are there as they would be written.
+  /// Writes the items, except those that already exist with the same values.
   private func put(
-    _ source: SourceItems, into simulator: FoundSimulator, in session: Session
+    _ source: SourceItems, into simulator: ResolvedSimulator, in session: Session
   ) throws -> Outcome {
-    let (name, place) = (source.name, simulator.name)
-    let standing = StandingItems(simulator.rows)
-    let others = source.items.filter { !standing.hold($0) }
+    let (name, location) = (source.name, simulator.name)
+    let existing = ExistingItems(simulator.rows)
+    let others = source.items.filter { !existing.contains($0) }
     let same = source.items.count - others.count
-    func carriedOut(isRehearsed: Bool, _ what: String) throws(CommandFailure) -> Outcome {
-      let done = DoneChange(what, look: "keyhaul inspect \(ShellQuoting.quote(place)) --list")
-      let placements = try simulator.change(done, isRehearsed: isRehearsed, in: session) {
+    func apply(isDryRun: Bool, _ clause: String) throws(CommandError) -> Outcome {
+      let done = CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(location)) --list")
+      let placements = try simulator.change(done, isDryRun: isDryRun, in: session) {
         (keychain) throws(KeyhaulError) in
         var placements: [SimulatorKeychain.InsertResult] = []
         for item in others { placements.append(try keychain.insert(item, replacingExisting: !keep)) }
@@ -104,34 +104,34 @@ struct SimulatorSeed: RunnableVerb {
       }
       return Outcome(placements: placements, same: same)
     }
-    let expected = others.isEmpty ? Outcome(placements: [], same: same) : try carriedOut(isRehearsed: true, "")
+    let expected = others.isEmpty ? Outcome(placements: [], same: same) : try apply(isDryRun: true, "")
     let count = HumanReadable.count(expected.put, "item")
     guard expected.put > 0 else {
-      let all = "\(HumanReadable.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") already in \(place)"
+      let all = "\(HumanReadable.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") already in \(location)"
       try session.announce(
-        others.isEmpty ? "Nothing to do: \(all)." : "Nothing to do in \(place): \(expected.words).")
+        others.isEmpty ? "Nothing to do: \(all)." : "Nothing to do in \(location): \(expected.text).")
       return expected
     }
     if dryRun.isOn {
-      try session.announce("Would put \(count) from \(name) into \(place): \(expected.words).")
+      try session.announce("Would put \(count) from \(name) into \(location): \(expected.text).")
       if !session.isJSON {
         let put = zip(others, expected.placements).filter { $0.1 != .kept }
         let entries = put.enumerated().map { KeychainEntry(index: $0.offset, item: $0.element.0) }
-        try session.say(FoundItemTable.table(of: entries, style: session.resultStyle))
+        try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
       }
       return expected
     }
     let replaced = expected.count(.replaced)
     let loss = replaced == 0 ? "" : ", replacing \(HumanReadable.grouped(replaced))"
-    try session.confirm("Put \(count) into \(place)\(loss)?", refusal: "putting \(count) into \(place)\(loss)")
-    let outcome = try carriedOut(isRehearsed: false, "\(place) received \(count) from \(name)")
+    try session.confirm("Put \(count) into \(location)\(loss)?", refusal: "putting \(count) into \(location)\(loss)")
+    let outcome = try apply(isDryRun: false, "\(location) received \(count) from \(name)")
     try session.announce(
-      "Put \(HumanReadable.count(outcome.put, "item")) from \(name) into \(place): \(outcome.words).")
+      "Put \(HumanReadable.count(outcome.put, "item")) from \(name) into \(location): \(outcome.text).")
     return outcome
   }
 
   private func document(
-    _ simulator: FoundSimulator, _ source: SourceItems, _ outcome: Outcome
+    _ simulator: ResolvedSimulator, _ source: SourceItems, _ outcome: Outcome
   ) -> JSONValue {
     simulator.document(
       "seed",

@@ -2,9 +2,9 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul simulator snapshot`: a Simulator's keychain as one file.
-struct SimulatorSnapshot: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul simulator snapshot`: saves a Simulator's keychain as one file.
+struct SimulatorSnapshot: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Save a Simulator's keychain as one file",
     usage: "keyhaul simulator snapshot SIMULATOR -o FILE",
     examples: [
@@ -12,7 +12,7 @@ struct SimulatorSnapshot: RunnableVerb {
       "keyhaul simulator snapshot ~/Library/Developer/CoreSimulator/Devices/UDID -o signed-in.db",
     ],
     flags: ["--output", "--yes", "--json"])
-  static let configuration = described(as: "snapshot")
+  static let configuration = makeConfiguration(named: "snapshot")
 
   @OptionGroup var target: SimulatorArgument
   @Option(
@@ -23,27 +23,28 @@ struct SimulatorSnapshot: RunnableVerb {
   var output: String
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
     let log = simulator.database.journalStatus
     guard [.none, .applied, .rolledBack].contains(log) else {
-      throw CommandFailure(
+      throw CommandError(
         .refused, "cannot save \(simulator.name) completely",
         why: "its log (-wal) does not match it, and may contain items",
         try: "start and shut down the Simulator, or copy both files")
     }
     if output == "-" {
-      throw CommandFailure.usage(
+      throw CommandError.usage(
         "a snapshot must be written to a file", why: "it contains the whole keychain unencrypted", try: "-o FILE")
     }
     try session.prepareOutput(output, inputs: simulator.found.files)
-    try session.changing(
-      DoneChange("\(simulator.name) was saved as \(output)", look: "keyhaul inspect \(ShellQuoting.quote(output))")
-    ) { () throws(CommandFailure) in try ReportFile.write(simulator.database.image, to: output) }
+    try session.committing(
+      CommittedChange(
+        "\(simulator.name) was saved as \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
+    ) { () throws(CommandError) in try ReportFile.write(simulator.database.image, to: output) }
     let count = HumanReadable.count(simulator.rows.count, "row")
     try session.announce("Saved \(simulator.name) with \(count) as \(output). The file's secrets are not encrypted.")
     if session.isJSON {
-      try session.answer(
+      try session.writeDocument(
         simulator.document(
           "snapshot", [("output", .string(output)), ("rows", .count(simulator.rows.count))], isDryRun: false))
     }
@@ -52,8 +53,8 @@ struct SimulatorSnapshot: RunnableVerb {
 }
 
 /// `keyhaul simulator restore`: replaces a Simulator's keychain by a snapshot, byte for byte.
-struct SimulatorRestore: RunnableVerb {
-  static let screen = HelpScreen(
+struct SimulatorRestore: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Replace a Simulator's keychain by a snapshot",
     usage: "keyhaul simulator restore SIMULATOR SNAPSHOT",
     examples: [
@@ -61,18 +62,18 @@ struct SimulatorRestore: RunnableVerb {
       "keyhaul simulator restore 'iPhone 16' signed-in.db --yes",
     ],
     flags: ["--dry-run", "--yes", "--json"])
-  static let configuration = described(as: "restore")
+  static let configuration = makeConfiguration(named: "restore")
 
   @OptionGroup var target: SimulatorArgument
   @Argument(help: "The file that simulator snapshot has written.", completion: .file()) var snapshot: String
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
     let saved = try SimulatorArgument(path: snapshot.contains("/") ? snapshot : "./\(snapshot)").find(in: session)
     guard [.none, .applied, .rolledBack].contains(saved.database.journalStatus) else {
-      throw CommandFailure(
+      throw CommandError(
         .refused, "cannot read \(snapshot) completely", why: "its log (-wal) does not match it, and may contain items",
         try: "a file that keyhaul simulator snapshot has written")
     }
@@ -85,14 +86,14 @@ struct SimulatorRestore: RunnableVerb {
       try session.confirm(
         "Replace the \(old) of \(simulator.name) by the \(new) of \(snapshot)?",
         refusal: "replacing the keychain of \(simulator.name)")
-      let done = DoneChange(
+      let done = CommittedChange(
         "\(simulator.name) was restored from \(snapshot)",
-        look: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
+        inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
       try simulator.restore(saved, done, in: session)
       try session.announce("Restored \(simulator.name) from \(snapshot), with \(new).")
     }
     if session.isJSON {
-      try session.answer(
+      try session.writeDocument(
         simulator.document(
           "restore-snapshot", [("source", .string(snapshot)), ("rows", .count(saved.rows.count))],
           isDryRun: dryRun.isOn))
@@ -101,14 +102,14 @@ struct SimulatorRestore: RunnableVerb {
   }
 }
 
-/// `keyhaul simulator reset`: the items of an app are gone from a Simulator's keychain, and all others stay.
-struct SimulatorReset: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul simulator reset`: deletes the items of an app from a Simulator's keychain.
+struct SimulatorReset: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Delete an app's items from a Simulator's keychain",
     usage: "keyhaul simulator reset SIMULATOR --app APP",
     examples: ["keyhaul simulator reset 'iPhone 16' --app org.example.chat"],
     flags: ["--app", "--dry-run", "--yes", "--json"])
-  static let configuration = described(as: "reset")
+  static let configuration = makeConfiguration(named: "reset")
 
   @OptionGroup var target: SimulatorArgument
   @Option(
@@ -117,17 +118,19 @@ struct SimulatorReset: RunnableVerb {
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
     let groups = try AppGroups.selected(by: app, among: simulator.groups, of: simulator.name)
     let rows = simulator.rows.filter { row in row.accessGroup.map(groups.contains) ?? false }
     let count = rows.count
     guard count > 0 else {
       let near = app.first.flatMap { AppGroups.nearest(to: $0, among: simulator.groups) }
-      session.note(
+      session.info(
         "No item of \(UntrustedText.escaped(simulator.name)) belongs to this app"
           + (near.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
-      if session.isJSON { try session.answer(simulator.document("reset", [("removed", 0)], isDryRun: dryRun.isOn)) }
+      if session.isJSON {
+        try session.writeDocument(simulator.document("reset", [("removed", 0)], isDryRun: dryRun.isOn))
+      }
       return .noMatch
     }
     let items = HumanReadable.count(count, "item")
@@ -136,20 +139,20 @@ struct SimulatorReset: RunnableVerb {
       try session.announce("Would delete \(items) from \(simulator.name):")
       if !session.isJSON {
         let entries = simulator.found.dump.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
-        try session.say(FoundItemTable.table(of: entries, style: session.resultStyle))
+        try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
       }
     } else {
       try session.confirm("Delete \(items) from \(simulator.name)?", refusal: "deleting items from \(simulator.name)")
-      let done = DoneChange(
+      let done = CommittedChange(
         "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
-        look: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
+        inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
       removed = try simulator.change(done, in: session) { (keychain) throws(KeyhaulError) in
         try keychain.removeItems(ofGroups: groups.sorted())
       }
       try session.announce("Deleted \(HumanReadable.count(removed, "item")) from \(simulator.name).")
     }
     if session.isJSON {
-      try session.answer(simulator.document("reset", [("removed", .count(removed))], isDryRun: dryRun.isOn))
+      try session.writeDocument(simulator.document("reset", [("removed", .count(removed))], isDryRun: dryRun.isOn))
     }
     return .ok
   }

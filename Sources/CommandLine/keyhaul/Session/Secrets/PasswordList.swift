@@ -1,16 +1,17 @@
 import KeyhaulKit
 import SystemPackage
 
-/// A list of where passwords are: on each line a pattern, which means backups, and a source. It holds no password itself.
+/// A list of password sources: each line has a pattern, which selects backups, and a source. The list itself contains
+/// no password.
 ///
-/// A source that stands on several lines is read once, and is one password.
+/// A source that is on several lines is read once and counts as one password.
 struct PasswordList: Sendable {
-  /// The most bytes of a list.
+  /// The maximum size of a list, in bytes.
   static let maximumByteCount = 1_048_576
-  /// The most lines of one that name a source.
+  /// The maximum number of lines with a source.
   static let maximumEntryCount = 1_000
 
-  /// A line of a list.
+  /// A line of the list.
   struct Entry: Equatable, Sendable {
     /// The line's number, from 1.
     let line: Int
@@ -18,34 +19,34 @@ struct PasswordList: Sendable {
     let source: SecretSource
   }
 
-  private let passwords: [(entry: Entry, password: SharedPassword)]
+  private let passwords: [(entry: Entry, password: ReusablePassword)]
 
-  /// Reads a list and every password that it names, so that what cannot be read is known before any work.
+  /// Reads a list and all its passwords, so that an unreadable source is reported before any work begins.
   ///
-  /// - Parameter path: Of the list; `-` is standard input.
+  /// - Parameter path: The path of the list; `-` is standard input.
   /// - Throws: `.refused` if another user could change the list. That user could run commands and name files through
   ///   it.
-  init(_ path: String, in session: Session) throws(CommandFailure) {
+  init(_ path: String, in session: Session) throws(CommandError) {
     let what = "the list of passwords"
     if path != "-" { try Self.checkThatOthersCannotChange(path, what: what) }
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: what, in: session)
     let entries = try Self.entries(of: bytes, named: InputFile.name(path))
-    var read: [(source: SecretSource, password: SharedPassword)] = []
-    passwords = try entries.map { (entry) throws(CommandFailure) in
+    var read: [(source: SecretSource, password: ReusablePassword)] = []
+    passwords = try entries.map { (entry) throws(CommandError) in
       if let known = read.first(where: { $0.source == entry.source }) { return (entry, known.password) }
-      let place = "line \(entry.line) of \(InputFile.name(path))"
-      let password = SharedPassword(try session.password(from: entry.source, of: place), from: place)
+      let origin = "line \(entry.line) of \(InputFile.name(path))"
+      let password = ReusablePassword(try session.password(from: entry.source, of: origin), from: origin)
       read.append((entry.source, password))
       return (entry, password)
     }
   }
 
-  private static func checkThatOthersCannotChange(_ path: String, what: String) throws(CommandFailure) {
+  private static func checkThatOthersCannotChange(_ path: String, what: String) throws(CommandError) {
     let exposure: FileExposure?
     do throws(Errno) {
       exposure = try FileSystem.real.exposure(of: path)
     } catch {
-      throw CommandFailure(
+      throw CommandError(
         error.isNotFound ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
         try: "check the path", of: error)
     }
@@ -63,17 +64,19 @@ struct PasswordList: Sendable {
       why = "\(place) belongs to another user, who can change the commands that Keyhaul runs"
       advice = "copy the list into a folder of your own"
     }
-    throw CommandFailure(.refused, "refused to read \(what)", why: why, try: advice)
+    throw CommandError(.refused, "refused to read \(what)", why: why, try: advice)
   }
 
-  /// - Throws: `.usage` for a line without a source. The line is not repeated: it may be a password.
-  static func entries(of bytes: [UInt8], named name: String) throws(CommandFailure) -> [Entry] {
+  /// Returns the entries of a list.
+  ///
+  /// - Throws: `.usage` for a line without a source. The message does not repeat the line, which may be a password.
+  static func entries(of bytes: [UInt8], named name: String) throws(CommandError) -> [Entry] {
     let bytes = bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes))
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw .usage("\(name) is not a list of passwords", why: "it is not UTF-8", try: "PATTERN file:PATH on each line")
     }
     var entries: [Entry] = []
-    // By bytes: to a string, CR and LF are one character.
+    // Splits bytes, because CR LF is a single character of a string.
     for (index, ended) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
       let line = String(decoding: ended.last == UInt8(ascii: "\r") ? ended.dropLast() : ended, as: UTF8.self)
       guard !line.allSatisfy({ $0 == " " || $0 == "\t" }), !line.hasPrefix("#") else { continue }
@@ -100,56 +103,57 @@ struct PasswordList: Sendable {
     return Entry(line: number, pattern: String(match.1), source: match.2 == "file" ? .file(value) : .command(value))
   }
 
-  /// The passwords of the patterns that mean a backup, in the list's order, none twice.
+  /// Returns the passwords whose patterns match a backup, in the list's order and without duplicates.
   ///
   /// - Parameters:
-  ///   - path: As the user named the backup, or as it was found.
-  ///   - identifier: Of the device that made it, as it claims.
-  func passwords(for path: String, of identifier: String?) -> [SharedPassword] {
-    var found: [SharedPassword] = []
-    for (entry, password) in passwords where Self.means(entry.pattern, path: path, identifier: identifier) {
+  ///   - path: The backup's path, as the user typed it or as it was found.
+  ///   - identifier: The identifier of the source device, as the backup states it; `nil` if it states none.
+  func passwords(for path: String, of identifier: String?) -> [ReusablePassword] {
+    var found: [ReusablePassword] = []
+    for (entry, password) in passwords where Self.matches(entry.pattern, path: path, identifier: identifier) {
       if !found.contains(where: { $0 === password }) { found.append(password) }
     }
     return found
   }
 
-  /// How many keys were derived from all of them.
+  /// The number of keys that were derived from all passwords.
   var derivationCount: Int {
-    var seen: [SharedPassword] = []
+    var seen: [ReusablePassword] = []
     for (_, password) in passwords where !seen.contains(where: { $0 === password }) { seen.append(password) }
     return seen.reduce(0) { $0 + $1.keys.count }
   }
 
-  /// Whether a pattern means a backup: by its whole path, by the last part of it, or by the identifier of its device, in
-  /// capitals or not. `*` stands for any text, `?` for one character.
-  static func means(_ pattern: String, path: String, identifier: String?) -> Bool {
+  /// Returns whether a pattern matches a backup's path, the last component of the path, or the identifier of its device
+  /// (ignoring case). `*` matches any text, `?` one character.
+  static func matches(_ pattern: String, path: String, identifier: String?) -> Bool {
     let trimmed = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     let name = trimmed.split(separator: "/").last.map(String.init) ?? trimmed
-    if matches(pattern, trimmed) || matches(pattern, name) { return true }
-    return identifier.map { matches(pattern.lowercased(), $0.lowercased()) } ?? false
+    if matchesGlob(pattern, trimmed) || matchesGlob(pattern, name) { return true }
+    return identifier.map { matchesGlob(pattern.lowercased(), $0.lowercased()) } ?? false
   }
 
-  /// Takes no more steps than the pattern has characters times the text, however many stars there are.
-  private static func matches(_ pattern: String, _ text: String) -> Bool {
+  /// Returns whether a pattern matches a text. Takes at most pattern length times text length steps, however many stars
+  /// the pattern has.
+  private static func matchesGlob(_ pattern: String, _ text: String) -> Bool {
     let (pattern, text) = (Array(pattern.unicodeScalars), Array(text.unicodeScalars))
-    var (place, position) = (0, 0)
-    var star: (place: Int, position: Int)?
-    while position < text.count {
-      if place < pattern.count, pattern[place] == "*" {
-        star = (place, position)
-        place += 1
-      } else if place < pattern.count, pattern[place] == "?" || pattern[place] == text[position] {
-        place += 1
-        position += 1
+    var (patternIndex, textIndex) = (0, 0)
+    var star: (patternIndex: Int, textIndex: Int)?
+    while textIndex < text.count {
+      if patternIndex < pattern.count, pattern[patternIndex] == "*" {
+        star = (patternIndex, textIndex)
+        patternIndex += 1
+      } else if patternIndex < pattern.count, pattern[patternIndex] == "?" || pattern[patternIndex] == text[textIndex] {
+        patternIndex += 1
+        textIndex += 1
       } else if let last = star {
-        // The last star stands for one character more.
-        star = (last.place, last.position + 1)
-        place = last.place + 1
-        position = last.position + 1
+        // Lets the last star match one more character.
+        star = (last.patternIndex, last.textIndex + 1)
+        patternIndex = last.patternIndex + 1
+        textIndex = last.textIndex + 1
       } else {
         return false
       }
     }
-    return pattern[place...].allSatisfy { $0 == "*" }
+    return pattern[patternIndex...].allSatisfy { $0 == "*" }
   }
 }

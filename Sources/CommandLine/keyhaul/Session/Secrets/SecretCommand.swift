@@ -9,17 +9,17 @@ import SystemPackage
   import Darwin
 #endif
 
-/// Runs a user's command, such as a password manager, and takes what it prints straight into memory that is wiped.
+/// Runs a user's command, such as a password manager, and reads its output into memory that is wiped.
 ///
-/// The command shares our standard input, standard error and terminal, so that it can prompt on its own. It runs in its
-/// own process group. When the command ends, or this program is asked to stop, every process in the group is ended. A
-/// background group is stopped when it reads the terminal; it then gets the terminal until it ends.
+/// The command shares this program's standard input, standard error and terminal, so that it can prompt. It runs in its
+/// own process group. All processes of the group are ended when the command ends or this program is asked to stop. A
+/// background group is stopped when it reads the terminal; Keyhaul then gives it the terminal until it ends.
 enum SecretCommand {
   static func output(
-    of command: String, family: SecretFamily, subject: String, terminal: TerminalDevice?
-  ) throws(CommandFailure) -> WipedBuffer {
+    of command: String, kind: SecretKind, subject: String, terminal: TerminalDevice?
+  ) throws(CommandError) -> SecureInputBuffer {
     var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw failure(family, subject, Errno.last.reason) }
+    guard pipe(&ends) == 0 else { throw failure(kind, subject, Errno.last.reason) }
     let (readEnd, writeEnd) = (ends[0], ends[1])
     defer { close(readEnd) }
     _ = fcntl(readEnd, F_SETFD, FD_CLOEXEC)
@@ -32,42 +32,42 @@ enum SecretCommand {
     case .success(let identifier):
       running = RunningCommand(
         identifier, terminal: terminal,
-        withoutTerminal: failure(family, subject, "it was stopped, because it uses a terminal that another program has")
+        withoutTerminal: failure(kind, subject, "it was stopped, because it uses a terminal that another program has")
       )
-    case .failure(let error): throw failure(family, subject, "/bin/sh: \(error.reason)", of: error)
+    case .failure(let error): throw failure(kind, subject, "/bin/sh: \(error.reason)", of: error)
     }
 
-    let bytes: WipedBuffer
+    let bytes: SecureInputBuffer
     do {
       bytes = try running.output(from: readEnd)
     } catch {
       running.stop()
       switch error {
-      case .system(let reason): throw failure(family, subject, reason.reason, of: reason)
-      case .overLimit: throw SecretDraining.overLimit("the command", family: family)
+      case .system(let reason): throw failure(kind, subject, reason.reason, of: reason)
+      case .overLimit: throw SecretReader.overLimitError("the command", kind: kind)
       case .interrupted(let interruption): throw interruption
       }
     }
     let hadTerminal = running.hasTerminal
     let status = running.end()
     try Interruption.check()
-    // The parts of a wait status, as POSIX systems lay them out: the signal in the low seven bits, the exit code above.
+    // The layout of a wait status on POSIX systems: the signal in the low seven bits, the exit code above.
     let (signal, code) = (status & 0x7F, status >> 8 & 0xFF)
     // Ctrl-C at the command's prompt reaches only the command, but is meant for this program too. A shell reports it as
     // 128 + 2.
     if hadTerminal, signal == SIGINT || (signal == 0 && code == 128 + SIGINT) {
       throw Interruption.failure(SIGINT, state: "nothing was changed")
     }
-    guard signal == 0 else { throw failure(family, subject, "it was ended by signal \(signal)") }
-    guard code == 0 else { throw failure(family, subject, "it exited with code \(code)") }
+    guard signal == 0 else { throw failure(kind, subject, "it was ended by signal \(signal)") }
+    guard code == 0 else { throw failure(kind, subject, "it exited with code \(code)") }
     return bytes
   }
 
   private static func failure(
-    _ family: SecretFamily, _ subject: String, _ why: String, of errno: Errno? = nil
-  ) -> CommandFailure {
-    CommandFailure(
-      .failed, "the command for the \(family.noun) of \(subject) failed", why: why, try: "run the command by itself",
+    _ kind: SecretKind, _ subject: String, _ why: String, of errno: Errno? = nil
+  ) -> CommandError {
+    CommandError(
+      .failed, "the command for the \(kind.noun) of \(subject) failed", why: why, try: "run the command by itself",
       of: errno)
   }
 
@@ -84,12 +84,12 @@ enum SecretCommand {
     posix_spawn_file_actions_adddup2(&actions, output, 1)
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // We ignore these two; the command expects what every program expects.
+    // This program ignores these signals, but the command expects the default actions.
     var defaults = sigset_t()
     sigemptyset(&defaults)
     for number in [SIGPIPE, SIGXFSZ] { sigaddset(&defaults, number) }
     posix_spawnattr_setsigdefault(&attributes, &defaults)
-    // 0 creates a new group, numbered like the command's process.
+    // 0 creates a new group with the number of the command's process.
     posix_spawnattr_setpgroup(&attributes, 0)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
 
@@ -102,16 +102,19 @@ enum SecretCommand {
   }
 }
 
-/// A command in its own process group. The group's number is its first process's number.
+/// A command in its own process group, whose number is that of its first process.
 private final class RunningCommand {
   private let child: pid_t
   private let terminal: TerminalDevice?
-  private let stopFailure: CommandFailure
+  private let stopFailure: CommandError
 
+  /// Starts to track a command.
+  ///
   /// - Parameters:
-  ///   - terminal: The session's terminal. The command gets it if it reads it and this program has it.
-  ///   - stopFailure: The error if the command needs a terminal that it cannot get.
-  init(_ child: pid_t, terminal: TerminalDevice?, withoutTerminal stopFailure: CommandFailure) {
+  ///   - child: The command's process.
+  ///   - terminal: The session's terminal, which the command gets when it reads it.
+  ///   - stopFailure: The error to throw if the command needs a terminal that it cannot get.
+  init(_ child: pid_t, terminal: TerminalDevice?, withoutTerminal stopFailure: CommandError) {
     self.child = child
     self.terminal = terminal
     self.stopFailure = stopFailure
@@ -120,12 +123,12 @@ private final class RunningCommand {
 
   var hasTerminal: Bool { terminal?.isLent == true }
 
-  /// Reads the command's output until the command ends, without waiting for child processes that it left behind.
-  func output(from descriptor: Int32) throws(SecretDraining.Failure) -> WipedBuffer {
-    let buffer = WipedBuffer(limit: SecretLimits.maximumByteCount)
+  /// Reads the command's output until the command ends, without waiting for child processes that it left running.
+  func output(from descriptor: Int32) throws(SecretReader.Failure) -> SecureInputBuffer {
+    let buffer = SecureInputBuffer(limit: SecretLimits.maximumByteCount)
     var isOpen = true
     var pause: UInt32 = 500
-    // Bytes may arrive after the command's end. After two waits without any, the output is complete.
+    // Bytes may arrive after the command has ended. The output is complete after two waits without any.
     var waitCount = 0
     while waitCount < 2 {
       if let signal = Interruption.pending {
@@ -144,7 +147,7 @@ private final class RunningCommand {
         pause = min(2 * pause, 100_000)
         continue
       }
-      let step: WipedBuffer.ReadStep
+      let step: SecureInputBuffer.ReadStep
       do {
         step = try buffer.readOnce(from: descriptor)
       } catch {
@@ -163,7 +166,7 @@ private final class RunningCommand {
   /// Kills the group and returns the exit status of the command, which has already ended.
   func end() -> Int32 {
     kill(-child, SIGKILL)
-    // Forgotten before it is collected: then its number may belong to another group.
+    // Stops tracking the group first, because its number may be reused once the status is collected.
     Interruption.didEndCommand()
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0 {
@@ -172,8 +175,8 @@ private final class RunningCommand {
         break
       }
     }
-    // The continuation that it causes is not one after Ctrl-Z.
-    if terminal?.takeBack(resettingSettings: status != 0) != nil { _ = Interruption.takeResumption() }
+    // Ignores the SIGCONT that this causes, which does not follow a Ctrl-Z.
+    if terminal?.takeBack(resettingSettings: status != 0) != nil { _ = Interruption.consumeResumption() }
     return status
   }
 
@@ -192,10 +195,10 @@ private final class RunningCommand {
     case running, stopped, ended
   }
 
-  /// Whether the command runs, was stopped or has ended. A stop is reported once, and an exit status is not collected.
+  /// The state of the command. Reports a stop only once, and does not collect an exit status.
   ///
-  /// A single call asks for both. Once the command has ended, a call that asks only for stops fails with ECHILD, which
-  /// says nothing about a stop.
+  /// A single call asks for both states, because a call that asks only for stops fails with ECHILD once the command has
+  /// ended.
   private var state: State {
     var information = siginfo_t()
     guard waitid(P_PID, id_t(child), &information, WEXITED | WSTOPPED | WNOWAIT | WNOHANG) == 0 else {
@@ -208,14 +211,14 @@ private final class RunningCommand {
 
   /// Gives the terminal to a command that was stopped because it read the terminal. Otherwise stops this program too,
   /// as Ctrl-Z does, and continues together with the command.
-  private func followStop() throws(SecretDraining.Failure) {
+  private func followStop() throws(SecretReader.Failure) {
     if terminal?.lend(to: child) != true {
       let settings = terminal?.takeBack(resettingSettings: true)
-      _ = Interruption.takeResumption()
+      _ = Interruption.consumeResumption()
       kill(0, SIGTSTP)
       usleep(10_000)
-      // Without a shell's job control, this does not stop the program, which may then never get the terminal.
-      guard Interruption.takeResumption() || terminal?.isForeground == true else { throw .interrupted(stopFailure) }
+      // Without job control, this does not stop the program, which may then never get the terminal.
+      guard Interruption.consumeResumption() || terminal?.isForeground == true else { throw .interrupted(stopFailure) }
       if let settings { terminal?.lend(to: child, with: settings) }
     }
     kill(-child, SIGCONT)

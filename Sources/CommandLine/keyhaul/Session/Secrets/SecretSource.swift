@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// Where a secret is read from.
+/// The source of a secret.
 enum SecretSource: Equatable, Sendable {
   case descriptor(Int32)
   case file(String)
@@ -9,8 +9,8 @@ enum SecretSource: Equatable, Sendable {
   case command(String)
   case prompt
 
-  /// What names a source: a flag of the command, or a variable of the environment.
-  enum Named: Equatable, Sendable {
+  /// The flag or environment variable that named a source.
+  enum Origin: Equatable, Sendable {
     case flag(String)
     case variable(String)
 
@@ -22,8 +22,8 @@ enum SecretSource: Equatable, Sendable {
 
     var isFlag: Bool { if case .flag = self { true } else { false } }
 
-    /// What to do for the command to do without.
-    var withoutIt: String {
+    /// Advice on running the command without this source.
+    var removalAdvice: String {
       switch self {
       case .flag(let flag): "leave \(flag) out"
       case .variable(let variable): "put \(variable)= before the command"
@@ -31,14 +31,14 @@ enum SecretSource: Equatable, Sendable {
     }
   }
 
-  /// Decides by the order that users can rely on: descriptor, file, command, then the same two from the environment, then
-  /// a prompt. A flag beats the environment.
+  /// Chooses the source: descriptor, file or command from the flags, then file or command from the environment, then a
+  /// prompt.
   ///
-  /// - Throws: `.usage` where two flags of the family are given, or one that cannot be meant.
-  static func choose(
-    _ family: SecretFamily, descriptor: Int32?, file: String?, command: String?, environment: [String: String]
-  ) throws(CommandFailure) -> SecretSource {
-    let prefix = "--\(family.flagPrefix)"
+  /// - Throws: `.usage` if several flags of the same kind are given, or if a value is not usable.
+  static func resolve(
+    _ kind: SecretKind, descriptor: Int32?, file: String?, command: String?, environment: [String: String]
+  ) throws(CommandError) -> SecretSource {
+    let prefix = "--\(kind.flagPrefix)"
     let given = [
       descriptor.map { _ in "\(prefix)-fd" }, file.map { _ in "\(prefix)-file" },
       command.map { _ in "\(prefix)-command" },
@@ -46,7 +46,7 @@ enum SecretSource: Equatable, Sendable {
     if given.count > 1 {
       throw .usage(
         "\(HumanReadable.list(given)) cannot be used together",
-        why: "each specifies a source for the \(family.noun)",
+        why: "each specifies a source for the \(kind.noun)",
         try: "use only one of them")
     }
     if let descriptor {
@@ -59,7 +59,7 @@ enum SecretSource: Equatable, Sendable {
     }
     if let file { return try named(file, by: "\(prefix)-file") }
     if let command { return try command.isEmpty ? named("", by: "\(prefix)-command") : .command(command) }
-    guard family.hasEnvironment else { return .prompt }
+    guard kind.hasEnvironmentVariables else { return .prompt }
     if let file = environment["KEYHAUL_PASSWORD_FILE"], !file.isEmpty {
       return try named(file, by: "KEYHAUL_PASSWORD_FILE")
     }
@@ -67,85 +67,85 @@ enum SecretSource: Equatable, Sendable {
     return .prompt
   }
 
-  private static func named(_ file: String, by source: String) throws(CommandFailure) -> SecretSource {
+  private static func named(_ file: String, by source: String) throws(CommandError) -> SecretSource {
     guard !file.isEmpty else { throw .usage("\(source) is empty", try: "\(source) with a value") }
     return file == "-" ? .standardInput : .file(file)
   }
 }
 
-/// Names a family at the type level, so that each has its flags declared once.
-protocol SecretFamilyName { static var family: SecretFamily { get } }
+/// A type for each kind of secret, so that its flags can be declared once by a generic type.
+protocol SecretKindTag { static var kind: SecretKind { get } }
 
-extension SecretFamilyName {
-  /// The flag of a file; the password of a backup, which is wanted most, has a short form too.
+extension SecretKindTag {
+  /// The flag that names a file. A backup's password, which is used most, also has a short form.
   fileprivate static var fileFlag: NameSpecification {
-    let name = NameSpecification.Element.customLong(family.flagPrefix + "-file")
-    return family == .password ? [.customShort("p"), name] : [name]
+    let name = NameSpecification.Element.customLong(kind.flagPrefix + "-file")
+    return kind == .password ? [.customShort("p"), name] : [name]
   }
 }
 
-enum PasswordName: SecretFamilyName { static let family = SecretFamily.password }
-enum OtherPasswordName: SecretFamilyName { static let family = SecretFamily.otherPassword }
-enum NewPasswordName: SecretFamilyName { static let family = SecretFamily.newPassword }
-enum PasscodeName: SecretFamilyName { static let family = SecretFamily.passcode }
-enum NewPasscodeName: SecretFamilyName { static let family = SecretFamily.newPasscode }
-enum ItemSecretName: SecretFamilyName { static let family = SecretFamily.secret }
-enum NewItemSecretName: SecretFamilyName { static let family = SecretFamily.newSecret }
+enum PasswordTag: SecretKindTag { static let kind = SecretKind.password }
+enum OtherPasswordTag: SecretKindTag { static let kind = SecretKind.otherPassword }
+enum NewPasswordTag: SecretKindTag { static let kind = SecretKind.newPassword }
+enum PasscodeTag: SecretKindTag { static let kind = SecretKind.passcode }
+enum NewPasscodeTag: SecretKindTag { static let kind = SecretKind.newPasscode }
+enum ItemSecretTag: SecretKindTag { static let kind = SecretKind.secret }
+enum NewItemSecretTag: SecretKindTag { static let kind = SecretKind.newSecret }
 
-typealias PasswordFlags = SecretFlags<PasswordName>
-typealias OtherPasswordFlags = SecretFlags<OtherPasswordName>
-typealias NewPasswordFlags = SecretFlags<NewPasswordName>
-typealias PasscodeFlags = SecretFlags<PasscodeName>
-typealias NewPasscodeFlags = SecretFlags<NewPasscodeName>
-typealias ItemSecretFlags = SecretFlags<ItemSecretName>
-typealias NewItemSecretFlags = SecretFlags<NewItemSecretName>
+typealias PasswordFlags = SecretFlags<PasswordTag>
+typealias OtherPasswordFlags = SecretFlags<OtherPasswordTag>
+typealias NewPasswordFlags = SecretFlags<NewPasswordTag>
+typealias PasscodeFlags = SecretFlags<PasscodeTag>
+typealias NewPasscodeFlags = SecretFlags<NewPasscodeTag>
+typealias ItemSecretFlags = SecretFlags<ItemSecretTag>
+typealias NewItemSecretFlags = SecretFlags<NewItemSecretTag>
 
-/// Where a secret comes from: a file, a descriptor or a command, never an argument.
-struct SecretFlags<Name: SecretFamilyName>: ParsableArguments {
+/// The flags that name the source of a secret: a file, a descriptor or a command, never the secret itself.
+struct SecretFlags<Tag: SecretKindTag>: ParsableArguments {
   @Option(
-    name: Name.fileFlag,
-    help: ArgumentHelp("Read the \(Name.family.noun) from a file; - is standard input.", valueName: "path"),
+    name: Tag.fileFlag,
+    help: ArgumentHelp("Read the \(Tag.kind.noun) from a file; - is standard input.", valueName: "path"),
     completion: .file())
   var file: String?
 
   @Option(
-    name: .customLong(Name.family.flagPrefix + "-fd"),
-    help: ArgumentHelp("Read the \(Name.family.noun) from an open file descriptor.", valueName: "number"))
+    name: .customLong(Tag.kind.flagPrefix + "-fd"),
+    help: ArgumentHelp("Read the \(Tag.kind.noun) from an open file descriptor.", valueName: "number"))
   var descriptor: Int32?
 
   @Option(
-    name: .customLong(Name.family.flagPrefix + "-command"),
+    name: .customLong(Tag.kind.flagPrefix + "-command"),
     help: ArgumentHelp("Run a shell command and use its output.", valueName: "command"),
     completion: .shellCommand("compgen -c"))
   var command: String?
 
   init() {}
 
-  var family: SecretFamily { Name.family }
+  var kind: SecretKind { Tag.kind }
 
   /// Whether the user named a source.
   var isGiven: Bool { file != nil || descriptor != nil || command != nil }
 
-  /// What names a source, as the user knows it; `nil` if nothing does and a prompt would ask.
-  func givenSource(environment: [String: String]) throws(CommandFailure) -> SecretSource.Named? {
+  /// Returns the flag or variable that names a source; `nil` if Keyhaul would ask.
+  func origin(environment: [String: String]) throws(CommandError) -> SecretSource.Origin? {
     guard try source(environment: environment) != .prompt else { return nil }
-    if isGiven { return .flag("--\(family.flagPrefix)-\(file != nil ? "file" : descriptor != nil ? "fd" : "command")") }
+    if isGiven { return .flag("--\(kind.flagPrefix)-\(file != nil ? "file" : descriptor != nil ? "fd" : "command")") }
     return .variable(
       environment["KEYHAUL_PASSWORD_FILE"]?.isEmpty == false ? "KEYHAUL_PASSWORD_FILE" : "KEYHAUL_PASSWORD_COMMAND")
   }
 
-  /// Where to read from: the flags, then the environment, then a prompt.
-  func source(environment: [String: String]) throws(CommandFailure) -> SecretSource {
-    try SecretSource.choose(
-      family, descriptor: descriptor, file: file, command: command, environment: environment)
+  /// Returns the source: from the flags, then the environment, then a prompt.
+  func source(environment: [String: String]) throws(CommandError) -> SecretSource {
+    try SecretSource.resolve(
+      kind, descriptor: descriptor, file: file, command: command, environment: environment)
   }
 }
 
-/// The kinds of secret that a verb may ask for. A device's passcode is not a backup's password, so each has its own
-/// flags, and every prompt says which it wants and whose.
-enum SecretFamily: String, CaseIterable, Sendable {
+/// A kind of secret that a command may need. A device's passcode is not a backup's password, so each kind has its own
+/// flags, and every prompt names the kind and its owner.
+enum SecretKind: String, CaseIterable, Sendable {
   case password
-  /// Of the second of two backups.
+  /// The password of the second of two backups.
   case otherPassword = "other-password"
   case newPassword = "new-password"
   case passcode
@@ -153,28 +153,28 @@ enum SecretFamily: String, CaseIterable, Sendable {
   case secret
   case newSecret = "new-secret"
   case deviceKey = "device-key"
-  /// Of a keychain's own database.
+  /// The class keys of a keychain database.
   case classKeys = "class-keys"
 
-  /// What flags start with, after the two hyphens.
+  /// The start of the flags' names, after the two hyphens.
   var flagPrefix: String { rawValue }
 
-  /// How prompts and errors call it: "new password".
+  /// The name in prompts and errors: "new password".
   var noun: String { self == .otherPassword ? "password" : rawValue.replacing("-", with: " ") }
 
-  /// The environment may name a source for the password of a backup alone.
-  var hasEnvironment: Bool { self == .password }
+  /// Whether environment variables may name a source. Only the password of a backup has them.
+  var hasEnvironmentVariables: Bool { self == .password }
 
-  /// Bytes of an item and of keys are kept as they are; what a person types or saves ends in a newline that is not meant.
-  var isTakenVerbatim: Bool { [.secret, .newSecret, .deviceKey, .classKeys].contains(self) }
+  /// Whether the bytes are used unchanged. Other secrets are text, whose trailing newline is removed.
+  var isReadVerbatim: Bool { [.secret, .newSecret, .deviceKey, .classKeys].contains(self) }
 
-  /// Whether a byte order mark before the text is left out at once.
+  /// Returns whether a byte order mark before the text is removed immediately.
   ///
-  /// What is being set should be what a person can type, and a device counts wrong passcodes. A backup's password is tried
-  /// with the mark first, since it may have one.
+  /// A new password must be something that a user can type, and a device counts failed passcodes. An existing backup
+  /// password is first tried with the mark, which may be part of it.
   ///
-  /// - Parameter isNew: Whether it is being set.
-  func isTakenWithoutMark(isNew: Bool) -> Bool {
+  /// - Parameter isNew: Whether the secret is being set.
+  func dropsByteOrderMark(isNew: Bool) -> Bool {
     switch self {
     case .newPassword, .passcode, .newPasscode: true
     case .password, .otherPassword: isNew
@@ -182,7 +182,7 @@ enum SecretFamily: String, CaseIterable, Sendable {
     }
   }
 
-  /// "--password-file, --password-fd or --password-command"
+  /// The flags as a list: "--password-file, --password-fd or --password-command".
   var flags: String {
     let endings =
       switch self {

@@ -1,16 +1,16 @@
 import KeyhaulKit
 
-/// What work counts.
+/// The unit of a progress line.
 enum ProgressUnit: Sendable {
   case step
-  /// Of bytes the line says how long it will take.
+  /// Bytes, for which the line estimates the remaining time.
   case byte
 }
 
-/// One line on standard error that says what takes so long, and goes away when it is done.
+/// A line on standard error that shows the progress of slow work and disappears when the work is done.
 ///
 /// Nothing is shown for work that ends within 300 ms. The work runs on the caller's thread, and another thread draws
-/// the line. If no thread can be started, the line is drawn whenever the work reports its progress. A terminal stopped
+/// the line. If no thread can be started, the line is drawn when the work reports progress. A terminal that was stopped
 /// with Ctrl-S does not delay the work.
 final class ProgressLine: Sendable {
   static let delay = 0.3
@@ -21,7 +21,7 @@ final class ProgressLine: Sendable {
     var total: Int?
     var shown = ""
     var isEnded = false
-    /// The work that draws the line until the line ends.
+    /// The thread that draws the line until it ends.
     var drawing: BackgroundThread?
     var lastDraw: ContinuousClock.Instant?
   }
@@ -34,12 +34,14 @@ final class ProgressLine: Sendable {
   private let delay: Duration
   private let state = Locked(State())
 
+  /// Starts a progress line.
+  ///
   /// - Parameters:
-  ///   - title: The slow thing by its name: "Deriving key: 10,000,000 rounds".
-  ///   - unit: What is counted.
-  ///   - style: How it looks.
-  ///   - descriptor: Where it is shown.
-  ///   - delay: The time, in seconds, that the work may take before the line appears.
+  ///   - title: The title of the work: "Deriving key: 10,000,000 iterations".
+  ///   - unit: The unit of progress.
+  ///   - style: The style of the line.
+  ///   - descriptor: The descriptor of the terminal.
+  ///   - delay: The time, in seconds, after which the line appears.
   ///   - startThread: Starts the drawing thread.
   init(
     _ title: String, unit: ProgressUnit = .step, style: TextStyle, descriptor: Int32,
@@ -57,7 +59,7 @@ final class ProgressLine: Sendable {
     state.withLock { $0.drawing = drawing }
   }
 
-  /// Says how far the work has come; drawn at the next turn.
+  /// Updates the progress, which is drawn with the next redraw.
   func update(done: Int, total: Int?) {
     let hasThread = state.withLock {
       $0.done = done
@@ -81,12 +83,12 @@ final class ProgressLine: Sendable {
 
   /// Ends the line and clears it from the terminal.
   func end() {
-    // Waits for its end outside the lock, because the last drawing needs the lock.
+    // The last drawing needs the lock, so this waits outside of it.
     _ = state.withLock { $0.drawing.take() }
     state.withLock { state in
       guard !state.isEnded else { return }
       state.isEnded = true
-      if !state.shown.isEmpty { try? ByteStream.writeAll(Array("\r\u{1B}[K".utf8), to: descriptor) }
+      if !state.shown.isEmpty { try? BufferedOutput.writeAll(Array("\r\u{1B}[K".utf8), to: descriptor) }
     }
   }
 
@@ -96,13 +98,13 @@ final class ProgressLine: Sendable {
       let text = DisplayWidth.cut(
         Self.text(title, unit: unit, done: state.done, total: state.total, after: start.duration(to: .now)),
         columns: style.width - 1, ellipsis: style.ellipsis)
-      guard text != state.shown, ByteStream.takesBytesNow(descriptor) else { return }
+      guard text != state.shown, BufferedOutput.acceptsBytesNow(descriptor) else { return }
       state.shown = text
-      try? ByteStream.writeAll(Array("\r\(text)\u{1B}[K".utf8), to: descriptor)
+      try? BufferedOutput.writeAll(Array("\r\(text)\u{1B}[K".utf8), to: descriptor)
     }
   }
 
-  /// As the text of steps; of bytes "Writing files  312 of 1,024 MB, about 2 min left".
+  /// Returns the text of the line. For bytes: "Writing files  312 of 1,024 MB, about 2 min left".
   static func text(
     _ title: String, unit: ProgressUnit, done: Int?, total: Int?, after duration: Duration
   ) -> String {
@@ -111,13 +113,13 @@ final class ProgressLine: Sendable {
     let (divisor, name) = isLarge ? (1_000_000, "MB") : (1_000, "kB")
     let amounts =
       "\(title)  \(HumanReadable.grouped(done / divisor)) of \(HumanReadable.grouped(total / divisor)) \(name)"
-    // Sooner nobody can tell.
+    // An earlier estimate would not be reliable.
     guard duration >= .seconds(2), done > 0, done < total else { return amounts }
     let left = duration * (Double(total - done) / Double(done))
     return "\(amounts), \(HumanReadable.estimate(left)) left"
   }
 
-  /// "Sealing items  9 of 16", "Deriving key: 10,000,000 rounds  43 %" where the numbers are large.
+  /// Returns the text of the line: "Encrypting items  9 of 16", or a percentage for large numbers.
   static func text(_ title: String, done: Int?, total: Int?) -> String {
     guard let done else { return title + " ..." }
     guard let total, total > 0 else { return "\(title)  \(HumanReadable.grouped(done))" }

@@ -9,9 +9,9 @@ import SystemPackage
   import Darwin
 #endif
 
-/// The terminal of this session itself, whatever the standard streams are connected to.
+/// The controlling terminal of this session, even if the standard streams are redirected.
 final class TerminalDevice {
-  /// The longest line that a terminal hands over at once (`MAX_CANON` is smaller everywhere).
+  /// The maximum length of a line. A terminal delivers fewer bytes at once (`MAX_CANON`).
   static let maximumLineByteCount = 65_536
 
   private let descriptor: Int32
@@ -27,16 +27,16 @@ final class TerminalDevice {
 
   deinit { close(descriptor) }
 
-  func show(_ line: String) throws(CommandFailure) { try write(line + "\n") }
+  func show(_ line: String) throws(CommandError) { try write(line + "\n") }
 
   /// Asks for a line and returns it without its newline.
-  func line(_ prompt: String) throws(CommandFailure) -> String {
+  func line(_ prompt: String) throws(CommandError) -> String {
     let bytes = try read(prompt)
     return bytes.withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Asks for a secret and shows nothing of what is typed.
-  func secret(_ prompt: String) throws(CommandFailure) -> Secret {
+  /// Asks for a secret without showing what the user types.
+  func secret(_ prompt: String) throws(CommandError) -> Secret {
     var settings = termios()
     guard tcgetattr(descriptor, &settings) == 0 else { throw unusable(.last) }
     let before = settings
@@ -48,7 +48,7 @@ final class TerminalDevice {
       tcsetattr(descriptor, TCSAFLUSH, &settings)
       Interruption.didRestoreTerminal()
     }
-    // What was typed ahead was typed before the echo was off, and is not meant for this prompt.
+    // Discards input that was typed before the echo was off, which is not meant for this prompt.
     guard tcsetattr(descriptor, TCSAFLUSH, &settings) == 0 else {
       let reason = Errno.last
       try Interruption.check()
@@ -61,7 +61,7 @@ final class TerminalDevice {
     }.secret()
   }
 
-  /// Whether this program's process group is in the foreground, and so may read the terminal.
+  /// Whether this program's process group is in the foreground, and may read the terminal.
   var isForeground: Bool { tcgetpgrp(descriptor) == getpgrp() }
 
   /// Whether another process group currently has this program's terminal.
@@ -70,7 +70,7 @@ final class TerminalDevice {
   /// Makes another process group the terminal's foreground group, as a shell does. It can then read the terminal, and
   /// gets its Ctrl-C.
   ///
-  /// - Parameter selection: The group's settings when the terminal was last taken back from it.
+  /// - Parameter wanted: The settings to apply, which the group had when the terminal was last taken back from it.
   /// - Returns: `false` if this program does not have the terminal; in that case nothing is changed.
   @discardableResult
   func lend(to group: pid_t, with wanted: termios? = nil) -> Bool {
@@ -101,7 +101,7 @@ final class TerminalDevice {
     return left
   }
 
-  /// The system stops a background group that changes this, unless the group blocks the signal.
+  /// Makes a process group the foreground group. Blocks SIGTTOU, with which the system would stop a background process.
   private func setForeground(_ group: pid_t) {
     var blocked = sigset_t()
     var before = sigset_t()
@@ -112,31 +112,34 @@ final class TerminalDevice {
     tcsetpgrp(descriptor, group)
   }
 
-  private func unusable(_ error: Errno) -> CommandFailure {
-    CommandFailure(.failed, "cannot ask on the terminal", why: error.reason, of: error)
+  private func unusable(_ error: Errno) -> CommandError {
+    CommandError(.failed, "cannot ask on the terminal", why: error.reason, of: error)
   }
 
-  private func write(_ text: String) throws(CommandFailure) {
+  private func write(_ text: String) throws(CommandError) {
     do {
-      try ByteStream.writeAll(Array(text.utf8), to: descriptor)
+      try BufferedOutput.writeAll(Array(text.utf8), to: descriptor)
     } catch {
       try Interruption.check()
       throw unusable(error)
     }
   }
 
-  /// - Parameter whenResumed: Called where the program was stopped at the prompt and goes on, before it asks again.
-  private func read(_ prompt: String, whenResumed: () -> Void = {}) throws(CommandFailure) -> WipedBuffer {
-    _ = Interruption.takeResumption()
+  /// Shows a prompt and reads a line.
+  ///
+  /// - Parameter onResume: Called before the prompt is shown again, if the program was stopped at the prompt and
+  ///   continued.
+  private func read(_ prompt: String, onResume: () -> Void = {}) throws(CommandError) -> SecureInputBuffer {
+    _ = Interruption.consumeResumption()
     try write(prompt)
-    let line = WipedBuffer(limit: Self.maximumLineByteCount)
+    let line = SecureInputBuffer(limit: Self.maximumLineByteCount)
     while true {
       try Interruption.check()
-      if Interruption.takeResumption() {
-        whenResumed()
+      if Interruption.consumeResumption() {
+        onResume()
         try write(prompt)
       }
-      let outcome: WipedBuffer.ReadStep
+      let outcome: SecureInputBuffer.ReadStep
       do {
         outcome = try line.readOnce(from: descriptor)
       } catch {
@@ -144,9 +147,9 @@ final class TerminalDevice {
       }
       switch outcome {
       case .noDataYet: continue
-      case .full: throw CommandFailure(.failed, "the line is too long", why: "over \(HumanReadable.bytes(line.limit))")
+      case .full: throw CommandError(.failed, "the line is too long", why: "over \(HumanReadable.bytes(line.limit))")
       case .end where line.count == 0:
-        throw CommandFailure(.failed, "the terminal was closed", why: "nothing was changed")
+        throw CommandError(.failed, "the terminal was closed", why: "nothing was changed")
       case .end: return line
       case .more where line.endsInNewline:
         line.dropTrailingNewline()

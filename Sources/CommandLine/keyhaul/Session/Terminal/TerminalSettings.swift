@@ -6,37 +6,38 @@
   import Darwin
 #endif
 
-/// When text is colored.
+/// A value of `--color`.
 enum ColorChoice: String, CaseIterable, Sendable {
   case auto
   case always
   case never
 }
 
-/// What the environment says about the place that text goes to. Pure, so that every combination has a test.
+/// The terminal settings in the environment. Does no I/O, so that every combination can be tested.
 struct TerminalSettings: Sendable {
   static let defaultWidth = 80
 
   let environment: [String: String]
   let color: ColorChoice
 
-  /// The style of a stream.
+  /// Returns the style for a stream.
   ///
   /// - Parameters:
-  ///   - isTerminal: Whether this stream, not another, is a terminal.
-  ///   - terminalWidth: What the terminal itself says, if it does.
+  ///   - isTerminal: Whether this stream is a terminal.
+  ///   - terminalWidth: The width that the terminal reports; `nil` if it reports none.
   func style(isTerminal: Bool, terminalWidth: Int?) -> TextStyle {
     TextStyle(
       width: width(terminalWidth: terminalWidth), usesColor: usesColor(isTerminal: isTerminal),
       isUnicode: isUnicode, cutsText: isTerminal || columns != nil)
   }
 
-  /// The width that the user asks for; `nil` if the environment names none.
+  /// The width that the user requested; `nil` if `COLUMNS` does not state one.
   private var columns: Int? {
     environment["COLUMNS"].flatMap { Int($0) }.flatMap { (20...10_000).contains($0) ? $0 : nil }
   }
 
-  /// `NO_COLOR` counts where it is not empty (no-color.org); `--color always` overrides all.
+  /// Returns whether to use color. `NO_COLOR` counts if it is not empty (no-color.org), but `--color always` overrides
+  /// it.
   func usesColor(isTerminal: Bool) -> Bool {
     switch color {
     case .always: true
@@ -45,14 +46,15 @@ struct TerminalSettings: Sendable {
     }
   }
 
-  /// `COLUMNS`, else the terminal's own word, else 80.
+  /// Returns the width: `COLUMNS`, or the width that the terminal reports, or 80.
   func width(terminalWidth: Int?) -> Int {
     if let columns { return columns }
     if let terminalWidth, terminalWidth >= 20 { return terminalWidth }
     return Self.defaultWidth
   }
 
-  /// The first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set decides, as POSIX has it. macOS is UTF-8 where none is.
+  /// Whether the locale uses UTF-8. The first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set decides, as POSIX
+  /// requires. If none is set, macOS uses UTF-8.
   var isUnicode: Bool {
     for variable in ["LC_ALL", "LC_CTYPE", "LANG"] {
       guard let value = environment[variable], !value.isEmpty else { continue }
@@ -66,7 +68,7 @@ struct TerminalSettings: Sendable {
     #endif
   }
 
-  /// The width that the terminal behind a descriptor reports.
+  /// Returns the width that the terminal of a descriptor reports; `nil` if it reports none.
   static func reportedWidth(of descriptor: Int32) -> Int? {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }

@@ -1,52 +1,52 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device passcode set`: a passcode where there is none.
-struct DevicePasscodeSet: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device passcode set`: sets the passcode of a device without one.
+struct DevicePasscodeSet: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Set the passcode of a device that has none",
     usage: "keyhaul device passcode set NAME",
     examples: [
       "keyhaul device passcode set old-phone", "keyhaul device passcode set old-phone --new-passcode-file ~/.pin",
     ],
     flags: ["--new-passcode-file", "--dry-run"])
-  static let configuration = described(as: "set")
+  static let configuration = makeConfiguration(named: "set")
 
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let before = try device.hold(.reading) { try DeviceReport($0) }
+    let before = try device.withSession(.reading) { try DeviceReport($0) }
     let name = before.name
     guard before.isPasscodeSet == false else {
       let error = KeyhaulError(.passcodeSet, name, "the set command works only on a device without a passcode")
-      throw CommandFailure(error, device: name)
+      throw CommandError(error, device: name)
     }
     let secret = try session.password(newPasscode, of: name, isNew: true)
     if dryRun.isOn {
       try session.announce("Would set the passcode of \(name).")
-      if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
+      if session.isJSON { try session.writeDocument(before.document([("dry_run", true)])) }
       return .ok
     }
-    let report = try device.hold(.writing) { openDevice in
-      let done = DoneChange("the passcode of \(openDevice.name) was set", of: openDevice.name)
-      try session.changing(done) { () throws(KeyhaulError) in
+    let report = try device.withSession(.writing) { openDevice in
+      let done = CommittedChange("the passcode of \(openDevice.name) was set", of: openDevice.name)
+      try session.committing(done) { () throws(KeyhaulError) in
         try openDevice.setPasscode(secret)
       }
       return try DeviceReport(openDevice)
     }
     try session.announce("Set the passcode of \(name).")
-    if session.isJSON { try session.answer(report.document()) }
+    if session.isJSON { try session.writeDocument(report.document()) }
     return .ok
   }
 }
 
-/// `keyhaul device passcode change`: another passcode.
-struct DevicePasscodeChange: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device passcode change`: changes the passcode of a device.
+struct DevicePasscodeChange: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Change the passcode of a device",
     usage: "keyhaul device passcode change NAME",
     examples: [
@@ -54,7 +54,7 @@ struct DevicePasscodeChange: RunnableVerb {
       "keyhaul device passcode change old-phone --passcode-file ~/.pin --new-passcode-file ~/.new",
     ],
     flags: ["--passcode-file", "--new-passcode-file", "--dry-run"])
-  static let configuration = described(as: "change")
+  static let configuration = makeConfiguration(named: "change")
 
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
@@ -62,9 +62,9 @@ struct DevicePasscodeChange: RunnableVerb {
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let before = try device.hold(.reading) { openDevice in
+    let before = try device.withSession(.reading) { openDevice in
       try openDevice.requireChangeablePasscode()
       return try DeviceReport(openDevice)
     }
@@ -75,40 +75,40 @@ struct DevicePasscodeChange: RunnableVerb {
     if dryRun.isOn {
       try session.announce(
         "Would change the passcode of \(name) if the current passcode given is right. A dry run does not check it.")
-      if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
+      if session.isJSON { try session.writeDocument(before.document([("dry_run", true)])) }
       return .ok
     }
-    let report = try device.hold(.writing) { openDevice in
-      let done = DoneChange("the passcode of \(openDevice.name) was changed", of: openDevice.name)
-      try session.changing(done) { () throws(KeyhaulError) in
+    let report = try device.withSession(.writing) { openDevice in
+      let done = CommittedChange("the passcode of \(openDevice.name) was changed", of: openDevice.name)
+      try session.committing(done) { () throws(KeyhaulError) in
         try openDevice.changePasscode(from: old, to: new)
       }
       return try DeviceReport(openDevice)
     }
     try session.announce(
       isSame ? "The passcode of \(name) has not changed." : "Changed the passcode of \(name).")
-    if session.isJSON { try session.answer(report.document()) }
+    if session.isJSON { try session.writeDocument(report.document()) }
     return .ok
   }
 }
 
-/// `keyhaul device passcode remove`: destroys the items that need a passcode, for good.
-struct DevicePasscodeRemove: RunnableVerb {
-  static let screen = HelpScreen(
+/// `keyhaul device passcode remove`: removes the passcode, and destroys the items that need one.
+struct DevicePasscodeRemove: RunnableCommand {
+  static let helpScreen = HelpScreen(
     sentence: "Remove the passcode and destroy the items that need one",
     usage: "keyhaul device passcode remove NAME",
     examples: ["keyhaul device passcode remove old-phone"],
     flags: ["--passcode-file", "--yes", "--dry-run"])
-  static let configuration = described(as: "remove")
+  static let configuration = makeConfiguration(named: "remove")
 
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let (before, passcodeOnlyCount) = try device.hold(.reading) { openDevice in
+    let (before, passcodeOnlyCount) = try device.withSession(.reading) { openDevice in
       try openDevice.requireChangeablePasscode()
       return (try DeviceReport(openDevice), try openDevice.passcodeOnlyItemCount())
     }
@@ -120,7 +120,7 @@ struct DevicePasscodeRemove: RunnableVerb {
         "Would remove the passcode of \(name) if the passcode given is right (a dry run does not check it); "
           + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
       if session.isJSON {
-        try session.answer(before.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
+        try session.writeDocument(before.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
       }
       return .ok
     }
@@ -130,9 +130,9 @@ struct DevicePasscodeRemove: RunnableVerb {
         refusal: "removing the passcode of \(name), which destroys \(items),")
     }
     let secret = try session.password(passcode, of: name)
-    let (report, destroyed) = try device.hold(.writing) { openDevice in
+    let (report, destroyed) = try device.withSession(.writing) { openDevice in
       try openDevice.requireUnchanged(since: before.record.revision)
-      let destroyed = try session.changing(DoneChange("the passcode of \(name) was removed", of: name)) {
+      let destroyed = try session.committing(CommittedChange("the passcode of \(name) was removed", of: name)) {
         () throws(KeyhaulError) in try openDevice.removePasscode(secret)
       }
       return (try DeviceReport(openDevice), destroyed)
@@ -142,13 +142,13 @@ struct DevicePasscodeRemove: RunnableVerb {
       ? "no item needed it"
       : "\(HumanReadable.count(destroyed, "passcode-only item")) \(destroyed == 1 ? "was" : "were") destroyed"
     try session.announce("Removed the passcode of \(name); \(end).")
-    if session.isJSON { try session.answer(report.document([("destroyed_items", .count(destroyed))])) }
+    if session.isJSON { try session.writeDocument(report.document([("destroyed_items", .count(destroyed))])) }
     return .ok
   }
 }
 
 extension DeviceSession {
-  /// How many items go when the passcode does. Needs no key.
+  /// Returns the number of items that are destroyed with the passcode. Needs no key.
   fileprivate func passcodeOnlyItemCount() throws -> Int {
     try keychain.rowSummaries(includingTombstones: false).count { $0.protection == .whenPasscodeSetThisDeviceOnly }
   }

@@ -1,0 +1,192 @@
+import KeyhaulKit
+import SystemPackage
+
+/// Finds the backups in a folder and its subfolders, ordered by name. A backup is a folder or a file.
+///
+/// Links are not followed, so that the search cannot go in circles. Only if there is no other backup, a link to a
+/// backup, or to a folder that directly contains backups, is followed, because backups are often linked from another
+/// drive. The search does not continue inside a backup, and keeps only the names of the currently open folders in
+/// memory.
+final class BackupFinder {
+  /// The maximum depth of subfolders.
+  static let maximumDepth = 64
+  /// The maximum number of names.
+  static let maximumNameCount = 200_000
+
+  /// The extensions of backups in one file. Files with other names are recognized by their first bytes.
+  static let endings = ContainerFormat.allCases.flatMap(\.endings) + [".backup"]
+  /// The signature of a tar and its offset in bytes. Source: POSIX, pax, "ustar Interchange Format".
+  private static let tarSignature = (offset: 257, text: Array("ustar".utf8))
+
+  private struct Level {
+    let path: String
+    /// The names that remain, in reverse order.
+    var names: [String]
+  }
+
+  private let system = FileSystem.real
+  private var levels: [Level] = []
+  /// The folder that was named.
+  private let folder: String
+  /// The folders and backups that remain, in reverse order.
+  private var roots: [String] = []
+  private var remainingNameCount: Int
+  /// The result for the named folder if it could not be read.
+  private var first: QueuedBackup?
+  private(set) var skipped = SkippedEntries()
+  /// The links so far, until a backup is found without one.
+  private var links: [String] = []
+  /// The maximum number of links that are kept.
+  private static let maximumLinkCount = 1_000
+  private var isFoundWithoutLink = false
+  /// The backups that links lead to, in reverse order.
+  private var linked: [QueuedBackup] = []
+
+  /// Starts a search.
+  ///
+  /// - Parameters:
+  ///   - path: A folder. In a user's home folder, and on a macOS or Windows volume, only the usual folders for backups
+  ///     are searched.
+  ///   - limit: The maximum number of names.
+  init(_ path: String, limit: Int = BackupFinder.maximumNameCount) {
+    folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    remainingNameCount = limit
+    roots = KnownBackupFolders.below(folder).reversed()
+    if roots.isEmpty { first = descend(into: folder) }
+  }
+
+  /// Returns whether a folder is, or was, a backup, judging by files that only backups have.
+  static func isBackup(_ path: String) -> Bool {
+    func has(_ name: String) -> Bool { ((try? FileSystem.real.status(of: "\(path)/\(name)")) ?? nil) != nil }
+    return ["Manifest.plist", "Manifest.db", "Manifest.mbdb"].contains(where: has)
+      || (has("Info.plist") && has("Status.plist"))
+  }
+
+  /// Returns the next backup; `nil` after the last.
+  func next() throws(CommandError) -> QueuedBackup? {
+    if let queued = try nextWithoutLink() {
+      if queued.fault == nil { (isFoundWithoutLink, links) = (true, []) }
+      return queued
+    }
+    guard !isFoundWithoutLink else { return nil }
+    while linked.isEmpty, let link = links.popLast() {
+      try Interruption.check()
+      linked = Self.backups(behind: link)
+      if !linked.isEmpty { skipped.follow(link) }
+    }
+    return linked.popLast()
+  }
+
+  /// Returns the backup that a link leads to, or the backups directly in the folder that it leads to, in reverse order.
+  private static func backups(behind link: String) -> [QueuedBackup] {
+    switch PathContent(of: link) {
+    case .file: isBackupFile(link) ? [QueuedBackup(link)] : []
+    case .directory where isBackup(link): [QueuedBackup(link)]
+    case .directory:
+      ((try? BackupDirectory.backups(in: link)) ?? [])
+        .filter { !$0.isLink && !$0.name.hasPrefix(".") }.map { QueuedBackup("\(link)/\($0.name)") }.reversed()
+    case .absent, .structured, .databaseDirectory, .device: []
+    }
+  }
+
+  private func nextWithoutLink() throws(CommandError) -> QueuedBackup? {
+    if let queued = first.take() { return queued }
+    while true {
+      while let level = levels.indices.last {
+        try Interruption.check()
+        guard let name = levels[level].names.popLast() else {
+          levels.removeLast()
+          continue
+        }
+        let path = levels[level].path == "/" ? "/\(name)" : "\(levels[level].path)/\(name)"
+        if let queued = look(at: path, named: name) { return queued }
+      }
+      guard let root = roots.popLast() else { return nil }
+      if let queued = descend(into: root) { return queued }
+    }
+  }
+
+  private func look(at path: String, named name: String) -> QueuedBackup? {
+    guard !name.hasPrefix(".") else {
+      skipped.hidden += 1
+      return nil
+    }
+    let status: FileStatus?
+    do throws(Errno) { status = try system.status(of: path) } catch { return unreadable(path, error) }
+    switch status?.kind {
+    case .directory:
+      if Self.isBackup(path) { return QueuedBackup(path) }
+      guard PathContent(of: path) == .directory else {
+        skipped.keychains += 1
+        return nil
+      }
+      return descend(into: path)
+    case .file:
+      if Self.isBackupFile(path) { return QueuedBackup(path) }
+      skipped.files += 1
+    case .link:
+      skipped.addLink(path, to: target(of: name))
+      if !isFoundWithoutLink, links.count < Self.maximumLinkCount { links.append(path) }
+    case .pipe, .other: skipped.specials += 1
+    // Deleted since its folder was read.
+    case nil: break
+    }
+    return nil
+  }
+
+  /// Returns the target of a link in the folder that is being read; `nil` if it cannot be read.
+  private func target(of name: String) -> String? {
+    guard let parent = levels.last?.path, let directory = try? system.openDirectory(parent) else { return nil }
+    return try? system.linkTarget(of: name, in: directory)
+  }
+
+  private static func isBackupFile(_ path: String) -> Bool {
+    let name = path.lowercased()
+    if endings.contains(where: name.hasSuffix) { return true }
+    let (offset, text) = tarSignature
+    return InputFile.start(of: path, byteCount: offset + text.count).dropFirst(offset).elementsEqual(text)
+  }
+
+  /// Opens a folder.
+  ///
+  /// - Returns: The folder itself as a result if it cannot be read; otherwise `nil`.
+  private func descend(into path: String) -> QueuedBackup? {
+    guard levels.count < Self.maximumDepth else {
+      return QueuedBackup(
+        path,
+        fault: CommandError(
+          .refused, "refused to look into \(path)", why: "it is \(Self.maximumDepth) folders deep", try: "name it"))
+    }
+    let all: [FileSystem.Name]
+    do throws(Errno) {
+      let directory = try system.openDirectory(path)
+      all = try system.names(in: directory)
+    } catch {
+      return unreadable(path, error)
+    }
+    remainingNameCount -= all.count
+    guard remainingNameCount >= 0 else {
+      (levels, roots) = ([], [])
+      return QueuedBackup(
+        path,
+        fault: CommandError(
+          .refused, "stopped looking in \(path)",
+          why: "\(folder) has more than \(HumanReadable.grouped(Self.maximumNameCount)) files and folders",
+          try: "a folder closer to the backups"))
+    }
+    let names = all.compactMap(\.validText)
+    skipped.unnamed += all.count - names.count
+    // Sorts by bytes, so that the order is the same in every locale.
+    levels.append(Level(path: path, names: names.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }))
+    return nil
+  }
+
+  private func unreadable(_ path: String, _ error: Errno) -> QueuedBackup {
+    QueuedBackup(
+      path,
+      fault: CommandError(
+        error.isNotFound ? .notFound : .failed, "could not read \(path)", why: error.reason,
+        try: "check its permissions",
+        of: error))
+  }
+}

@@ -1,0 +1,160 @@
+import KeyhaulKit
+
+/// The backups of a command on many backups, one after the other: first the arguments, then the paths of the list. A
+/// folder stands for the backups in it.
+final class BackupQueue {
+  private var arguments: ArraySlice<String>
+  private let list: PathList?
+  private var search: (folder: String, search: BackupFinder, isEmpty: Bool)?
+  private var before = SkippedEntries()
+
+  init(_ arguments: [String], list: PathList?) {
+    self.arguments = arguments[...]
+    self.list = list
+  }
+
+  /// The number of backups in a folder that is not a backup itself: none, one or several.
+  enum Content: Equatable {
+    /// No backups, or not such a folder.
+    case none
+    /// A single backup, at this path.
+    case one(String)
+    /// Several backups, or one next to a folder that cannot be read.
+    case several
+  }
+
+  /// Returns the backups in a folder.
+  static func content(of path: String) throws(CommandError) -> Content {
+    guard isFolder(path) else { return .none }
+    let search = BackupFinder(path)
+    var found: String?
+    var hasFault = false
+    while let queued = try search.next() {
+      // A folder that cannot be read gets its own result.
+      guard queued.fault == nil else {
+        hasFault = true
+        continue
+      }
+      guard found == nil, !hasFault else { return .several }
+      found = queued.path
+    }
+    guard let found else { return .none }
+    return hasFault ? .several : .one(found)
+  }
+
+  /// Returns whether a path is a folder with backups, and not a backup itself.
+  static func areBackups(in path: String) throws(CommandError) -> Bool { try content(of: path) != .none }
+
+  private static func isFolder(_ path: String) -> Bool {
+    path != "-" && PathContent(of: path) == .directory && !BackupFinder.isBackup(path)
+  }
+
+  /// Returns the next backup; `nil` after the last.
+  func next() throws(CommandError) -> QueuedBackup? {
+    while true {
+      if let queued = try nextInFolder() { return queued }
+      guard let queued = try nextArgument() else { return nil }
+      guard queued.fault == nil, Self.isFolder(queued.path) else { return queued }
+      search = (queued.path, BackupFinder(queued.path), true)
+    }
+  }
+
+  private func nextInFolder() throws(CommandError) -> QueuedBackup? {
+    guard let search else { return nil }
+    if let queued = try search.search.next() {
+      self.search?.isEmpty = false
+      return queued
+    }
+    before.add(search.search.skipped)
+    self.search = nil
+    // A named folder without backups gets a result that says so.
+    return search.isEmpty ? QueuedBackup(search.folder) : nil
+  }
+
+  private func nextArgument() throws(CommandError) -> QueuedBackup? {
+    if let argument = arguments.popFirst() { return QueuedBackup(argument) }
+    return try list?.next()
+  }
+
+  /// The other entries of the folders, counted so far.
+  var skipped: SkippedEntries {
+    var all = before
+    if let search { all.add(search.search.skipped) }
+    return all
+  }
+}
+
+/// A backup that is waiting to be processed.
+struct QueuedBackup: Sendable {
+  let path: String
+  /// The error if the backup cannot be opened at all; otherwise `nil`.
+  let fault: CommandError?
+
+  init(_ path: String, fault: CommandError? = nil) {
+    self.path = path
+    self.fault = fault
+  }
+
+  /// The name in messages: the last component of the path.
+  var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+}
+
+/// The counts of folder entries that were skipped, so that nothing is omitted silently.
+struct SkippedEntries: Equatable, Sendable {
+  /// The number of links that were not followed.
+  var links = 0
+  /// The first of these links with their targets, as text.
+  var linkTargets: [String] { listedLinks.map { "\($0.link) leads to \($0.target)" } }
+  private var listedLinks: [ListedLink] = []
+  private struct ListedLink: Equatable, Sendable { let path: String, link: String, target: String }
+  /// The maximum number of links that are listed.
+  private static let maximumListedLinkCount = 3
+  /// The number of files that are not backups, judging by their names and first bytes.
+  var files = 0
+  /// The number of pipes, sockets and devices.
+  var specials = 0
+  /// The number of names that begin with a dot.
+  var hidden = 0
+  /// The number of names that are not UTF-8, which no argument can express.
+  var unnamed = 0
+  /// The number of virtual devices and other keychains.
+  var keychains = 0
+
+  init() {}
+
+  /// Adds a link that is not followed.
+  mutating func addLink(_ path: String, to target: String?) {
+    links += 1
+    guard listedLinks.count < Self.maximumListedLinkCount, let target else { return }
+    listedLinks.append(
+      ListedLink(path: path, link: UntrustedText.escaped(path), target: UntrustedText.escaped(target)))
+  }
+
+  /// Records that a link is followed after all.
+  mutating func follow(_ path: String) {
+    links -= 1
+    listedLinks.removeAll { $0.path == path }
+  }
+
+  /// Adds the counts of another folder.
+  mutating func add(_ other: SkippedEntries) {
+    links += other.links
+    listedLinks += other.listedLinks.prefix(max(0, Self.maximumListedLinkCount - listedLinks.count))
+    files += other.files
+    specials += other.specials
+    hidden += other.hidden
+    unnamed += other.unnamed
+    keychains += other.keychains
+  }
+
+  /// The counts, each with its noun for text and its name for JSON.
+  var counts: [(name: String, noun: String, plural: String, count: Int)] {
+    [
+      ("links", "link", "links", links), ("files", "other file", "other files", files),
+      ("special_files", "special file", "special files", specials),
+      ("hidden", "hidden name", "hidden names", hidden),
+      ("names_without_utf8", "name that is not UTF-8", "names that are not UTF-8", unnamed),
+      ("keychains", "keychain of another kind", "keychains of another kind", keychains),
+    ]
+  }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import KeyhaulKit
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The location of the keychain that an argument names.
+enum KeychainLocation: Equatable, Sendable {
+  /// A virtual device, with its name and folder.
+  case device(name: String, directory: String)
+  /// A backup: a folder or one file. Its content decides, not its name.
+  case backup(path: String)
+  /// A file that may be a dump or a keychain database, judging by its first bytes.
+  case dump(path: String)
+  /// A stream on standard input.
+  case standardInput
+}
+
+/// The kind of file at a path. Distinguishes only what affects the meaning of an argument.
+enum PathContent: Equatable, Sendable {
+  case absent
+  case file
+  /// A file that begins like a property list, JSON, an SQLite database or a macOS file keychain. No backup in one file
+  /// does.
+  case structured
+  /// A folder that contains keychain databases and is not a backup, such as any folder level of a Simulator.
+  case databaseDirectory(databases: [String])
+  case device
+  /// A folder that is not a virtual device.
+  case directory
+
+  /// Determines the kind of file at a path, following links.
+  init(of path: String) {
+    var isDirectory: ObjCBool = false
+    let files = FileManager.default
+    guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
+      self = .absent
+      return
+    }
+    guard isDirectory.boolValue else {
+      let start = InputFile.start(of: path, byteCount: KeychainDump.signatureByteCount)
+      let isStructured =
+        KeychainDump.hasSignature(start) || KeychainDatabase.hasSignature(start)
+        || FileKeychain.begins(with: start)
+      self = isStructured ? .structured : .file
+      return
+    }
+    if files.fileExists(atPath: path + "/device.json") {
+      self = .device
+    } else {
+      let databases = KeychainDatabaseLocation.databases(in: path)
+      self = databases.isEmpty ? .directory : .databaseDirectory(databases: databases)
+    }
+  }
+}
+
+/// Finds keychain databases in a folder.
+///
+/// Source: Apple `SecFileLocations.c`, `SecKnownFilePaths.m`: `Library/Keychains` in the home folder of a Simulator,
+/// which is its folder `data`.
+enum KeychainDatabaseLocation {
+  private static let directories = ["", "/data/Library/Keychains", "/Library/Keychains"]
+  private static let names = ["keychain-2-debug.db", "keychain-2.db"]
+  /// The files at the top of a backup, which rule out any other meaning.
+  private static let backupFiles = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Info.plist"]
+
+  /// Returns the databases in the first of the usual folders that has any; empty for a backup.
+  static func databases(in directory: String) -> [String] {
+    let files = FileManager.default
+    guard !backupFiles.contains(where: { files.fileExists(atPath: "\(directory)/\($0)") }) else { return [] }
+    let base = directory.hasSuffix("/") ? String(directory.dropLast()) : directory
+    let places = directories.lazy.map { place in
+      names.map { "\(base)\(place)/\($0)" }.filter { files.fileExists(atPath: $0) }
+    }
+    return places.first { !$0.isEmpty } ?? []
+  }
+}

@@ -1,0 +1,85 @@
+import KeyhaulKit
+import SystemPackage
+
+/// The folders in which Finder, Apple Devices, iTunes and users of idevicebackup2 keep backups.
+///
+/// Only these folders are searched, never a whole disk.
+///
+/// Source: Apple, "Locate backups of your iPhone, iPad, or iPod touch" (support.apple.com/108809). idevicebackup2
+/// writes a folder named after the device's identifier into the folder that its user chooses.
+enum KnownBackupFolders {
+  /// The folders in a user's home folder: of Finder and iTunes on macOS, of Apple Devices and iTunes from the Microsoft
+  /// Store, of iTunes for Windows, and of users who keep the name.
+  static let belowHome = [
+    "Library/Application Support/MobileSync/Backup", "Apple/MobileSync/Backup",
+    "AppData/Roaming/Apple Computer/MobileSync/Backup", "MobileSync/Backup",
+  ]
+  /// The folder of the users' home folders on a macOS or Windows volume.
+  private static let users = "Users"
+  /// The maximum number of names that are read in one folder.
+  static let maximumNameCount = 1_000
+
+  /// Returns the folders of this user that contain backups.
+  ///
+  /// - Parameter environment: The environment variables. `HOME` names the home folder, and on Windows `USERPROFILE` and
+  ///   `APPDATA`.
+  static func all(_ environment: [String: String]) -> [String] {
+    let homes = ["HOME", "USERPROFILE"].compactMap { folder(environment[$0]) }
+    let roaming = folder(environment["APPDATA"]).map { "\($0)/Apple Computer/MobileSync/Backup" }
+    return distinct(homes.flatMap(folders(ofUser:)) + [roaming].compactMap(\.self).filter(containsBackups))
+  }
+
+  /// Returns the folders that `all` searches first, for a message.
+  static func places(_ environment: [String: String]) -> [String] {
+    guard let home = folder(environment["HOME"]) else { return [] }
+    return belowHome.prefix(3).map { "\(home)/\($0)" }
+  }
+
+  /// Returns the folders with backups in a home folder, or on a macOS or Windows volume; empty for any other folder.
+  static func below(_ path: String) -> [String] {
+    let root = folder(path) ?? path
+    let users = names(in: "\(root)/\(Self.users)").map { "\(root)/\(Self.users)/\($0)" }
+    let known = ([root] + users).flatMap { user in belowHome.map { "\(user)/\($0)" } }
+    return distinct(known.filter(containsBackups))
+  }
+
+  /// Returns the folders with backups of a user. idevicebackup2 writes into any folder, and names a backup after its
+  /// device.
+  private static func folders(ofUser home: String) -> [String] {
+    let own = names(in: home)
+    let folders = own.map { "\(home)/\($0)" }.filter { folder in names(in: folder).contains { isBackup($0, in: folder) }
+    }
+    let backups = own.filter { isBackup($0, in: home) }.map { "\(home)/\($0)" }
+    return belowHome.map { "\(home)/\($0)" }.filter(containsBackups) + folders + backups
+  }
+
+  private static func isBackup(_ name: String, in folder: String) -> Bool {
+    BackupDirectory.isDeviceIdentifier(name) && BackupFinder.isBackup("\(folder)/\(name)")
+  }
+
+  private static func containsBackups(_ path: String) -> Bool {
+    names(in: path).contains { BackupFinder.isBackup("\(path)/\($0)") }
+  }
+
+  /// Returns the visible names in a folder, ordered by bytes; empty if it cannot be read.
+  private static func names(in path: String) -> [String] {
+    guard let directory = try? FileSystem.real.openDirectory(path),
+      let names = try? FileSystem.real.names(in: directory)
+    else { return [] }
+    return names.prefix(maximumNameCount).compactMap(\.validText).filter { !$0.hasPrefix(".") }
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// Removes duplicate paths.
+  private static func distinct(_ paths: [String]) -> [String] {
+    var seen: Set<String> = []
+    return paths.filter { seen.insert($0).inserted }
+  }
+
+  /// Returns a path without trailing slashes; `nil` if it is not absolute.
+  private static func folder(_ path: String?) -> String? {
+    guard var rest = path?[...], rest.hasPrefix("/") else { return nil }
+    while rest.utf8.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
+    return String(rest)
+  }
+}

@@ -1,0 +1,113 @@
+import KeyhaulKit
+import SystemPackage
+
+/// Reads paths from a file or stream on demand: one per line, or separated by NUL bytes as `find -print0` writes them.
+/// A NUL byte near the start shows which.
+final class PathList {
+  /// The maximum length of a path, in bytes. No system has longer ones.
+  static let maximumByteCount = 65_536
+
+  private let name: String
+  private let file: OwnedFileDescriptor?
+  private let descriptor: FileDescriptor
+  private let system = FileSystem.real
+  private var waiting: [UInt8] = []
+  private var start = 0
+  private var isAtEnd = false
+  /// Whether the start was checked for a byte order mark.
+  private var hasCheckedByteOrderMark = false
+  private var separator: UInt8?
+
+  /// Opens the list.
+  ///
+  /// - Parameter path: The path of the list; `-` is standard input.
+  init(_ path: String, in session: Session) throws(CommandError) {
+    name = InputFile.name(path)
+    guard path != "-" else {
+      try session.claimStandardInput(for: "the list of paths")
+      file = nil
+      descriptor = .standardInput
+      return
+    }
+    do throws(Errno) {
+      // Opening a named pipe waits for its writer.
+      let opened = try Interruption.exitingImmediatelyOnSignal { () throws(Errno) in
+        try FileSystem.real.openForReading(path, .waits)
+      }
+      descriptor = opened.raw
+      file = consume opened
+    } catch {
+      throw CommandError(
+        error.isNotFound ? .notFound : .failed, "cannot read the list of paths", why: "\(path): \(error.reason)",
+        try: "check the path", of: error)
+    }
+  }
+
+  /// Returns the next path; `nil` after the last. Skips empty paths.
+  func next() throws(CommandError) -> QueuedBackup? {
+    while let bytes = try nextBytes() {
+      guard !bytes.isEmpty else { continue }
+      guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
+        let shown = UntrustedText.escaped(String(decoding: bytes, as: UTF8.self))
+        return QueuedBackup(
+          shown,
+          fault: .usage(
+            "a path in the list cannot be read", why: "it is not UTF-8, or has a NUL in it", try: "rename the file"))
+      }
+      return QueuedBackup(text)
+    }
+    return nil
+  }
+
+  private func nextBytes() throws(CommandError) -> ArraySlice<UInt8>? {
+    while true {
+      if let separator, let end = waiting[start...].firstIndex(of: separator) {
+        defer { start = end + 1 }
+        return waiting[start..<end]
+      }
+      guard !isAtEnd else {
+        defer { start = waiting.count }
+        return start < waiting.count ? waiting[start...] : nil
+      }
+      try fill()
+    }
+  }
+
+  private func fill() throws(CommandError) {
+    waiting.removeFirst(start)
+    start = 0
+    guard waiting.count <= Self.maximumByteCount else {
+      throw CommandError(
+        .refused, "refused to read the list of paths",
+        why: "\(name) has a path of more than \(HumanReadable.bytes(Self.maximumByteCount))", try: "the right file")
+    }
+    var buffer = [UInt8](repeating: 0, count: Self.maximumByteCount)
+    let descriptor = descriptor
+    try DescriptorInput.waitForInput(descriptor.rawValue)
+    let count: Int
+    do throws(Errno) {
+      count = try buffer.withUnsafeMutableBytes { buffer in
+        Result { () throws(Errno) in try system.read(descriptor, into: buffer) }
+      }.get()
+    } catch {
+      try Interruption.check()
+      guard error != .interrupted else { return }
+      throw CommandError(
+        .failed, "cannot read the list of paths", why: "\(name): \(error.reason)", try: "check the path", of: error)
+    }
+    waiting += buffer[..<count]
+    isAtEnd = count == 0
+    let mark = UTF8Scalars.byteOrderMark
+    if !hasCheckedByteOrderMark, isAtEnd || waiting.count >= mark.count || !mark.starts(with: waiting) {
+      waiting.removeFirst(UTF8Scalars.byteOrderMarkCount(of: waiting))
+      hasCheckedByteOrderMark = true
+    }
+    if separator == nil, let found = kind(of: waiting) { separator = found }
+  }
+
+  /// Returns the separator; `nil` as long as neither a NUL byte, the end of a line nor the end of the list was read.
+  private func kind(of bytes: [UInt8]) -> UInt8? {
+    if bytes.contains(0) { return 0 }
+    return isAtEnd || bytes.contains(UInt8(ascii: "\n")) ? UInt8(ascii: "\n") : nil
+  }
+}

@@ -1,0 +1,152 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// The options for decrypting a backup.
+///
+/// Commands declare the two groups of flags side by side. In debug builds, the argument parser checks nested groups
+/// several times.
+struct BackupAccessOptions {
+  let password: PasswordFlags
+  let decryption: DecryptionOptions
+
+  init(password: PasswordFlags, decryption: DecryptionOptions) {
+    self.password = password
+    self.decryption = decryption
+  }
+
+  /// The storage for a large manifest or keychain while it is read.
+  var storage: ManifestStorage { decryption.storage }
+
+  /// The files with secrets, which no output may replace.
+  var files: [String?] { [password.file, decryption.deviceKeyFile] }
+
+  /// Whether any of the flags was given.
+  var isGiven: Bool { password.isGiven || decryption.given != nil }
+
+  /// Rejects the flags for a device, which is not decrypted.
+  func reject(for device: String) throws(CommandError) {
+    try password.reject(for: device)
+    try decryption.reject(for: device)
+  }
+}
+
+/// The options for decrypting a backup, except the password.
+struct DecryptionOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("The hardware key (0x835) of the source device, 16 bytes.", valueName: "path"),
+    completion: .file())
+  var deviceKeyFile: String?
+
+  @Option(
+    name: .customLong("device-key-fd"),
+    help: ArgumentHelp("Read the hardware key from an open file descriptor.", valueName: "number"))
+  var deviceKeyDescriptor: Int32?
+
+  @Option(
+    help: ArgumentHelp("Accept at most this many PBKDF2 iterations (default 20,000,000).", valueName: "n"),
+    transform: IterationCount.parse)
+  var maxRounds: IterationCount?
+
+  @Flag(help: StorageOptions.help) var memory = false
+
+  /// The maximum number of PBKDF2 iterations.
+  var maximumIterations: Int { maxRounds?.value ?? IterationLimit.standard }
+
+  /// Whether the user set the maximum. If so, counts up to it need no confirmation.
+  var hasIterationLimit: Bool { maxRounds != nil }
+
+  /// The storage for a large manifest or keychain while it is read.
+  var storage: ManifestStorage { memory ? .memory : .temporaryFile }
+
+  /// Returns the source of the device key; `nil` if none was given.
+  func deviceKeySource() throws(CommandError) -> SecretSource? {
+    let source = try SecretSource.resolve(
+      .deviceKey, descriptor: deviceKeyDescriptor, file: deviceKeyFile, command: nil, environment: [:])
+    return source == .prompt ? nil : source
+  }
+
+  /// Reads the hardware key of the source device; `nil` if none was given.
+  func deviceKey(of subject: String, in session: Session) throws(CommandError) -> DeviceKey? {
+    guard let source = try deviceKeySource() else { return nil }
+    return try session.deviceKey(from: source, of: subject)
+  }
+
+  /// The flags that change a result.
+  var resultParameters: [String] {
+    (deviceKeyFile != nil ? ["device key"] : []) + (maxRounds.map { ["--max-rounds \($0.value)"] } ?? [])
+  }
+
+  init() {}
+}
+
+extension DecryptionOptions {
+  /// The first of the flags that was given.
+  fileprivate var given: String? {
+    [
+      deviceKeyFile.map { _ in "--device-key-file" }, deviceKeyDescriptor.map { _ in "--device-key-fd" },
+      maxRounds.map { _ in "--max-rounds" }, memory ? "--memory" : nil,
+    ].compactMap(\.self).first
+  }
+
+  /// Rejects these flags for a device, which is not decrypted.
+  func reject(for device: String) throws(CommandError) {
+    guard let flag = given else { return }
+    throw .usage("\(flag) applies only to backups", why: "\(device) is a device", try: "leave \(flag) out")
+  }
+}
+
+extension SecretFlags<PasswordTag> {
+  /// Rejects a password for a device, which is not decrypted.
+  func reject(for device: String) throws(CommandError) {
+    guard isGiven else { return }
+    throw .usage(
+      "a device needs no backup password", why: "\(device) is a device, not a backup",
+      try: "leave the password out")
+  }
+}
+
+/// The option for the storage of large files.
+struct StorageOptions: ParsableArguments {
+  static let help: ArgumentHelp = "Keep a large manifest or keychain in memory, not in a temporary file."
+
+  @Flag(help: StorageOptions.help) var memory = false
+
+  /// The storage for a large manifest or keychain while it is read.
+  var storage: ManifestStorage { memory ? .memory : .temporaryFile }
+
+  init() {}
+}
+
+/// A number of PBKDF2 iterations.
+struct IterationCount: Equatable, Sendable {
+  let value: Int
+
+  init?(argument: String) {
+    let digits = argument.replacing(",", with: "")
+    guard digits.allSatisfy({ $0.isASCII && $0.isNumber }), let value = UInt32(digits), value > 0 else { return nil }
+    self.value = Int(value)
+  }
+
+  struct OutOfRange: Error, CustomStringConvertible {
+    let most: Int
+    var description: String { "it must be a number from 1 to \(HumanReadable.grouped(most))" }
+  }
+
+  /// Parses a limit for reading, up to the largest value of a keybag's field.
+  @Sendable static func parse(_ argument: String) throws -> IterationCount {
+    try parse(argument, atMost: Int(UInt32.max))
+  }
+
+  /// Parses a count for a new keybag, up to the largest count that all readers accept.
+  @Sendable static func parseWritten(_ argument: String) throws -> IterationCount {
+    try parse(argument, atMost: BackupKeybag.maximumRounds)
+  }
+
+  /// Parses a count.
+  ///
+  /// - Throws: `OutOfRange` for anything but a number from 1 to the maximum.
+  private static func parse(_ argument: String, atMost most: Int) throws -> IterationCount {
+    guard let count = IterationCount(argument: argument), count.value <= most else { throw OutOfRange(most: most) }
+    return count
+  }
+}

@@ -1,0 +1,177 @@
+import KeyhaulKit
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Determines what device and backup arguments mean. It accesses the file system only through closures.
+///
+/// A device argument is a name in the device folder, or a path if it contains a slash. If an argument may be either,
+/// the content of the path decides. A name that is both a device and a file is an error.
+struct ArgumentResolver {
+  /// The folder of the virtual devices; `nil` if none is configured, in which case a name alone never means a device.
+  let home: String?
+  let content: (String) -> PathContent
+  /// Returns the names of the existing devices, for suggestions.
+  let deviceNames: () -> [String]
+  /// Returns the backup that a path means whose last component selects a backup in a folder of several; `nil` if it
+  /// selects none.
+  var selectedBackup: (String) throws(CommandError) -> String? = { (_) throws(CommandError) in nil }
+  /// Returns the only backup in a folder that is not a backup itself; `nil` if there is none, or several.
+  var onlyBackup: (String) throws(CommandError) -> String? = { (_) throws(CommandError) in nil }
+
+  /// Finds an existing device.
+  func device(_ argument: String) throws(CommandError) -> KeychainLocation {
+    if argument.contains("/"), !argument.hasPrefix("device:") {
+      switch content(argument) {
+      case .device: return .device(name: lastComponent(argument), directory: argument)
+      case .absent:
+        try requireText(argument)
+        throw notFound("\(argument) does not exist", nil)
+      case .databaseDirectory:
+        throw CommandError(
+          .notFound, "\(argument) is not a device", why: "it is the directory of a Simulator or of another keychain",
+          try: "keyhaul simulator seed \(ShellQuoting.quote(argument)) --from BACKUP")
+      case .file, .structured, .directory:
+        throw CommandError(
+          .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
+      }
+    }
+    let name = try deviceName(argument)
+    guard home != nil else { throw HomeDirectory.missing }
+    guard let directory = directory(ofDevice: name) else { throw noDevice(name) }
+    return .device(name: name, directory: directory)
+  }
+
+  /// Finds a backup to read. Checks that it exists and is not a device; its reader checks the content. A file inside a
+  /// backup means the backup, and a folder with one backup means that backup.
+  func backup(_ argument: String) throws(CommandError) -> KeychainLocation {
+    guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
+    if argument == "-" { return .standardInput }
+    let found = content(argument)
+    if found == .file || found == .structured, let owner = backup(containing: argument) { return .backup(path: owner) }
+    switch found {
+    case .file: return .backup(path: argument)
+    case .directory: return .backup(path: try onlyBackup(argument) ?? argument)
+    case .structured: return .dump(path: argument)
+    case .databaseDirectory(let databases):
+      guard databases.count == 1, let database = databases.first else {
+        throw .usage(
+          "\(argument) has more than one keychain", why: HumanReadable.list(databases), try: "name one of the files")
+      }
+      return .dump(path: database)
+    case .device: return .device(name: lastComponent(argument), directory: argument)
+    case .absent:
+      if let directory = directory(ofDevice: argument) { return .device(name: argument, directory: directory) }
+      if let path = try selectedBackup(argument) { return .backup(path: path) }
+      throw CommandError(
+        .notFound, "\(argument) does not exist", why: "no file or folder has this name",
+        try: "check the path")
+    }
+  }
+
+  /// Returns the backup that a file belongs to, judging by its name and the files next to it; `nil` if it belongs to
+  /// none.
+  private func backup(containing file: String) -> String? {
+    let parts = file.split(separator: "/", omittingEmptySubsequences: false)
+    for depth in 1...2 where parts.count >= depth && BackupPath.isOwn(parts.suffix(depth)) {
+      let parent = parts.count == depth ? "." : parts.dropLast(depth).joined(separator: "/")
+      let owner = parent.isEmpty ? "/" : parent
+      // A file with such a name alone proves nothing, so another file of a backup must be next to it.
+      let signs = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Status.plist"].filter { $0 != parts.last ?? "" }
+      if signs.contains(where: { content("\(owner)/\($0)") != .absent }) { return owner }
+    }
+    return nil
+  }
+
+  /// Finds a device or a backup.
+  func deviceOrBackup(_ argument: String) throws(CommandError) -> KeychainLocation {
+    if argument == "-" { return .standardInput }
+    if argument.hasPrefix("device:") { return try device(argument) }
+    if argument.contains("/") {
+      return content(argument) == .device ? try device(argument) : try backup(argument)
+    }
+    let directory = directory(ofDevice: argument)
+    let isFile = content(argument) != .absent
+    switch (directory, isFile) {
+    case (.some, true):
+      throw .usage(
+        "\(argument) is both a device and a file here", why: "the name alone is ambiguous",
+        try: "device:\(argument) or ./\(argument)")
+    case (let directory?, false): return .device(name: argument, directory: directory)
+    case (nil, true): return content(argument) == .device ? try device("./\(argument)") : try backup(argument)
+    case (nil, false):
+      if let path = try selectedBackup(argument) { return .backup(path: path) }
+      throw notFound(
+        "there is no device or file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
+    }
+  }
+
+  /// Returns the folder of a device in the device folder; `nil` if there is no device with this name.
+  private func directory(ofDevice name: String) -> String? {
+    guard let home, DeviceName.isValid(name) else { return nil }
+    let directory = "\(home)/\(name)"
+    return content(directory) == .device ? directory : nil
+  }
+
+  /// Returns a valid name for a device, which need not exist.
+  func deviceName(_ argument: String) throws(CommandError) -> String {
+    let name = argument.hasPrefix("device:") ? String(argument.dropFirst("device:".count)) : argument
+    try requireText(name)
+    guard DeviceName.isValid(name) else {
+      throw .usage(
+        "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",
+        why: "a name has up to 64 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit",
+        try: "a name such as old-phone")
+    }
+    return name
+  }
+
+  /// Rejects a name with invalid UTF-8. The argument has lost the original bytes, so it could match another name.
+  private func requireText(_ name: String) throws(CommandError) {
+    guard name.unicodeScalars.contains("\u{FFFD}") else { return }
+    throw .usage(
+      "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",
+      why: "it contains invalid UTF-8 or the replacement character U+FFFD; Keyhaul never gives a device such a name",
+      try: "rename its folder with mv and use the new name, or remove the folder with rm -r")
+  }
+
+  private func noDevice(_ name: String) -> CommandError {
+    notFound("there is no device named \(name)", EditDistance.nearest(to: name, among: deviceNames()))
+  }
+
+  private func notFound(_ message: String, _ near: String?) -> CommandError {
+    let place = home.map { "Keyhaul looks for devices in \($0)" } ?? "HOME is not set, so Keyhaul looks for no devices"
+    return CommandError(
+      .notFound, message, why: near.map { "\"\($0)\" is similar" } ?? place,
+      try: near ?? (home == nil ? "check the path, or --home DIR" : "keyhaul device list"))
+  }
+
+  private func lastComponent(_ path: String) -> String {
+    path.split(separator: "/").last { $0 != "." }.map(String.init) ?? path
+  }
+}
+
+extension ArgumentResolver {
+  /// Creates a resolver that uses the real file system.
+  ///
+  /// - Parameter home: The folder of the virtual devices; `nil` if none is configured.
+  init(home: String?) {
+    self.init(
+      home: home, content: PathContent.init(of:),
+      deviceNames: {
+        guard let home else { return [] }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
+        return names.filter { DeviceName.isValid($0) && PathContent(of: "\(home)/\($0)") == .device }.sorted()
+      },
+      selectedBackup: { (path) throws(CommandError) in
+        try BackupDirectoryResolver.path(path, backups: BackupDirectoryResolver.backups)
+      },
+      onlyBackup: { (path) throws(CommandError) in
+        guard case .one(let backup) = try BackupQueue.content(of: path) else { return nil }
+        return backup
+      })
+  }
+}

@@ -1,0 +1,74 @@
+import KeyhaulKit
+import Reports
+
+/// Selects one backup in a folder of several, such as `MobileSync/Backup`.
+enum BackupDirectoryResolver {
+  /// Returns the backup that a path selects in a folder of backups: its last component is the backup's name or the
+  /// identifier of the backup's device. Parts of names do not match.
+  ///
+  /// - Returns: The path of the backup; `nil` if the path does not lead into a folder of backups.
+  /// - Throws: `.notFound` if none of the backups matches, `.usage` if several match.
+  static func path(
+    _ argument: String, backups: (_ parent: String) -> [BackupDirectory.Entry]?
+  ) throws(CommandError) -> String? {
+    let parts = trimmed(argument).split(separator: "/", omittingEmptySubsequences: false)
+    guard let choice = parts.last.map(String.init), !choice.isEmpty, ![".", ".."].contains(choice) else { return nil }
+    let parent = parts.count == 1 ? "." : parts.dropLast().joined(separator: "/")
+    guard let entries = backups(parent.isEmpty ? "/" : parent) else { return nil }
+    let chosen: BackupDirectory.Entry?
+    do throws(KeyhaulError) {
+      chosen = try BackupDirectory.backup(choice, among: entries)
+    } catch {
+      throw .usage("\(argument) matches several backups", why: error.reason, try: "the name of one of the folders")
+    }
+    if let chosen { return parts.count == 1 ? chosen.name : "\(parent)/\(chosen.name)" }
+    // A word alone may mean something else, so it is not an error if no backup has this name.
+    guard parts.count > 1 else { return nil }
+    throw CommandError(
+      .notFound, "\(argument) does not exist", why: contents(of: entries),
+      try: "keyhaul inspect \(ShellQuoting.argument(parent, placeholder: "FOLDER")) lists them")
+  }
+
+  /// Returns the backup to suggest as a command's argument: preferably a finished one, then one in an unknown state, an
+  /// unfinished one, or a damaged one. Returns `ARCHIVE` if its name cannot be copied, and `nil` if there are no
+  /// backups.
+  static func proposal(among backups: [BackupDirectory.Entry], in directory: String) -> String? {
+    let order: [BackupDirectory.Entry.State?] = [.finished, nil, .unfinished, .damaged]
+    let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first
+    return best.map { ShellQuoting.argument("\(trimmed(directory))/\($0.name)", placeholder: "ARCHIVE") }
+  }
+
+  private static func contents(of backups: [BackupDirectory.Entry]) -> String {
+    let names = backups.prefix(3).map(\.name).joined(separator: ", ")
+    return "it contains \(names)\(backups.count > 3 ? ", ..." : "")"
+  }
+
+  private static func trimmed(_ path: String) -> String {
+    path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+  }
+}
+
+extension BackupDirectoryResolver {
+  /// Returns the backups in a folder such as `MobileSync/Backup`; `nil` if the path is a backup itself or contains no
+  /// backups.
+  static func backups(in parent: String) -> [BackupDirectory.Entry]? {
+    guard PathContent(of: parent) == .directory, PathContent(of: "\(parent)/Manifest.plist") == .absent else {
+      return nil
+    }
+    let backups = (try? BackupDirectory.backups(in: parent)) ?? []
+    return backups.isEmpty ? nil : backups
+  }
+
+  /// Returns the error for a folder of several backups where one is needed.
+  static func several(_ backups: [BackupDirectory.Entry], in argument: String) -> CommandError {
+    let proposal = proposal(among: backups, in: argument)
+    // `inspect` does not list hidden names.
+    let isListed = backups.contains { !$0.name.hasPrefix(".") }
+    let list = isListed ? "keyhaul inspect \(ShellQuoting.argument(argument, placeholder: "FOLDER")) lists them" : nil
+    let count = backups.count
+    return .usage(
+      "\(argument) contains "
+        + (count == 1 ? "a backup, but is not a backup itself" : "\(count) backups; name one of them"),
+      why: contents(of: backups), try: [proposal, list].compactMap(\.self).joined(separator: "; "))
+  }
+}

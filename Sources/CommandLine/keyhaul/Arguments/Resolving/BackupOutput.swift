@@ -1,0 +1,155 @@
+import Foundation
+import KeyhaulKit
+
+/// The destination of a command that writes a backup.
+enum BackupOutput {
+  static let help =
+    "The backup to write: a folder (ends in /) or one file (\(endings.joined(separator: ", "))); "
+    + "- writes a tar to standard output."
+
+  private static let endings = ContainerFormat.allCases.compactMap(\.endings.first)
+  /// The extensions of formats that are not written. A tar with such a name would mislead the next program.
+  private static let unsupportedEndings = [
+    ".7z", ".rar", ".xz", ".txz", ".bz2", ".tbz", ".tbz2", ".lz", ".lzma", ".lz4", ".br", ".z", ".dmg", ".iso", ".cpio",
+    ".gz", ".zst",
+  ]
+
+  /// Checks the output before anything is read.
+  ///
+  /// - Parameters:
+  ///   - output: The value of `-o`.
+  ///   - inputs: The paths that are read, which the output must not replace.
+  /// - Throws: `.usage` for an unusable name, and for a tar that would go to a terminal or be mixed with JSON.
+  static func check(
+    _ output: String, differsFrom inputs: [String?], in session: Session
+  ) throws(CommandError) {
+    if output.isEmpty { throw .usage("--output is empty", try: "-o ARCHIVE") }
+    if output == "-" {
+      try session.rejectTerminal(for: "a tar")
+      guard !session.isJSON else {
+        throw .usage("--json and -o - cannot be used together", why: "both write to standard output", try: "-o FILE")
+      }
+    }
+    if output != "-" { try session.requireOutput(output, differsFrom: inputs) }
+    let destination = BackupDestination(path: output)
+    if case .directory(let path) = destination { try requireNoFile(at: path, in: output) }
+    guard case .file(let path, _) = destination else { return }
+    let name = path.lowercased()
+    guard ContainerFormat.named(by: name) == nil, unsupportedEndings.contains(where: name.hasSuffix), output != "-"
+    else {
+      return
+    }
+    let ending = name.split(separator: ".").last.map { ".\($0)" } ?? name
+    throw .usage(
+      "\(output) cannot be written", why: "a backup cannot be a \(ending) file",
+      try: "a name that ends in \(HumanReadable.list(endings, conjunction: "or")), or a folder")
+  }
+
+  /// Rejects a file at the path of a folder that is to be written.
+  private static func requireNoFile(at path: String, in output: String) throws(CommandError) {
+    var isDirectory: ObjCBool = false
+    let name = String(path.reversed().drop { $0 == "/" }.reversed())
+    guard !name.isEmpty, FileManager.default.fileExists(atPath: name, isDirectory: &isDirectory), !isDirectory.boolValue
+    else { return }
+    throw .usage(
+      "\(name) already exists as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
+  }
+
+  /// Returns where the backup is written. If it replaces something, asks first.
+  ///
+  /// - Parameters:
+  ///   - output: The value of `-o`.
+  ///   - identifier: The identifier of the backup's device. A folder that contains other files gets a subfolder with
+  ///     this name.
+  ///   - asks: Whether the backup will be written. A dry run does not ask.
+  static func destination(
+    _ output: String, deviceIdentifier identifier: String?, asks: Bool, in session: Session
+  ) throws(CommandError) -> (BackupDestination, replaces: Bool) {
+    guard output != "-" else { return (.stream(descriptor: 1), false) }
+    let destination = BackupDestination(path: output)
+    let existing = existing(at: destination, identifier)
+    if let existing, asks { try session.lock(existing, named: existing, for: .writing) }
+    if let existing, case .directory = destination { try requireOnlyBackup(in: existing, named: existing) }
+    do throws(KeyhaulError) {
+      try BackupInstaller().validateDestination(at: destination, for: identifier, replace: true)
+    } catch {
+      throw failure(error, writing: output)
+    }
+    guard let existing else { return (destination, false) }
+    let what = existing + owner(of: existing, unless: identifier)
+    if asks {
+      try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
+    } else {
+      session.info("\(UntrustedText.escaped(what)) exists and would be replaced.")
+    }
+    return (destination, true)
+  }
+
+  /// Rejects replacing a backup's folder that also contains other files, because they would be deleted.
+  ///
+  /// - Parameter name: The user's name for the folder.
+  static func requireOnlyBackup(in directory: String, named name: String) throws(CommandError) {
+    let unrelated: [String]
+    do throws(KeyhaulError) {
+      unrelated = try BackupDirectory.unrelatedFiles(in: directory)
+    } catch {
+      throw CommandError(backup: error, name: name)
+    }
+    guard !unrelated.isEmpty else { return }
+    let names = unrelated.prefix(3).joined(separator: ", ") + (unrelated.count > 3 ? ", ..." : "")
+    throw .usage(
+      "\(name) contains more than a backup",
+      why: "\(names) \(unrelated.count == 1 ? "is" : "are") not part of the backup and would be deleted with it",
+      try: "move \(unrelated.count == 1 ? "it" : "them") elsewhere first")
+  }
+
+  /// Returns a note about the owner of an existing backup if it belongs to another device, because it may be that
+  /// device's only backup; otherwise empty.
+  private static func owner(of existing: String, unless own: String?) -> String {
+    guard let archive = try? BackupArchive.open(.path(existing), system: .real),
+      let identifier = archive.device.identifier,
+      identifier != own
+    else { return "" }
+    return " (a backup of \(archive.device.name ?? identifier))"
+  }
+
+  /// Returns the file or backup that a new backup would replace; `nil` if there is none.
+  static func existing(at destination: BackupDestination, _ identifier: String?) -> String? {
+    let files = FileManager.default
+    switch destination {
+    case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
+    case .directory(let path):
+      // A folder that contains other files gets a subfolder for this device.
+      let inner = (path.hasSuffix("/") ? path : path + "/") + BackupDirectory.name(for: identifier)
+      return [path, inner].first { files.fileExists(atPath: $0 + "/Manifest.plist") }
+    case .stream: return nil
+    }
+  }
+
+  /// Returns the error for a backup that could not be written, with the names that the user typed.
+  static func failure(
+    _ error: any ExplainedError, writing output: String, reading source: String? = nil
+  ) -> CommandError {
+    let name = output == "-" ? "standard output" : output
+    let code = (error as? KeyhaulError)?.code
+    let isSourceFault =
+      switch code {
+      case .notFound, .unwritable, .noSpace, .streamBroken, .libraryMissing, .occupied, .interrupted: false
+      default: source != nil
+      }
+    var failure = CommandError(backup: error, name: isSourceFault ? source ?? name : name)
+    switch code {
+    case .notFound:
+      failure.status = .failed
+      failure.message = "could not write \(name)"
+      failure.advice = "an existing folder"
+    // The stored bytes have no other copy during the write.
+    case .noTemporarySpace where source == nil:
+      failure.message = "could not write \(name)"
+      failure.advice = error.call
+    case .occupied: failure.advice = "another name after -o"
+    default: break
+    }
+    return failure
+  }
+}

@@ -1,0 +1,160 @@
+import KeyhaulKit
+import Reports
+
+/// The items that a command selects by attributes.
+///
+/// A value without a star must be equal, and the database looks it up. A value with stars is compared with every
+/// remaining item.
+struct ItemSelection {
+  let query: ItemQuery
+  /// The attributes that were requested.
+  private let requestedCodes: Set<AttributeCode>
+  let app: String?
+  /// Whether any attribute was given. A command that changes items does not treat no attributes as all items.
+  let isRestricted: Bool
+
+  init(_ chosen: ItemFilterOptions) throws(CommandError) {
+    let (kind, attributes) = (chosen.kind?.kind, chosen.attributes)
+    var exact = try attributes.attributes(of: kind)
+    var patterns: [AttributeCode: GlobPattern] = [:]
+    for (code, text) in attributes.texts {
+      let pattern = GlobPattern(text)
+      if let text = pattern.text {
+        // The bytes are compared, whichever type the value has.
+        exact[code] = .string(text)
+      } else {
+        exact[code] = nil
+        patterns[code] = pattern
+      }
+    }
+    requestedCodes = Set(exact.keys).union(patterns.keys)
+    var groups = ItemQuery.AccessGroups.all
+    if let group = attributes.accessGroup.map(GlobPattern.init) {
+      if let text = group.text { groups = .only([text]) } else { patterns[.accessGroup] = group }
+    }
+    let constraints = attributes.constraints
+    query = ItemQuery(
+      kind: kind, attributes: exact, accessGroups: groups,
+      synchronization: attributes.sync ? .synchronizedOnly : .any,
+      condition: Self.condition(patterns, constraints))
+    app = attributes.app
+    isRestricted =
+      kind != nil || !exact.isEmpty || query.condition != nil || attributes.accessGroup != nil || attributes.app != nil
+      || attributes.sync
+  }
+
+  /// Returns whether an item matches, for items that are not in a database, such as those of a backup.
+  func matches(_ item: KeychainItem) -> Bool {
+    if let kind = query.kind, kind != item.kind { return false }
+    if query.synchronization == .synchronizedOnly, !item.isSynchronizable { return false }
+    if case .only(let groups) = query.accessGroups, !groups.contains(where: { $0 == item.accessGroup }) { return false }
+    if let condition = query.condition, !condition(item) { return false }
+    return query.attributes.allSatisfy { code, value in
+      AttributeTable.definition(of: code, in: item.kind) != nil && Self.isSame(value, item[code])
+    }
+  }
+
+  /// Returns whether an item matches, if only its names and class are known.
+  func matches(_ identity: ItemDescriptor, _ protection: ProtectionClass?) -> Bool {
+    matches(KeychainItem(named: identity, protection))
+  }
+
+  /// Returns whether an item without known names could match: one that cannot be decrypted, of a kind that has the
+  /// requested attributes. For an item with known names, `matches` decides.
+  func couldMatch(_ identity: ItemDescriptor) -> Bool {
+    guard identity.isEncrypted, identity.names.isEmpty else { return false }
+    if let kind = query.kind, kind != identity.kind { return false }
+    return requestedCodes.allSatisfy { AttributeTable.definition(of: $0, in: identity.kind) != nil }
+  }
+
+  /// Returns whether an item matches, if only its kind and class are known.
+  func matches(undecryptable kind: ItemKind, _ protection: ProtectionClass?) -> Bool {
+    matches(ItemDescriptor(undecryptable: kind), protection)
+  }
+
+  /// Compares values. Text and data are equal if their bytes are.
+  private static func isSame(_ wanted: PropertyValue, _ value: PropertyValue?) -> Bool {
+    guard let value else { return false }
+    return switch (bytes(of: wanted), bytes(of: value)) {
+    case (let wanted?, let found?): wanted == found
+    default: wanted == value
+    }
+  }
+
+  private static func bytes(of value: PropertyValue) -> [UInt8]? {
+    switch value {
+    case .string(let text): Array(text.utf8)
+    case .data(let bytes): bytes
+    default: nil
+    }
+  }
+
+  private static func condition(
+    _ patterns: [AttributeCode: GlobPattern], _ constraints: [AccessConstraint]
+  ) -> (@Sendable (KeychainItem) -> Bool)? {
+    guard !patterns.isEmpty || !constraints.isEmpty else { return nil }
+    return { item in
+      patterns.allSatisfy { code, pattern in
+        AttributeTable.definition(of: code, in: item.kind) != nil && pattern.matches(item[code])
+      } && constraints.allSatisfy(item.asks)
+    }
+  }
+
+  /// Returns the selection, for a command that changes items.
+  ///
+  /// - Throws: `.usage` if no attribute was given.
+  func required(to verb: String) throws(CommandError) -> ItemSelection {
+    guard isRestricted else {
+      throw .usage(
+        "no attribute selects the items to \(verb)", why: "without one, this would apply to all items",
+        try: "--service NAME, --kind KIND, or --label '*' for all items with a label")
+    }
+    return self
+  }
+
+  /// Rejects an app that the device does not have, and an access group that the app does not have.
+  func check(on openDevice: DeviceSession) throws(CommandError) {
+    guard case .only(let groups) = query.accessGroups else {
+      return try ItemError.checkGroups([], of: app, on: openDevice)
+    }
+    try ItemError.checkGroups(groups, of: app, on: openDevice)
+  }
+
+  /// Returns the matching items of a device.
+  ///
+  /// - Parameter limit: The maximum number of rows that the database returns, before conditions are checked; `nil` if there is no limit.
+  func found(
+    on openDevice: DeviceSession, wantsSecret: Bool, limit: Int? = nil
+  ) throws(CommandError) -> [KeychainEntry] {
+    try check(on: openDevice)
+    var query = query
+    query.wantsSecret = wantsSecret
+    query.limit = limit
+    do throws(KeyhaulError) {
+      return KeychainEntry.all(of: try openDevice.find(query, as: app))
+    } catch {
+      throw ItemError.finding(error, on: openDevice)
+    }
+  }
+
+  /// Returns the items that a deletion would delete, ordered by kind and row.
+  func rows(on openDevice: DeviceSession, to verb: String) throws(CommandError) -> [KeychainEntry] {
+    try check(on: openDevice)
+    do throws(KeyhaulError) {
+      return try openDevice.rows(matching: query, as: app).map { KeychainEntry($0) }
+    } catch {
+      throw ItemError.committing(error, verb, on: openDevice)
+    }
+  }
+}
+
+extension KeychainItem {
+  /// Returns whether the access control contains a constraint, among others.
+  fileprivate func asks(for constraint: AccessConstraint) -> Bool {
+    func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
+      (control?["od"]?.dictionaryValue?.entries ?? []).map(\.key)
+    }
+    let wanted = requirements(AccessConstraint.operations([constraint]))
+    return !wanted.isEmpty && wanted.allSatisfy(requirements(self[.accessControl]?.dictionaryValue).contains)
+  }
+}

@@ -1,0 +1,142 @@
+import KeyhaulKit
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A device that an argument names.
+struct ResolvedDevice {
+  /// The argument as the user typed it.
+  let typed: String
+  let directory: String
+  let device: VirtualDevice
+  private let session: Session
+
+  var name: String { device.name.text }
+  /// The device as an argument of suggested commands. A device folder in the working directory needs its "./", because
+  /// a bare name would mean a device in the device folder.
+  var argument: String { directory == "./" + typed ? directory : session.stableArgument(ofDevice: typed) }
+
+  init(
+    typed: String, name: String, directory: String, _ session: Session
+  ) throws(CommandError) {
+    do throws(KeyhaulError) {
+      let (home, deviceName) = try DeviceSet.locate(
+        directory.contains("/") ? directory : "./\(directory)", home: DeviceSet(path: ".", environment: .interruptible)
+      )
+      device = try home.device(deviceName)
+    } catch {
+      throw CommandError(error, device: name)
+    }
+    self.typed = typed
+    self.directory = directory
+    self.session = session
+    session.includeHome(ofDeviceIn: directory)
+  }
+
+  /// The device's folder and the files in it.
+  var files: [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return [directory] + names.map { directory + "/" + $0 }
+  }
+
+  /// Runs a closure with an open session of the device.
+  func withSession<Value: ~Copyable>(
+    _ access: DeviceAccess, _ body: (DeviceSession) throws -> Value
+  ) throws -> Value {
+    let openDevice: DeviceSession
+    do throws(KeyhaulError) {
+      openDevice = try device.openSession(access, verb: session.commandName, wait: session.common.wait.duration)
+    } catch {
+      try Interruption.check()
+      throw CommandError(error, device: name)
+    }
+    defer { openDevice.invalidate() }
+    try Interruption.check()
+    do {
+      let value = try body(openDevice)
+      try openDevice.close()
+      return value
+    } catch let error as KeyhaulError where error.isOfDevice {
+      if error.isStopped { try Interruption.check() }
+      throw CommandError(error, device: name)
+    }
+  }
+
+  /// Runs a closure with open sessions of up to two devices, for reading.
+  static func withSessions<Value>(
+    _ first: ResolvedDevice?, _ second: ResolvedDevice?, _ body: (DeviceSession?, DeviceSession?) throws -> Value
+  ) throws -> Value {
+    guard let first else {
+      guard let second else { return try body(nil, nil) }
+      return try second.withSession(.reading) { try body(nil, $0) }
+    }
+    return try first.withSession(.reading) { device in try withSessions(nil, second) { try body(device, $1) } }
+  }
+
+  /// Deletes the device's folder and all its contents.
+  func delete() throws(CommandError) {
+    do throws(KeyhaulError) {
+      // The path contains a slash, so its parent is the device set.
+      let (home, name) = try DeviceSet.locate(device.directory, home: DeviceSet(path: "."))
+      try home.delete(name, wait: session.common.wait.duration)
+    } catch {
+      var failure = CommandError(error, device: name)
+      if error.code == .deviceOccupied { (failure.message, failure.advice) = Self.unrelatedFilesMessage(in: name) }
+      throw failure
+    }
+  }
+
+  /// Rejects deleting a device whose folder contains unrelated files.
+  func requireNoUnrelatedFiles() throws(CommandError) {
+    let unrelated: [String]
+    do throws(KeyhaulError) {
+      let (home, name) = try DeviceSet.locate(device.directory, home: DeviceSet(path: "."))
+      unrelated = try home.unrecognizedFiles(of: name)
+    } catch {
+      throw CommandError(error, device: name)
+    }
+    guard !unrelated.isEmpty else { return }
+    let names = unrelated.prefix(3).joined(separator: ", ") + (unrelated.count > 3 ? ", ..." : "")
+    let (message, advice) = Self.unrelatedFilesMessage(in: name)
+    throw .usage(
+      message,
+      why: "\(names) \(unrelated.count == 1 ? "is" : "are") not part of the device and would be deleted with it",
+      try: advice)
+  }
+
+  private static func unrelatedFilesMessage(in name: String) -> (message: String, advice: String) {
+    ("the folder of \(name) contains more than a device", "move your own files elsewhere first")
+  }
+}
+
+extension DeviceSet {
+  /// Creates the set of the devices in the device folder, for commands that Ctrl-C can interrupt.
+  init(of session: Session) throws(CommandError) {
+    self.init(path: try session.homeDirectory(), environment: .interruptible)
+  }
+}
+
+extension DeviceEnvironment {
+  /// The system's environment, except that Ctrl-C ends waiting for a device in use and the derivation of a passcode's
+  /// key.
+  static var interruptible: DeviceEnvironment {
+    DeviceEnvironment(
+      clock: DeviceClock(
+        now: DeviceClock.system.now, sleep: DeviceClock.system.sleep, shouldContinue: { Interruption.pending == nil }))
+  }
+}
+
+extension DeviceSession {
+  /// Makes sure that the device has not changed since the user agreed.
+  ///
+  /// - Parameter revision: The device's revision when the user was asked.
+  /// - Throws: `.failed` if it has changed.
+  func requireUnchanged(since revision: String) throws(CommandError) {
+    guard record.revision != revision else { return }
+    throw CommandError(
+      .failed, "\(name) was changed by another process in the meantime", why: "nothing was done", try: "run it again")
+  }
+}

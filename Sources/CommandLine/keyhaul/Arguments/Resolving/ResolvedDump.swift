@@ -1,0 +1,143 @@
+import KeyhaulKit
+import Reports
+
+/// A keychain dump of another tool, or a keychain database, that an argument names. It was read, and its format
+/// recognized by content.
+struct ResolvedDump {
+  /// The argument as the user typed it.
+  let typed: String
+  let path: String
+  let dump: KeychainDump
+  /// The SHA-256 digest of the file, or of a database file followed by its log or journal.
+  let digest: [UInt8]
+  /// The rows of a database; `nil` if this is a dump.
+  let database: DatabaseRows?
+
+  /// A database and its rows. Rows without a usable key stay encrypted.
+  struct DatabaseRows {
+    let database: KeychainDatabase
+    let rows: [KeychainDatabase.DecryptedRow]
+  }
+
+  var isDatabase: Bool { database != nil }
+  /// "dump" or "database".
+  var noun: String { dump.format.noun }
+
+  /// The disclaimer that every report about it contains.
+  var statement: DumpDisclaimer { DumpDisclaimer(dump, named: typed) }
+
+  /// The files that are read, which no output may replace.
+  var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm", path + "-journal"] : [path] }
+
+  /// Reads a dump or database.
+  ///
+  /// - Throws: `.refused` for a file that is neither a backup nor a known dump or database, for a macOS file keychain,
+  ///   and for a file over a limit.
+  init(
+    typed: String, path: String, _ databaseKeys: DatabaseKeyOptions?, in session: Session
+  ) throws(CommandError) {
+    self.typed = typed
+    self.path = path
+    let start = InputFile.start(of: path, byteCount: KeychainDatabase.signatureByteCount)
+    if FileKeychain.begins(with: start) { throw Self.isFileKeychain(typed) }
+    if KeychainDatabase.hasSignature(start) {
+      let read = try LoadedDatabase(path, named: typed, databaseKeys, in: session)
+      (dump, digest) = (read.dump, read.digest)
+      database = DatabaseRows(database: read.database, rows: read.rows)
+      return
+    }
+    database = nil
+    let bytes = try InputFile.read(path, atMost: KeychainDump.maximumByteCount, what: typed, in: session)
+    do throws(KeyhaulError) {
+      dump = try session.computing { () throws(KeyhaulError) in try KeychainDump(parsing: bytes) }
+    } catch {
+      throw CommandError(
+        CommandExitStatus(error.category), Self.message(error.code, typed), why: error.reason, try: error.advice,
+        of: error.errno)
+    }
+    do throws(DataProtectionError) {
+      digest = try Digest.sha256(bytes)
+    } catch {
+      throw CommandError(error, doing: "cannot read \(typed)")
+    }
+  }
+
+  /// Returns the error for a macOS file keychain.
+  private static func isFileKeychain(_ name: String) -> CommandError {
+    CommandError(
+      .refused, "\(name) is \(FileKeychain.phrase), which Keyhaul cannot read",
+      why: "it is encrypted with its own password, like login.keychain-db; Keyhaul reads backups, dumps and "
+        + "keychain-2.db",
+      try: "run security dump-keychain -d on a Mac to see its items, or name a backup instead")
+  }
+
+  private static func message(_ code: KeyhaulError.Code, _ name: String) -> String {
+    switch code {
+    case .unreadableDump, .unknownDump: "\(name) is not a backup or a known keychain dump"
+    case .backupKeychain: "\(name) is the encrypted keychain of a backup, not a backup"
+    case .dumpOverLimit: "refused to read \(name)"
+    default: "cannot open the entries of \(name)"
+    }
+  }
+
+  /// The error of a command that accepts only backups.
+  var notABackupError: CommandError {
+    if isDatabase {
+      return CommandError(
+        .refused, "\(typed) is a keychain database, not a backup",
+        why: "it has no keybag and no app files",
+        try: "use a command that accepts it: inspect, verify, export, diff, why, or plan --to DEVICE")
+    }
+    return CommandError(
+      .refused, "\(typed) is a keychain dump, not a backup",
+      why: "it is read as \(dump.format.phrase): it has no keybag and no files, and nothing protects it",
+      try: "use a command that accepts it: inspect, export, diff, why, or plan --to DEVICE")
+  }
+
+  /// Rejects password and key flags, which a dump or database does not need.
+  func reject(_ options: BackupAccessOptions) throws(CommandError) {
+    guard options.isGiven else { return }
+    throw .usage(
+      "\(typed) needs no password and no key", why: "it is \(dump.nature)",
+      try: "leave the password and key flags out")
+  }
+
+  /// Rejects `--format html`, because dumps and databases have no page.
+  func rejectPage(in session: Session) throws(CommandError) {
+    guard session.common.isHTML else { return }
+    throw .usage(
+      "--format html does not support a \(dump.format.noun)", why: "HTML pages show only backups and devices",
+      try: "--format text or json")
+  }
+
+  /// Warns that the source was not encrypted, and lists what was skipped.
+  func warn(in session: Session) {
+    let skipped = ([statement.skippedSentence].compactMap(\.self) + statement.remarks).joined(separator: " ")
+    session.warn(statement.sentence, why: skipped.isEmpty ? nil : skipped, ignoresQuiet: true)
+  }
+
+  /// Returns the dump as one side of a comparison.
+  ///
+  /// - Parameter leavesOut: Whether the other side is a backup, in which case items that no backup contains do not
+  ///   count as differences.
+  func side(leavesOut: Bool) -> ComparisonSide {
+    var items: [KeychainEntry] = []
+    var leftOut: [MigrationPlan.Decision] = []
+    // Tombstones are not items. When compared with a backup, they are items that a backup may contain.
+    for entry in dump.entries where leavesOut || entry.attributes?.isTombstone != true {
+      let candidate = entry.attributes.map { item in
+        ExportCandidate(
+          item: item, isAccessControlled: item[.accessControl] != nil,
+          isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
+      }
+      if leavesOut, let candidate, let reason = ExportExclusions.exclusionReason(for: candidate) {
+        leftOut.append(entry.leftOut(because: reason))
+      } else {
+        items.append(entry)
+      }
+    }
+    return ComparisonSide(
+      kind: .dump, name: typed, argument: typed, deviceName: nil, items: items, hasKeychain: true, leftOut: leftOut,
+      keybagDamage: nil, disclaimer: statement)
+  }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import KeyhaulKit
+
+extension Session {
+  /// Checks an output file before it is written. It must not be an input, and the user must agree to replace an
+  /// existing file.
+  ///
+  /// - Parameter asks: Whether the file will be written. A dry run does not ask.
+  func prepareOutput(_ output: String, inputs: [String?], asks: Bool = true) throws(CommandError) {
+    try requireOutput(output, differsFrom: inputs)
+    try ReportFile.requireRegularFile(output)
+    guard asks, ReportFile.status(at: output) != nil else { return }
+    try confirm("Replace \(output)?", refusal: "replacing \(output)")
+  }
+
+  /// Rejects an output that is an input, is inside one, or is in the folder of a device, which it could damage.
+  ///
+  /// - Parameters:
+  ///   - output: The path to write.
+  ///   - inputs: The paths that are read. `KEYHAUL_PASSWORD_FILE` is added in any case.
+  ///   - flag: The flag with which the user named the output.
+  func requireOutput(
+    _ output: String, differsFrom inputs: [String?], after flag: String = "-o"
+  ) throws(CommandError) {
+    let files = (inputs + [environment["KEYHAUL_PASSWORD_FILE"]]).compactMap(\.self).filter { !["", "-"].contains($0) }
+    try ReportFile.check(output, differsFrom: files, after: flag)
+    guard let device = Self.device(around: output) else { return }
+    throw .usage(
+      "\(output) is in the folder of the device \(device)",
+      why: "that folder belongs to the device: the file would overwrite part of it or be deleted with it",
+      try: "another path after \(flag)")
+  }
+
+  /// Returns the device whose folder contains a path, with links resolved; `nil` if there is none.
+  private static func device(around path: String) -> String? {
+    let parent = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath()
+    var location = URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL
+    if !location.path.hasPrefix(parent.path) { location = parent }
+    while location.path != "/", location.path != "" {
+      let home = DeviceSet(path: location.deletingLastPathComponent().path, environment: .interruptible)
+      if let name = try? DeviceName(location.lastPathComponent), (try? home.isDevice(name)) == true { return name.text }
+      location.deleteLastPathComponent()
+    }
+    return nil
+  }
+}

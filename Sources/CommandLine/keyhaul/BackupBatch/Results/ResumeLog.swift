@@ -1,0 +1,207 @@
+import KeyhaulKit
+import SystemPackage
+
+/// The file of `--resume`. Each result is one line in the format that `ndjson` prints, together with the inputs that
+/// produced it. It is added as soon as it is available.
+///
+/// A run that was interrupted continues after the last complete line. Only the offsets of earlier results are kept in
+/// memory, so documents may be large. Only one process writes to the file at a time.
+final class ResumeLog: Sendable {
+  /// The maximum length of a line, in bytes: more than a plan for 100,000 items needs.
+  static let maximumLineByteCount = 268_435_456
+
+  private struct Location { let offset: Int64, byteCount: Int }
+
+  /// A digest of a path, so that every key has the same size.
+  private struct Key: Hashable, Sendable {
+    private let words: [UInt64]
+
+    init?(_ path: String) {
+      guard let digest = try? Digest.sha256(Array(path.utf8)) else { return nil }
+      words = stride(from: 0, to: 16, by: 8).map { start in
+        digest[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
+      }
+    }
+  }
+
+  private let path: String
+  private let lock: FileLock
+  private let system = FileSystem.real
+  private let locations: [Key: Location]
+  private let inputsDigest: String
+
+  /// Opens the file, or creates it for its owner alone.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the file.
+  ///   - verb: The name of the command. Results of other commands are ignored.
+  ///   - parameters: The accepted values of `BatchResult.parameters`: with and without an available password. Results with
+  ///     others are ignored.
+  ///   - inputsDigest: The digest of the inputs (`ResumeInputs.digest`).
+  /// - Throws: `.refused` for a file with other content, to which nothing is added; `.busy` if another run uses it.
+  init(_ path: String, verb: String, parameters: Set<[String]>, inputsDigest: String) throws(CommandError) {
+    self.path = path
+    self.inputsDigest = inputsDigest
+    do throws(Errno) {
+      let file = try system.openForAppending(path)
+      let status = try system.status(of: file.raw)
+      guard status.kind == .file else { throw .invalidArgument }
+      guard let lock = try system.lock(file, .exclusive) else { throw .wouldBlock }
+      self.lock = lock
+    } catch {
+      guard error != .wouldBlock else {
+        throw CommandError(
+          .busy, "\(path) is in use",
+          why: "another run is adding results to it", try: "another file")
+      }
+      // As with other output files, another user may have created the link.
+      guard error != .tooManySymbolicLinkLevels else {
+        throw CommandError(
+          .failed, "cannot continue with \(path)", why: "it is a link", try: "the path of the link's target")
+      }
+      throw CommandError(
+        .failed, "cannot continue with \(path)",
+        why: error == .invalidArgument ? "it is not a regular file" : error.reason,
+        try: "another file after --resume", of: error)
+    }
+    var locations: [Key: Location] = [:]
+    var lines = ResumeLogLines(lock.file.raw, named: path)
+    var missing: ArraySlice<UInt8> = []
+    while let line = try lines.next() {
+      guard let json = try? JSONValue(parsing: line.bytes), let result = BatchResult(json) else {
+        if line.offset == 0 {
+          // A full disk may have cut the line after a few bytes. The missing bytes are added, so that the next run
+          // recognizes the line.
+          let isShort = lines.endsWithinLine && Self.start.starts(with: line.bytes)
+          guard isShort || line.bytes.starts(with: Self.start) else { throw Self.notAResumeLog(path) }
+          missing = Self.start.dropFirst(line.bytes.count)
+        }
+        // A killed run or a full disk left an incomplete line.
+        continue
+      }
+      let hasSameInputs = ResumeInputs(json[ResumeInputs.member])?.digest == inputsDigest
+      guard result.verb == verb, parameters.contains(result.parameters), hasSameInputs, let key = Key(result.path)
+      else {
+        continue
+      }
+      let isKept = result.dependsOnlyOnBackup && result.metadata.digest != nil
+      locations[key] = isKept ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
+    }
+    self.locations = locations
+    if lines.endsWithinLine { try write(missing + [UInt8(ascii: "\n")]) }
+  }
+
+  /// The first bytes of every line.
+  private static let start = Array("{\"format\":\"\(BatchResult.format)\"".utf8)
+
+  private static func notAResumeLog(_ path: String) -> CommandError {
+    CommandError(
+      .refused, "\(path) does not contain results",
+      why: "its first line is not a result, so Keyhaul added nothing to the file", try: "another file after --resume")
+  }
+
+  /// Returns whether there is a result for a path that may still be valid.
+  func mayContain(_ path: String) -> Bool { Key(path).map { locations[$0] != nil } ?? false }
+
+  /// Returns the stored result for a backup in its current state, and its inputs; `nil` if there is none.
+  func result(
+    for path: String, parameters: [String], digest: String
+  ) -> (result: BatchResult, inputs: ResumeInputs)? {
+    guard let location = Key(path).flatMap({ locations[$0] }) else { return nil }
+    var bytes = [UInt8](repeating: 0, count: location.byteCount)
+    var filled = 0
+    while filled < bytes.count {
+      let count = bytes.withUnsafeMutableBytes { buffer in
+        try? system.read(
+          lock.file.raw, at: location.offset + Int64(filled),
+          into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+      }
+      guard let count, count > 0 else { return nil }
+      filled += count
+    }
+    guard let json = try? JSONValue(parsing: bytes), let result = BatchResult(json), result.path == path,
+      let inputs = ResumeInputs(json[ResumeInputs.member]), inputs.digest == inputsDigest,
+      result.parameters == parameters, result.metadata.digest == digest
+    else { return nil }
+    return (result, inputs)
+  }
+
+  /// Adds a result in one write.
+  ///
+  /// - Parameters:
+  ///   - result: The result.
+  ///   - inputs: The inputs that must match before the result is used again; `nil` if it must not be used again.
+  func add(_ result: BatchResult, _ inputs: ResumeInputs?) throws(CommandError) {
+    let member = inputs.map { [(ResumeInputs.member, $0.json)] } ?? []
+    guard case .object(let members) = result.json else { return }
+    try write(Array((JSONValue.object(members + member).compactText() + "\n").utf8))
+  }
+
+  private func write(_ bytes: [UInt8]) throws(CommandError) {
+    do throws(Errno) {
+      try system.writeAll(bytes, to: lock.file.raw)
+    } catch {
+      throw CommandError(
+        .failed, "could not write \(path)",
+        why: error.isDiskFull ? "\(error.reason) (needs \(HumanReadable.bytes(bytes.count)))" : error.reason,
+        try: error.isDiskFull ? "free space and run the command again; it continues where it stopped" : nil, of: error)
+    }
+  }
+}
+
+/// The lines of a file, each with its offset.
+private struct ResumeLogLines {
+  private let file: FileDescriptor
+  private let name: String
+  private var waiting: [UInt8] = []
+  private var offset: Int64 = 0
+  private var isAtEnd = false
+  /// Whether the last line is incomplete.
+  private(set) var endsWithinLine = false
+
+  init(_ file: FileDescriptor, named name: String) {
+    self.file = file
+    self.name = name
+  }
+
+  mutating func next() throws(CommandError) -> (offset: Int64, bytes: [UInt8])? {
+    var searched = 0
+    while true {
+      if let end = waiting[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+        let line = (offset, Array(waiting[..<end]))
+        waiting.removeFirst(end + 1)
+        offset += Int64(end + 1)
+        return line
+      }
+      searched = waiting.count
+      if isAtEnd {
+        guard !waiting.isEmpty else { return nil }
+        endsWithinLine = true
+        defer { waiting = [] }
+        return (offset, waiting)
+      }
+      guard waiting.count <= ResumeLog.maximumLineByteCount else {
+        throw CommandError(
+          .refused, "refused to read \(name)",
+          why: "it has a line of more than \(HumanReadable.bytes(ResumeLog.maximumLineByteCount))",
+          try: "another file after --resume")
+      }
+      try fill()
+    }
+  }
+
+  private mutating func fill() throws(CommandError) {
+    try Interruption.check()
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    let location = offset + Int64(waiting.count)
+    do throws(Errno) {
+      let count = try buffer.withUnsafeMutableBytes { buffer in
+        Result { () throws(Errno) in try FileSystem.real.read(file, at: location, into: buffer) }
+      }.get()
+      waiting += buffer[..<count]
+      isAtEnd = count == 0
+    } catch {
+      throw CommandError(.failed, "cannot read \(name)", why: error.reason, try: "check the disk", of: error)
+    }
+  }
+}

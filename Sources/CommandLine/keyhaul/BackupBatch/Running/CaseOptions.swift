@@ -1,0 +1,79 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// The flags of a case report.
+struct CaseOptions: ParsableArguments, Sendable {
+  @Option(
+    name: .customLong("case"),
+    help: ArgumentHelp(
+      "Write a case report to the file after -o (.html or .json): what was examined, how, and the findings.",
+      valueName: "name"))
+  var caseName: String?
+  @Option(help: ArgumentHelp("The name of the examiner, for the case report.", valueName: "name"))
+  var examiner: String?
+
+  init() {}
+
+  /// The maximum number of characters in a name.
+  static let maximumLength = 200
+
+  /// The names and the output file of a case report.
+  struct Request: Sendable {
+    let name: String
+    let examiner: String
+    let output: String
+    let isPage: Bool
+  }
+
+  /// Returns the requested case report.
+  ///
+  /// - Parameters:
+  ///   - output: The value of `-o`.
+  ///   - common: The options of all commands.
+  ///   - many: The options for many backups.
+  ///   - fields: The value of `--fields`.
+  /// - Returns: `nil` if no case report was requested.
+  /// - Throws: `.usage` if a part of the request is missing.
+  func request(
+    output: String?, _ common: CommonOptions, _ many: BatchOptions, fields: FieldList?
+  ) throws(CommandError) -> Request? {
+    guard caseName != nil || examiner != nil else { return nil }
+    guard let name = caseName, let examiner else {
+      throw .usage(
+        "a case report needs --case and --examiner", why: "\(caseName == nil ? "--case" : "--examiner") is missing",
+        try: "--case NAME --examiner NAME -o report.html")
+    }
+    for (flag, value) in [("--case", name), ("--examiner", examiner)] {
+      guard !value.isEmpty, value.count <= Self.maximumLength else {
+        throw .usage(
+          "\(flag) needs a name of at most \(Self.maximumLength) characters",
+          why: value.isEmpty ? "it is empty" : "it has \(value.count)", try: "\(flag) NAME")
+      }
+    }
+    guard let output, output != "-" else {
+      throw .usage("a case report needs a file", why: "-o is missing", try: "-o report.html, or -o report.json")
+    }
+    let isPage = output.lowercased().hasSuffix(".html")
+    guard isPage || output.lowercased().hasSuffix(".json") else {
+      throw .usage(
+        "the name of a case report must end in .html or .json", why: "\(output) has another ending",
+        try: "-o report.html, or -o report.json")
+    }
+    guard common.format == nil || common.isHTML == isPage, !(common.json && isPage), !common.isCSV, !common.isNDJSON
+    else {
+      throw .usage(
+        "--format and the name of the case report contradict each other", try: "leave --format and --json out")
+    }
+    guard fields == nil else {
+      throw .usage(
+        "--case and --fields cannot be used together", why: "a case report contains every field",
+        try: "leave --fields out")
+    }
+    guard many.resume == nil else {
+      throw .usage(
+        "--case and --resume cannot be used together", why: "a case report describes one run",
+        try: "leave --resume out")
+    }
+    return Request(name: name, examiner: examiner, output: output, isPage: isPage)
+  }
+}

@@ -1,0 +1,148 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul diff`: compares two keychains.
+struct Diff: RunnableCommand {
+  static let helpScreen = HelpScreen(
+    sentence: "Compare two backups, or a backup and a device",
+    usage: "keyhaul diff A B [--exit-code] [-o FILE]",
+    examples: ["keyhaul diff monday.backup family.backup", "keyhaul diff family.backup old-phone --exit-code"],
+    flags: [
+      "--exit-code", .init("--password-file", "the password of A, and of B if it is the same"),
+      .init("--other-password-file", "the password of B, if it differs"),
+      .init("--device-key-file", "also compare items that only their device can decrypt"),
+      .init("-v", "also list items that no backup contains"), "--output", "--format", "--json",
+    ])
+  static let configuration = makeConfiguration(named: "diff")
+  static let formats: [OutputFormat] = [.text, .json, .html]
+
+  @Argument(help: "A backup or a device.", completion: .devicesAndFiles) var first: String
+  @Argument(
+    help: "The backup or device to compare it with. Items found only here count as new.", completion: .devicesAndFiles
+  )
+  var second: String
+  @Flag(help: "Exit with 2 if anything differs, or with 3 if nothing differs but not everything could be compared.")
+  var exitCode = false
+  @OptionGroup var report: ReportOptions
+  @OptionGroup(title: "The backups' password") var password: PasswordFlags
+  @OptionGroup(title: "The second backup's password, if it differs") var otherPassword: OtherPasswordFlags
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
+
+  func run(in session: Session) throws -> CommandExitStatus {
+    let finder = try SourceResolver(session, databaseKeys)
+    let sides = [try finder.keychain(first), try finder.keychain(second)]
+    try databaseKeys.check(sides)
+    if sides.allSatisfy(\.isDevice) {
+      try password.reject(for: first)
+      try decryption.reject(for: first)
+    }
+    for case .dump(let dump) in sides {
+      try dump.rejectPage(in: session)
+      if !sides.contains(where: \.isBackup) {
+        try dump.reject(BackupAccessOptions(password: password, decryption: decryption))
+      }
+    }
+    try report.prepare(
+      inputs: sides.flatMap(\.files) + [password.file, otherPassword.file, decryption.deviceKeyFile], in: session)
+    // Items that no backup contains do not count as differences from a backup.
+    let comparesWithBackup = sides.contains(where: \.isBackup)
+    let devices = try sides.map { (side) -> DeviceSide? in
+      guard case .device(let device) = side else { return nil }
+      return try deviceSide(device, side.argument, leavesOut: comparesWithBackup)
+    }
+    var passwords = DiffPasswords(first: password, second: otherPassword)
+    let backups = try sides.map { (side) -> LoadedBackup? in
+      guard case .backup(let found) = side else { return nil }
+      return try found.open(storage: decryption.storage, in: session)
+    }
+    try passwords.check(backups, in: session)
+    passwords.setNext(backups[1])
+    var compared: [ComparisonSide] = []
+    for index in 0..<2 {
+      if let device = devices[index] {
+        compared.append(device.side)
+      } else if case .dump(let dump) = sides[index] {
+        compared.append(dump.side(leavesOut: comparesWithBackup))
+      } else if let loaded = backups[index] {
+        let hardware = devices[1 - index]?.hardware
+        compared.append(try backupSide(loaded, sides[index].argument, index: index, hardware, &passwords, in: session))
+      }
+    }
+    let difference = try session.computing { () throws(CommandError) in try compare(compared[0], compared[1]) }
+    try session.deliver(difference, page: difference.page(program: ProgramVersion.signature), to: report.output)
+    for side in compared {
+      if let damage = side.keybagDamage { throw CommandError.damagedKeybag(of: side.name, report: damage) }
+    }
+    let found = difference.difference
+    if exitCode, !found.isEmpty { return .differs }
+    // Items that could not be compared may differ.
+    return found.undecrypted.damaged > 0 || exitCode && !found.isComplete ? .partial : .ok
+  }
+
+  private func compare(
+    _ first: ComparisonSide, _ second: ComparisonSide
+  ) throws(CommandError) -> DifferenceReport {
+    do throws(KeyhaulError) {
+      return try DifferenceReport(first, second)
+    } catch {
+      throw CommandError(error, doing: "cannot compare \(first.name) and \(second.name)")
+    }
+  }
+
+  // MARK: Archives
+
+  private func backupSide(
+    _ loaded: LoadedBackup, _ argument: String?, index: Int, _ hardware: HardwareKey?,
+    _ passwords: inout DiffPasswords, in session: Session
+  ) throws(CommandError) -> ComparisonSide {
+    let opened = try passwords.unlock(loaded, isSecond: index == 1, decryption, comparedWith: hardware, in: session)
+    return ComparisonSide(
+      kind: .archive, name: loaded.name, argument: argument,
+      deviceName: loaded.archive.device.name,
+      items: opened.entries, hasKeychain: loaded.archive.hasKeychain, leftOut: [],
+      keybagDamage: opened.keybagDamage)
+  }
+
+  // MARK: Devices
+
+  private struct DeviceSide {
+    let side: ComparisonSide
+    let hardware: HardwareKey
+  }
+
+  private func deviceSide(
+    _ device: ResolvedDevice, _ argument: String?, leavesOut: Bool
+  ) throws -> DeviceSide {
+    try device.withSession(.reading) { openDevice in
+      var items: [KeychainEntry] = []
+      var leftOut: [MigrationPlan.Decision] = []
+      let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
+      for (index, row) in rows.enumerated() {
+        if let fault = row.fault, !fault.isPermanent { throw ItemError.locked("compare", on: openDevice) }
+        if leavesOut, let reason = reasonToLeaveOut(row, of: openDevice) {
+          leftOut.append(KeychainEntry(row, index: index).leftOut(because: reason))
+        } else {
+          items.append(KeychainEntry(row, index: index))
+        }
+      }
+      return DeviceSide(
+        side: ComparisonSide(
+          kind: .device, name: openDevice.name, argument: argument, deviceName: openDevice.name, items: items,
+          hasKeychain: true,
+          leftOut: leftOut, keybagDamage: nil),
+        hardware: HardwareKey(.named, try openDevice.deviceKey()))
+    }
+  }
+
+  private func reasonToLeaveOut(_ row: KeychainRow, of openDevice: DeviceSession) -> Reason? {
+    guard let item = row.item else { return nil }
+    return ExportExclusions.exclusionReason(
+      for:
+        ExportCandidate(
+          item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
+          deviceSyncs: openDevice.record.isSyncing))
+  }
+}

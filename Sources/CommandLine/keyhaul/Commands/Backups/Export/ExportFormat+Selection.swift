@@ -1,0 +1,62 @@
+import KeyhaulKit
+import Reports
+
+extension ExportFormat {
+  /// Returns the format that `--format` or the file's extension selects.
+  ///
+  /// - Throws: `.usage` for JSON in a file with the extension of another format, and for secrets in a file whose
+  ///   extension selects no format.
+  static func chosen(
+    _ common: CommonOptions, output: String, reveals: Bool
+  ) throws(CommandError) -> ExportFormat {
+    let promised = promised(byName: output)
+    if common.json, let format = common.format, format != .json, output == "-" {
+      throw .usage(
+        "--json and -o - cannot be used together with --format \(format.rawValue)",
+        why: "standard output would contain two results", try: "-o FILE, or leave --json out")
+    }
+    guard common.isJSON, common.format ?? .json == .json else {
+      let asked = common.format.flatMap { format in all.first { $0.name == format.rawValue } }
+      if let format = asked ?? promised ?? (reveals ? nil : .document) { return format }
+      throw .usage(
+        "the name \(output) does not determine the format of the secrets",
+        why: "it does not end in \(HumanReadable.list(all.map(\.ending), conjunction: "or"))",
+        try: "--format \(HumanReadable.list(all.map(\.name), conjunction: "or"))")
+    }
+    guard promised?.isDocument ?? true else {
+      throw .usage(
+        "--json and -o \(output) cannot be used together",
+        why: "the file would contain JSON, because --json means --format json",
+        try: "leave --json out, or use a name that ends in .json")
+    }
+    return .document
+  }
+
+  /// Returns whether the selected format is an HTML page.
+  static func writesPage(_ common: CommonOptions, output: String) -> Bool {
+    let loaded = common.format.map { format in all.first { $0.name == format.rawValue } } ?? promised(byName: output)
+    return loaded?.ending.hasSuffix(".html") ?? false
+  }
+
+  /// Returns the format that a file's extension implies, or JSON for standard output ("-"); `nil` if it implies none.
+  private static func promised(byName name: String) -> ExportFormat? {
+    if name == "-" { return .document }
+    let name = name.lowercased()
+    return all.first { name.hasSuffix($0.ending) }
+  }
+
+  /// A description of an item that the format does not contain: "of another kind", "no network".
+  var otherNoun: String { containsWholeKinds ? "of another kind" : "no \(noun)" }
+  /// The description for several items.
+  var otherNouns: String { containsWholeKinds ? "of other kinds" : "not \(noun)s" }
+
+  /// The formats for the help: "json, csv (passwords), otpauth".
+  static var list: String {
+    HumanReadable.list(all.map { $0.name + ($0.hint.map { " (\($0))" } ?? "") }, conjunction: "or")
+  }
+}
+
+extension OutputFormat {
+  /// The formats of exported items.
+  static let exports = ExportFormat.all.compactMap { OutputFormat(rawValue: $0.name) }
+}

@@ -1,0 +1,109 @@
+import KeyhaulKit
+import Reports
+
+/// The items to export. Items of a backup are decrypted one portion at a time.
+struct ExportSource {
+  let origin: ExportOrigin
+  private let items: Items
+  private let selection: ItemSelection
+  /// The accounts in files of authenticator apps.
+  var authenticators = AuthenticatorAccounts()
+
+  private enum Items {
+    case encrypted(BackupItemReader, LoadedBackup)
+    case loaded([KeychainEntry])
+  }
+
+  init(_ reader: BackupItemReader, of loaded: LoadedBackup, _ selection: ItemSelection) {
+    origin = ExportOrigin(kind: .archive, name: loaded.name, isRestricted: selection.isRestricted)
+    items = .encrypted(reader, loaded)
+    self.selection = selection
+  }
+
+  init(of found: ResolvedDump, _ selection: ItemSelection) {
+    origin = ExportOrigin(
+      kind: .dump, name: found.typed, isRestricted: selection.isRestricted, statement: found.statement)
+    items = .loaded(
+      found.dump.entries.filter { entry in
+        entry.attributes.map(selection.matches) ?? selection.matches(undecryptable: entry.kind, entry.protection)
+      })
+    self.selection = selection
+  }
+
+  init(of openDevice: DeviceSession, named name: String, _ selection: ItemSelection, wantsSecrets: Bool) throws {
+    origin = ExportOrigin(kind: .device, name: name, isRestricted: selection.isRestricted)
+    let rows = try selection.found(on: openDevice, wantsSecret: wantsSecrets)
+    let indexes = try openDevice.keychain.positions(of: Set(rows.map(\.place)))
+    items = .loaded(rows.map { $0.numbered(indexes) })
+    self.selection = selection
+  }
+
+  /// The accounts in files that match the selection.
+  var accounts: [AuthenticatorAccounts.Account] { authenticators.accounts.filter { selection.matches($0.item) } }
+
+  /// Calls a closure with each matching item, in the order of the source.
+  ///
+  /// - Throws: The closure's error, or an error if a backup cannot be read.
+  func forEachEntry(
+    in session: Session, _ body: (KeychainEntry) throws(CommandError) -> Void
+  ) throws(CommandError) {
+    switch items {
+    case .loaded(let entries):
+      for entry in entries { try body(entry) }
+    case .encrypted(let reader, let loaded):
+      var details = DecryptionDetails(of: loaded, in: session)
+      let name = loaded.name
+      func failure(_ error: KeyhaulError) -> CommandError {
+        var failure = CommandError(backup: error, name: name)
+        // Output that was already printed cannot be undone.
+        if session.hasPrinted {
+          failure.why = [failure.why, "the printed output is incomplete"].compactMap(\.self).joined(separator: "; ")
+        }
+        return failure
+      }
+      try reader.forEachPortion(translating: failure) {
+        (portion) throws(CommandError) in
+        details.record(portion)
+        for item in portion {
+          guard item.item.map(selection.matches) ?? selection.matches(undecryptable: item.kind, item.protection) else {
+            continue
+          }
+          try body(KeychainEntry(item, reason: reader.reason(of: item)))
+        }
+      }
+      details.report()
+    }
+  }
+}
+
+/// The source of exported items.
+struct ExportOrigin {
+  enum Kind { case archive, device, dump }
+
+  let kind: Kind
+  /// The source's name, as the user typed it.
+  let name: String
+  /// Whether only some of its items are exported.
+  let isRestricted: Bool
+  /// The disclaimer for a dump, whose secrets are not protected, not even by an access control.
+  var statement: DumpDisclaimer?
+
+  /// The members of a document that state what the source cannot know.
+  var blindSpotFields: [(String, JSONValue)] {
+    kind == .archive ? [BackupBlindSpots.field] : statement.map { [$0.field] } ?? []
+  }
+
+  var omitsProtectedSecrets: Bool { kind != .dump }
+
+  /// Returns the document of the items.
+  func document(revealsSecrets: Bool) -> ItemDocument {
+    let noun =
+      switch kind {
+      case .archive: "archive"
+      case .device: "device"
+      case .dump: "dump"
+      }
+    return ItemDocument(
+      source: (noun, name), revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
+  }
+}

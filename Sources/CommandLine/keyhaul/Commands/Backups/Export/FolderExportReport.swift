@@ -1,0 +1,139 @@
+import KeyhaulKit
+
+/// The report of `export --files`, or of its dry run.
+struct FolderExportReport {
+  private let plan: ExtractionPlan
+  private let source: String
+  private let folder: String
+
+  init(_ plan: ExtractionPlan, _ source: String, _ folder: String) {
+    self.plan = plan
+    self.source = source
+    self.folder = folder
+  }
+
+  private var base: [(String, JSONValue)] {
+    [
+      ("format", "files-export/1"), ("source", .string(source)), ("folder", .string(folder)),
+      ("chosen", .count(plan.rowCount)),
+    ]
+  }
+
+  func announcePlan(in session: Session) throws(CommandError) {
+    guard !session.isJSON else {
+      return try session.writeDocument(
+        .object(
+          base + [
+            ("files", .count(plan.fileCount)), ("directories", .count(plan.directoryCount)),
+            ("stored_bytes", .integer(plan.byteCount)), ("dry_run", true),
+          ]))
+    }
+    try session.announce(
+      "Would write \(HumanReadable.count(plan.fileCount, "file")) of \(UntrustedText.escaped(source)) to "
+        + "\(UntrustedText.escaped(folder)) (up to \(HumanReadable.bytes(plan.byteCount))).")
+  }
+
+  func announce(_ files: ExtractedFiles, in session: Session) throws(CommandError) {
+    if session.isJSON { try session.writeDocument(document(files)) } else { try print(files, in: session) }
+    warn(about: files, in: session)
+  }
+
+  private func print(_ files: ExtractedFiles, in session: Session) throws(CommandError) {
+    let (count, source, folder) = (
+      HumanReadable.count(files.fileCount, "file"), UntrustedText.escaped(source), UntrustedText.escaped(folder)
+    )
+    guard files.fileCount == 0 || files.keptCount < files.fileCount || files.faultCount > 0 else {
+      return try session.announce(
+        "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") already in \(folder), and "
+          + "\(files.fileCount == 1 ? "was" : "were") not compared again.")
+    }
+    let kept =
+      files.keptCount > 0
+      ? "; \(HumanReadable.grouped(files.keptCount)) of them were already there and were not compared again" : ""
+    try session.announce(
+      "Wrote \(count) of \(source) to \(folder) (\(HumanReadable.bytes(files.byteCount)))\(kept).")
+    session.info("\(UntrustedText.escaped(files.manifestPath)) lists each file with its SHA-256.")
+    session.info(digestText(files))
+    for renamed in files.renamed {
+      session.debug("  \(Self.text(of: renamed))")
+    }
+  }
+
+  /// Describes a renamed file. A name that is not UTF-8 is escaped, so both names may look alike.
+  private static func text(of renamed: ExtractedFiles.Renamed) -> String {
+    let name = UntrustedText.quoted(renamed.to)
+    guard renamed.from != renamed.to else { return "\(name), whose bytes are not UTF-8" }
+    return "\(UntrustedText.quoted(renamed.from)) is now \(name)"
+  }
+
+  /// Returns what the digests prove about the files.
+  private func digestText(_ files: ExtractedFiles) -> String {
+    func count(_ status: ExtractedFiles.DigestStatus) -> Int { files.digests[status, default: 0] }
+    var parts = ["digests of \(HumanReadable.count(count(.right), "file")) match"]
+    if count(.none) > 0 {
+      let them = count(.none) == 1 ? "it" : "them"
+      parts.append("\(HumanReadable.count(count(.none), "file")) without a digest: a change in \(them) cannot be seen")
+    }
+    return "  " + parts.joined(separator: "; ")
+  }
+
+  private func warn(about files: ExtractedFiles, in session: Session) {
+    if files.renamedCount > 0 {
+      session.warn(
+        "\(HumanReadable.count(files.renamedCount, "name")) changed",
+        why: "some file systems do not accept these names, or two names would collide; the first: "
+          + (files.renamed.first.map(Self.text(of:)) ?? ""),
+        try: "the export's manifest lists both names of each")
+    }
+    if let count = files.leftOut[.leadsOut] {
+      session.warn(
+        "\(HumanReadable.count(count, "link")) not written",
+        why: "\(count == 1 ? "its target" : "their targets") may be outside \(folder)")
+    }
+    if let count = files.leftOut[.unfinished] {
+      session.warn(
+        "\(HumanReadable.count(count, "row")) of the manifest skipped",
+        why: "they list entries that the device had not finished")
+    }
+    if let first = files.differing.first {
+      session.warn(
+        "\(HumanReadable.count(files.digests[.differs, default: 0], "file")) "
+          + "\(files.digests[.differs] == 1 ? "is" : "are") not what was backed up",
+        why: "the digest in the manifest or in the seal differs; the first: \(UntrustedText.quoted(first))",
+        try: "another copy of the backup", ignoresQuiet: true)
+    }
+    if let first = files.namedFaults.first {
+      session.warn(
+        "\(HumanReadable.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "was" : "were") "
+          + "not written",
+        why: "the first: \(UntrustedText.quoted(first.path)): \(first.error.reason)",
+        try: "another copy of the backup; the export's manifest lists each file with its reason", ignoresQuiet: true)
+    }
+    for fault in files.namedFaults.dropFirst() {
+      session.debug("  \(UntrustedText.quoted(fault.path)): \(UntrustedText.escaped(fault.error.reason))")
+    }
+  }
+
+  private func document(_ files: ExtractedFiles) -> JSONValue {
+    let digests = ExtractedFiles.DigestStatus.allCases.map {
+      ($0.rawValue, JSONValue.count(files.digests[$0, default: 0]))
+    }
+    let leftOut = ExtractedFiles.Omission.allCases.map { ($0.rawValue, JSONValue.count(files.leftOut[$0, default: 0])) }
+    let faults = KeyhaulError.Code.ofBackup.compactMap { code in
+      files.faults[code].map { (code.rawValue, JSONValue.count($0)) }
+    }
+    let loaded = files.namedFaults.map { fault -> JSONValue in
+      ["path": .string(fault.path), "fault": .string(fault.error.code.rawValue), "reason": .string(fault.error.reason)]
+    }
+    return .object(
+      base + [
+        ("files", .count(files.fileCount)), ("kept", .count(files.keptCount)),
+        ("directories", .count(files.directoryCount)), ("links", .count(files.linkCount)),
+        ("bytes", .integer(files.byteCount)), ("manifest", .string(files.manifestPath)), ("digests", .object(digests)),
+        ("renamed", .count(files.renamedCount)),
+        ("renamed_names", .array(files.renamed.map { ["from": .string($0.from), "to": .string($0.to)] })),
+        ("left_out", .object(leftOut)), ("faults", .object(faults)), ("named_faults", .array(loaded)),
+        ("dry_run", false),
+      ])
+  }
+}

@@ -1,0 +1,242 @@
+import KeyhaulKit
+import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `keyhaul export --domain D --path P`: writes one file of a backup, decrypted portion by portion.
+struct SingleFileExport {
+  private let command: Export
+  private let domain: String
+  private let path: String
+
+  init(_ command: Export, domain: String) throws(CommandError) {
+    guard let path = command.filter.attributes.path else {
+      throw .usage("--domain needs --path", why: "--path names the file in the domain", try: "--path PATH")
+    }
+    var others = command.filter
+    others.attributes.path = nil
+    guard try !ItemSelection(others).isRestricted else {
+      throw .usage(
+        "--domain cannot be used with attributes of items", why: "it exports a file, not items",
+        try: "--domain and --path alone")
+    }
+    if let format = command.common.format, format != .json {
+      throw .usage(
+        "--domain and --format \(format.rawValue) cannot be used together", why: "a file is exported as it is",
+        try: "leave --format out")
+    }
+    if command.reveal {
+      throw .usage(
+        "--domain and --reveal cannot be used together", why: "a file is exported as it is",
+        try: "use only one of them")
+    }
+    self.command = command
+    self.domain = domain
+    self.path = path
+  }
+
+  func run(in session: Session) throws -> CommandExitStatus {
+    if command.output == "-" {
+      guard !session.isJSON else {
+        throw CommandError.usage(
+          "--json and -o - cannot be used together", why: "both write to standard output", try: "-o FILE")
+      }
+      try session.rejectTerminal(
+        for: "a file of a backup", why: "its bytes are written as they are, and a terminal may interpret them")
+    }
+    let found = try SourceResolver(session).backup(command.source)
+    _ = try found.requirePath(for: "export --domain")
+    try command.prepareOutput(from: found, in: session)
+    let loaded = try found.open(storage: command.unlocking.storage, in: session)
+    let unlocker = BackupUnlocker(loaded, command.unlocking.decryption, in: session)
+    let hardware = try unlocker.hardwareKey()
+    let key = try unlocker.key(command.unlocking.password)
+    let keys = try unlocker.classKeys(with: key, unlocker.usableKey(hardware, with: key))
+    try loaded.warnIfSealBroken(with: keys, in: session)
+    let file = try find(in: loaded, keys: keys)
+    try requireFile(file)
+    let reading = try read(file, of: loaded, keys: keys, in: session)
+    return try report(reading, file, of: loaded, in: session)
+  }
+
+  private func find(
+    in loaded: LoadedBackup, keys: ClassKeys
+  ) throws(CommandError) -> ListedFile {
+    let near: SimilarFile
+    let shown: [ListedFile]
+    do throws(KeyhaulError) {
+      let list = try loaded.archive.fileList(with: keys)
+      if let found = try list.file(domain: domain, relativePath: path) { return found }
+      shown = try list.files(shownAs: domain, path)
+      if shown.count == 1 { return shown[0] }
+      near = try SimilarFile(domain: domain, path: path, in: list)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    guard shown.isEmpty else {
+      throw CommandError(
+        .noMatch, "\(shown.count) files are shown as \(path) in \(domain)",
+        why: "their names are not UTF-8, so Keyhaul cannot tell which one you mean",
+        try: "export --files, which writes each of them")
+    }
+    throw near.error(inBackup: loaded.name)
+  }
+
+  private func requireFile(_ file: ListedFile) throws(CommandError) {
+    let what =
+      switch file.kind {
+      case .file: nil as String?
+      case .directory: "a folder"
+      case .link: "a link"
+      case .other: "an entry that the device had not finished"
+      }
+    guard let what else { return }
+    throw .usage("\(domain)/\(path) is not a file", why: "the backup lists it as \(what)", try: "the path of a file")
+  }
+
+  // MARK: Reading
+
+  private func read(
+    _ file: ListedFile, of loaded: LoadedBackup, keys: ClassKeys, in session: Session
+  ) throws(CommandError) -> PayloadReader.Reading {
+    if command.dryRun.isOn { return try pass(file, of: loaded, keys) { _ in } }
+    if command.output == "-" {
+      return try pass(file, of: loaded, keys) { (bytes) throws(CommandError) in try session.writeRaw(bytes) }
+    }
+    var reading: PayloadReader.Reading?
+    try session.committing(command.written) { () throws(CommandError) in
+      try ReportFile.write(to: command.output) { (write) throws(CommandError) in
+        reading = try pass(file, of: loaded, keys, write)
+      }
+    }
+    guard let reading else { throw CommandError(.failed, "nothing was read") }
+    return reading
+  }
+
+  private func pass(
+    _ file: ListedFile, of loaded: LoadedBackup, _ keys: ClassKeys,
+    _ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void
+  ) throws(CommandError) -> PayloadReader.Reading {
+    var failure: CommandError?
+    let reading: PayloadReader.Reading
+    do throws(KeyhaulError) {
+      let payload = try loaded.archive.payload(of: file)
+      reading = try PayloadReader(loaded.archive).read(payload, as: file, with: keys) {
+        (portion) throws(KeyhaulError) in
+        do throws(CommandError) {
+          try Interruption.check()
+          try write(portion)
+        } catch {
+          failure = error
+          throw KeyhaulError(.interrupted, "the file could not be written")
+        }
+      }
+    } catch {
+      throw failure ?? CommandError(backup: error, name: loaded.name)
+    }
+    guard reading.payload.hasValidPadding else {
+      throw CommandError(
+        .damaged, "\(domain)/\(path) is damaged in \(loaded.name)",
+        why: "its stored form does not end with valid padding",
+        try: "another copy of the backup")
+    }
+    return reading
+  }
+
+  // MARK: The result
+
+  private func report(
+    _ reading: PayloadReader.Reading, _ file: ListedFile, of loaded: LoadedBackup, in session: Session
+  ) throws(CommandError) -> CommandExitStatus {
+    let matchesDigest = reading.payload.matches(reading.record?.digest)
+    let plainByteCount = reading.payload.plainByteCount
+    let isRight = reading.isRight ?? true
+    if !isRight {
+      session.warn(
+        "\(domain)/\(path) is not what was backed up",
+        why: matchesDigest == false
+          ? "its digest differs from the one in the manifest" : "it has changed since the backup was sealed",
+        try: "another copy of the backup")
+    }
+    if let size = reading.record?.size, size != plainByteCount {
+      session.debug(
+        "the manifest records \(HumanReadable.bytes(size)); Keyhaul derives the size from the file's padding")
+    }
+    if session.isJSON {
+      try session.writeDocument([
+        "format": "file-export/1", "source": .string(loaded.name), "domain": .string(domain), "path": .string(path),
+        "output": .string(command.output), "bytes": .integer(plainByteCount),
+        "digest_fits": matchesDigest.map { .boolean($0) } ?? .null,
+        "as_sealed": reading.isSealed.map { .boolean($0) } ?? .null, "dry_run": .boolean(command.dryRun.isOn),
+      ])
+    } else {
+      let did = command.dryRun.isOn ? "Would export" : "Exported"
+      let sentence =
+        "\(did) \(UntrustedText.escaped("\(domain)/\(path)")) from \(UntrustedText.escaped(loaded.name)) to "
+        + "\(UntrustedText.escaped(Export.shown(command.output))) (\(HumanReadable.bytes(plainByteCount)))."
+      try command.announce(sentence, in: session)
+    }
+    return isRight ? .ok : .partial
+  }
+}
+
+/// The most similar file of a backup if the requested one does not exist.
+private struct SimilarFile {
+  private let domain: String
+  private let path: String
+  private let nearDomain: String?
+  private let nearPath: String?
+  private let hasDomain: Bool
+
+  /// The maximum number of paths to compare for similarity. In larger domains, the other paths are only compared by
+  /// file name.
+  private static let maximumComparedCount = 5_000
+
+  init(domain: String, path: String, in list: FileList) throws(KeyhaulError) {
+    self.domain = domain
+    self.path = path
+    var domains: Set<String> = []
+    var candidates: [String] = []
+    var sameName: String?
+    let name = path.split(separator: "/").last
+    try list.forEachFile { file in
+      guard let other = file.domain, let otherPath = file.relativePath else { return }
+      domains.insert(other)
+      guard other == domain, file.kind == .file else { return }
+      if otherPath.lowercased() == path.lowercased()
+        || (sameName == nil && otherPath.split(separator: "/").last == name)
+      {
+        sameName = otherPath
+      }
+      if candidates.count < Self.maximumComparedCount { candidates.append(otherPath) }
+    }
+    hasDomain = domains.contains(domain)
+    nearDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())
+    nearPath = sameName ?? Self.nearest(to: path, among: candidates)
+  }
+
+  /// Returns the most similar name, ignoring case.
+  private static func nearest(to word: String, among names: [String]) -> String? {
+    let spelled = Dictionary(names.map { ($0.lowercased(), $0) }) { first, _ in first }
+    return EditDistance.nearest(to: word, among: spelled.keys.sorted()).flatMap { spelled[$0] }
+  }
+
+  private func advice(_ backup: String) -> String {
+    "keyhaul inspect \(ShellQuoting.quote(backup)) --tree -v lists every file"
+  }
+
+  func error(inBackup backup: String) -> CommandError {
+    guard hasDomain else {
+      return CommandError(
+        .noMatch, "\(backup) has no domain \(domain)", why: nearDomain.map { "\"\($0)\" is similar" },
+        try: nearDomain.map { "--domain \(ShellQuoting.quote($0))" } ?? advice(backup))
+    }
+    return CommandError(
+      .noMatch, "\(backup) has no file \(path) in \(domain)", why: nearPath.map { "\"\($0)\" is similar" },
+      try: nearPath.map { "--path \(ShellQuoting.quote($0))" } ?? advice(backup))
+  }
+}

@@ -1,0 +1,224 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul inspect`: shows the contents of a backup.
+struct Inspect: BatchCommand {
+  static let helpScreen = HelpScreen(
+    sentence: "Show what is in a backup",
+    usage: "keyhaul inspect ARCHIVE|FOLDER... [--list|--keybag|--tree] [-o FILE]",
+    examples: ["keyhaul inspect family.backup --list --password-file ~/.bp", "keyhaul inspect Backup --format csv"],
+    flags: [
+      "--list", "--keybag", "--tree",
+      .init("--hash", "print the line with which hashcat looks for a forgotten password"), "--output", "--format",
+      "--password-file",
+      .init("--paths-from", "read more paths from a file; - is standard input"),
+      .init("--passwords", "a file that says where each backup's password is"),
+      .init("--case", "with --examiner and -o, write a report for a case file"),
+      .init("--resume", "skip backups whose results are already in this file"), "--json",
+    ])
+  static let configuration = makeConfiguration(named: "inspect")
+  static let formats: [OutputFormat] = [.text, .json, .html, .ndjson, .csv]
+
+  @Argument(
+    help: ArgumentHelp(
+      "The backup: a folder, a file, or - for a tar stream; or a keychain dump or database. Several backups, or a "
+        + "folder of them, get one result each.",
+      valueName: "archive"),
+    completion: .file())
+  var paths: [String] = []
+  @Flag var part: Inspection.Part?
+  @Flag(help: "Print the line that hashcat and John the Ripper read to look for a forgotten password.") var hash = false
+  @OptionGroup var report: ReportOptions
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup(title: "Case report") var caseReport: CaseOptions
+  @OptionGroup(title: "Many backups") var many: BatchOptions
+  @OptionGroup var fieldOptions: FieldOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
+
+  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
+
+  func runSingle(in session: Session) throws -> CommandExitStatus {
+    let archive = paths.first ?? ""
+    if common.isHTML, let part {
+      throw CommandError.usage(
+        "--\(part.rawValue) and --format html cannot be used together", why: "the page shows every part",
+        try: "leave --\(part.rawValue) out")
+    }
+    let found: ResolvedBackup
+    let source = try SourceResolver(session, databaseKeys).backupOrDump(archive)
+    try databaseKeys.check([source])
+    switch source {
+    case .backup(let archive): found = archive
+    case .dump(let dump): return try inspect(dump, in: session)
+    case .device(let device): throw ResolvedBackup.isDevice(device.name)
+    }
+    let backups = found.backups
+    if let backups { throw BackupDirectoryResolver.several(backups, in: archive) }
+    if hash { return try printHash(of: found, in: session) }
+    try report.prepare(inputs: found.files + unlocking.files, in: session)
+    // Text and JSON can show what is left of a damaged backup. The HTML page and single parts need a complete one.
+    let loaded = try found.open(
+      storage: unlocking.storage, takesRemains: part == nil && !common.isHTML, in: session)
+    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    var (opened, finding): (DecryptedBackup?, BackupFinding?)
+    do {
+      opened = loaded.archive.isRemainder ? nil : try self.opened(loaded, by: unlocker, in: session)
+      if let report = opened?.backup.keybagDamage {
+        finding = .classKeysDamaged(reason: report)
+        if let finding { loaded.warn(about: finding, in: session) }
+      }
+    } catch let error as CommandError where error.status == .damaged && !needsItems {
+      // The right password must not show less than no password.
+      finding = loaded.unopened(because: error)
+      if let finding, !loaded.archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }
+    }
+    let inspection = try loaded.inspecting { () throws(KeyhaulError) in
+      try Inspection(
+        loaded.archive, named: loaded.name, unlocked: opened?.backup, sourceDeviceItems: opened?.sourceDeviceItems,
+        decryptionObstacle: finding, part: part,
+        wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
+        isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
+    }
+    try session.deliver(
+      inspection,
+      page: inspection.page(argument: ResolvedSource.backup(found).argument, program: ProgramVersion.signature),
+      to: report.output)
+    return inspection.isPartlyUnreadable ? .partial : .ok
+  }
+
+  /// Prints the line that password recovery tools read. It is not secret, but it lets others guess the password.
+  private func printHash(of found: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
+    guard part == nil, common.format ?? .text == .text, !session.isJSON, report.output == nil, paths.count == 1 else {
+      throw CommandError.usage(
+        "--hash cannot be used with other parts, formats or backups", why: "it prints one line of text",
+        try: "keyhaul inspect --hash ARCHIVE")
+    }
+    let loaded = try found.open(storage: unlocking.storage, in: session)
+    guard loaded.archive.isEncrypted, let line = loaded.archive.keybag.passwordHash else {
+      throw CommandError(
+        .refused, "\(loaded.name) has no line for a password",
+        why: loaded.archive.isEncrypted ? "its keybag has no key that a password wraps" : "it has no password",
+        try: "keyhaul inspect \(ShellQuoting.quote(loaded.name))")
+    }
+    try session.print(line)
+    return .ok
+  }
+
+  /// Shows the contents of another tool's dump.
+  private func inspect(_ found: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
+    try found.reject(unlocking)
+    try found.rejectPage(in: session)
+    if let part, part != .list {
+      throw .usage(
+        "--\(part.rawValue) applies only to "
+          + "backups", why: "\(found.typed) is a \(found.noun): it has no keybag and no files",
+        try: "--list")
+    }
+    try report.prepare(inputs: found.files, in: session)
+    let inspection = DumpInspection(found, listsItems: part == .list)
+    try session.deliver(inspection, to: report.output)
+    return inspection.isPartlyUnreadable ? .partial : .ok
+  }
+
+  // MARK: The password
+
+  /// The decrypted backup, with other items of its source device.
+  private struct DecryptedBackup {
+    let backup: UnlockedBackup
+    let sourceDeviceItems: SourceDeviceItems?
+    /// The time that deriving the password's key took.
+    let derivationTime: Duration?
+
+    init(_ unlocker: BackupUnlocker, _ password: PasswordFlags) throws {
+      let hardware = try unlocker.hardwareKey()
+      let key = try unlocker.key(password)
+      derivationTime = unlocker.derivationTime
+      backup = try unlocker.open(with: key, hardware)
+      sourceDeviceItems = try unlocker.sourceDevice(of: backup, named: nil, orTarget: nil, with: key)?.items
+    }
+  }
+
+  /// Decrypts the backup if the password is available or required; otherwise returns `nil`.
+  private func opened(
+    _ loaded: LoadedBackup, by unlocker: BackupUnlocker, in session: Session
+  ) throws -> DecryptedBackup? {
+    let hasDeviceKey = try unlocking.decryption.deviceKeySource() != nil
+    if !loaded.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(loaded)
+      || session.hasListedPassword
+    {
+      return try DecryptedBackup(unlocker, unlocking.password)
+    }
+    guard try unlocking.password.source(environment: session.environment) != .prompt else { return nil }
+    // A password from the environment is optional: an overview needs none, so a wrong one is only a warning.
+    do {
+      return try DecryptedBackup(unlocker, unlocking.password)
+    } catch let error as CommandError {
+      try Interruption.check()
+      guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
+      session.warn(
+        error.message, why: error.why, try: "check the password; the rest is shown without it", of: error.errno)
+      return nil
+    }
+  }
+
+  /// Whether the requested part requires the decrypted items.
+  private var needsItems: Bool {
+    switch part {
+    case .list?, .tree?: true
+    case .keybag?, nil: false
+    }
+  }
+
+  private func needsPassword(_ loaded: LoadedBackup) -> Bool {
+    switch part {
+    case .list?: true
+    // The manifest of old backups is not encrypted.
+    case .tree?: loaded.archive.isListEncrypted
+    case .keybag?, nil: false
+    }
+  }
+}
+
+extension LoadedBackup {
+  /// Returns the finding that explains why nothing can be decrypted although the password is right.
+  fileprivate func unopened(because error: CommandError) -> BackupFinding {
+    let reason = error.why ?? error.message
+    if let keybag = archive.findings.first(where: \.preventsReadingKeybag) { return keybag }
+    let isKeybagFault = (try? archive.keybag.derivationParameters()) == nil
+    return isKeybagFault
+      ? .keybagUnusable(reason: reason) : .listUnreadable(name: archive.layout.listName, reason: reason)
+  }
+}
+
+extension DumpInspection: Report {
+  fileprivate init(_ found: ResolvedDump, listsItems: Bool) {
+    let items = found.dump.items.map(\.item)
+    self.init(
+      found.dump, named: found.typed, digest: found.digest, listsItems: listsItems,
+      names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" },
+      disambiguators: ItemText.disambiguators(items)
+    )
+  }
+}
+
+extension Inspection.Part: EnumerableFlag {
+  static func help(for value: Inspection.Part) -> ArgumentHelp? {
+    switch value {
+    case .list: "List the keychain's items."
+    case .keybag: "Show the keybag's header, classes and iterations."
+    case .tree: "Show the files by domain and folder, with counts and sizes; -v lists each file."
+    }
+  }
+}
+
+extension LoadedBackup {
+  /// Collects the contents of a report, and explains errors with the backup's name.
+  fileprivate func inspecting<Value>(
+    _ body: () throws(KeyhaulError) -> Value
+  ) throws(CommandError) -> Value {
+    do throws(KeyhaulError) { return try body() } catch { throw CommandError(backup: error, name: name) }
+  }
+}

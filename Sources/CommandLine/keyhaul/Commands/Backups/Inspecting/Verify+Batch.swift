@@ -1,0 +1,85 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+extension Verify {
+  static let rowsAdvice = "several backups, or --json"
+  var rows: FieldTable? { nil }
+
+  var output: String? { report.output }
+
+  func listing(of folders: [String]) throws -> any BatchCommand { try Inspect.parse(folders) }
+
+  func caseRequest() throws(CommandError) -> CaseOptions.Request? {
+    try caseReport.request(output: report.output, common, many, fields: fieldOptions.fields)
+  }
+
+  func forCase() -> Verify {
+    var command = self
+    command.report.output = nil
+    command.caseReport = CaseOptions()
+    return command
+  }
+
+  func command(for path: String) -> Verify {
+    var command = self
+    command.paths = [path]
+    command.report.output = nil
+    command.caseReport = CaseOptions()
+    command.common.disablePrompts()
+    return command
+  }
+
+  func validateBatch() throws(CommandError) { try checkFlags() }
+
+  var suggestedFlags: [String] { (quick ? ["--quick"] : []) + (sealed ? ["--sealed"] : []) }
+  var usesPassword: Bool { !quick }
+  var needsPassword: Bool { !quick }
+
+  func resultParameters(in session: Session) -> [String] {
+    suggestedFlags + unlocking.decryption.resultParameters + common.detail
+  }
+
+  static let columns = [
+    ResultColumn("verdict", at: "verdict"), ResultColumn("faults", at: "fault_count"),
+    ResultColumn("readable", at: "items", "readable"), ResultColumn("device_bound", at: "items", "device_bound"),
+    ResultColumn("damaged", at: "items", "damaged"), ResultColumn("seal", at: "seal"),
+    ResultColumn("device_key", at: "device_key"),
+  ]
+
+  static func reason(in document: JSONValue, code: Int32) -> String? {
+    let faults = document["faults"]?.arrayValue ?? []
+    // A missing file is less serious than any other fault.
+    let isMissing = { (fault: JSONValue) in
+      fault["id"]?.stringValue == BackupVerification.Fault.Kind.payloadMissing.rawValue
+    }
+    if let worst = faults.first(where: { !isMissing($0) }) ?? faults.first {
+      let count = Int(clamping: document["fault_count"]?.integerValue ?? 0)
+      return VerificationDocument.sentence(of: worst)
+        + (count > 1 ? ", and \(HumanReadable.count(count - 1, "other fault"))" : "")
+    }
+    if document["verdict"]?.stringValue == "unconfirmed" {
+      return "nothing says whether the device finished the backup"
+    }
+    switch document["device_key"]?.stringValue.flatMap(DeviceKeyVerdict.init(rawValue:)) {
+    case .foreign: return "the given device key decrypts none of the items that need one"
+    case .divided: return "the given device key decrypts only some of the items that need one"
+    case .proven, .unproven, nil: break
+    }
+    let unchecked = (document["checks"]?.arrayValue ?? []).first { $0["checked"]?.booleanValue == false }
+    if let detail = unchecked?["detail"]?.stringValue { return "\(unchecked?["id"]?.stringValue ?? ""): \(detail)" }
+    return document["seal"]?.stringValue == "missing" ? "it has no seal" : nil
+  }
+
+  static func result(in document: JSONValue, code: Int32) -> BackupResult? {
+    if code == 0, document["verdict"] == nil { return document["whole"]?.booleanValue == true ? .consistent : nil }
+    guard code == 0 || code == 3 else { return nil }
+    if let word = document["verdict"]?.stringValue.flatMap(BackupResult.init(rawValue:)), word.code == code {
+      return word
+    }
+    switch document["device_key"]?.stringValue.flatMap(DeviceKeyVerdict.init(rawValue:)) {
+    case .foreign, .divided: return .otherDeviceKey
+    case .proven, .unproven, nil: return document["seal"]?.stringValue == "missing" ? .noSeal : nil
+    }
+  }
+}

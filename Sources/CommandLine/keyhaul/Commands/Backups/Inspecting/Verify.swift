@@ -1,0 +1,236 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul verify`: checks whether a backup is what was written.
+struct Verify: BatchCommand {
+  static let helpScreen = HelpScreen(
+    sentence: "Check a backup's files, keys and items",
+    usage: "keyhaul verify ARCHIVE|FOLDER... [--quick] [--sealed] [-o FILE]",
+    examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
+    flags: [
+      "--quick", .init("--sealed", "exit with 3 if there is no seal"), "--password-file",
+      .init("--device-key-file", "also check items that only their device can decrypt"),
+      .init("-v", "list every fault"), .init("--output", "write the result to a file"), "--format",
+      .init("--paths-from", "read more paths from a file; - is standard input"),
+      .init("--passwords", "a file that says where each backup's password is"),
+      .init("--case", "with --examiner and -o, write a report for a case file"),
+      .init("--resume", "skip backups whose results are already in this file"), "--json",
+    ])
+  static let configuration = makeConfiguration(named: "verify")
+  static let formats: [OutputFormat] = [.text, .json, .ndjson, .csv]
+
+  @Argument(
+    help: ArgumentHelp(
+      "The backup: a folder, a file, or - for a tar stream; or a keychain database. Several backups, or a folder of "
+        + "them, get one result each.",
+      valueName: "archive"),
+    completion: .file())
+  var paths: [String] = []
+  @Flag(help: "Check what needs no password, and list what was not checked.") var quick = false
+  @Flag(
+    help: ArgumentHelp(
+      "Exit with 3 if the backup has no seal.",
+      discussion: "Someone who changes a backup can remove its seal. An older sealed backup of the same phone with the "
+        + "same password passes too, because nothing in it shows that it is older than the backup it replaced."))
+  var sealed = false
+  @OptionGroup var report: ReportOptions
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup(title: "Case report") var caseReport: CaseOptions
+  @OptionGroup(title: "Many backups") var many: BatchOptions
+  @OptionGroup var fieldOptions: FieldOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
+
+  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
+
+  /// Rejects flags that contradict each other.
+  func checkFlags() throws(CommandError) {
+    guard quick, unlocking.password.isGiven else { return }
+    throw .usage(
+      "--quick and a password cannot be used together",
+      why: "--quick checks only what needs no password",
+      try: "use only one of them")
+  }
+
+  func runSingle(in session: Session) throws -> CommandExitStatus {
+    try checkFlags()
+    let source = try SourceResolver(session, databaseKeys).backupOrDump(paths.first ?? "")
+    try databaseKeys.check([source])
+    let found: ResolvedBackup
+    switch source {
+    case .backup(let archive): found = archive
+    case .dump(let dump): return try verify(dump, in: session)
+    case .device(let device): throw ResolvedBackup.isDevice(device.name)
+    }
+    try self.report.prepare(inputs: found.files + unlocking.files, in: session)
+    let report = try report(of: found, in: session)
+    try session.deliver(
+      VerifyResult(json: report.json) { report.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
+      to: self.report.output)
+    let name = UntrustedText.escaped(report.name)
+    for note in report.verification.notes {
+      let text = "\(name): \(UntrustedText.escaped(note, keepingEscapes: true))"
+      // An unusual row is reported even if its file is intact.
+      let isAboutNames = report.verification.found.contains {
+        [.listNamesNotUTF8, .payloadsRenamed].contains($0.kind) && $0.description == note
+      }
+      if isAboutNames { session.info(text) } else { session.debug(text) }
+    }
+    let status = status(of: report)
+    guard session.isJSON else { return status }
+    switch status {
+    case .damaged:
+      throw CommandError(.damaged, "\(report.name) is damaged", why: report.loss, try: "use another copy")
+    case .refused:
+      throw CommandError(
+        .refused, "\(report.name) contains something that no device writes", why: report.loss,
+        try: "don't trust "
+          + "this file")
+    default: return status
+    }
+  }
+
+  /// Returns the exit status. It is partial if the only problem is a missing seal or a device key that does not match.
+  private func status(of report: VerificationReport) -> CommandExitStatus {
+    let status = report.verification.status
+    let isPartial = report.deviceKey?.fits == false || sealed && report.verification.sealState == .missing
+    return status == .ok && isPartial ? .partial : status
+  }
+
+  /// Checks a keychain database.
+  private func verify(_ found: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
+    guard let rows = found.database else { throw found.notABackupError }
+    try found.reject(unlocking)
+    if quick {
+      throw .usage(
+        "--quick applies only to backups", why: "\(found.typed) is checked in one step", try: "leave --quick out")
+    }
+    if sealed {
+      throw .usage(
+        "--sealed applies only to backups", why: "a keychain database has no seal", try: "leave --sealed out")
+    }
+    try report.prepare(inputs: found.files, in: session)
+    let verification = DatabaseVerification(rows.database, opened: rows.rows, named: found.typed)
+    try session.deliver(
+      VerifyResult(json: verification.json) { verification.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
+      to: report.output)
+    if session.isJSON, verification.isDamaged {
+      throw CommandError(.damaged, "\(found.typed) is damaged", why: verification.loss, try: "use another copy")
+    }
+    return verification.isDamaged ? .damaged : verification.isPartial ? .partial : .ok
+  }
+
+  private func report(of found: ResolvedBackup, in session: Session) throws(CommandError) -> VerificationReport {
+    let (location, name) = (try found.location(in: session), found.name)
+    let opened: BackupArchive
+    do throws(KeyhaulError) {
+      opened = try ResolvedBackup.read(at: location, storage: unlocking.storage)
+    } catch {
+      guard error.category == .damaged else { throw CommandError(backup: error, name: name) }
+      return VerificationReport(
+        BackupVerification(unopened: error, isQuick: quick), of: name, device: nil, isQuickRequested: quick)
+    }
+    let loaded = LoadedBackup(name: name, archive: opened)
+    session.backupMetadata = BackupMetadata(opened)
+    found.reportAnomalies(of: loaded, in: session)
+    let (verification, deviceKey) = try verification(of: loaded, in: session)
+    return VerificationReport(
+      verification, of: name, device: opened.device.name, isQuickRequested: quick, deviceKey: deviceKey,
+      requiresSeal: sealed)
+  }
+
+  // MARK: The checks
+
+  /// Verifies a backup.
+  ///
+  /// - Returns: The verification, and the items' evidence about the given device key; `nil` if no key was given or
+  ///   tried.
+  private func verification(
+    of loaded: LoadedBackup, in session: Session
+  ) throws(CommandError) -> (BackupVerification, DeviceKeyVerdict?) {
+    if quick, loaded.archive.isEncrypted {
+      if try unlocking.decryption.deviceKeySource() != nil {
+        throw .usage(
+          "--quick and a device key cannot be used together",
+          why: "without the password nothing in \(loaded.name) can be decrypted",
+          try: "use only one of them")
+      }
+      return (try verification(of: loaded, with: nil, nil, in: session), nil)
+    }
+    if try isCheckedWithoutPassword(loaded, in: session) {
+      return (try verification(of: loaded, with: nil, nil, in: session), nil)
+    }
+    // Items that the key of a virtual device cannot decrypt stay unchecked.
+    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    var hardware = try unlocker.hardwareKey()
+    let isKeyGiven = hardware?.isGuess == false
+    let keys: ClassKeys?
+    do throws(CommandError) {
+      let key = try unlocker.key(unlocking.password)
+      if let fault = key.keybagFault { return (try verification(of: loaded, with: nil, fault, in: session), nil) }
+      hardware = unlocker.usableKey(hardware, with: key)
+      keys = try unlocker.classKeys(with: key, hardware)
+    } catch {
+      // An unusable keybag is a finding, but a wrong password is an error.
+      guard error.status == .damaged else { throw error }
+      return (try verification(of: loaded, with: nil, error.why, in: session), nil)
+    }
+    let verification = try verification(of: loaded, with: keys, nil, in: session)
+    let proof = verification.hardware
+    if !proof.proven.isEmpty { unlocker.reportDeviceKeySource(hardware) }
+    if let device = hardware?.homeDevice, proof.isSameDevice == false {
+      session.info(
+        "\(UntrustedText.escaped(loaded.name)): the key of \(device) decrypts none of the items that need one")
+    }
+    guard isKeyGiven else { return (verification, nil) }
+    return (verification, DeviceKeyVerdict(proof, isForeign: unlocker.isGivenKeyOfOtherDevice))
+  }
+
+  /// Returns whether a decrypted copy is checked without its password, because Keyhaul cannot ask. Only its items need
+  /// the password.
+  private func isCheckedWithoutPassword(_ loaded: LoadedBackup, in session: Session) throws(CommandError) -> Bool {
+    guard loaded.archive.isEncrypted, !loaded.archive.areFilesEncrypted, session.terminal() == nil,
+      session.availablePasswords.isEmpty
+    else { return false }
+    return try unlocking.password.source(environment: session.environment) == .prompt
+  }
+
+  private func verification(
+    of loaded: LoadedBackup, with keys: ClassKeys?, _ keybagFault: String?, in session: Session
+  ) throws(CommandError) -> BackupVerification {
+    do throws(KeyhaulError) {
+      return try session.progress("Reading files", phase: "verify") { (report) throws(KeyhaulError) in
+        try BackupVerification(
+          loaded.archive, keys: keys, keybagFault: keybagFault, jobs: many.jobCount
+        ) { done, total in
+          report.update(done: Int(clamping: done), total: Int(clamping: total))
+          return Interruption.pending == nil
+        }
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandError(backup: error, name: loaded.name)
+    }
+  }
+}
+
+/// The result of a verification, as a report.
+private struct VerifyResult: Report {
+  let json: JSONValue
+  let makeLines: (_ style: TextStyle, _ showsAll: Bool) -> [(text: String, color: Color?)]
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    makeLines(style, showsAll).map { style.painted($0.text, $0.color) }
+  }
+}
+
+extension BackupVerification {
+  /// The exit status of `verify`. It is partial if only payloads are missing.
+  fileprivate var status: CommandExitStatus {
+    if isHostile { return .refused }
+    if isFaultless { return .ok }
+    return isOnlyIncomplete || verdict == .unconfirmed ? .partial : .damaged
+  }
+}

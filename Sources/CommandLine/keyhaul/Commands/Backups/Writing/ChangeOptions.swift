@@ -1,0 +1,81 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// The options for writing a changed backup.
+struct ChangeOptions: ParsableArguments {
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Write the changed backup to a copy, a folder (ends in /) or one file. The backup itself stays as it is.",
+      valueName: "copy"),
+    completion: .file())
+  var output: String?
+
+  @Flag(
+    help: ArgumentHelp(
+      "Change the backup itself.",
+      discussion: "Without it and without -o, only a backup that Keyhaul made is changed. Any other backup may be the "
+        + "only one of its device."))
+  var inPlace = false
+
+  init() {}
+
+  /// Rejects both flags together, and an output that cannot be written.
+  func check(differsFrom inputs: [String?], in session: Session) throws(CommandError) {
+    guard let output else { return }
+    guard !inPlace else {
+      throw .usage(
+        "--in-place and -o cannot be used together", why: "-o leaves the backup as it is", try: "use only one of them")
+    }
+    guard output != "-" else {
+      throw .usage("a changed backup cannot be written to standard output", try: "-o FILE or -o FOLDER/")
+    }
+    try BackupOutput.check(output, differsFrom: inputs, in: session)
+  }
+
+  /// Rejects both flags for a keychain that is not a backup.
+  func reject(for name: String) throws(CommandError) {
+    guard output != nil || inPlace else { return }
+    throw .usage(
+      "\(output != nil ? "-o" : "--in-place") applies only to backups",
+      why: "\(name) is not a backup, and is always changed in place",
+      try: "leave \(output != nil ? "-o" : "--in-place") out")
+  }
+
+  /// Returns the destination of the changed backup.
+  ///
+  /// - Parameters:
+  ///   - loaded: The backup.
+  ///   - isDryRun: Whether this is a dry run.
+  /// - Throws: `.usage` if neither flag is given for a backup that Keyhaul did not make.
+  func target(
+    for loaded: LoadedBackup, isDryRun: Bool, in session: Session
+  ) throws(CommandError) -> BackupRewriter.Target {
+    if let output {
+      let (destination, replaces) = try BackupOutput.destination(
+        output, deviceIdentifier: loaded.archive.device.identifier, asks: !isDryRun, in: session)
+      return .copy(destination, replace: replaces)
+    }
+    guard !inPlace, !isDryRun, !loaded.archive.isMadeByKeyhaul else { return .inPlace }
+    throw .usage(
+      "\(loaded.name) is not changed in place unless you say so",
+      why: "Keyhaul did not make it, and it may be the only backup of its device",
+      try: "-o COPY to write a changed copy, or --in-place to change the backup itself")
+  }
+
+  /// Returns the end of a sentence about the change, which names the copy; empty if the backup itself is changed.
+  func ending(for name: String) -> String {
+    output.map { ", in the copy \(UntrustedText.escaped($0)); \(UntrustedText.escaped(name)) itself is unchanged" }
+      ?? ""
+  }
+
+  /// Returns the change that is final once the backup is written.
+  func done(_ done: CommittedChange) -> CommittedChange {
+    guard let output else { return done }
+    return CommittedChange(
+      "the changed copy \(output) was written", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
+  }
+
+  /// The member of a document that names the copy.
+  var members: [(String, JSONValue)] { output.map { [("output", .string($0))] } ?? [] }
+}

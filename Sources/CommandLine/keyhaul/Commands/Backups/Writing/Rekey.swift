@@ -1,0 +1,475 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `keyhaul rekey`: changes, sets or removes the password of a backup.
+struct Rekey: RunnableCommand {
+  static let helpScreen = HelpScreen(
+    sentence: "Change the password of a backup",
+    usage: "keyhaul rekey ARCHIVE [-o COPY|--in-place] [--rounds N] [--no-password]",
+    examples: [
+      "keyhaul rekey family.backup",
+      "keyhaul rekey family.backup --password-file ~/.old --new-password-file ~/.new",
+    ],
+    flags: [
+      "--password-file", "--new-password-file", "--rounds", "--no-password", "--device-key-file",
+      .init("--accept-unproven-key", "use a device key that no item confirms"),
+      .init("--output, --in-place", "change a copy, or the backup itself"),
+      "--dry-run",
+    ])
+  static let configuration = makeConfiguration(named: "rekey")
+
+  @Argument(help: "The backup: a folder or a file.", completion: .file()) var archive: String
+  @Flag(help: "Remove the password. Afterwards, only the source device can decrypt the keychain.")
+  var noPassword = false
+  @Option(
+    help: ArgumentHelp("The number of PBKDF2 iterations (default: unchanged).", valueName: "n"),
+    transform: IterationCount.parseWritten)
+  var rounds: IterationCount?
+  @Flag(
+    help: ArgumentHelp(
+      "Use a device key that no item of the backup confirms. (--yes does not confirm this.)",
+      discussion: "If the key is wrong, no device can decrypt the backup's keychain afterwards."))
+  var acceptUnprovenKey = false
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "The new password") var newPassword: NewPasswordFlags
+  @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
+  @OptionGroup(title: "Where the changed backup goes") var change: ChangeOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
+
+  /// The kind of change of the password: another password, a first one, or none.
+  enum Change {
+    case another, first, none
+  }
+
+  func run(in session: Session) throws -> CommandExitStatus {
+    // Leftovers are next to the file that a link points to, not next to the link.
+    let found = try SourceResolver(session).backup(archive)
+    let path = URL(filePath: try found.requirePath(for: "rekey")).resolvingSymlinksInPath().path
+    try change.check(
+      differsFrom: found.files + [password.file, newPassword.file, decryption.deviceKeyFile], in: session)
+    let isRead = dryRun.isOn || change.output != nil
+    let loaded = try found.open(isRead ? .reading : .writing, storage: decryption.storage, in: session)
+    do throws(KeyhaulError) {
+      try loaded.archive.require(.rewriting)
+      try BackupRewriter.checkRekeying(of: loaded.archive)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    let kind = try kind(of: loaded)
+    let target = try change.target(for: loaded, isDryRun: dryRun.isOn, in: session)
+    switch kind {
+    case .another: try changePassword(of: loaded, at: path, to: target, in: session)
+    case .first: try ReencryptingRekey(self, loaded, path, target, in: session).addPassword(in: session)
+    case .none: try ReencryptingRekey(self, loaded, path, target, in: session).removePassword(in: session)
+    }
+    return .ok
+  }
+
+  private func kind(of loaded: LoadedBackup) throws(CommandError) -> Change {
+    if noPassword, newPassword.isGiven {
+      throw .usage("--no-password and a new password cannot be used together", try: "use only one of them")
+    }
+    if noPassword, rounds != nil {
+      throw .usage(
+        "--no-password and --rounds cannot be used together",
+        why: "a backup without a password needs no slow key derivation",
+        try: "use only one of them")
+    }
+    switch (loaded.archive.isEncrypted, noPassword) {
+    case (true, true):
+      try requireReencryptable(loaded, "the password of \(loaded.name) cannot be removed")
+      return .none
+    case (false, true):
+      throw .usage("\(loaded.name) has no password to remove", why: "it is not encrypted")
+    case (false, false):
+      try requireReencryptable(loaded, "\(loaded.name) cannot be given a password")
+      return .first
+    case (true, false):
+      guard rounds == nil || loaded.archive.keybag.secondRound != nil else {
+        throw .usage(
+          "--rounds cannot be set for \(loaded.name)",
+          why: "its keybag has no second iteration count, as in iOS 10.1 and earlier", try: "leave --rounds out")
+      }
+      return .another
+    }
+  }
+
+  /// Rejects a backup whose files cannot be encrypted or decrypted, before asking for a key.
+  private func requireReencryptable(_ loaded: LoadedBackup, _ message: String) throws(CommandError) {
+    do throws(KeyhaulError) {
+      try BackupRewriter.checkReencryption(of: loaded.archive)
+    } catch {
+      throw CommandError(
+        CommandExitStatus(error.category), message, why: error.reason,
+        try: loaded.archive.isEncrypted
+          ? "keyhaul rekey \(ShellQuoting.quote(loaded.name)) gives it another password"
+          : "make a new backup of the device, with a password")
+    }
+  }
+
+  // MARK: Another password
+
+  /// A password that is known to be right, and its key.
+  private struct VerifiedPassword: ~Copyable {
+    let password: Secret
+    let key: BackupKey
+  }
+
+  private func changePassword(
+    of loaded: LoadedBackup, at path: String, to target: BackupRewriter.Target, in session: Session
+  ) throws {
+    if acceptUnprovenKey {
+      throw CommandError.usage(
+        "--accept-unproven-key is not used to change the password of \(loaded.name)",
+        why: "only its class keys are wrapped again, without a device key", try: "leave --accept-unproven-key out")
+    }
+    if try decryption.deviceKeySource() != nil {
+      throw CommandError.usage(
+        "a device key is not used to change the password of \(loaded.name)",
+        why: "only its class keys are wrapped again", try: "leave the device key out")
+    }
+    // Tries the current password before asking for the new one.
+    let unlocker = BackupUnlocker(loaded, decryption, in: session)
+    try unlocker.checkRounds()
+    let keybag = loaded.archive.keybag
+    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalIterations
+    let rekeyed = try RekeyedKeybag(
+      of: loaded, rounds: rounds?.value, acceptingAtMost: max(decryption.maximumIterations, count))
+    let old = try session.withPassword(password, of: loaded.name) { (typed) throws(CommandError) in
+      // If the new password need not be typed, its key is derived in parallel.
+      if try newPassword.source(environment: session.environment) != .prompt {
+        try rekeyed.prefetch { () throws(CommandError) in try session.password(newPassword, of: loaded.name) }
+      }
+      let key = try unlocker.key(password: typed.copy())
+      return VerifiedPassword(password: typed, key: key)
+    }
+    let new = try rekeyed.password { () throws(CommandError) in
+      try session.password(newPassword, of: loaded.name)
+    }
+    let isSame = new.box.secret.matches(old.password)
+    try requireSoundList(of: loaded, keys: try unlocker.classKeys(with: old.key))
+    warnAboutLosses(of: loaded, keys: try unlocker.classKeys(with: old.key), in: session)
+    if isSame, change.output == nil, !BackupRewriter.hasUnfinishedSeal(loaded.archive),
+      rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) })
+    {
+      if !dryRun.isOn { BackupRewriter().removeLeftovers(of: loaded.archive, at: path) }
+      let sentence = "Nothing to do: \(UntrustedText.escaped(loaded.name)) already has this password."
+      return try report(loaded, keybag, did: sentence, would: sentence, isWritten: false, in: session)
+    }
+    let changed = try unlocker.deriving(rounds: count) { (progress) throws(DataProtectionError) in
+      try rekeyed.rewrapped(fromPasscodeKey: old.key.passcodeKey, to: new, progress: progress)
+    }
+    if !dryRun.isOn {
+      let keys = try unlocker.classKeys(with: old.key)
+      let done = change.done(Self.done("\(loaded.name) has the new password", loaded))
+      let copy = try session.rewriting(loaded, to: change.output, done) {
+        (rewriter, progress) throws(KeyhaulError) -> RewrittenBackup? in
+        switch target {
+        case .inPlace:
+          try rewriter.replaceKeybag(of: loaded.archive, at: path, with: changed, keys: keys, progress: progress)
+          return nil
+        case .copy(let destination, let replace):
+          return try rewriter.copy(
+            loaded.archive, at: path, to: destination, replace: replace, with: changed, keys: keys, progress: progress)
+        }
+      }
+      session.warnIfOldBackupRemains(copy?.leftover)
+      session.warn(aboutUnrelatedFiles: copy?.unrelatedFiles ?? [])
+    }
+    try report(
+      loaded, changed,
+      did: "Rekeyed \(UntrustedText.escaped(loaded.name))\(change.ending(for: loaded.name)). "
+        + (isSame
+          ? "Its password has not changed; its iteration count has."
+          : "The old password no longer works for this copy. Other copies still use it."),
+      would: "Would rekey \(UntrustedText.escaped(loaded.name)).",
+      in: session)
+  }
+
+  /// Rejects a manifest that differs from what the device wrote. An unreadable manifest only causes a warning.
+  private func requireSoundList(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
+    guard let list = try? loaded.archive.fileList(with: keys),
+      let finding = list.findings.first(where: { $0.blocks(.rewriting) })
+    else { return }
+    throw CommandError(backup: finding.refusal, name: loaded.name)
+  }
+
+  /// Warns about damage, which another password does not repair.
+  private func warnAboutLosses(of loaded: LoadedBackup, keys: ClassKeys, in session: Session) {
+    for loss in loaded.archive.visibleLosses(with: keys) {
+      session.warn(
+        "\(loaded.name) is damaged; changing the password does not repair it", why: loss,
+        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
+    }
+  }
+
+  static func done(_ what: String, _ loaded: LoadedBackup) -> CommittedChange {
+    CommittedChange(what, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(loaded.name))")
+  }
+
+  // MARK: The report
+
+  /// Prints the result.
+  ///
+  /// - Parameter isKeyProven: Whether an item confirms the device key; `nil` if none was used.
+  func report(
+    _ loaded: LoadedBackup, _ keybag: Keybag, did: String, would: String, isWritten: Bool = true,
+    isKeyProven: Bool? = nil, in session: Session
+  ) throws(CommandError) {
+    if session.isJSON {
+      let document = RekeyDocument(
+        of: loaded.name, keybag, isEncrypted: !noPassword, isWritten: isWritten && !dryRun.isOn, isDryRun: dryRun.isOn,
+        isKeyProven: isKeyProven)
+      return try session.writeDocument(document.json.adding(change.members))
+    }
+    try session.announce(dryRun.isOn ? would : did)
+    session.reportDryRun(dryRun)
+  }
+}
+
+/// Sets or removes a backup's password. Both need the hardware key of the source device, and change every file.
+struct ReencryptingRekey {
+  private let command: Rekey
+  private let loaded: LoadedBackup
+  private let unlocker: BackupUnlocker
+  private let path: String
+  private let target: BackupRewriter.Target
+
+  init(_ command: Rekey, _ loaded: LoadedBackup, _ path: String, _ target: BackupRewriter.Target, in session: Session) {
+    self.command = command
+    self.loaded = loaded
+    unlocker = BackupUnlocker(loaded, command.decryption, in: session)
+    self.path = path
+    self.target = target
+  }
+
+  func addPassword(in session: Session) throws {
+    try requireDeviceKeybag()
+    try requireReplaceable()
+    let old = try unlocker.key(command.password, unexpectedPassword: "--new-password-file with the new password")
+    let candidate = try hardwareKey(to: "set a password on")
+    let (hardware, isProven) = try accepted(candidate, old, in: session)
+    let new = try session.password(command.newPassword, of: loaded.name)
+    let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
+    let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
+      (progress) throws(DataProtectionError) in
+      try BackupKeybag.addingPassword(
+        loaded.archive.keybag, passcodeKey: old.passcodeKey, with: new, deviceKey: hardware.key, rounds: rounds,
+        progress: progress)
+    }
+    try rewrite(with: keybag, old, in: session)
+    let name = UntrustedText.escaped(loaded.name)
+    try command.report(
+      loaded, keybag,
+      did: "Encrypted \(name) with the new password\(command.change.ending(for: loaded.name))."
+        + "\(isProven ? "" : unprovenKeySentence) "
+        + "Other copies still have no password.",
+      would: "Would encrypt \(name) with the new password.", isKeyProven: isProven, in: session)
+  }
+
+  func removePassword(in session: Session) throws {
+    try requireDeviceKeybag()
+    try requireReplaceable()
+    let candidate = try hardwareKey(to: "remove the password of")
+    let old = try unlocker.key(command.password)
+    let (hardware, isProven) = try accepted(candidate, old, in: session)
+    let keybag: Keybag
+    do throws(DataProtectionError) {
+      keybag = try BackupKeybag.removingPassword(
+        loaded.archive.keybag, passcodeKey: old.passcodeKey, deviceKey: hardware.key)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    try rewrite(with: keybag, old, in: session)
+    let name = UntrustedText.escaped(loaded.name)
+    let device = loaded.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
+    if hardware.isPublished, let sourceDevice = hardware.homeDevice {
+      session.warnAboutPublishedKey(
+        of: sourceDevice, "anyone can decrypt the keychain in \(loaded.name) without its password")
+    }
+    let reach =
+      !isProven
+      ? unprovenKeySentence
+      : hardware.isPublished ? "" : " From now on, only \(device) can decrypt the keychain in this backup."
+    try command.report(
+      loaded, keybag,
+      did: "Removed the password of \(name)\(command.change.ending(for: loaded.name)).\(reach)",
+      would: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
+  }
+
+  /// A sentence for a backup that was written with a device key that no item confirms.
+  private var unprovenKeySentence: String {
+    " No item confirms the device key that was used. If it is the wrong one, no device can decrypt the keychain in this "
+      + "backup."
+  }
+
+  /// Rejects a backup that no device wrote, because rewriting its keybag would make it look genuine.
+  private func requireDeviceKeybag() throws(CommandError) {
+    guard let unbound = loaded.archive.unboundClassKeys else { return }
+    throw CommandError(backup: KeyhaulError(unbound), name: loaded.name)
+  }
+
+  /// Rejects a folder with other files, because every file changes and the folder is replaced.
+  private func requireReplaceable() throws(CommandError) {
+    guard PathContent(of: path) == .directory, command.change.output == nil else { return }
+    try BackupOutput.requireOnlyBackup(in: path, named: loaded.name)
+  }
+
+  // MARK: The hardware's key
+
+  private func hardwareKey(to action: String) throws -> HardwareKey {
+    if let hardware = try unlocker.hardwareKey() { return hardware }
+    // A device with this name may exist, but with another key.
+    let device = "the source device" + (loaded.archive.device.name.map { ", which calls itself \($0)" } ?? "")
+    throw CommandError.usage(
+      "cannot \(action) \(loaded.name) without its device's key",
+      why: "without a password, the keychain's keys are wrapped with the hardware key of \(device)",
+      try: "--device-key-file, or --home with the folder that contains that device")
+  }
+
+  /// Confirms the device key. If no item confirms it, it needs `--accept-unproven-key` or the user's consent, because
+  /// no device can decrypt a backup that was written with a wrong key.
+  ///
+  /// - Returns: The key, and whether an item confirms it.
+  private func accepted(
+    _ hardware: HardwareKey, _ key: BackupKey, in session: Session
+  ) throws -> (key: HardwareKey, isProven: Bool) {
+    let opened: UnlockedBackup
+    do throws(KeyhaulError) {
+      opened = try loaded.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    if let damage = opened.keybagDamage { throw CommandError.damagedKeybag(of: loaded.name, report: damage) }
+    // Rewriting every file and digest would hide the damage.
+    if let damage = opened.damage.first {
+      throw CommandError(
+        .damaged, "\(loaded.name) is damaged", why: damage.description,
+        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
+    }
+    switch opened.deviceKeyVerification {
+    case .proven:
+      unlocker.reportDeviceKeySource(hardware)
+      return (hardware, true)
+    case .divided(let unproven):
+      let classes = unproven.map { String($0.rawValue) }
+      throw CommandError(
+        .refused, "Keyhaul cannot confirm every class key of \(loaded.name)",
+        why:
+          "the device's hardware key decrypts some items, but none of class \(HumanReadable.list(classes)); with a wrong "
+          + "key, those items would be lost for good",
+        try: "another copy")
+    case .foreign(let itemCount):
+      if let other = hardware.fallback {
+        unlocker.warnThatKeyIsOfOtherDevice()
+        return try accepted(other, key, in: session)
+      }
+      throw CommandError(
+        .refused, "this is not the hardware key of \(loaded.name)'s source device",
+        why: "it decrypts none of the \(HumanReadable.count(itemCount, "item")) that need such a key",
+        try: "the 0x835 key of that device")
+    case .unshown, .noItems:
+      try agree(toUnproven: hardware, hasItems: !opened.items.isEmpty, in: session)
+      return (hardware, false)
+    }
+  }
+
+  /// Makes sure that the user accepts a device key that no item confirms.
+  ///
+  /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
+  private func agree(toUnproven hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
+    guard !command.acceptUnprovenKey else { return }
+    let origin = hardware.homeDevice.map { "the key of \($0)" } ?? "the given device key"
+    let fact = hasItems ? "no item in it needs a device key" : "it has no items"
+    guard let terminal = session.terminal() else {
+      throw CommandError(
+        .refused, "nothing confirms the device key for \(loaded.name)",
+        why: "\(fact), so Keyhaul cannot check \(origin); with a wrong key, no device could decrypt the result",
+        try: "--accept-unproven-key, if you are sure that the key is right")
+    }
+    try session.ask(
+      "Nothing confirms \(origin): \(fact). If the key is wrong, no device can decrypt \(loaded.name) afterwards. Use it "
+        + "anyway?", on: terminal)
+  }
+
+  // MARK: Writing
+
+  private func rewrite(
+    with keybag: Keybag, _ key: BackupKey, in session: Session
+  ) throws {
+    guard !command.dryRun.isOn else { return }
+    let keys = try unlocker.classKeys(with: key)
+    let what = command.noPassword ? "no longer has a password" : "has the new password"
+    let done = command.change.done(Rekey.done("\(loaded.name) \(what)", loaded))
+    let outcome = try session.rewriting(loaded, to: command.change.output, done) {
+      (rewriter, progress) throws(KeyhaulError) in
+      try rewriter.reencrypt(loaded.archive, at: path, with: keybag, keys: keys, to: target, progress: progress)
+    }
+    session.warnIfOldBackupRemains(outcome.leftover)
+    if let first = outcome.unrelatedFiles.first {
+      session.warn(
+        "\(HumanReadable.count(outcome.unrelatedFiles.count, "payload")) left out",
+        why: "not listed in the manifest: \(outcome.unrelatedFiles.count == 1 ? "" : "the first is ")\(first)")
+    }
+  }
+}
+
+/// A keybag with new salts for a new password. If the password is available early, its key is derived in parallel with
+/// the old one's.
+final class RekeyedKeybag {
+  private let keybag: Keybag
+  private let name: String
+  private let limit: Int
+  private var known: ReusablePassword?
+  private var key: BackgroundThread?
+
+  /// Creates the keybag.
+  ///
+  /// - Parameters:
+  ///   - loaded: The backup.
+  ///   - rounds: The iterations of the second, slow derivation; `nil` keeps the keybag's count.
+  ///   - limit: The maximum number of iterations.
+  init(of loaded: LoadedBackup, rounds: Int?, acceptingAtMost limit: Int) throws(CommandError) {
+    name = loaded.name
+    self.limit = limit
+    do throws(DataProtectionError) {
+      keybag = try BackupKeybag.resalted(loaded.archive.keybag, rounds: rounds)
+    } catch {
+      throw CommandError(backup: error, name: name)
+    }
+  }
+
+  /// Starts to derive the new password's key, unless this has already begun.
+  func prefetch(_ read: () throws(CommandError) -> Secret) throws(CommandError) {
+    guard known == nil else { return }
+    let password = try password(read)
+    key = password.keys.prefetchKey(of: keybag, password: password.box, acceptingAtMost: limit) {
+      Interruption.pending == nil
+    }
+  }
+
+  /// Returns the new password, which is read at most once.
+  func password(_ read: () throws(CommandError) -> Secret) throws(CommandError) -> ReusablePassword {
+    if let known { return known }
+    let password = ReusablePassword(try read(), from: name)
+    known = password
+    return password
+  }
+
+  /// Returns the keybag with its class keys wrapped for the new password.
+  func rewrapped(
+    fromPasscodeKey old: borrowing Secret, to new: ReusablePassword, progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag {
+    try BackupKeybag.rewrap(
+      keybag, fromPasscodeKey: old, to: new.box.secret, acceptingAtMost: limit, remembering: new.keys,
+      progress: progress)
+  }
+}

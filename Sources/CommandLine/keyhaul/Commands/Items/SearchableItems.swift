@@ -1,0 +1,81 @@
+import KeyhaulKit
+import Reports
+
+/// The items of a backup, a database or a dump, for a search.
+struct SearchableItems {
+  /// The keychain's name in messages.
+  let name: String
+  /// The kind of source in documents.
+  let sourceKind: String
+  /// The items in the order of a backup, without tombstones.
+  let entries: [KeychainEntry]
+  /// Whether secrets are omitted that an access control protects. A dump contains them in any case.
+  let omitsProtectedSecrets: Bool
+
+  /// Creates the list of a backup's items.
+  ///
+  /// - Parameter name: The name of the backup.
+  init(_ opened: UnlockedBackup, named name: String) {
+    self.name = name
+    sourceKind = "archive"
+    omitsProtectedSecrets = true
+    entries = opened.items.compactMap { item in
+      item.item?.isTombstone == true
+        ? nil : opened.entry(of: item, named: opened.encryptedItemSummaries[item.index]?.identity)
+    }
+  }
+
+  init(_ found: ResolvedDump) {
+    name = found.typed
+    sourceKind = "dump"
+    omitsProtectedSecrets = false
+    entries = found.dump.items.compactMap { dumped in
+      let row = found.database.map { $0.rows[dumped.entry].row.number }
+      let entry = KeychainEntry(dumped, of: found.dump, row: row)
+      if let item = entry.item {
+        return item.isTombstone ? nil : KeychainEntry(item, at: entry.place, index: entry.index)
+      }
+      // An item without its secret cannot be changed.
+      return KeychainEntry(
+        .closed(entry.identity, nil), at: entry.place, index: entry.index, entry.protection,
+        detail: "its secret cannot be decrypted")
+    }
+  }
+
+  /// Returns the matching items. For items that cannot be decrypted, compares the known attributes.
+  func matching(_ selection: ItemSelection) -> [KeychainEntry] {
+    entries.filter { row in row.item.map(selection.matches) ?? selection.matches(row.identity, row.protection) }
+  }
+
+  /// The items that cannot be decrypted here.
+  var hidden: [KeychainEntry] { entries.filter { $0.item == nil } }
+
+  /// Reports the number of undecryptable items that may also match.
+  ///
+  /// - Parameters:
+  ///   - rows: The items that were found.
+  ///   - selection: The selection.
+  /// - Returns: Whether a damaged item is among them, so that the result may be incomplete.
+  @discardableResult
+  func reportHidden(excluding rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
+    let shown = Set(rows.map(\.place))
+    let hidden = hidden.filter { !shown.contains($0.place) && selection.couldMatch($0.identity) }
+    let count = hidden.count
+    guard count > 0 else { return false }
+    if session.isOneOfMany {
+      session.warn(
+        "\(HumanReadable.count(count, "item")) cannot be decrypted here and may match", why: nil,
+        try: "keyhaul inspect \(ShellQuoting.quote(name)) --list")
+    }
+    session.info(
+      "\(HumanReadable.count(count, "item")) of \(UntrustedText.escaped(name)) cannot be decrypted here and may match; inspect "
+        + "--list shows the reasons."
+    )
+    return hidden.contains { $0.reason?.isDamage == true }
+  }
+
+  func document(revealsSecrets: Bool) -> ItemDocument {
+    ItemDocument(
+      source: (sourceKind, name), revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
+  }
+}

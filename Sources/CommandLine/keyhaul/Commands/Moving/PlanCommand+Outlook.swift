@@ -1,0 +1,152 @@
+import KeyhaulKit
+import Reports
+
+/// `plan` without `--to`: shows what is lost on a new device, and on the source device after it was erased.
+extension PlanCommand {
+  /// Plans for a backup.
+  func planWithoutTarget(
+    for loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForOutlook, _ argument: String?,
+    _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandExitStatus {
+    var source = ReportSource(loaded, fileList: opened.backup.fileList)
+    source.findings = opened.backup.findings
+    source.sourceDeviceItems = opened.restoreOutlook.sourceDeviceItems
+    BackupDamageNotice(opened: opened.backup, name: loaded.name).warn(in: session)
+    let request = OutlookRequest(
+      source: source, argument: argument, productType: loaded.archive.device.productType, hardware: opened.hardware,
+      isDamaged: !opened.backup.damage.isEmpty, codes: opened.codes,
+      condition: BackupCondition(damage: opened.backup.damage, findings: source.shownFindings))
+    return try planWithoutTarget(request, opened.restoreOutlook, expectations, in: session)
+  }
+
+  /// Plans for a device, as if a backup of it were made now.
+  func planWithoutTarget(
+    for device: DeviceSession, _ argument: String?, _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandExitStatus {
+    let restoreOutlook: RestoreOutlook
+    let simulatedBackup: SimulatedBackup
+    do throws(KeyhaulError) {
+      simulatedBackup = try SimulatedBackup(of: device, hasPassword: !noPassword)
+      restoreOutlook = try RestoreOutlook(of: device, simulatedBackup)
+    } catch {
+      throw CommandError(error, using: device.name)
+    }
+    let request = OutlookRequest(
+      source: try ReportSource(device, hasPassword: !noPassword), argument: argument,
+      productType: device.record.productType,
+      hardware: device.name, isDamaged: false, codes: try OneTimePasswordSources(of: simulatedBackup, on: device))
+    return try planWithoutTarget(request, restoreOutlook, expectations, in: session)
+  }
+
+  /// The source of a plan without a target.
+  private struct OutlookRequest {
+    let source: ReportSource
+    /// The source as an argument of suggested commands; `nil` if it is a stream.
+    let argument: String?
+    let productType: String?
+    let hardware: String?
+    let isDamaged: Bool
+    var codes: OneTimePasswordSources?
+    /// Whether the backup can be restored as it is.
+    var condition = BackupCondition.usable
+  }
+
+  private func planWithoutTarget(
+    _ request: OutlookRequest, _ restoreOutlook: RestoreOutlook, _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandExitStatus {
+    let made = DeviceEnvironment.interruptible.clock.now()
+    var summary = OutlookSummary(
+      restoreOutlook, of: request.source.document, made: Timestamp.text(of: made), apps: request.source.apps,
+      productType: request.productType, hardware: request.hardware, sourceArgument: request.argument,
+      isRedacted: redact)
+    let source = redact ? request.source.redacted : request.source
+    summary.findings = source.shownFindings
+    summary.protection = source.nonstandardProtection
+    summary.backupCondition = request.condition
+    summary.codes = request.codes.map {
+      $0.overview(moving: restoreOutlook.planForNewDevice, names: request.source.apps)
+    }
+    guard view == nil, expectations == nil else {
+      let report = PlanReport(
+        restoreOutlook.planForNewDevice, of: request.source, ontoNew: summary.newPhone, made: made)
+      let comparable = ComparablePlan(report: report, argument: request.argument, isSameDevice: false) {
+        () throws(CommandError) in
+        restoreOutlook.comparison
+      }
+      return try finish(comparable, expectations, isDamaged: request.isDamaged, in: session)
+    }
+    let report = OutlookReport(summary: summary)
+    try session.deliver(report, page: report.page(program: ProgramVersion.signature), to: output)
+    let counts = [true, false].map { restoreOutlook.counts(onSameDevice: $0) }
+    if request.isDamaged || counts.contains(where: { $0.unreadable > 0 }) { return .partial }
+    return exitCode && counts.contains { $0.lost > 0 } ? .differs : .ok
+  }
+
+  /// Finds the target device.
+  ///
+  /// - Throws: `.notFound` with advice to create the device or to plan without one.
+  func target(_ name: String, _ finder: SourceResolver) throws(CommandError) -> ResolvedDevice {
+    do throws(CommandError) {
+      return try finder.device(name)
+    } catch {
+      guard error.status == .notFound, DeviceName.isValid(name) else { throw error }
+      var failure = error
+      let near = error.advice == "keyhaul device list" ? "" : "\(error.advice ?? ""), "
+      failure.advice = "\(near)keyhaul device create \(name), or leave --to out to plan for a new device"
+      throw failure
+    }
+  }
+}
+
+extension BackupUnlocker {
+  /// Returns the accounts in files of authenticator apps. Empty if the files cannot be read, because the plan does not
+  /// depend on them.
+  private func accounts(with key: BackupKey) -> AuthenticatorAccounts {
+    guard let items = try? archive.reader(with: key, for: .reading),
+      let accounts = try? AuthenticatorAccounts(
+        in: archive, items, installed: InstalledApps.names(in: archive).keys)
+    else { return AuthenticatorAccounts() }
+    return accounts
+  }
+
+  /// Returns the one-time passwords of a decrypted backup.
+  func codes(of opened: UnlockedBackup, with key: BackupKey) -> OneTimePasswordSources {
+    OneTimePasswordSources(items: opened.items, accounts: accounts(with: key))
+  }
+
+  /// A backup that was decrypted for a new device and for its source device.
+  struct BackupForOutlook {
+    let backup: UnlockedBackup
+    let restoreOutlook: RestoreOutlook
+    /// The device whose hardware key was tried; `nil` if none was.
+    let hardware: String?
+    let codes: OneTimePasswordSources
+  }
+
+  /// Decrypts the backup as a new device would, and as the source device would if its hardware key is available.
+  ///
+  /// - Parameters:
+  ///   - key: The key of the password.
+  ///   - hardware: The hardware key that the user gave, or one that may be the source device's.
+  ///   - named: The source device that the user named; `nil` if none.
+  func decryptForOutlook(
+    with key: BackupKey, _ hardware: HardwareKey?, sourceDevice named: DeviceSession?
+  ) throws -> BackupForOutlook {
+    let opened = try open(with: key, nil, for: .planning)
+    let sourceDevice = try sourceDevice(of: opened, named: named, orTarget: nil, with: key)
+    var (returning, name) = (sourceDevice?.unlockedBackup, sourceDevice?.name)
+    if let given = usableKey(hardware, with: key), !given.isGuess {
+      returning = try? archive.open(with: key, deviceKey: given.key, for: .planning)
+      name = "the device whose key was given"
+    }
+    let codes = codes(of: returning ?? opened, with: key)
+    do throws(KeyhaulError) {
+      return BackupForOutlook(
+        backup: opened,
+        restoreOutlook: try RestoreOutlook(of: opened, returning: returning, sourceDeviceItems: sourceDevice?.items),
+        hardware: name, codes: codes)
+    } catch {
+      throw CommandError(error, doing: "cannot plan for \(self.name)")
+    }
+  }
+}

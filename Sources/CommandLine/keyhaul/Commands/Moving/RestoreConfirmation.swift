@@ -1,0 +1,96 @@
+import KeyhaulKit
+import Reports
+
+/// The user's consent that a restore requires before it changes the target. It covers the items that the restore
+/// removes, and damage in the backup. On a terminal, it also covers the restore itself.
+struct RestoreConfirmation {
+  let prepared: PreparedRestore
+  /// Whether `--accept-damage` was given.
+  let acceptsDamage: Bool
+  /// Whether a saved plan is carried out, which the user has already seen.
+  let isPlanned: Bool
+  /// Whether the user chose the treatment of the target's items, with `--existing` or a saved plan.
+  let isPolicyChosen: Bool
+  let session: Session
+
+  var damage: BackupDamageNotice { prepared.damage }
+
+  /// Whether a question may be asked.
+  var isAsked: Bool {
+    let requiresAcceptDamage = !acceptsDamage && !prepared.opened.backup.damage.isEmpty
+    return (!session.common.yes || requiresAcceptDamage) && session.terminal() != nil
+  }
+
+  /// Rejects a restore that would only remove items and restore none. A backup without items may be restored, because
+  /// the user then wants an empty keychain.
+  func rejectRemovalOnlyRestore(_ report: PlanReport) throws(CommandError) {
+    let hasItems = !prepared.opened.backup.items.isEmpty
+    let isPointless = report.plan.onlyRemoves || report.plan.decisions.isEmpty && !report.plan.removed.isEmpty
+    guard isPointless, hasItems else { return }
+    let removed = HumanReadable.count(report.plan.removed.count, "item")
+    let emptyList = prepared.selection.flatMap { $0.indexes.isEmpty ? $0.path : nil }
+    let advice =
+      emptyList.map { "list items in \($0); --only without --existing merge removes the existing items" }
+      ?? report.warning?.advice
+      ?? "plan shows why" + (report.target.isSimulator ? "" : "; to empty \(report.target.name), use device erase")
+    throw CommandError(
+      .refused,
+      "no item of \(report.source.name) would be restored to \(report.target.name), so nothing was removed "
+        + "from it",
+      why: "the restore would restore none of \(HumanReadable.count(prepared.opened.backup.items.count, "item")) and "
+        + "remove \(removed)", try: advice)
+  }
+
+  /// Warns before a change that a damaged backup may not be able to replace items that the restore removes.
+  ///
+  /// - Parameter isChange: Whether the restore is about to be made, not only shown.
+  /// - Throws: `.damaged` if `--yes` was given without choosing the treatment of the target's items. Accepting the
+  ///   damage is not enough.
+  func warnAboutOnlyCopies(_ report: PlanReport, isChange: Bool) throws(CommandError) {
+    let count = report.removedOnlyCopies
+    guard count > 0 else { return }
+    let (source, target) = (report.source.name, report.target.name)
+    let removed = report.plan.removed.count
+    let which =
+      removed == 1
+      ? "the 1 item removed from \(target)"
+      : count == removed
+        ? "each of the \(HumanReadable.grouped(removed)) items removed from \(target)"
+        : "\(HumanReadable.grouped(count)) of the \(HumanReadable.grouped(removed)) items removed from \(target)"
+    let why = "\(which) may be the only intact copy of an item that is lost in \(source)"
+    guard !isChange || !session.common.yes || isPolicyChosen else {
+      throw CommandError(
+        .damaged,
+        "\(source) is damaged and cannot replace all items that would be removed; nothing was restored", why: why,
+        try:
+          "\(SuggestedCommands.keepingExisting) keeps the existing items; --existing replace removes them anyway; use either "
+          + "with --accept-damage")
+    }
+    session.warn(
+      "\(source) is damaged and cannot replace all items that are removed from \(target)", why: why,
+      try: "\(SuggestedCommands.keepingExisting) keeps the existing items", ignoresQuiet: true)
+  }
+
+  /// Asks for everything that the user must agree to, unless flags already answer it.
+  ///
+  /// - Throws: `.refused`, `.damaged` or `.usage` if Keyhaul cannot ask; `.failed` if the user does not agree.
+  func obtain(for report: PlanReport) throws(CommandError) {
+    try rejectRemovalOnlyRestore(report)
+    try warnAboutOnlyCopies(report, isChange: true)
+    let losses = RestoreLosses(report)
+    func lines() -> [String] {
+      losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0)
+    }
+    // Lines above the damage question are not shown again. If nothing is removed, its answer is enough.
+    let wasAsked = try damage.accept(
+      onto: report.target.name, isAccepted: acceptsDamage, in: session, showing: lines)
+    if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
+    if session.common.yes {
+      if let newer = losses.lossText.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
+    } else if !losses.lossText.isEmpty {
+      try session.confirm(losses.lossText.question, refusal: losses.lossText.refusal, showing: wasAsked ? [] : lines())
+    } else if losses.lossText.bringsSomething, !isPlanned, !wasAsked, let terminal = session.terminal() {
+      try session.ask(losses.lossText.question, on: terminal, showing: lines())
+    }
+  }
+}

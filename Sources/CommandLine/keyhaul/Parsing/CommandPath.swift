@@ -1,0 +1,178 @@
+import ArgumentParser
+import KeyhaulKit
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The command that the arguments name, and the arguments without its name.
+///
+/// Flags may precede the command, but the argument parser accepts a command's own flags only after its name.
+struct CommandPath {
+  /// The commands from the root to the one that was named.
+  var commands: [any ParsableCommand.Type]
+  /// The arguments for the command's own parser: all except its name, in order.
+  var arguments: [String]
+
+  /// The help that the user requested with `-h` or `--help`.
+  enum HelpRequest {
+    case short
+    case full
+  }
+  var help: HelpRequest?
+  var asksForVersion = false
+
+  var command: any ParsableCommand.Type { commands[commands.count - 1] }
+  /// The full name: "keyhaul device list".
+  var name: String { commands.map { $0.commandName }.joined(separator: " ") }
+
+  /// Suggestions for a word that is not a command.
+  struct Suggestions: Sendable {
+    /// Names that other programs use, and the command that does the same: "decrypt": "export".
+    let synonyms: [String: String]
+    /// The command to suggest if the word is a file.
+    let commandForFiles: String
+  }
+
+  /// Finds the command that the arguments name.
+  ///
+  /// - Throws: `.usage` with a suggestion for an unknown command.
+  static func resolve(
+    _ arguments: [String], root: any ParsableCommand.Type, suggestions: Suggestions
+  ) throws(CommandError) -> CommandPath {
+    var path = CommandPath(commands: [root], arguments: [])
+    var rest: [String] = []
+    var index = arguments.startIndex
+    var flagsBefore = ValueFlags(root: root)
+    while index < arguments.endIndex {
+      let argument = arguments[index]
+      index += 1
+      let below = path.command.configuration.subcommands
+      if argument == "--" || below.isEmpty {
+        rest.append(argument)
+        rest += arguments[index...]
+        break
+      }
+      if argument.hasPrefix("-"), argument != "-" {
+        rest.append(argument)
+        if index < arguments.endIndex, flagsBefore.hasValue(argument) {
+          rest.append(arguments[index])
+          index += 1
+        }
+        continue
+      }
+      if argument == "help", path.commands.count == 1 {
+        path.help = .full
+        continue
+      }
+      guard let match = below.first(where: { $0.commandName == argument }) else {
+        throw unknown(argument, in: path, root: root, suggestions)
+      }
+      path.commands.append(match)
+    }
+    path.arguments = rest
+    let flags = rest.prefix { $0 != "--" }
+    if flags.contains("--help") {
+      path.help = .full
+    } else if flags.contains(where: asksForShortHelp) {
+      path.help = .short
+    }
+    path.asksForVersion = flags.contains("--version")
+    return path
+  }
+
+  /// Parses the arguments with the command's own parser.
+  ///
+  /// The command is already known, so the parser of the root command would find it again. In a debug build, it would
+  /// also check the declarations of each command on the way several times.
+  func parse() throws -> any ParsableCommand {
+    let flags = arguments.prefix { $0 != "--" }
+    // The parser looks for this flag only in the root command, which then throws the script.
+    let script = "--generate-completion-script"
+    if flags.contains(where: { $0 == script || $0.hasPrefix(script + "=") }) {
+      _ = try commands[0].parseAsRoot(arguments)
+    }
+    if command is any NumericArgumentCommand.Type {
+      let numbers = flags.filter(Self.isNegativeNumber)
+      let others = flags.filter { !Self.isNegativeNumber($0) }
+      return try command.parseAsRoot(others + ["--"] + numbers + arguments.dropFirst(flags.count).dropFirst())
+    }
+    guard command is any TabularCommand.Type else { return try command.parseAsRoot(arguments) }
+    let named = flags.map { $0.hasPrefix("--json=") ? "--fields=" + $0.dropFirst("--json=".count) : $0 }
+    return try command.parseAsRoot(named + arguments.dropFirst(flags.count))
+  }
+
+  private static func isNegativeNumber(_ argument: String) -> Bool {
+    argument.count > 1 && argument.first == "-" && argument.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
+  }
+
+  /// Determines whether the argument after a flag before the command is the flag's value.
+  ///
+  /// Checks the options of all commands first, which are the usual case. Collecting the flags of every command takes
+  /// several times as long as the start of the program.
+  private struct ValueFlags {
+    let root: any ParsableCommand.Type
+    lazy var common = FlagCatalog.flags(of: CommonOptions.self)
+    lazy var all = FlagCatalog.valueFlags(of: root)
+
+    init(root: any ParsableCommand.Type) { self.root = root }
+
+    mutating func hasValue(_ flag: String) -> Bool {
+      if flag.contains("=") || ["--help", "-h", "--version"].contains(flag) { return false }
+      if let known = common.first(where: { $0.names.contains(flag) }) { return known.value != nil }
+      return all.contains(flag)
+    }
+  }
+
+  /// The error for a group without a command, such as `keyhaul device`, or for a mistyped flag that needs no command.
+  var missingCommandError: CommandError {
+    let flags = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }
+    let unknown = flags.first { FlagCatalog.commands(with: $0, of: commands[0]).isEmpty }
+    let needNoCommand = ["--help", "--version"] + FlagCatalog.flags(of: CommonOptions.self).flatMap(\.names)
+    if let flag = unknown, let near = EditDistance.nearest(to: flag, among: needNoCommand) {
+      return .usage(
+        "\(name) has no flag \(UntrustedText.shortened(flag, columns: 40))", why: "\(near) is similar",
+        try: "\(name) \(near)")
+    }
+    let names = command.configuration.subcommands.map { $0.commandName }
+    return .usage("\(name) needs a command", why: "its commands are \(HumanReadable.list(names))", try: "\(name) -h")
+  }
+
+  /// Returns whether an argument is "-h", alone or combined with other short flags: "-qh".
+  private static func asksForShortHelp(_ argument: String) -> Bool {
+    let letters = argument.dropFirst()
+    return argument.first == "-" && letters.allSatisfy("hnqvy".contains) && letters.count { $0 == "h" } == 1
+  }
+
+  private static func unknown(
+    _ word: String, in path: CommandPath, root: any ParsableCommand.Type, _ suggestions: Suggestions
+  ) -> CommandError {
+    let names = path.command.configuration.subcommands.map { $0.commandName }
+    let title = UntrustedText.shortened(word, columns: 40)
+    let message = "\(path.name) has no command \"\(title)\""
+    if suggestions.synonyms[word.lowercased()] == nil, let near = EditDistance.nearest(to: word, among: names) {
+      return .usage(message, try: "\(path.name) \(near)")
+    }
+    for group in root.configuration.subcommands {
+      let below = group.configuration.subcommands.map { $0.commandName }
+      if below.contains(word) {
+        return .usage(
+          message,
+          why: "\"\(word)\" is a command of \(group.commandName)",
+          try: "\(root.commandName) \(group.commandName) \(word)")
+      }
+    }
+    if path.commands.count == 1, let meant = suggestions.synonyms[word.lowercased()] {
+      return .usage(message, why: "\"\(meant)\" does that", try: "\(path.name) \(meant)")
+    }
+    if path.commands.count == 1, FileManager.default.fileExists(atPath: word) {
+      return .usage(
+        message,
+        why: "it is a file in this folder",
+        try: "\(root.commandName) \(suggestions.commandForFiles) \(ShellQuoting.quote(word))")
+    }
+    return .usage(message, why: "its commands are \(HumanReadable.list(names))", try: "\(path.name) -h")
+  }
+}

@@ -1,0 +1,294 @@
+import KeyhaulKit
+import SystemPackage
+
+/// The limits of a secret's source.
+enum SecretLimits {
+  /// The largest password, passcode or item secret, in bytes.
+  static let maximumByteCount = 1_048_576
+  /// The number of times that a user may type a password, like `sudo` and `ssh`.
+  static let maximumAttemptCount = 3
+}
+
+extension Session {
+  /// Reads a password or passcode from the source that the user named, or asks for it.
+  ///
+  /// - Parameters:
+  ///   - flags: The flags that name the source.
+  ///   - subject: The backup or device that it belongs to, as the user named it: "family.backup".
+  ///   - isNew: Whether it is being set, in which case a prompt asks twice.
+  /// - Throws: `.wrongPassword` if it is empty; `.needsPassword` if none was given and Keyhaul cannot ask.
+  func password<Tag>(
+    _ flags: SecretFlags<Tag>, of subject: String, isNew: Bool = false
+  ) throws(CommandError) -> Secret {
+    let source = try flags.source(environment: environment)
+    if source == .prompt { return try promptedPassword(flags.kind, of: subject, isNew: isNew) }
+    let bytes = try read(source, kind: flags.kind, subject: subject)
+    if !flags.kind.isReadVerbatim { bytes.dropTrailingNewline() }
+    if flags.kind.dropsByteOrderMark(isNew: isNew), bytes.dropByteOrderMark() {
+      info("\(UntrustedText.escaped(subject)): the byte order mark before the \(flags.kind.noun) was ignored.")
+    }
+    return try checkedPassword(bytes.secret(), kind: flags.kind, subject: subject)
+  }
+
+  /// Asks once for a password for several backups.
+  ///
+  /// - Returns: `nil` if there is no terminal or the user enters an empty line.
+  func promptedPasswordForAllBackups(of subject: String) throws(CommandError) -> ReusablePassword? {
+    guard let terminal = terminal() else { return nil }
+    let typed = try terminal.secret(promptText("Password of \(subject)"))
+    guard !typed.isEmpty else { return nil }
+    return ReusablePassword(try checkedPassword(typed, kind: .password, subject: subject), from: "the password")
+  }
+
+  /// Reads a password from a source of a password list.
+  func password(from source: SecretSource, of subject: String) throws(CommandError) -> Secret {
+    let bytes = try read(source, kind: .password, subject: subject)
+    bytes.dropTrailingNewline()
+    return try checkedPassword(bytes.secret(), kind: .password, subject: subject)
+  }
+
+  /// Gets a password and uses it. If the user typed a wrong one, asks again, up to `SecretLimits.maximumAttemptCount`
+  /// times in total. An empty line ends the attempts. A device's passcode is never asked for again, because the device
+  /// counts failed attempts.
+  ///
+  /// - Parameter use: The action that needs the password. It throws `.wrongPassword` if the password is wrong.
+  func withPassword<Tag, Value: ~Copyable>(
+    _ flags: SecretFlags<Tag>, of subject: String, _ use: (consuming Secret) throws(CommandError) -> Value
+  ) throws(CommandError) -> Value {
+    let isPrompted = try flags.source(environment: environment) == .prompt
+    var tries = 0
+    while true {
+      let typed = try password(flags, of: subject)
+      tries += 1
+      do throws(CommandError) {
+        return try use(typed)
+      } catch {
+        guard isPrompted, tries < SecretLimits.maximumAttemptCount, error.status == .wrongPassword else { throw error }
+        try terminal(for: flags.kind, of: subject).show("That \(flags.kind.noun) is wrong; try again.")
+      }
+    }
+  }
+
+  /// Reads the secret of an item without changing its bytes. A typed line has no newline.
+  ///
+  /// - Parameter isPublic: Whether anyone may read the source, as for a certificate.
+  func itemSecret<Tag>(
+    _ flags: SecretFlags<Tag>, of subject: String, isPublic: Bool = false
+  ) throws(CommandError) -> SensitiveBytes {
+    let source = try flags.source(environment: environment)
+    guard source == .prompt else {
+      return try read(source, kind: flags.kind, subject: subject, isPublic: isPublic).sensitiveBytes()
+    }
+    let typed = try terminal(for: flags.kind, of: subject).secret(promptText("Secret of \(subject)"))
+    return typed.withBytes { SensitiveBytes(copying: $0) }
+  }
+
+  /// Reads the hardware key of a backup's source device.
+  func deviceKey(from source: SecretSource, of subject: String) throws(CommandError) -> DeviceKey {
+    let bytes = try read(source, kind: .deviceKey, subject: subject)
+    do {
+      return try DeviceKey(bytes.secret())
+    } catch {
+      throw .usage("this is not a device key for \(subject)", why: error.reason, try: "the 0x835 key as raw bytes")
+    }
+  }
+
+  /// Reads the file with the class keys of a device.
+  func classKeys(from path: String, of subject: String) throws(CommandError) -> SensitiveBytes {
+    try read(path == "-" ? .standardInput : .file(path), kind: .classKeys, subject: subject).sensitiveBytes()
+  }
+
+  // MARK: Prompts
+
+  private func promptedPassword(
+    _ kind: SecretKind, of subject: String, isNew: Bool
+  ) throws(CommandError) -> Secret {
+    let terminal = try terminal(for: kind, of: subject)
+    let isSetting = isNew || kind == .newPassword || kind == .newPasscode
+    let noun = kind == .passcode || kind == .newPasscode ? "passcode" : "password"
+    let title =
+      isSetting ? "New \(noun) for \(subject)" : "\(noun.prefix(1).uppercased() + noun.dropFirst()) of \(subject)"
+    let first = try checkedPassword(
+      terminal.secret(promptText(title)), kind: kind, subject: subject)
+    guard isSetting else { return first }
+    let second = try terminal.secret(promptText("again"))
+    guard first.matches(second) else {
+      throw CommandError(
+        .failed, "the two \(noun)s differ", why: "both were typed for \(subject)", try: "run it again")
+    }
+    return first
+  }
+
+  private func terminal(for kind: SecretKind, of subject: String) throws(CommandError) -> TerminalDevice {
+    guard let terminal = terminal() else {
+      throw missing(kind, of: subject, why: isOneOfMany ? "no password was given for it" : missingTerminal)
+    }
+    return terminal
+  }
+
+  private func missing(_ kind: SecretKind, of subject: String, why: String) -> CommandError {
+    CommandError(
+      .needsPassword, "\(subject) needs a \(kind.noun)", why: why,
+      try: isOneOfMany ? "\(kind.flags); --passwords FILE for different passwords" : kind.flags)
+  }
+
+  private func promptText(_ title: String) -> String {
+    messageStyle.adapted(UntrustedText.escaped(title, columns: 100)) + ": "
+  }
+
+  private func checkedPassword(
+    _ password: consuming Secret, kind: SecretKind, subject: String
+  ) throws(CommandError) -> Secret {
+    guard !password.isEmpty else {
+      throw CommandError(
+        .wrongPassword, "the \(kind.noun) of \(subject) is empty",
+        why: "the line is empty",
+        try: kind.flags)
+    }
+    let hasZero = password.withBytes { $0.contains(0) }
+    guard !hasZero else {
+      throw CommandError(
+        .wrongPassword, "the \(kind.noun) of \(subject) cannot be right",
+        why: "it contains a zero byte, like UTF-16 text",
+        try: "a file in UTF-8")
+    }
+    return password
+  }
+
+  // MARK: Files, descriptors, commands
+
+  private func read(
+    _ source: SecretSource, kind: SecretKind, subject: String, isPublic: Bool = false
+  ) throws(CommandError) -> SecureInputBuffer {
+    switch source {
+    case .descriptor(let number):
+      return try drain(number, name: "file descriptor \(number)", kind: kind, of: subject)
+    case .standardInput:
+      try claimStandardInput(for: "the \(kind.noun)")
+      return try drain(0, name: "standard input", kind: kind, of: subject)
+    case .file(let path):
+      return try readFile(path, kind: kind, subject: subject, isPublic: isPublic)
+    case .command(let command):
+      return try SecretCommand.output(
+        of: command, kind: kind, subject: subject, terminal: terminalForCommand())
+    case .prompt:
+      throw missing(kind, of: subject, why: "no source was given")
+    }
+  }
+
+  private func readFile(
+    _ path: String, kind: SecretKind, subject: String, isPublic: Bool
+  ) throws(CommandError) -> SecureInputBuffer {
+    // Opening a named pipe waits for its writer.
+    let system = FileSystem.real
+    let file: OwnedFileDescriptor
+    do throws(Errno) {
+      file = try Interruption.exitingImmediatelyOnSignal { () throws(Errno) in try system.openForReading(path, .waits) }
+    } catch {
+      throw Self.unreadable(path, error, kind: kind, of: subject)
+    }
+    let raw = file.raw
+    // 0o044 are the POSIX read permissions of group and others.
+    if !isPublic, let status = try? system.status(of: raw), status.kind == .file, status.permissions & 0o044 != 0 {
+      warn(
+        "other users can read \(path)", why: "they can see the \(kind.noun) of \(subject) in it",
+        try: "chmod 600 \(ShellQuoting.quote(path))")
+    }
+    let bytes = try drain(raw.rawValue, name: path, kind: kind, of: subject)
+    try? file.close(system)
+    return bytes
+  }
+
+  private func drain(
+    _ descriptor: Int32, name: String, kind: SecretKind, of subject: String
+  ) throws(CommandError) -> SecureInputBuffer {
+    do {
+      return try SecretReader.readToEnd(descriptor)
+    } catch {
+      switch error {
+      case .system(let reason): throw Self.unreadable(name, reason, kind: kind, of: subject)
+      case .overLimit: throw SecretReader.overLimitError(name, kind: kind)
+      case .interrupted(let failure): throw failure
+      }
+    }
+  }
+
+  private static func unreadable(
+    _ name: String, _ error: Errno, kind: SecretKind, of subject: String
+  ) -> CommandError {
+    CommandError(
+      error.isNotFound ? .notFound : .failed, "cannot read the \(kind.noun) of \(subject)",
+      why: "\(name): \(error.reason)", try: error.isNotFound ? "check the path" : kind.flags, of: error)
+  }
+}
+
+/// Reads a secret from a descriptor, up to the end.
+enum SecretReader {
+  enum Failure: Error {
+    case system(Errno)
+    case overLimit
+    case interrupted(CommandError)
+  }
+
+  static func readToEnd(_ descriptor: Int32) throws(Failure) -> SecureInputBuffer {
+    let buffer = SecureInputBuffer(limit: SecretLimits.maximumByteCount)
+    while true {
+      if let signal = Interruption.pending {
+        throw .interrupted(Interruption.failure(signal, state: "nothing was changed"))
+      }
+      let outcome: SecureInputBuffer.ReadStep
+      do {
+        outcome = try buffer.readOnce(from: descriptor)
+      } catch {
+        throw .system(error)
+      }
+      switch outcome {
+      case .more, .noDataYet: continue
+      case .end: return buffer
+      case .full: throw .overLimit
+      }
+    }
+  }
+
+  static func overLimitError(_ name: String, kind: SecretKind) -> CommandError {
+    CommandError(
+      .refused, "refused to read the \(kind.noun) from \(name)",
+      why: "it is longer than the limit of \(HumanReadable.bytes(SecretLimits.maximumByteCount))", try: "the right file"
+    )
+  }
+}
+
+/// The passwords of a command on many backups.
+struct BatchPasswords: PasswordProvider {
+  /// The password from a flag or the environment, for all backups.
+  let common: ReusablePassword?
+  /// The password list, for the backups that its patterns match.
+  let list: PasswordList?
+
+  init(common: ReusablePassword?, list: PasswordList?) {
+    self.common = common
+    self.list = list
+  }
+
+  var usesPasswordList: Bool { list != nil }
+
+  /// Returns the environment for a command on one of the backups. A list overrides the environment, as a flag does.
+  func environment(from environment: [String: String]) -> [String: String] {
+    guard list != nil else { return environment }
+    return environment.filter { !["KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"].contains($0.key) }
+  }
+
+  func passwords(for path: String, of identifier: String?) -> [ReusablePassword] {
+    if let common { return [common] }
+    return list?.passwords(for: path, of: identifier) ?? []
+  }
+}
+
+extension Session {
+  /// Returns the password that the user named for all backups, read once; `nil` if it would have to be asked for each
+  /// backup.
+  func passwordForAllBackups(_ flags: PasswordFlags) throws(CommandError) -> ReusablePassword? {
+    guard try flags.source(environment: environment) != .prompt else { return nil }
+    return ReusablePassword(try password(flags, of: "the backups"), from: "the password")
+  }
+}

@@ -1,0 +1,75 @@
+import ArgumentParser
+import Foundation
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("Commands shown on documentation pages")
+struct PageCommandTests {
+  @Test("The program can parse every command shown on a page", arguments: ["README.md", "docs"])
+  func parse(place: String) throws {
+    var count = 0
+    for page in try pages(in: place) {
+      let text = try String(contentsOf: page, encoding: .utf8)
+      for call in Self.calls(in: text) {
+        count += 1
+        do {
+          _ = try Self.understood(call)
+        } catch {
+          Issue.record("\(page.lastPathComponent): keyhaul \(call.joined(separator: " ")): \(error)")
+        }
+      }
+    }
+    #expect(count >= (place == "README.md" ? 14 : 15), "calls found in \(place)")
+  }
+
+  @Test("A shown command with a wrong command name, flag or argument is detected")
+  func canFail() throws {
+    let wrong = [
+      "```\n$ keyhaul plan a.backup --too b\n```", "`keyhaul plann a.backup --to b`",
+      "`keyhaul restore a.backup b --to c`",
+      "```sh\nkeyhaul device create 'a b' \\\n  --form x   # a fixture\n```",
+    ]
+    for text in wrong {
+      let call = try #require(Self.calls(in: text).first, "\(text)")
+      #expect(throws: (any Error).self, "\(text)") { _ = try Self.understood(call) }
+    }
+    let right = "`keyhaul verify`, `keyhaul device create 'a b' > x`, `keyhaul plan [ARCHIVE]`"
+    #expect(Self.calls(in: right) == [["verify"], ["device", "create", "a b"]])
+  }
+
+  /// A mention of a verb alone has to name one; whatever has arguments has to parse.
+  private static func understood(_ call: [String]) throws -> any ParsableCommand.Type {
+    let path = try CommandPath.resolve(call, root: AllCommands.self, suggestions: Keyhaul.suggestions)
+    guard !path.arguments.isEmpty, path.help == nil else { return path.command }
+    return type(of: try AllCommands.parse(line: call))
+  }
+
+  private func pages(in place: String) throws -> [URL] {
+    let url = Repository.root.appending(path: place)
+    guard place == "docs" else { return [url] }
+    let names = try #require(FileManager.default.enumerator(atPath: url.path)).compactMap { $0 as? String }
+    return names.filter { $0.hasSuffix(".md") }.sorted().map { url.appending(path: $0) }
+  }
+
+  /// The words after `keyhaul` of every call in a block of code, where it begins a line, or in code within a line. Those
+  /// with a bracket or an ellipsis are forms of calls, and none themselves.
+  private static func calls(in text: String) -> [[String]] {
+    let joined = text.replacing("\\\n", with: " ")
+    let inline = joined.matches(of: /`keyhaul ([^`\n]+)`/).map { String($0.1) }
+    let lines = joined.matches(of: /(?m)^ *(?:\$ )?keyhaul (.+)$/).map { String($0.1) }
+    return (inline + lines).filter { !$0.contains(/[\[…]|\.\.\./) }.map(words)
+  }
+
+  /// The words of a shell's line, up to a comment, a pipe or a redirection.
+  private static func words(_ line: String) -> [String] {
+    var words: [String] = []
+    for match in line.matches(of: /"([^"]*)"|'([^']*)'|([^\s"']+)/) {
+      let word = match.1 ?? match.2 ?? match.3 ?? ""
+      if match.3 != nil, let first = word.first, "#>|;&".contains(first) { break }
+      words.append(String(word))
+    }
+    return words
+  }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import KeyhaulKit
+import Testing
+
+@testable import keyhaul
+
+@Suite("Changes of a backup that Keyhaul did not make")
+struct ChangedCopyTests {
+  private static let group = "ABCDE12345.org.example.chat"
+  private static let changes = [
+    "item add BACKUP --service fresh --account zoe --access-group \(group) --secret-file .np --password-file .bp",
+    "item update BACKUP --service chat.example --new-label other --yes --password-file .bp",
+    "item delete BACKUP --service chat.example --yes --password-file .bp",
+    "rekey BACKUP --password-file .bp --new-password-file .np",
+    "rekey BACKUP --password-file .bp --no-password",
+  ]
+
+  /// A backup as another program leaves it: in a folder, and packed.
+  private static func sandbox() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "a backup by another program") { sandbox in
+      try sandbox.write(Array("another one\n".utf8), to: ".np")
+      try sandbox.backUp(to: "own/")
+      try sandbox.devices.run("cp -R own b && rm b/Keyhaul.seal && tar cf b.tar b")
+      // Sealed by Keyhaul, it is still a backup that iTunes made.
+      try sandbox.devices.run(
+        "cp -R b sealed && sed -i 's|<dict>|<dict><key>iTunes Version</key><string>12.13</string>|' sealed/Info.plist")
+      try sandbox.succeed("seal sealed --password-file .bp -q")
+    }
+  }
+
+  private func bytes(_ sandbox: PhoneSandbox, _ path: String) throws -> String {
+    try sandbox.devices.run("find \(path) -type f | sort | xargs sha256sum").output
+  }
+
+  @Test("Without -o and --in-place, a change is rejected before Keyhaul asks for a password", arguments: changes)
+  func refused(line: String) throws {
+    let sandbox = try Self.sandbox()
+    for backup in ["b", "b.tar", "sealed"] {
+      let before = try bytes(sandbox, backup)
+      let call = line.replacing("BACKUP", with: backup).replacing("--password-file .bp", with: "")
+      let outcome = try sandbox.keyhaul(call)
+      #expect(outcome.status == 64, "\(outcome)")
+      #expect(outcome.errors.hasPrefix("error: \(backup) is not changed in place unless you say so\n"), "\(outcome)")
+      #expect(unwrapped(outcome.errors).contains("-o COPY to write a changed copy, or --in-place"), "\(outcome)")
+      #expect(try bytes(sandbox, backup) == before)
+    }
+  }
+
+  @Test("With -o a changed copy is written, which verifies, and the backup stays as it is", arguments: changes)
+  func copied(line: String) throws {
+    let sandbox = try Self.sandbox()
+    let password = line.contains(".np --password") || !line.hasPrefix("rekey") ? ".bp" : ".np"
+    for (backup, copy) in [
+      ("b", "copy/"), ("b", "copy.tar.gz"), ("b.tar", "copy2/"), ("b.tar", "copy2.zip"), ("own", "c3/"),
+    ] {
+      let before = try bytes(sandbox, backup)
+      let outcome = try sandbox.keyhaul(line.replacing("BACKUP", with: backup) + " -o \(copy)")
+      #expect(outcome.status == 0 && outcome.output.contains("\(backup) itself is unchanged"), "\(outcome)")
+      #expect(try bytes(sandbox, backup) == before)
+      let opening =
+        line.contains("--no-password") ? "" : "--password-file \(line.hasPrefix("rekey") ? ".np" : password)"
+      let verified = try sandbox.keyhaul("verify \(copy) \(opening)")
+      #expect(verified.status == 0, "\(verified)")
+      if line.hasPrefix("item delete") {
+        #expect(try sandbox.keyhaul("item find \(copy) --service chat.example \(opening)").status == 4)
+        #expect(try sandbox.keyhaul("item find \(backup) --service chat.example --password-file .bp").status == 0)
+      }
+    }
+  }
+
+  @Test("With --in-place the backup itself is changed", arguments: changes)
+  func inPlace(line: String) throws {
+    let sandbox = try Self.sandbox()
+    for backup in ["b", "b.tar", "sealed"] {
+      let before = try bytes(sandbox, backup)
+      #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: backup) + " --in-place").status == 0)
+      #expect(try bytes(sandbox, backup) != before)
+    }
+  }
+
+  @Test("A backup that Keyhaul made is changed in place without a flag, and a dry run needs none", arguments: changes)
+  func own(line: String) throws {
+    let sandbox = try Self.sandbox()
+    #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: "b") + " -n").status == 0)
+    #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: "own")).status == 0)
+  }
+
+  @Test("Flags that contradict each other, or that a device cannot have, are refused")
+  func flags() throws {
+    let sandbox = try Self.sandbox()
+    let delete = "item delete b --service chat.example --yes --password-file .bp"
+    for (line, words) in [
+      ("\(delete) -o c/ --in-place", "cannot be used together"), ("\(delete) -o -", "standard output"),
+      ("\(delete) -o b/inner", "is inside the input"), ("\(delete) -o b", "is the input"),
+      ("item delete old-phone --service chat.example --yes -o c/", "-o applies only to backups"),
+      ("item delete old-phone --service chat.example --yes --in-place", "--in-place applies only to backups"),
+    ] {
+      let outcome = try sandbox.keyhaul(line)
+      #expect(outcome.status == 64 && unwrapped(outcome.errors).contains(words), "\(line): \(outcome)")
+    }
+  }
+
+  @Test("The items are listed before the question whether to delete them")
+  func listed() throws {
+    let sandbox = try Self.sandbox()
+    let line = "item delete own --service chat.example --password-file .bp"
+    let outcome = try sandbox.keyhaul(line, typed: ["n"])
+    #expect(outcome.status == 1 && outcome.errors.contains("the answer was not yes"), "\(outcome)")
+    let shown = try #require(outcome.terminal.range(of: "chat.example"))
+    let asked = try #require(outcome.terminal.range(of: "Delete "))
+    #expect(shown.lowerBound < asked.lowerBound && outcome.terminal.contains("KIND"), "\(outcome)")
+    #expect(try sandbox.keyhaul("item find own --service chat.example --password-file .bp").status == 0)
+  }
+
+  @Test("A document names the copy")
+  func document() throws {
+    let sandbox = try Self.sandbox()
+    let deleted = try sandbox.object(
+      sandbox.succeed("item delete b --service chat.example --yes --password-file .bp -o c.tar --json"))
+    #expect(deleted["output"] as? String == "c.tar" && deleted["deleted"] as? Int ?? 0 > 0)
+    let rekeyed = try sandbox.object(
+      sandbox.succeed("rekey b --password-file .bp --new-password-file .np -o d/ --json"))
+    #expect(rekeyed["output"] as? String == "d/" && rekeyed["archive"] as? String == "b")
+  }
+}

@@ -1,0 +1,283 @@
+import Foundation
+import GRDB
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("Keychain databases as sources")
+struct DatabaseCommandTests {
+  /// A Simulator's directory with the database of the vectors and its log.
+  private static func sandbox() throws -> DeviceSandbox {
+    let sandbox = try DeviceSandbox()
+    let vectors = try TestVectors.database()
+    try sandbox.run("mkdir -p sim/data/Library/Keychains")
+    let path = sandbox.home.appending(path: "sim/data/Library/Keychains/keychain-2-debug.db").path
+    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
+    try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: path + "-wal"))
+    return sandbox
+  }
+
+  @Test("Five commands find a Simulator's database and read it with its log, without writing next to it")
+  func read() throws {
+    let sandbox = try Self.sandbox()
+    let fingerprint = "cd sim/data/Library/Keychains && ls -la --time-style=full-iso && sha256sum *"
+    let before = try sandbox.run(fingerprint).output
+    try sandbox.run("keyhaul device create new-phone -q")
+    let keys = "with its keys stored unencrypted in it, like a Simulator's"
+    // The log has one more item than the file. A tombstone does not count as an item.
+    for (line, words) in [
+      ("inspect sim", "13 items: 7 generic, 3 internet, 1 certificate, 2 key"),
+      ("inspect sim --list", "notes · in t"), ("verify sim", "13 of 13 can be decrypted"),
+      ("plan sim --to new-phone", "8 will move (8 new), 4 stay behind, 0 cannot be read"),
+      ("diff sim new-phone", "0 new, 0 changed, 12 missing, 0 the same"),
+      ("export sim -o - --format json", "\"in the log only\""),
+    ] {
+      let outcome = try sandbox.run("keyhaul \(line)")
+      #expect(outcome.status == 0, "\(line): \(outcome)")
+      #expect(unwrapped(outcome.output).contains(words), "\(line): \(outcome.output)")
+      let said = unwrapped(outcome.output + outcome.errors)
+      #expect(said.contains(keys) || line.hasPrefix("verify"), "\(line): \(outcome)")
+    }
+    for path in ["sim/data", "sim/data/Library/Keychains", "sim/data/Library/Keychains/keychain-2-debug.db"] {
+      #expect(try sandbox.run("keyhaul inspect \(path)").output.contains("13 items"), "\(path)")
+    }
+    #expect(try sandbox.run(fingerprint).output == before)
+  }
+
+  @Test("A database with an unrelated log is shown without the log, and verify does not call it intact")
+  func foreignLog() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db; printf 'no log at all' > k.db-wal")
+    let verified = try sandbox.run("keyhaul verify k.db")
+    #expect(verified.status == 3 && unwrapped(verified.output).contains("No visible error in"), "\(verified)")
+    let inspected = try sandbox.run("keyhaul inspect k.db")
+    #expect(inspected.status == 0 && unwrapped(inspected.output).contains("12 items"))
+    #expect(
+      unwrapped(inspected.output).contains(
+        "Its log (-wal) has no committed change that can be read, so nothing from "
+          + "the log is shown."))
+  }
+
+  @Test("A database with an unfinished change is shown as it was before the change, with a note")
+  func unfinishedChange() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    let path = sandbox.home.appending(path: "k.db").path
+    // As a Simulator's daemon has it that is killed while it writes.
+    let queue = try DatabaseQueue(path: path)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(
+        sql: "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 2; BEGIN; UPDATE genp SET data = zeroblob(9000)")
+      try sandbox.run("cp k.db cut.db; cp k.db-journal cut.db-journal")
+      try database.execute(sql: "ROLLBACK")
+    }
+    let before = try sandbox.run("sha256sum cut.db*").output
+    let inspected = try sandbox.run("keyhaul inspect cut.db")
+    #expect(inspected.status == 0 && unwrapped(inspected.output).contains("12 items"), "\(inspected)")
+    #expect(
+      unwrapped(inspected.output).contains(
+        "One of its changes was not finished. Keyhaul read the state before this change, from the journal (-journal). "
+          + "SQLite restores the same state when it next opens the database."))
+    let verified = try sandbox.run("keyhaul verify cut.db")
+    #expect(
+      verified.status == 0
+        && unwrapped(verified.output).contains(
+          "an unfinished change was rolled back, as its journal "
+            + "specifies"),
+      "\(verified)")
+    #expect(try sandbox.run("keyhaul verify cut.db --json").output.contains("\"log\": \"taken-back\""))
+    #expect(try sandbox.run("sha256sum cut.db*").output == before)
+    // Without the journal the pages say what nobody has written.
+    #expect(try sandbox.run("rm cut.db-journal; keyhaul verify cut.db").status == 13)
+  }
+
+  @Test("A database with wrong columns is damaged, and verify names the row")
+  func changedColumn() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    // The group as the columns and their indexes have it, by another of equal length: a search would find it under that.
+    try sandbox.run("sed -i 's/ABCDE12345.com.example.notes/ABCDE12345.com.mallory.notes/g' k.db")
+    let outcome = try sandbox.run("keyhaul verify k.db")
+    #expect(outcome.status == 13, "\(outcome)")
+    #expect(outcome.output.contains("differ from the item: agrp"))
+    #expect(outcome.output.contains("k.db is damaged: columns."))
+    let document = try JSONReader.read(Array(sandbox.run("keyhaul verify k.db --json").output.utf8))
+    #expect(document["damaged"] == .boolean(true) && document["whole"] == .boolean(false))
+  }
+
+  @Test("Commands for backups reject a database, and unrelated files are not called databases")
+  func refused() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.run("keyhaul device create new-phone -q; cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    try sandbox.run("head -c 20000 k.db > cut.db; printf 'SQLite format 3\\0' > short.db")
+    try sandbox.run("umask 077; printf '{\"6\": \"00\"}' > short.keys; printf x > .bp")
+    for (line, status, words) in [
+      ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain database, not a backup"),
+      ("why k.db --account x --password-file .bp", 64, "k.db needs no password and no key"),
+      ("why k.db --item 12 --class-keys-file short.keys", 14, "the key of class 6 has 2 digits instead of 64"),
+      ("why k.db --item 99", 64, "k.db has 12 items, counted from 0"),
+      ("inspect k.db --keybag", 64, "k.db is a database: it has no keybag and no files"),
+      ("inspect k.db --password-file .bp", 64, "k.db needs no password and no key"),
+      ("verify k.db --quick", 64, "--quick applies only to backups"),
+      ("plan k.db", 64, "a plan made from a database needs --to"),
+      ("plan k.db --to new-phone --compare", 64, "--compare and --audit do not work with a database"),
+      ("inspect cut.db", 13, "cannot read cut.db"),
+      ("inspect short.db", 14, "short.db is not a backup or a keychain database"),
+      ("inspect k.db --class-keys short.keys", 14, "the key of class 6 has 2 digits instead of 64"),
+      ("inspect k.db --class-keys absent.keys", 10, "absent.keys"),
+      (
+        "plan new-phone --to new-phone --class-keys-file short.keys", 64,
+        "--class-keys-file applies only to a keychain "
+          + "database"
+      ),
+    ] {
+      let outcome = try sandbox.run("keyhaul \(line)")
+      #expect(outcome.status == status && unwrapped(outcome.errors).contains(words), "\(line): \(outcome)")
+    }
+  }
+
+  @Test("A database of iOS 6 without sha1 columns is read with its own schema, without missing digests")
+  func oldSchema() throws {
+    let sandbox = try DeviceSandbox()
+    let sealed = try TestVectors.section("item_blob_v2")["blob"].bytes
+    let queue = try DatabaseQueue(path: sandbox.home.appending(path: "keychain-2.db").path)
+    try queue.write { database in
+      for table in ["genp", "inet", "cert", "keys"] {
+        try database.execute(
+          sql: "CREATE TABLE \(table)(rowid INTEGER PRIMARY KEY, cdat REAL, mdat REAL, data BLOB, agrp TEXT, pdmn TEXT)"
+        )
+      }
+      try database.execute(sql: "CREATE TABLE tversion(version INTEGER); INSERT INTO tversion VALUES (5)")
+      for _ in 0..<10 {
+        try database.execute(
+          sql: "INSERT INTO genp(data, agrp, pdmn) VALUES (?, 'apple', 'ck')", arguments: [Data(sealed)])
+      }
+    }
+    try queue.close()
+    let inspected = try sandbox.run("keyhaul inspect keychain-2.db")
+    #expect(inspected.status == 3 && unwrapped(inspected.output).contains("10 items: 10 generic"), "\(inspected)")
+    #expect(unwrapped(inspected.output).contains("Its schema is 5.0, with 10 rows of version 2."), "\(inspected)")
+    let verified = try sandbox.run("keyhaul verify keychain-2.db")
+    // Nothing opens without the keys of its classes, and nothing is wrong.
+    #expect(verified.status == 3, "\(verified)")
+    #expect(unwrapped(verified.output).contains("all four item tables are present"))
+    #expect(unwrapped(verified.output).contains("none: its schema has no sha1 column"))
+  }
+
+  @Test("Every command that reads a source recognizes a macOS file keychain")
+  func fileKeychain() throws {
+    let sandbox = try DeviceSandbox()
+    try sandbox.run("keyhaul device create new-phone -q")
+    // The header of AppleDatabase.cpp: magic number, version 1.0, 20 bytes of header.
+    try sandbox.run(
+      "{ printf 'kych\\000\\001\\000\\000\\000\\000\\000\\024'; head -c 20000 /dev/zero; } > login.keychain-db")
+    for line in [
+      "inspect login.keychain-db", "verify login.keychain-db", "export login.keychain-db -o items.json --format json",
+      "plan login.keychain-db --to new-phone", "diff login.keychain-db new-phone", "diff new-phone login.keychain-db",
+      "why login.keychain-db --item 0", "restore login.keychain-db --to new-phone --yes",
+      "convert login.keychain-db -o copy.tar",
+    ] {
+      let outcome = try sandbox.run("keyhaul \(line)")
+      #expect(
+        outcome.status == 14
+          && unwrapped(outcome.errors).contains("login.keychain-db is a macOS file keychain, which Keyhaul cannot read"),
+        "\(line): \(outcome)")
+    }
+    let stream = try sandbox.run("keyhaul inspect - < login.keychain-db")
+    #expect(
+      stream.status == 14
+        && unwrapped(stream.errors).contains(
+          "it is a macOS file keychain, which Keyhaul cannot read"),
+      "\(stream)"
+    )
+  }
+
+  @Test("`inspect --list --json` of a dump says whether the dump states an item's table, or Keyhaul inferred it")
+  func statedTables() throws {
+    let sandbox = try DeviceSandbox()
+    let entry =
+      "<array><dict><key>agrp</key><string>g</string><key>svce</key><string>s</string><key>acct</key><string>a</string>"
+      + "<key>v_Data</key><data>eA==</data></dict></array>"
+    for (content, isStated) in [("<dict><key>genp</key>\(entry)</dict>", true), (entry, false)] {
+      let plist = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<plist version=\"1.0\">\(content)</plist>"
+      try Data(plist.utf8).write(to: sandbox.home.appending(path: "dump.plist"))
+      let items = try sandbox.document("keyhaul inspect dump.plist --list --json")["items"]?.arrayValue ?? []
+      #expect(items.map { $0["account"] } == ["a"] && items.first?["secret_readable"] == true, "\(items)")
+      #expect(items.first?["table_stated"] == .boolean(isStated), "\(items)")
+    }
+  }
+
+  @Test("Words of objection's own are not secrets: the item is left out of csv and cxf, and named")
+  func wordsOfObjection() throws {
+    let sandbox = try DeviceSandbox()
+    let entry = { (name: String, data: String) in
+      """
+      {"item_class": "kSecClassGenericPassword", "service": "\(name)", "account": "anna",
+       "accessible_attribute": "kSecAttrAccessibleWhenUnlocked", "data": "\(data)"}
+      """
+    }
+    try Data("[\(entry("wifi", "hunter2")), \(entry("token", "(failed to decode)"))]".utf8)
+      .write(to: sandbox.home.appending(path: "objection.json"))
+    let inspected = try sandbox.run("keyhaul inspect objection.json")
+    #expect(
+      inspected.status == 0 && unwrapped(inspected.output).contains("1 item has no secret in the dump"), "\(inspected)")
+    for form in ["csv", "cxf"] {
+      let outcome = try sandbox.run("keyhaul export objection.json --format \(form) --reveal -o items.\(form)")
+      let written = try sandbox.run("cat items.\(form)").output
+      #expect(outcome.status == 0 && written.contains("wifi") && !written.contains("token"), "\(outcome) \(written)")
+      #expect(!written.contains("failed to decode"))
+      #expect(
+        unwrapped(outcome.output + outcome.errors).contains("generic password \"token · anna\": it has no secret"),
+        "\(outcome)")
+    }
+  }
+
+  @Test("A truncated log, wrong keys and missing class keys are reported")
+  func partly() throws {
+    let sandbox = try Self.sandbox()
+    let place = "sim/data/Library/Keychains/keychain-2-debug.db"
+    let cases: [(change: String, line: String, status: Int32, words: [String])] = [
+      (
+        "printf 'more' >> \(place)-wal", "verify sim", 3,
+        [
+          "- log",
+          "its committed changes were read up to a point; the rest is damaged, cut off or unfinished",
+          "No visible error in sim;",
+        ]
+      ),
+      ("cp \(place) sim/data/Library/Keychains/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),
+    ]
+    for (change, line, status, words) in cases {
+      try sandbox.run("rm -rf kept; cp -r sim kept; \(change)")
+      let outcome = try sandbox.run("keyhaul \(line)")
+      #expect(outcome.status == status, "\(line): \(outcome)")
+      for word in words { #expect(unwrapped(outcome.output + outcome.errors).contains(word), "\(line): \(outcome)") }
+      try sandbox.run("rm -rf sim; mv kept sim")
+    }
+    let vectors = try TestVectors.database()
+    let path = sandbox.home.appending(path: "lost.db").path
+    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
+    try DatabaseQueue(path: path).write { try $0.execute(sql: "DELETE FROM metadatakeys WHERE keyclass = '6'") }
+    let lost = try sandbox.run("keyhaul verify lost.db")
+    #expect(lost.status == 13 && lost.output.contains("lost.db is damaged: items."), "\(lost)")
+    // Keys of a device, wrapped under keys that nobody has.
+    try DatabaseQueue(path: path).write {
+      try $0.execute(sql: "UPDATE metadatakeys SET data = x'\(String(repeating: "ab", count: 40))'")
+      try $0.execute(sql: "DELETE FROM keys")
+    }
+    let shut = try sandbox.run("keyhaul inspect lost.db")
+    #expect(
+      shut.status == 3
+        && unwrapped(shut.errors).contains(
+          "the keys are not in the database try: --class-keys-file"),
+      "\(shut)")
+    let unchecked = try sandbox.run("keyhaul verify lost.db")
+    #expect(unchecked.output.contains("not checked: no secret can be decrypted"), "\(unchecked)")
+    let key = String(repeating: "0f", count: 32)
+    try sandbox.run("umask 077; printf '{\"7\": \"\(key)\"}' > wrong.keys")
+    let wrong = try sandbox.run("keyhaul inspect lost.db --class-keys-file wrong.keys")
+    #expect(wrong.status == 12 && wrong.errors.contains("the class keys cannot decrypt lost.db"), "\(wrong)")
+  }
+}

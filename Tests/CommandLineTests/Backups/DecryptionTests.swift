@@ -1,0 +1,301 @@
+import Foundation
+import GRDB
+import KeyhaulKit
+import Reports
+import Testing
+
+@testable import keyhaul
+
+/// The lines of every verb that opens a backup named `b` and changes nothing.
+enum DecryptingCommands {
+  static let all = [
+    "inspect b", "inspect b --list", "inspect b --tree", "verify b", "diff b b", "export b -o -",
+    "export b --domain KeychainDomain --path keychain-backup.plist -o -", "rekey b --new-password-file .np -n",
+    "plan b --to new-phone", "restore b --to new-phone -n", "why b --service chat.example --account anna",
+  ]
+}
+
+@Suite("Decrypting backups in every command")
+struct DecryptionTests {
+  private func sandbox(password: String = PhoneSandbox.password) throws -> PhoneSandbox {
+    try PhoneSandbox(named: "backup with \(password)") { sandbox in
+      try sandbox.write(Array("\(password)\n".utf8), to: ".bp")
+      try sandbox.write(Array("battery staple\n".utf8), to: ".np")
+      try sandbox.backUp(to: "b/")
+    }
+  }
+
+  @Test("In a comparison with a device, the source device's key decrypts this-device-only items")
+  func sourceDeviceKey() throws {
+    let sandbox = try sandbox()
+    for sides in ["b new-phone", "new-phone b"] {
+      let outcome = try sandbox.keyhaul("diff \(sides) --password-file .bp")
+      #expect(outcome.status == 0 && !outcome.output.contains("not comparable"), "\(outcome)")
+      #expect(outcome.errors == "b: this-device-only items were decrypted with the key of old-phone\n")
+    }
+    // Where only the other device is available, nobody opens them.
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    let outcome = try sandbox.keyhaul("diff b new-phone --password-file .bp")
+    #expect(outcome.output.contains("4 not comparable") || outcome.output.contains("4 not\ncomparable"), "\(outcome)")
+  }
+
+  @Test("A password with accents matches in either Unicode form, and the form is reported")
+  func forms() throws {
+    // The é as one letter, and as an e with an accent behind it.
+    let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+    let sandbox = try sandbox(password: composed)
+    for (typed, said) in [
+      (decomposed, "b: the password was accepted with composed accents (Unicode form NFC)\n"), (composed, ""),
+    ] {
+      try sandbox.write(Array("\(typed)\n".utf8), to: ".typed")
+      for line in DecryptingCommands.all {
+        let outcome = try sandbox.keyhaul("\(line) --password-file .typed --home elsewhere/\(UUID())")
+        let needsDevice = line.contains("new-phone")
+        let again = needsDevice ? try sandbox.keyhaul("\(line) --password-file .typed") : outcome
+        #expect(again.status == 0, "\(line): \(again)")
+        let told = again.errors.split(separator: "\n").filter { $0.contains("the password was accepted") }
+        #expect(Set(told.map { $0 + "\n" }) == (said.isEmpty ? [] : [said]), "\(line): \(again.errors)")
+      }
+    }
+    // What is written with the other form opens with the new password.
+    try sandbox.write(Array("\(decomposed)\n".utf8), to: ".typed")
+    try sandbox.succeed("rekey b --password-file .typed --new-password-file .np")
+    try sandbox.succeed("verify b --password-file .np")
+    #expect(try sandbox.keyhaul("verify b --password-file .typed").status == 12)
+  }
+
+  @Test("A password with a byte order mark before it opens a backup from a file, a pipe, a command and a list")
+  func byteOrderMark() throws {
+    let sandbox = try sandbox(password: "test")
+    // As `"test" | Set-Content -Encoding utf8` of Windows PowerShell 5 writes it.
+    try sandbox.write(Array("\u{FEFF}test\r\n".utf8), to: ".marked")
+    for flags in ["--password-file .marked", "-p - < .marked", "--password-command 'cat .marked'"] {
+      let outcome = try sandbox.keyhaul("verify b \(flags)")
+      #expect(outcome.status == 0, "\(flags): \(outcome)")
+      #expect(outcome.errors.contains("b: the password was accepted without its byte order mark\n"), "\(outcome)")
+    }
+    try sandbox.write(Array("\u{FEFF}* file:.marked\r\n".utf8), to: ".list")
+    #expect(try sandbox.keyhaul("verify b --passwords .list").status == 0)
+    try sandbox.write(Array("\u{FEFF}other\n".utf8), to: ".marked")
+    #expect(try sandbox.keyhaul("verify b --password-file .marked").status == 12)
+  }
+
+  @Test("The key of a virtual device is used, with a note")
+  func homeDevice() throws {
+    let sandbox = try sandbox()
+    let said = "b: this-device-only items were decrypted with the key of old-phone"
+    for line in [
+      "inspect b --list", "verify b", "export b -o -", "why b --account 'push token'", "rekey b --no-password -n",
+    ] {
+      let own = try sandbox.keyhaul("\(line) --password-file .bp")
+      #expect(own.status == 0 && own.errors.split(separator: "\n").contains(Substring(said)), "\(line): \(own)")
+      #expect(try !sandbox.keyhaul("\(line) --password-file .bp -q").errors.contains(said))
+    }
+    let plan = try sandbox.succeed("plan b --to new-phone --password-file .bp")
+    #expect(plan.contains("this-device-only items: names decrypted with the hardware key of old-phone"))
+    // A device that is compared with was named by the user.
+    #expect(
+      try !sandbox.keyhaul("diff b old-phone --password-file .bp").errors.contains(
+        "were decrypted with the key "
+          + "of"))
+    let foreign = try sandbox.keyhaul("inspect b --list --password-file .bp --home elsewhere")
+    #expect(foreign.status == 0 && foreign.errors == "" && foreign.output.contains("(encrypted)"))
+  }
+
+  @Test("A virtual device with an unreadable key is named, unless another key was given")
+  func unreadableHomeDevice() throws {
+    let sandbox = try sandbox()
+    try FileManager.default.removeItem(at: sandbox.home.appending(path: "devices/old-phone/hardware.uid"))
+    let said = """
+      warning: the key of old-phone cannot be read: this-device-only items in b cannot
+               be decrypted
+        why: the device is damaged: its hardware key (hardware.uid) is missing
+        try: delete the device and restore a backup of it to a new one
+
+      """
+    for line in ["inspect b --list", "verify b", "export b -o -", "plan b --to new-phone"] {
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
+      #expect(outcome.status == 0 && outcome.errors.contains(said), "\(line): \(outcome.errors)")
+    }
+    try sandbox.write([UInt8](repeating: 7, count: 16), to: ".other")
+    let given = try sandbox.keyhaul("export b -o - --password-file .bp --device-key-file .other")
+    #expect(given.status == 0 && !given.errors.contains("the key of old-phone"), "\(given.errors)")
+  }
+
+  @Test("A device's key decrypts its items from any folder, and a wrong key is reported")
+  func deviceKey() throws {
+    let sandbox = try sandbox()
+    let uid = try sandbox.read("devices/old-phone/hardware.uid")
+    // Key 0x835: AES under the UID of sixteen bytes 01. Source: iphone-dataprotection, `IOAESAccelerator.c`.
+    let chip = Secret(copying: uid)
+    let sealed = try FileCipher.encrypt([UInt8](repeating: 1, count: 16), key: chip)
+    try sandbox.write(Array(sealed.prefix(16)), to: ".key")
+    try sandbox.write([UInt8](repeating: 7, count: 16), to: ".other")
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    for line in ["inspect b --list", "verify b", "export b -o -", "diff b b", "why b --account 'push token'"] {
+      let own = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .key")
+      // Beside an export stands what a backup cannot show, too.
+      let notes = own.errors.split(separator: "\n").filter { $0 != BackupBlindSpots.line }
+      #expect(own.status == 0 && notes.count <= 1, "\(line): \(own)")
+      #expect(!own.output.contains("(encrypted)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
+      if line.hasPrefix("why") { #expect(own.output.contains("it can be decrypted with the available keys")) }
+      let fd = try sandbox.keyhaul("\(line) --password-file .bp --device-key-fd 5 5< .key")
+      #expect(fd == own, "\(line)")
+    }
+    for device in ["plan b --to new-phone", "restore b --to new-phone -n"] {
+      let named = try sandbox.succeed("\(device) --password-file .bp --device-key-file .key")
+      #expect(named.contains("push token") && named.contains("Stay behind (4)"), "\(device): \(named)")
+      #expect(try !sandbox.succeed("\(device) --password-file .bp").contains("push token"))
+    }
+    for line in DecryptingCommands.all where !line.hasPrefix("rekey") {
+      let other = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
+      let told = other.errors.components(separatedBy: Self.foreignKey).count - 1
+      let status: Int32 = line.hasPrefix("verify") ? 3 : 0
+      #expect(other.status == status && told == (line.hasPrefix("diff") ? 2 : 1), "\(line): \(other)")
+    }
+  }
+
+  private static let foreignKey = "warning: the given device key does not belong to the source device of b\n"
+
+  @Test("After a wrong device key, the key of a virtual device is used, with a warning")
+  func foreignKeyBesideHomeDevice() throws {
+    let sandbox = try sandbox()
+    try sandbox.write([UInt8](repeating: 7, count: 16), to: ".other")
+    for line in DecryptingCommands.all.map({ $0 == "inspect b" ? "inspect b --list" : $0 }) + [
+      "rekey b --no-password -n"
+    ] {
+      // The key of the device is not part of another password.
+      if line.contains("--new-password-file") { continue }
+      let own = try sandbox.keyhaul("\(line) --password-file .bp")
+      let other = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
+      if line.hasPrefix("verify") {
+        // The findings are the same, but verify also reports that the given key does not fit.
+        #expect(other.status == 3 && unwrapped(other.output).hasPrefix(unwrapped(own.output)), "\(line): \(other)")
+        #expect(unwrapped(other.output).hasSuffix("The given device key decrypts none of the items that need one."))
+      } else {
+        #expect(own.status == 0 && other.status == 0 && other.output == own.output, "\(line): \(other)")
+      }
+      #expect(other.errors.contains(Self.foreignKey) && !own.errors.contains(Self.foreignKey), "\(line): \(other)")
+    }
+    // Of a stream, too, which passes by once.
+    try sandbox.succeed("convert b -o b.tar -q")
+    let stream = try sandbox.keyhaul("inspect - --list --password-file .bp --device-key-file .other < b.tar")
+    #expect(stream.status == 0 && !stream.output.contains("(encrypted)"), "\(stream)")
+  }
+
+  @Test("For a backup of iOS 9, Keyhaul reports that it cannot set a password before it needs a device key")
+  func oldPassword() throws {
+    let sandbox = try PhoneSandbox()
+    _ = try OldBackup(in: sandbox, named: "old")
+    for key in ["", "--device-key-file .none"] {
+      let outcome = try sandbox.keyhaul("rekey old --new-password-file .bp --home elsewhere \(key)")
+      #expect(outcome.status == 14)
+      #expect(
+        outcome.errors == """
+          error: old cannot be given a password
+            why: it is from iOS 9 or earlier; this works with backups from iOS 10 and
+                 later
+            try: make a new backup of the device, with a password
+
+          """)
+    }
+  }
+
+  @Test("With --memory, a backup is read without a temporary file")
+  func memory() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.write(Array("battery staple\n".utf8), to: ".np")
+    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    // A list as large as that of some ten thousand files.
+    try DatabaseQueue(path: sandbox.devices.home.appending(path: "b/Manifest.db").path).write {
+      try $0.execute(sql: "INSERT INTO Properties VALUES ('padding', zeroblob(9 << 20))")
+    }
+    try sandbox.removeSeal("b")
+    try sandbox.succeed("rekey b --in-place --new-password-file .bp --rounds 1 -q")
+    try sandbox.succeed("convert b -o b.tar -q")
+    for name in ["b", "b.tar"] {
+      for line in DecryptingCommands.all.map({ $0.replacing(/\bb\b/, with: name) }) + ["convert \(name) -o c.tar --yes"]
+      {
+        let password = line.hasPrefix("convert") ? "" : "--password-file .bp"
+        let outcome = try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul \(line) \(password) --memory > /dev/null")
+        #expect(outcome.status == 0, "\(line): \(outcome.errors)")
+      }
+    }
+    // And would not otherwise.
+    let outcome = try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul verify b --password-file .bp")
+    let told = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(
+      outcome.status == 1 && told.contains("nowhere\": no such file or directory") && told.contains("or add --memory"),
+      "\(outcome)")
+  }
+
+  @Test("No command writes into the backup that it reads, or over it")
+  func outputs() throws {
+    let sandbox = try sandbox()
+    let before = try sandbox.files(in: "b") + sandbox.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    for (line, message) in [
+      ("export b -o b/x.json", "is inside"), ("export b -o b/Manifest.plist --yes", "is"),
+      ("export b -o b --yes", "is"),
+      ("export b --domain KeychainDomain --path keychain-backup.plist -o b/51/x", "is inside"),
+      ("plan b --to new-phone -o b/x.plan", "is inside"), ("convert b -o b/x.tar", "is inside"),
+      ("convert b -o b/x/", "is inside"),
+      ("export old-phone -o devices/old-phone/x.json", "is inside"), ("export b -o .bp --yes", "is"),
+    ] {
+      let password = line.hasPrefix("convert") || line.contains("old-phone") ? "" : "--password-file .bp"
+      let outcome = try sandbox.keyhaul("\(line) \(password)")
+      #expect(outcome.status == 64 && outcome.errors.contains(" \(message) the input\n"), "\(line): \(outcome)")
+    }
+    let after = try sandbox.files(in: "b") + sandbox.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    #expect(after == before)
+  }
+
+  @Test("A flag of another command is rejected, and the error names the commands that have it")
+  func foreignFlags() throws {
+    let sandbox = try sandbox()
+    let outcome = try sandbox.keyhaul("explain device-bound --max-rounds 5")
+    #expect(outcome.status == 64)
+    #expect(
+      outcome.errors == """
+        error: keyhaul explain has no flag --max-rounds
+          why: it is a flag of device create, item add, item find and 13 other commands
+          try: leave --max-rounds out
+
+        """)
+    let copy = try sandbox.keyhaul("convert b -o c.tar --max-rounds 5")
+    #expect(copy.status == 64)
+    #expect(
+      copy.errors == """
+        error: --max-rounds applies only to a decrypted copy
+          why: a packed copy keeps every stored byte
+          try: --decrypted, or leave it out
+
+        """)
+    let rekey = try sandbox.keyhaul("rekey b --password-file .bp --new-password-file .np --device-key-file k")
+    #expect(rekey.status == 64)
+    #expect(rekey.errors.hasPrefix("error: a device key is not used to change the password of b\n"), "\(rekey)")
+    let near = try sandbox.keyhaul("convert b -o c.tar --memry")
+    #expect(near.errors == "error: keyhaul convert has no flag --memry\n  why: --memory is similar\n  try: --memory\n")
+  }
+
+  @Test("Flags for backups are rejected for a device")
+  func devices() throws {
+    let sandbox = try PhoneSandbox()
+    for line in [
+      "plan old-phone --to new-phone", "why old-phone --account anna", "export old-phone -o x.json",
+      "diff old-phone new-phone",
+    ] {
+      for (flag, message) in [
+        ("--password-file .bp", " needs no "), ("--device-key-file k", "--device-key-file applies only to backups"),
+        ("--device-key-fd 3", "--device-key-fd applies only to backups"),
+        ("--max-rounds 5", "--max-rounds applies only to backups"),
+        ("--memory", "--memory applies only to backups"),
+      ] {
+        let outcome = try sandbox.keyhaul("\(line) \(flag)")
+        #expect(outcome.status == 64 && outcome.errors.contains(message), "\(line) \(flag): \(outcome)")
+      }
+    }
+    try sandbox.backUp(to: "b.tar")
+    let quick = try sandbox.keyhaul("verify b.tar --quick --device-key-file k")
+    #expect(quick.status == 64 && quick.errors.hasPrefix("error: --quick and a device key cannot be used together\n"))
+  }
+}

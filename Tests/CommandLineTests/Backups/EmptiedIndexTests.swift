@@ -1,0 +1,169 @@
+import Foundation
+import GRDB
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+/// A database file whose indexes can be emptied in a copy.
+struct IndexedDatabase {
+  let bytes: [UInt8]
+  /// The names and first pages of the indexes, without those of empty tables.
+  let indexes: [(name: String, root: Int)]
+
+  /// - Parameter path: The path of a database file without a log. SQLite opens a copy of it.
+  init(_ path: URL) throws {
+    bytes = Array(try Data(contentsOf: path))
+    let directory = try TemporaryDirectory()
+    let copy = directory.url.appending(path: "copy.db")
+    try Data(bytes).write(to: copy)
+    indexes = try DatabaseQueue(path: copy.path).read { database in
+      try Row.fetchAll(
+        database, sql: "SELECT name, rootpage, tbl_name FROM sqlite_master WHERE type = 'index' AND rootpage > 1"
+      ).compactMap { row in
+        let table: String = row[2]
+        let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" NOT INDEXED") ?? 0
+        return count == 0 ? nil : (row[0], row[1])
+      }
+    }
+  }
+
+  /// Returns the file with an empty leaf page in place of an index.
+  ///
+  /// Source: SQLite, "Database File Format", section 1.6.
+  func emptying(_ root: Int) -> [UInt8] {
+    let size = Int(bytes[16]) << 8 | Int(bytes[17])
+    let pageSize = size == 1 ? 65536 : size
+    var page = [UInt8](repeating: 0, count: pageSize)
+    page[0] = 0x0A
+    (page[5], page[6]) = (UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF))
+    var changed = bytes
+    changed.replaceSubrange((root - 1) * pageSize..<root * pageSize, with: page)
+    return changed
+  }
+}
+
+@Suite("Emptied database indexes")
+struct EmptiedIndexTests {
+  @Test("Verify reports an emptied index of a manifest, and no command changes the backup")
+  func manifest() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
+    try sandbox.removeSeal("plain")
+    let list = sandbox.home.appending(path: "plain/Manifest.db")
+    let database = try IndexedDatabase(list)
+    #expect(
+      database.indexes.map(\.name).sorted() == [
+        "FilesDomainIdx", "FilesFlagsIdx", "FilesRelativePathIdx", "sqlite_autoindex_Files_1",
+      ])
+    #expect(try sandbox.keyhaul("verify plain").status == 0)
+    for index in database.indexes {
+      try sandbox.write(database.emptying(index.root), to: "plain/Manifest.db")
+      let before = try sandbox.devices.run("cd plain && find . -type f | sort | xargs sha256sum").output
+      let verified = try sandbox.keyhaul("verify plain")
+      #expect(
+        verified.status == 13 && unwrapped(verified.output).contains("index \(index.name)"), "\(index): \(verified)")
+      // The table still has its rows, so they can be read.
+      let inspected = try sandbox.keyhaul("inspect plain --list")
+      #expect(inspected.output.contains("push token"), "\(index): \(inspected)")
+      for line in [
+        "item add plain --service mail --account anna --in-place",
+        "item delete plain --account anna --yes --in-place",
+        "rekey plain --new-password-file .bp --rounds 1 --in-place", "restore plain --to new-phone --yes",
+      ] {
+        let outcome = try sandbox.keyhaul(line)
+        #expect(outcome.status == 13, "\(index) \(line): \(outcome)")
+      }
+      #expect(try sandbox.devices.run("cd plain && find . -type f | sort | xargs sha256sum").output == before)
+    }
+  }
+
+  @Test("Verify reports an emptied index of a Simulator's keychain, and no command changes the database")
+  func keychainDatabase() throws {
+    let sandbox = try DeviceSandbox()
+    try sandbox.run("mkdir -p sim/data/Library/Keychains; keyhaul device create phone --from old-phone -q")
+    try Data("secret".utf8).write(to: sandbox.home.appending(path: ".bp"))
+    try sandbox.run("chmod 600 .bp; keyhaul backup phone -o b.tar --password-file .bp --rounds 1 -q")
+    let path = sandbox.home.appending(path: "sim/data/Library/Keychains/keychain-2-debug.db")
+    try Data(TestVectors.database()["base64"].base64Bytes).write(to: path)
+    try DatabaseQueue(path: path.path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+    let group = try DatabaseQueue(path: path.path).read { try String.fetchOne($0, sql: "SELECT agrp FROM genp") }
+    let app = try #require(group)
+    let database = try IndexedDatabase(path)
+    #expect(database.indexes.count == 6, "\(database.indexes)")
+    #expect(try sandbox.run("keyhaul verify sim").status == 0)
+    let line = "keyhaul simulator seed sim --from phone --yes"
+    for (place, index) in database.indexes.enumerated() {
+      let emptied = database.emptying(index.root)
+      try Data(emptied).write(to: path)
+      let verified = try sandbox.run("keyhaul verify sim --json")
+      #expect(verified.status == 13 && verified.output.contains(#""id": "indexes""#), "\(index): \(verified)")
+      // The other pages of a large index are then unused, so the check of the pages may report them first.
+      let text = unwrapped(try sandbox.run("keyhaul verify sim").output)
+      #expect(text.contains("is damaged: indexes") || text.contains("is damaged: pages"), "\(index): \(text)")
+      // One command for every index, and all commands for every third index.
+      let all = [
+        line, "keyhaul simulator reset sim --app \(app) --yes",
+        "keyhaul restore b.tar --to sim --password-file .bp --yes",
+        "echo x | keyhaul item add sim --service s --account a --access-group t --secret-file -",
+        "keyhaul item delete sim --kind generic --yes",
+        "keyhaul item update sim --kind generic --new-label l --yes",
+      ]
+      for line in place % 3 == 0 ? all : [all[place % 2 == 0 ? 0 : 3]] {
+        let outcome = try sandbox.run(line)
+        #expect(outcome.status == 13, "\(index) \(line): \(outcome)")
+      }
+      #expect(try Array(Data(contentsOf: path)) == emptied, "\(index)")
+    }
+  }
+
+  @Test("No item is added to a virtual device with an emptied index, so that no item is there twice")
+  func device() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let path = sandbox.home.appending(path: "devices/old-phone/keychain-2.db")
+    let database = try IndexedDatabase(path)
+    #expect(database.indexes.count >= 40, "\(database.indexes)")
+    let add = """
+      echo x | keyhaul item add old-phone --service chat.example --account anna --secret-file - \
+      --access-group ABCDE12345.org.example.chat
+      """
+    // The device already has the item, so it is refused as a duplicate.
+    #expect(try sandbox.devices.run(add).errors.contains("already has this item"))
+    for (place, index) in database.indexes.enumerated() {
+      let emptied = database.emptying(index.root)
+      try Data(emptied).write(to: path)
+      let restore = "keyhaul restore b.tar --to old-phone --password-file .bp --yes"
+      for line in place % 10 == 0 ? [add, restore] : [add] {
+        let outcome = try sandbox.devices.run(line)
+        #expect(outcome.status == 13, "\(index): \(outcome)")
+      }
+      #expect(try Array(Data(contentsOf: path)) == emptied, "\(index)")
+    }
+    // The table still has the items, so they can be backed up.
+    let unique = try #require(database.indexes.first { $0.name == "sqlite_autoindex_genp_1" })
+    try Data(database.emptying(unique.root)).write(to: path)
+    let saved = try sandbox.keyhaul("backup old-phone -o saved.tar --password-file .bp --rounds 1 --json")
+    #expect(try saved.status == 0 && sandbox.object(saved.output)["items"] as? Int == 18, "\(saved)")
+    try Data(database.bytes).write(to: path)
+    #expect(try sandbox.devices.run(add).errors.contains("already has this item"))
+  }
+
+  @Test("Verify reports a journal whose beginning is damaged, but not one of a finished change")
+  func journal() throws {
+    let sandbox = try DeviceSandbox()
+    let path = sandbox.home.appending(path: "k.db")
+    try Data(TestVectors.database()["base64"].base64Bytes).write(to: path)
+    let journal: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+    for (bytes, isNamed) in [
+      ([UInt8](repeating: 0, count: 512), false), ([], false), ([0] + journal.dropFirst() + [0, 0, 0, 1], true),
+      ([1] + journal.dropFirst() + [0, 0, 0, 1], true), (Array("no journal".utf8), true),
+    ] {
+      try Data(bytes).write(to: sandbox.home.appending(path: "k.db-journal"))
+      let verified = try sandbox.run("keyhaul verify k.db")
+      let words = "the journal next to it does not begin like one, so SQLite ignores it"
+      #expect(unwrapped(verified.output).contains(words) == isNamed, "\(bytes): \(verified)")
+      #expect(verified.status == (isNamed ? 3 : 0), "\(bytes): \(verified)")
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import Foundation
+import KeyhaulKit
+import SystemPackage
+import Testing
+
+@testable import Backups
+@testable import Reports
+@testable import keyhaul
+
+@Suite("Disk failures during an export")
+struct ExportReadingTests {
+  private static let count = 14_000
+
+  /// Source of the path: the tests of `AuthenticatorAccounts`.
+  @Test(
+    "`export` ends with 3 if an authenticator's file is damaged, and 0 if there is none",
+    arguments: ["otpauth", "csv", "json"])
+  func damagedAuthenticator(format: String) throws {
+    let sandbox = try PhoneSandbox()
+    let old = try OldBackup(in: sandbox, named: "old")
+    let line = "export old --format \(format) --reveal -o out"
+    #expect(try sandbox.keyhaul(line).status == 0)
+    try old.add(
+      "Library/Application Support/default.store", Array("SQLite format 3\0 and then nothing".utf8),
+      domain: "AppDomainGroup-group.me.proton.authenticator")
+    let outcome = try sandbox.keyhaul("\(line).2")
+    // A JSON export contains the keychain's items only.
+    #expect(outcome.status == (format == "json" ? 0 : 3), "\(outcome)")
+    #expect(try !sandbox.read("out.2").isEmpty)
+    guard format == "otpauth" else { return }
+    #expect(
+      unwrapped(outcome.errors).contains(
+        "warning: codes of Proton Authenticator are missing why: the file with its codes"),
+      "\(outcome)")
+  }
+
+  /// A backup with fourteen portions of items, 14 MB in a temporary file. A few portions are read ahead.
+  private func sandbox() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "many items") { sandbox in
+      let items = (0..<Self.count).map { number in
+        """
+        {"kind": "generic-password", "protection": "ak", "attributes": {"acct": "n\(number)", "svce": "s",
+         "agrp": "ABCDE12345.org.example.app"}, "secret": {"text": "\(String(repeating: "x", count: 1_000))"}}
+        """
+      }
+      let description = """
+        {"format": "device-fixture/1", "seed": 7, "created": "2026-11-20T17:58:00Z",
+         "device": {"name": "many", "product_type": "iPhone15,2", "product_version": "18.1"},
+         "apps": [{"name": "app", "groups": ["ABCDE12345.org.example.app"]}], "items": [\(items.joined(separator: ","))]}
+        """
+      try sandbox.write(Array(description.utf8), to: "many.json")
+      try sandbox.succeed("device create many --from many.json")
+      try sandbox.backUp("many", to: "b/")
+    }
+  }
+
+  @Test("A read error is reported with its reason, and printed output is called incomplete", arguments: [true, false])
+  func failing(isPrinted: Bool) throws {
+    let sandbox = try sandbox()
+    let hasBegun = Locked(false)
+    let system = FileSystem { $0 == .read && hasBegun.withLock { $0 } ? .failure(.ioError) : nil }
+    let archive = try BackupArchive.open(
+      .path(sandbox.devices.home.appending(path: "b").path), limits: .standard, system: system)
+    #expect(archive.storedLargeKeychain != nil)
+    let key = try archive.unlock(password: Secret(utf8: PhoneSandbox.password))
+    let reader = try archive.reader(with: key, for: .exporting)
+    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
+    let source = ExportSource(reader, of: LoadedBackup(name: "b", archive: archive), everything)
+    let test = try TestSession()
+    let format = try ExportFormat.chosen(
+      try CommonOptions.parse([]), output: isPrinted ? "-" : "items.json", reveals: true)
+    var items = ExportedItems(of: source.origin, as: format)
+    let error = #expect(throws: CommandError.self) {
+      try items.write(from: source, revealingSecrets: true, in: test.session) { (bytes) throws(CommandError) in
+        hasBegun.withLock { $0 = true }
+        if isPrinted { try test.session.writeRaw(bytes) }
+      }
+    }
+    #expect(error?.status == .failed)
+    let fact = "a temporary file: input/output error"
+    #expect(error?.why == (isPrinted ? "\(fact); the printed output is incomplete" : fact))
+    #expect(items.count > 0 && items.count < Self.count)
+  }
+}

@@ -1,0 +1,217 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+/// A backup with unencrypted files, as iOS 9 laid it out, which is quickly made by hand.
+struct BackupWithFiles {
+  let sandbox: PhoneSandbox
+
+  static let files: [(domain: String, path: String, text: String)] = [
+    ("HomeDomain", "Library/SMS/sms.db", "messages"), ("HomeDomain", "Library/notes.txt", "notes"),
+    ("AppDomain-org.example.chat", "Documents/chat.txt", "chat"),
+    ("AppDomainGroup-group.org.example.chat.shared", "shared.txt", "shared"),
+    ("AppDomainGroup-group.family", "family.txt", "family"),
+    ("AppDomainPlugin-org.example.chat.widget", "widget.txt", "widget"),
+    ("AppDomain-org.example.chatter", "Documents/other.txt", "another app"),
+  ]
+
+  /// - Parameters:
+  ///   - hasDigests: Whether the list has one of each file.
+  ///   - undecoded: A file of HomeDomain that comes first, by a path that need not be UTF-8.
+  init(
+    _ files: [(domain: String, path: String, text: String)] = Self.files, hasDigests: Bool = true,
+    undecoded: (path: [UInt8], text: String)? = nil
+  ) throws {
+    sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    var list = Array("mbdb".utf8) + [5, 0]
+    let first = undecoded.map { [("HomeDomain", $0.path, $0.text)] } ?? []
+    for (domain, path, text) in first + files.map({ ($0.domain, Array($0.path.utf8), $0.text) }) {
+      let bytes = Array(text.utf8)
+      let name = try Digest.sha1(Array("\(domain)-".utf8) + path).hex
+      try sandbox.write(bytes, to: "b/\(name)")
+      list += try Self.record(domain, path, bytes, hasDigest: hasDigests)
+    }
+    try sandbox.write(list, to: "b/Manifest.mbdb")
+    try sandbox.devices.run("rm -r b/Manifest.db b/??/")
+  }
+
+  private static func record(
+    _ domain: String, _ path: [UInt8], _ bytes: [UInt8], hasDigest: Bool
+  ) throws -> [UInt8] {
+    func number(_ value: Int, _ count: Int) -> [UInt8] {
+      (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    func counted(_ value: [UInt8]) -> [UInt8] { number(value.count, 2) + value }
+    let absent: [UInt8] = [0xFF, 0xFF]
+    return counted(Array(domain.utf8)) + counted(path) + absent
+      + (hasDigest ? counted(try Digest.sha1(bytes)) : absent) + absent
+      + number(0o100644, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(1_400_000_000, 4) + number(0, 8)
+      + number(bytes.count, 8) + [4, 0]
+  }
+
+  /// The files in a folder by their paths, without what names them.
+  func tree(_ folder: String) throws -> [String] {
+    try sandbox.devices.run("cd \(folder) && find . -type f ! -name 'keyhaul-files.*' | sed 's,^./,,' | sort").output
+      .split(separator: "\n").map(String.init)
+  }
+}
+
+@Suite("Exporting files of a backup")
+struct FolderExportTests {
+  @Test("The seal shows whether a file has changed, even without a digest in the manifest", arguments: [false, true])
+  func sealed(isChanged: Bool) throws {
+    let backup = try BackupWithFiles(hasDigests: false)
+    let sandbox = backup.sandbox
+    let unsealed = try sandbox.keyhaul("export b --files before")
+    #expect(unsealed.errors.contains("7 files without a digest: a change in them cannot be seen"), "\(unsealed)")
+    try sandbox.succeed("seal b -q")
+    if isChanged {
+      let name = try Digest.sha1(Array("HomeDomain-Library/notes.txt".utf8)).hex
+      try sandbox.write(Array("notEs".utf8), to: "b/\(name)", keepingSeal: true)
+    }
+    let all = try sandbox.keyhaul("export b --files out")
+    #expect(all.errors.contains("digests of \(isChanged ? 6 : 7) files match\n"), "\(all)")
+    #expect(all.errors.contains("cannot be seen") == false)
+    #expect(all.errors.contains("\"HomeDomain/Library/notes.txt\"") == isChanged, "\(all)")
+    let one = try sandbox.keyhaul("export b --domain HomeDomain --path Library/notes.txt -o one --json")
+    let document = try sandbox.object(one.output)
+    #expect(document["digest_fits"] is NSNull && document["as_sealed"] as? Bool == !isChanged)
+    #expect(one.errors.contains("it has changed since the backup was sealed") == isChanged, "\(one)")
+    #expect(all.status == one.status && one.status == (isChanged ? 3 : 0))
+  }
+
+  @Test("Every file is exported, and the export's manifest lists each one")
+  func everything() throws {
+    let backup = try BackupWithFiles()
+    let outcome = try backup.sandbox.keyhaul("export b --files out")
+    #expect(outcome.status == 0)
+    #expect(outcome.output == "Wrote 7 files of b to out (46 bytes).\n")
+    #expect(
+      outcome.errors == """
+        out/keyhaul-files.jsonl lists each file with its SHA-256.
+          digests of 7 files match
+
+        """)
+    #expect(try backup.tree("out") == BackupWithFiles.files.map { "\($0.domain)/\($0.path)" }.sorted())
+    #expect(try backup.sandbox.read("out/HomeDomain/Library/SMS/sms.db") == Array("messages".utf8))
+    let again = try backup.sandbox.keyhaul("export b --files out")
+    #expect(
+      again.output
+        == "Nothing to do: 7 files of b were already in out, and were not compared again.\n")
+    // What the backup has lost since is not certified by a file that an earlier run wrote.
+    try backup.sandbox.devices.run("rm $(grep -lx messages b/*)")
+    let less = try backup.sandbox.keyhaul("export b --files out")
+    #expect(less.status == 3 && less.errors.contains("1 file could not be read, and was not written"), "\(less)")
+    #expect(less.output.hasPrefix("Wrote 6 files of b to out ("), "\(less)")
+  }
+
+  @Test(
+    "Files are selected by domain, by app with its groups and plugins, and by path",
+    arguments: [
+      ("--domain HomeDomain", ["sms.db", "notes.txt"]),
+      ("--domain '*.chat' --domain '*family'", ["chat.txt", "family.txt"]),
+      ("--app org.example.chat", ["chat.txt", "shared.txt", "widget.txt"]),
+      ("--app org.example.chat --domain HomeDomain", ["chat.txt", "shared.txt", "widget.txt", "sms.db", "notes.txt"]),
+      ("--path '*.txt' --domain HomeDomain", ["notes.txt"]), ("--path 'Documents/*'", ["chat.txt", "other.txt"]),
+    ])
+  func chosen(flags: String, names: [String]) throws {
+    let backup = try BackupWithFiles()
+    try backup.sandbox.succeed("export b --files out \(flags) -q")
+    #expect(try backup.tree("out").map { String($0.split(separator: "/").last ?? "") }.sorted() == names.sorted())
+  }
+
+  @Test("Export --files writes a table with --format csv, and a document with --json")
+  func forms() throws {
+    let backup = try BackupWithFiles()
+    try backup.sandbox.succeed("export b --files out --path '*.db' --format csv -q")
+    let table = String(decoding: try backup.sandbox.read("out/keyhaul-files.csv"), as: UTF8.self).split(
+      separator: "\r\n")
+    #expect(table.count == 2)
+    // printf messages | sha256sum
+    let digest = "f5cccfb737512bedd4f2e39e7d72425ae8d3ebf8aa8ab6f966bef1fc916f5011"
+    #expect(
+      table.last
+        == "HomeDomain/Library/SMS/sms.db,8,\(digest),4,HomeDomain,2014-05-13T16:53:20Z,Library/SMS/sms.db,file,644,right,,,"
+    )
+    let document = try backup.sandbox.object(backup.sandbox.succeed("export b --files all --json"))
+    #expect(document["format"] as? String == "files-export/1" && document["files"] as? Int == 7)
+    #expect(document["bytes"] as? Int == 46 && document["manifest"] as? String == "all/keyhaul-files.jsonl")
+    let dry = try backup.sandbox.object(backup.sandbox.succeed("export b --files none --json -n"))
+    #expect(dry["files"] as? Int == 7 && dry["dry_run"] as? Bool == true)
+    #expect(try !backup.sandbox.names().contains("none"))
+  }
+
+  @Test("A damaged or missing file ends the export with 3, and the other files are written")
+  func damaged() throws {
+    let backup = try BackupWithFiles()
+    func stored(_ number: Int) throws -> String {
+      let file = BackupWithFiles.files[number]
+      return "b/\(try Digest.sha1(Array("\(file.domain)-\(file.path)".utf8)).hex)"
+    }
+    try backup.sandbox.devices.run("rm \(stored(0)); printf Notes > \(stored(1))")
+    let outcome = try backup.sandbox.keyhaul("export b --files out -q")
+    #expect(outcome.status == 3 && outcome.output.isEmpty)
+    #expect(outcome.errors.contains("warning: 1 file could not be read, and was not written"))
+    #expect(outcome.errors.contains("warning: 1 file is not what was backed up"))
+    #expect(outcome.errors.contains("\"HomeDomain/Library/notes.txt\""))
+    #expect(try backup.tree("out").count == 6)
+    // A good copy heals it.
+    try backup.sandbox.devices.run("printf messages > \(stored(0)); printf notes > \(stored(1)); rm -r out")
+    try backup.sandbox.succeed("export b --files out -q")
+  }
+
+  @Test(
+    "Contradicting flags are rejected, and folders with other files are not changed",
+    arguments: [
+      ("export b --files b/x", 64, "b/x is inside the input"), ("export b --files taken", 64, "could not write taken"),
+      ("export b --files out -o x", 64, "--files and --output cannot be used together"),
+      ("export b --files out --reveal", 64, "--files and --reveal cannot be used together"),
+      ("export b --files out --service x", 64, "--files cannot be used with attributes of items"),
+      ("export b --files out --format pem", 64, "the result has no pem format"),
+      ("export b --files -", 64, "--files cannot be \"-\""), ("export b", 64, "keyhaul export needs --output PATH"),
+      ("export b --files out --domain HomeDomian", 4, "b has no such file"),
+      ("export b -o x --domain A --domain B", 64, "--domain is given twice"),
+      ("export b --files out --password-file .bp", 14, "b has no password"),
+    ])
+  func refused(line: String, status: Int32, message: String) throws {
+    let backup = try BackupWithFiles()
+    try backup.sandbox.devices.run("mkdir taken && touch taken/mine")
+    let outcome = try backup.sandbox.keyhaul(line)
+    #expect(outcome.status == status && outcome.errors.hasPrefix("error: \(message)"), "\(outcome.errors)")
+    #expect(try backup.sandbox.names(in: "taken") == ["mine"])
+    #expect(try !backup.sandbox.names().contains("out"))
+  }
+
+  @Test("A killed export that is run again is complete and equal (10 moments, 4 in a quick run)")
+  func killed() throws {
+    let files = (0..<400).map { number in
+      (
+        "AppDomain-org.example.n\(number % 7)", "f/\(number % 13)/\(number)",
+        String(repeating: "\(number) ", count: 3_000)
+      )
+    }
+    let backup = try BackupWithFiles(files)
+    let start = Date()
+    try backup.sandbox.succeed("export b --files whole -q")
+    let time = Date().timeIntervalSince(start)
+    var numbers = SeededRandom(seed: 14)
+    for round in 0..<Cases.count(10, quick: 4) {
+      try backup.sandbox.devices.run("rm -rf out")
+      // Some of them twice, before the run that is let alone.
+      for _ in 0...(round % 2) {
+        let delay = String(format: "%.3f", Double.random(in: 0...time, using: &numbers))
+        try backup.sandbox.devices.run(
+          "keyhaul export b --files out -q > log 2>&1 & sleep \(delay); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
+        )
+      }
+      try backup.sandbox.succeed("export b --files out -q")
+      let difference = try backup.sandbox.devices.run("diff -r whole out")
+      #expect(difference.status == 0, "round \(round): \(difference.output)")
+      #expect(try backup.sandbox.names(in: "out").sorted() == backup.sandbox.names(in: "whole").sorted())
+    }
+  }
+}

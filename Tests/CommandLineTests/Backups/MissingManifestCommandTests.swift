@@ -1,0 +1,42 @@
+import Foundation
+import KeyhaulKit
+import Testing
+
+@testable import keyhaul
+
+@Suite("Backups without Manifest.plist")
+struct MissingManifestCommandTests {
+  private static let fact =
+    "Manifest.plist: it is missing; the manifest database was read as an unencrypted manifest"
+
+  @Test("Commands that only read show the files and name the missing Manifest.plist; others reject the backup")
+  func commands() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    let identifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+    let keychain = try sandbox.read("b/51/\(identifier)")
+    try sandbox.devices.run("rm b/Manifest.plist b/Keyhaul.seal")
+    for (line, status) in [
+      ("inspect b", Int32(3)), ("inspect b --tree", 3), ("inspect b --list", 3), ("inspect b --json", 3),
+      ("inspect b --format html -o page.html", 3), ("export b --files out", 3), ("verify b", 13),
+      ("verify b --quick", 13),
+      ("plan b", 13), ("plan b --to new-phone", 13), ("restore b --to new-phone --yes", 13),
+      ("export b --format json -o items.json", 13), ("diff b b", 13), ("seal b", 13), ("convert b -o c.tar", 13),
+      ("convert b --decrypted -o clear/", 13), ("rekey b --new-password-file .bp", 13),
+      ("item find b", 3), ("item delete b --service x --yes", 13), ("inspect b --password-file .bp", 14),
+    ] {
+      let outcome = try sandbox.keyhaul(line)
+      #expect(outcome.status == status, "\(line): \(outcome)")
+      let said = unwrapped(outcome.errors + outcome.output)
+      #expect(said.contains(Self.fact), "\(line): \(said)")
+      for claim in ["b is intact", "No fault was found", "no password", "No password"] {
+        #expect(!said.contains(claim), "\(line): \(said)")
+      }
+    }
+    #expect(try sandbox.read("out/KeychainDomain/keychain-backup.plist") == keychain)
+    #expect(try !sandbox.names().contains { ["c.tar", "clear", "items.json"].contains($0) })
+    let document = try sandbox.devices.document("keyhaul inspect b --json")
+    #expect(document["listed"]?["files"]?.integerValue == 1)
+    #expect(document["findings"]?.arrayValue?.first?["id"]?.stringValue == "manifest-missing")
+  }
+}

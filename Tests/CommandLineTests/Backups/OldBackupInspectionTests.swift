@@ -1,0 +1,47 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("Inspecting backups of iOS 4 to 9")
+struct OldBackupInspectionTests {
+  @Test("Files, domains and sizes of an old backup are shown without a password")
+  func overview() throws {
+    let sandbox = try PhoneSandbox()
+    let old = try OldBackup(in: sandbox, named: "old")
+    let text = words(try sandbox.succeed("inspect old --home elsewhere"))
+    #expect(text.contains("listed in Manifest.mbdb (the format of iOS 4 to 9): 3 files in 2 domains, none missing"))
+    #expect(text.contains("no password · 3 files, \(old.totalBytes) bytes"), "\(text)")
+    #expect(text.contains("18 items: 10 generic, 5 internet, 2 certificates, 1 key"))
+    try old.remove("Library/plain.txt")
+    let missing = try sandbox.keyhaul("inspect old --home elsewhere")
+    #expect(missing.status == 3 && words(missing.output).contains("3 files in 2 domains, 1 missing"))
+    #expect(words(missing.output).contains("· 2 files, "))
+  }
+
+  /// Without the ends of lines, which depend on the width.
+  private func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  @Test("An old backup looks the same as a folder and as one file")
+  func container() throws {
+    let sandbox = try PhoneSandbox()
+    _ = try OldBackup(in: sandbox, named: "old")
+    try sandbox.succeed("convert old -o old.tar -q --home elsewhere")
+    for part in ["--tree -v", "--list", "--keybag"] {
+      #expect(
+        try sandbox.succeed("inspect old.tar \(part) --home elsewhere")
+          == sandbox.succeed("inspect old \(part) --home elsewhere"))
+    }
+    let documents = try ["old", "old.tar"].map {
+      try sandbox.object(sandbox.succeed("inspect \($0) --json -q --home elsewhere")) as NSDictionary
+    }
+    let (first, second) = (documents[0].mutableCopy(), documents[1].mutableCopy())
+    for case let document as NSMutableDictionary in [first, second] {
+      // The time is measured again.
+      document.removeObject(forKey: "keybag")
+    }
+    #expect((first as? NSDictionary) == (second as? NSDictionary))
+  }
+}

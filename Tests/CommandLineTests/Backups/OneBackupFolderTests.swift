@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Arguments that lead to a backup")
+struct OneBackupFolderTests {
+  private func sandbox() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "a folder with one backup") { sandbox in
+      try sandbox.devices.run("mkdir -p Folder/inner drive Linked")
+      try sandbox.backUp(to: "Folder/inner/attic/")
+      try sandbox.devices.run("cp -R Folder/inner/attic drive/attic; ln -s ../drive/attic Linked/attic")
+    }
+  }
+
+  private static let verbs = [
+    "inspect FOLDER --list", "verify FOLDER", "plan FOLDER", "plan FOLDER --to new-phone", "export FOLDER -o x.json",
+    "why FOLDER --item 0", "diff FOLDER drive/attic", "item find FOLDER", "rekey FOLDER --new-password-file .bp -n",
+    "restore FOLDER --to new-phone -n", "inspect FOLDER --format html -o x.html",
+  ]
+
+  @Test("A folder with one backup is that backup, and so is a folder whose only backup is a link", arguments: verbs)
+  func folder(verb: String) throws {
+    let sandbox = try sandbox()
+    for (folder, path) in [("Folder", "Folder/inner/attic"), ("Linked", "Linked/attic")] {
+      let outcome = try sandbox.keyhaul("\(verb.replacing("FOLDER", with: folder)) --password-file .bp --yes")
+      #expect(outcome.status == 0, "\(outcome)")
+      #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
+    }
+  }
+
+  @Test("A file of a backup leads to the backup", arguments: verbs)
+  func file(verb: String) throws {
+    let sandbox = try sandbox()
+    for file in ["Manifest.plist", "Manifest.db", "Info.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
+      let path = "./drive/attic/\(file)"
+      let outcome = try sandbox.keyhaul("\(verb.replacing("FOLDER", with: path)) --password-file .bp --yes")
+      #expect(outcome.status == 0, "\(outcome)")
+      #expect(outcome.errors.contains("\(path) is a file of the backup ./drive/attic\n"), "\(outcome)")
+    }
+    #expect(try sandbox.devices.run("cd drive/attic && keyhaul verify Manifest.db --quick").status == 0)
+    // Beside nothing of a backup a file of such a name may be anything.
+    try sandbox.devices.run("mkdir alone; cp drive/attic/Info.plist alone")
+    #expect(try !sandbox.keyhaul("inspect alone/Info.plist").errors.contains("is a file of the backup"))
+  }
+
+  @Test("Under --json a folder is always a list, even with one backup in it")
+  func document() throws {
+    let sandbox = try sandbox()
+    for verb in ["inspect", "plan", "verify"] {
+      let document = try sandbox.object(sandbox.keyhaul("\(verb) Folder --password-file .bp --json").output)
+      #expect(document["format"] as? String == "backup-list/1" && document["folder"] as? String == "Folder")
+    }
+  }
+
+  @Test("A link beside a backup is not followed, and is named with its target")
+  func link() throws {
+    let sandbox = try sandbox()
+    try sandbox.devices.run("cp -R drive/attic Linked/own; ln -s /nowhere Linked/gone")
+    let outcome = try sandbox.keyhaul("inspect Linked")
+    #expect(outcome.output.contains("\n1 backup: 1 with exit code 0.\n") || outcome.errors.contains("Linked/own"))
+    let list = try sandbox.keyhaul("inspect Linked --format csv")
+    #expect(
+      list.errors.contains(
+        "Links that were not followed: Linked/attic leads to ../drive/attic and Linked/gone leads to /nowhere.\n"),
+      "\(list)")
+  }
+
+  @Test("A path that does not exist is named among several, and an argument that may be a password is not")
+  func missing() throws {
+    let sandbox = try sandbox()
+    for path in ["Folder/nothing", "nothing.tar.gz", "./nothing"] {
+      let outcome = try sandbox.keyhaul("inspect drive/attic \(path)")
+      #expect(outcome.status == 10 && outcome.errors.hasPrefix("error: \(path) does not exist\n"), "\(outcome)")
+    }
+    for word in ["hunter2", "/hunter2", "hun/ter2"] {
+      let outcome = try sandbox.keyhaul("inspect drive/attic \(word)")
+      #expect(outcome.status == 64 && !outcome.errors.contains("ter2"), "\(outcome)")
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Backups with renamed payloads")
+struct RenamedPayloadCommandTests {
+  /// Shell commands that rename the payloads of `b`.
+  private static let namings = [
+    "for d in ??; do mv $d x; for f in $(ls x); do mv x/$f x/$(echo $f | tr a-f A-F); done; "
+      + "mv x $(echo $d | tr a-f A-F); done",
+    "for d in ??; do mv $d/* .; rmdir $d; done",
+  ]
+
+  private func sandbox(_ naming: String) throws -> PhoneSandbox {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.succeed("convert b.tar -o proper/ -q")
+    try sandbox.succeed("convert b.tar -o b/ -q")
+    try sandbox.devices.run("cd b; \(naming); tar cf ../r.tar *")
+    #expect(try sandbox.files(in: "b") != sandbox.files(in: "proper"))
+    return sandbox
+  }
+
+  @Test(
+    "Every command reads such a folder or tar completely, with a note", arguments: namings, ["b", "r.tar"])
+  func read(naming: String, form: String) throws {
+    let sandbox = try sandbox(naming)
+    let password = "--password-file .bp"
+    for (line, status) in [
+      ("inspect \(form) \(password)", Int32(0)), ("inspect \(form)", 0), ("inspect \(form) --tree \(password)", 0),
+      ("verify \(form) \(password)", 0), ("verify \(form) --quick", 0), ("export \(form) --files out \(password)", 0),
+      ("export \(form) --format json --reveal -o items.json \(password)", 0),
+      ("plan \(form) --to new-phone \(password)", 0), ("diff \(form) proper \(password)", 0),
+      ("convert \(form) -o copy/", 0), ("convert \(form) --decrypted -o clear/ \(password)", 0),
+      ("restore \(form) --to new-phone --yes \(password)", 0),
+    ] {
+      let outcome = try sandbox.keyhaul(line)
+      #expect(outcome.status == status, "\(line): \(outcome)")
+      #expect(unwrapped(outcome.errors).contains("a name that no device uses: "), "\(line): \(outcome)")
+    }
+    #expect(try sandbox.files(in: "copy") == sandbox.files(in: "proper"))
+    for file in try sandbox.files(in: "proper") {
+      #expect(try sandbox.read("copy/\(file)") == sandbox.read("proper/\(file)"), "\(file)")
+    }
+    let found = try sandbox.object(sandbox.succeed("inspect \(form) \(password) --json"))
+    let proper = try sandbox.object(sandbox.succeed("inspect proper \(password) --json"))
+    #expect(try #require(found["findings"] as? [[String: Any]]).map { $0["id"] as? String } == ["payloads-renamed"])
+    #expect(found["digest"] as? String == proper["digest"] as? String)
+  }
+
+  @Test("Such a backup keeps its files and its seal under another password", arguments: namings, ["b", "r.tar"])
+  func changed(naming: String, form: String) throws {
+    let sandbox = try sandbox(naming)
+    try sandbox.devices.run("echo other > .np; chmod 600 .np")
+    try sandbox.succeed("rekey \(form) --password-file .bp --new-password-file .np --rounds 1 -q")
+    #expect(try sandbox.succeed("verify \(form) --password-file .np").contains("is intact"))
+    try sandbox.succeed("rekey \(form) --password-file .np --no-password --yes -q")
+    let verified = try sandbox.keyhaul("verify \(form)")
+    #expect(verified.status == 0 && verified.output.contains("is intact"), "\(verified)")
+    #expect(
+      !unwrapped(verified.errors).contains("a name that no device uses"), "every file was written anew: \(verified)")
+  }
+
+  @Test("Such a backup is not changed if a payload exists under two names")
+  func second() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.succeed("convert b.tar -o b/ -q")
+    try sandbox.devices.run(
+      "cp b/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e b/51A4616E576DD33CD2ABADFEA874EB8FF246BF0E")
+    let verified = try sandbox.keyhaul("verify b --password-file .bp")
+    #expect(
+      verified.status == 0 && unwrapped(verified.errors).contains("1 file repeats a payload under a second name"),
+      "\(verified)")
+    let outcome = try sandbox.keyhaul("rekey b --password-file .bp --no-password --yes")
+    #expect(outcome.status != 0 && outcome.errors.contains("51A4616E576DD33CD2ABADFEA874EB8FF246BF0E"), "\(outcome)")
+    let copied = try sandbox.keyhaul("convert b -o c.tar")
+    #expect(copied.errors.contains("warning: 1 file not copied"), "\(copied)")
+  }
+}

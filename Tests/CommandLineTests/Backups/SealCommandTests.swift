@@ -1,0 +1,256 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Seals on the command line")
+struct SealCommandTests {
+  /// A backup with a password as another program leaves it.
+  private func foreign() throws -> PhoneSandbox {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.removeSeal("b")
+    return sandbox
+  }
+
+  @Test("Seal adds a seal to another program's backup once, and verify compares every file with it")
+  func added() throws {
+    let sandbox = try foreign()
+    let before = try sandbox.files(in: "b")
+    let unsealed = try sandbox.keyhaul("verify b --password-file .bp")
+    #expect(unsealed.output.contains("-    seal         not checked: there is none\n"), "\(unsealed)")
+    let dry = try sandbox.keyhaul("seal b --password-file .bp -n")
+    #expect(dry.output == "Would seal b.\n" && dry.status == 0)
+    #expect(try sandbox.files(in: "b") == before)
+    let sealed = try sandbox.succeed("seal b --password-file .bp")
+    #expect(unwrapped(sealed).hasPrefix("Sealed b: 5 files. The seal detects later changes,"), "\(sealed)")
+    #expect(try sandbox.files(in: "b") == (before + ["Keyhaul.seal"]).sorted())
+    let seal = try sandbox.read("b/Keyhaul.seal")
+    let again = try sandbox.succeed("seal b --password-file .bp")
+    #expect(again.hasPrefix("b is already sealed. "))
+    #expect(try sandbox.read("b/Keyhaul.seal") == seal)
+    let verified = try sandbox.succeed("verify b --password-file .bp")
+    #expect(
+      unwrapped(verified).contains(
+        "ok seal 5 files match the seal, which was made with the backup's password A backup"),
+      "\(verified)")
+    #expect(try sandbox.keyhaul("seal b --password-command 'echo wrong'").status == 12)
+  }
+
+  @Test("Restore reports a missing seal once, except for a backup without a password")
+  func missed() throws {
+    let sandbox = try foreign()
+    let note = "b has no seal: an older keychain or manifest of the same backup would go unnoticed."
+    let restore = "restore b --to new-phone --password-file .bp -n"
+    #expect(unwrapped(try sandbox.keyhaul(restore).errors).ranges(of: note).count == 1)
+    try sandbox.succeed("seal b --password-file .bp -q")
+    #expect(unwrapped(try sandbox.keyhaul(restore).errors).contains("is not sealed") == false)
+  }
+
+  @Test("Seal reports its result as JSON", arguments: ["b", "b.tar.zst", "b.zip"])
+  func json(name: String) throws {
+    let sandbox = try foreign()
+    if name != "b" { try sandbox.succeed("convert b -o \(name) -q") }
+    let dry = try sandbox.object(try sandbox.succeed("seal \(name) --password-file .bp --json -n"))
+    #expect(dry["written"] as? Bool == false && dry["files"] is NSNull)
+    let document = try sandbox.object(try sandbox.succeed("seal \(name) --password-file .bp --json"))
+    #expect(document["written"] as? Bool == true && document["files"] as? Int == 5)
+    #expect(document["keyed"] as? Bool == true)
+    let again = try sandbox.object(try sandbox.succeed("seal \(name) --password-file .bp --json"))
+    #expect(again["written"] as? Bool == false && again["files"] as? Int == 5)
+    #expect(again["digest"] as? String == document["digest"] as? String)
+    #expect(try sandbox.keyhaul("verify \(name) --password-file .bp").status == 0)
+  }
+
+  @Test("For a backup without a password, seal says that the seal detects only accidents")
+  func withoutPassword() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
+    try sandbox.removeSeal("plain")
+    let sealed = try sandbox.succeed("seal plain")
+    #expect(
+      unwrapped(sealed).contains(
+        "The seal detects later accidental changes, but not attacks, because no password protects it."))
+    let verified = unwrapped(try sandbox.keyhaul("verify plain").output)
+    #expect(
+      verified.contains(
+        "match the seal, which was made without a password: it detects accidents, but not "
+          + "attacks"), "\(verified)")
+    #expect(try sandbox.keyhaul("seal plain --password-file .bp").status == 14)
+  }
+
+  @Test("Verify --sealed exits with 3 if there is no seal, and results of many backups show the missing seal")
+  func missing() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.devices.run("mkdir all; cp -R b all/sealed; cp -R b all/without; rm all/without/Keyhaul.seal")
+    let line = "verify all/without --password-file .bp"
+    #expect(try sandbox.keyhaul(line).status == 0)
+    let missing = try sandbox.keyhaul("\(line) --sealed")
+    #expect(missing.status == 3)
+    #expect(unwrapped(missing.output).hasSuffix("It has no seal, so a removed seal would go unnoticed."), "\(missing)")
+    #expect(try sandbox.keyhaul("verify all/sealed --password-file .bp --sealed").status == 0)
+    #expect(try sandbox.keyhaul("verify all/without --quick --sealed").status == 3)
+    #expect(try sandbox.object(sandbox.keyhaul("\(line) --json").output)["seal"] as? String == "missing")
+    for (flags, seals) in [("--password-file .bp", ["intact", "missing"]), ("--quick", ["unchecked", "missing"])] {
+      let csv = try sandbox.keyhaul("verify all \(flags) --format csv").output.split(separator: "\r\n")
+      let rows = csv.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+      let columns = ["has_seal", "seal"].compactMap { rows[0].firstIndex(of: $0) }
+      #expect(columns.map { rows[1][$0] } == ["true", seals[0]] && columns.map { rows[2][$0] } == ["false", seals[1]])
+    }
+    let many = try sandbox.keyhaul("verify all --password-file .bp --sealed --fields name,code,has_seal")
+    #expect(many.status == 3)
+    #expect(
+      many.output.filter { !$0.isWhitespace }
+        == #"[{"name":"sealed","code":0,"has_seal":true},{"name":"without","code":3,"has_seal":false}]"#)
+    for line in ["inspect all", "plan all"] {
+      let rows = try sandbox.keyhaul("\(line) --password-file .bp --format ndjson").output
+      #expect(rows.contains(#""has_seal":true"#) && rows.contains(#""has_seal":false"#), "\(line): \(rows)")
+    }
+    // Damage takes precedence over a missing seal.
+    try sandbox.write([0], to: "all/without/Manifest.db", keepingSeal: true)
+    #expect(try sandbox.keyhaul("\(line) --sealed").status == 13)
+  }
+
+  @Test("Verify --sealed accepts an older sealed backup of the same phone with the same password")
+  func replayed() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "old/")
+    try sandbox.devices.run("echo x | keyhaul item add old-phone --service later --account later --secret-file - -q")
+    try sandbox.backUp(to: "b/")
+    try sandbox.devices.run("rm -r b; mv old b")
+    let verified = try sandbox.keyhaul("verify b --password-file .bp --sealed")
+    #expect(verified.status == 0 && unwrapped(verified.output).hasSuffix("b is intact."), "\(verified)")
+  }
+
+  @Test("A keychain from an older backup with the same password is detected and not restored")
+  func olderKeychain() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.write(Array("later".utf8), to: ".later")
+    try sandbox.succeed("backup old-phone -o old/ --password-file .bp --rounds 1 -q")
+    for name in try sandbox.files(in: "old") where name != "Keyhaul.seal" && name != "Info.plist" {
+      try sandbox.write(try sandbox.read("old/\(name)"), to: "b/\(name)", keepingSeal: true)
+    }
+    let before = try sandbox.contents(of: "new-phone")
+    let verified = try sandbox.keyhaul("verify b --password-file .bp")
+    #expect(verified.status == 13)
+    for name in ["Manifest.plist", "Manifest.db", "Status.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
+      #expect(
+        unwrapped(verified.output).contains("\(name): it has changed since the backup was sealed"),
+        "\(name): \(verified)")
+    }
+    #expect(!verified.output.contains("Info.plist: it has changed"))
+    for line in [
+      "restore b --to new-phone --yes", "restore b --to new-phone -n", "rekey b --new-password-file .later",
+      "seal b",
+    ] {
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
+      #expect(
+        outcome.status == 13
+          && unwrapped(outcome.errors).contains(
+            "it has changed since the backup was sealed"),
+        "\(line): \(outcome)")
+    }
+    #expect(try sandbox.contents(of: "new-phone") == before)
+    // A look at it is given, with a word of it that no flag silences, and a code that says that not all is well.
+    for line in [
+      "plan b --to new-phone -q", "export b -o - -q --reveal --format csv", "inspect b --list -q",
+      "inspect b -q",
+      "export b --files out -q", "why b --item 0 -q", "convert b -o copy.tar -q", "item find b -q",
+      "diff b b -q",
+    ] {
+      let password = line.hasPrefix("convert") ? "" : " --password-file .bp"
+      let outcome = try sandbox.keyhaul(line + password)
+      #expect(unwrapped(outcome.errors).contains("warning: b has changed since it was sealed"), "\(line): \(outcome)")
+      #expect(outcome.status == 3, "\(line): \(outcome)")
+    }
+  }
+
+  @Test("Every command that decrypts the backup detects a seal made without the password")
+  func forged() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    var status = try sandbox.read("b/Status.plist")
+    let place = try #require(status.indices.last { status[$0...].starts(with: Array("finished".utf8)) })
+    status[place - 20] ^= 1
+    try sandbox.write(status, to: "b/Status.plist", keepingSeal: true)
+    let lines = String(decoding: try sandbox.read("b/Keyhaul.seal"), as: UTF8.self).split(separator: "\n")
+    let sum = try sandbox.devices.run("sha256sum b/Status.plist | cut -d ' ' -f 1").output.prefix(64)
+    let forged = lines.map { $0.hasSuffix(" Status.plist") ? "\(sum) \(status.count) Status.plist" : String($0) }
+    try sandbox.write(Array((forged.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
+    // Without the password nothing looks wrong, and the output states what was not checked.
+    let quick = try sandbox.keyhaul("verify b --quick")
+    #expect(unwrapped(quick.output).contains("the password is needed to check whether the seal is genuine"), "\(quick)")
+    let verified = try sandbox.keyhaul("verify b --password-file .bp")
+    #expect(
+      verified.status == 13
+        && unwrapped(verified.output).contains(
+          "its authentication code does not match: it was "
+            + "made for another backup, or has changed since"),
+      "\(verified)")
+    #expect(!verified.output.contains("more"), "\(verified)")
+    // Whatever reads with the password finds it out, and so does a look at what a decrypted copy would be.
+    for line in [
+      "export b --files out -q", "export b --domain KeychainDomain --path keychain-backup.plist -o one.plist -q",
+      "convert b --decrypted -o clear/ --dry-run -q", "convert b --decrypted -o clear/ -q", "inspect b -q",
+    ] {
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
+      #expect(
+        outcome.status == 3
+          && unwrapped(outcome.errors).contains(
+            "its authentication code does not match: it was "
+              + "made for another backup, or has changed since"),
+        "\(line): \(outcome)")
+    }
+    // Nor does a list of many call it whole: there the verdict is all that is read.
+    let listed = try sandbox.keyhaul("verify b b --quick --format csv")
+    #expect(listed.output.contains("unproven") && !listed.output.contains(",whole"), "\(listed)")
+    let restored = try sandbox.keyhaul("restore b --to new-phone --yes --password-file .bp")
+    #expect(
+      restored.status == 13
+        && unwrapped(restored.errors).contains(
+          "its authentication code does not match: it was "
+            + "made for another backup, or has changed since"),
+      "\(restored)")
+  }
+
+  @Test("A changed seal is reported before the files that it lists, and each file once")
+  func changedSeal() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    var seal = try sandbox.read("b/Keyhaul.seal")
+    let lines = seal.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    // A digit of the digest of Manifest.db.
+    let line = try #require(lines.first { $0.suffix(12).elementsEqual(" Manifest.db".utf8) })
+    seal[line.startIndex] = seal[line.startIndex] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
+    try sandbox.write(seal, to: "b/Keyhaul.seal", keepingSeal: true)
+    let verified = try sandbox.keyhaul("verify b --password-file .bp")
+    #expect(verified.status == 13)
+    let text = unwrapped(verified.output)
+    let own = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
+    let other = try #require(text.range(of: "Manifest.db: it has changed since the backup was sealed"), "\(verified)")
+    #expect(own.lowerBound < other.lowerBound && !text.contains("more"), "\(verified)")
+  }
+
+  @Test("Every changed bit in a sealed backup is found (24 bits per file, 3 in a quick run)")
+  func sealedBits() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    var numbers = SeededRandom(seed: 47)
+    for file in try sandbox.files(in: "b") {
+      let whole = try sandbox.read("b/\(file)")
+      for _ in 0..<Cases.count(24, quick: 3) {
+        var bytes = whole
+        let offset = Int.random(in: whole.indices, using: &numbers)
+        bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+        try sandbox.write(bytes, to: "b/\(file)", keepingSeal: true)
+        let outcome = try sandbox.keyhaul("verify b/ --password-file .bp")
+        #expect([12, 13, 14].contains(outcome.status), "\(file), byte \(offset): \(outcome)")
+      }
+      try sandbox.write(whole, to: "b/\(file)", keepingSeal: true)
+    }
+  }
+
+  @Test("A seal made with a password is valid if the manifest does not mention a password")
+  func unreadableManifest() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.write(Array(sandbox.read("b/Manifest.plist").prefix(900)), to: "b/Manifest.plist", keepingSeal: true)
+    let seen = try sandbox.keyhaul("inspect b")
+    #expect(
+      seen.status == 3 && seen.output.contains("Manifest.plist: it has changed since the backup was sealed"), "\(seen)")
+    #expect(!unwrapped(seen.output + seen.errors).contains("says that it has none"), "\(seen)")
+  }
+}

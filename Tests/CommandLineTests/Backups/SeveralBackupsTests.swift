@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Folders with several backups")
+struct SeveralBackupsTests {
+  /// `Backup` with a backup of each phone: one directory is called after the device, the other as somebody liked.
+  private func sandbox() throws -> (PhoneSandbox, old: String, new: String) {
+    func identifier(_ device: String, _ sandbox: PhoneSandbox) throws -> String {
+      try #require(try sandbox.object(sandbox.succeed("device show \(device) --json"))["udid"] as? String)
+    }
+    let sandbox = try PhoneSandbox(named: "two backups in a folder") { sandbox in
+      try sandbox.devices.run("mkdir Backup")
+      try sandbox.backUp(to: "Backup/\(try identifier("old-phone", sandbox))/")
+      try sandbox.backUp("new-phone", to: "Backup/attic/")
+    }
+    return (sandbox, try identifier("old-phone", sandbox), try identifier("new-phone", sandbox))
+  }
+
+  @Test("Commands that only read list the folder's backups; the others require one of them")
+  func listed() throws {
+    let (sandbox, old, _) = try sandbox()
+    let list = try sandbox.succeed("inspect Backup")
+    #expect(list.contains("\(old)") && list.contains("attic") && list.contains("new-phone"))
+    // A name is there to be typed, and never cut.
+    let narrow = try sandbox.devices.run("COLUMNS=60 keyhaul inspect Backup").output
+    #expect(narrow.contains("Backup/\(old)\n") && narrow.contains("Backup/attic\n"), "\(narrow)")
+    try sandbox.write([1], to: "Backup/attic/Status.plist")
+    let entries = try sandbox.object(sandbox.keyhaul("inspect Backup --json").output)["backups"] as? [[String: Any]]
+    #expect(entries?.map { $0["state"] as? String } == ["finished", "damaged"])
+    for line in [
+      "export Backup/ -o x.json", "why Backup --account anna",
+      "diff Backup Backup", "rekey Backup", "convert Backup -o x.tar", "restore Backup --to new-phone",
+    ] {
+      let outcome = try sandbox.keyhaul(
+        "\(line) --password-file .bp".replacing("x.tar --password-file .bp", with: "x.tar"))
+      #expect(outcome.status == 64, "\(line): \(outcome)")
+      #expect(outcome.errors.contains("contains 2 backups; name one of them\n"), "\(line): \(outcome.errors)")
+    }
+  }
+
+  @Test("The suggested backup is a finished one, and its name is shown only if it can be copied")
+  func proposed() throws {
+    let (sandbox, old, _) = try sandbox()
+    try sandbox.write([1], to: "Backup/\(old)/Status.plist")
+    let line = "why Backup --account anna"
+    #expect(
+      try sandbox.keyhaul(line).errors.hasSuffix("  try: Backup/attic; keyhaul inspect Backup lists them\n"))
+    try sandbox.devices.run("mv Backup/attic \"$(printf 'Backup/\\033[31mred')\"")
+    #expect(
+      try sandbox.keyhaul("inspect Backup").output.hasSuffix("\nOne of them in full: keyhaul inspect ARCHIVE\n"))
+    #expect(
+      try sandbox.keyhaul(line).errors.hasSuffix("  try: ARCHIVE; keyhaul inspect Backup lists them\n"))
+  }
+
+  @Test("A backup is selected by folder name or device identifier in any case, but not by a part")
+  func chosen() throws {
+    let (sandbox, old, new) = try sandbox()
+    for (choice, device) in [
+      ("Backup/\(old)", "old-phone"), ("Backup/attic", "new-phone"), ("Backup/\(new)", "new-phone"),
+      ("Backup/\(new.lowercased())/", "new-phone"), ("./Backup/\(new)", "new-phone"),
+    ] {
+      let document = try sandbox.object(sandbox.succeed("inspect \(choice) --json"))
+      #expect((document["device"] as? [String: Any])?["name"] as? String == device, "\(choice)")
+      for line in [
+        "verify \(choice)", "export \(choice) -o -", "plan \(choice) --to new-phone", "diff \(choice) \(choice)",
+        "why \(choice) --item 0", "rekey \(choice) --new-password-file .bp -n", "restore \(choice) --to new-phone -n",
+      ] {
+        #expect(try sandbox.keyhaul("\(line) --password-file .bp").status == 0, "\(line)")
+      }
+      try sandbox.succeed("convert \(choice) -o copy.tar --yes")
+    }
+    #expect(try sandbox.devices.run("cd Backup && keyhaul verify \(new) --quick").status == 0)
+    for part in [String(new.prefix(12)), String(old.dropLast()), "att", "atticus", "phone"] {
+      let outcome = try sandbox.keyhaul("verify Backup/\(part) --quick")
+      #expect(outcome.status == 10 && outcome.errors.hasPrefix("error: Backup/\(part) does not exist\n"), "\(outcome)")
+      #expect(outcome.errors.contains("  why: it contains ") && outcome.errors.contains("keyhaul inspect Backup lists"))
+    }
+    try sandbox.devices.run("cp -R Backup/attic Backup/cellar")
+    let several = try sandbox.keyhaul("verify Backup/\(new) --quick")
+    #expect(several.status == 64 && several.errors.hasPrefix("error: Backup/\(new) matches several backups\n"))
+    #expect(try sandbox.keyhaul("verify Backup/cellar --quick").status == 0)
+  }
+
+  @Test("A report cannot replace a backup that was selected by its identifier")
+  func output() throws {
+    let (sandbox, _, new) = try sandbox()
+    let files = try sandbox.files(in: "Backup/attic")
+    let outcome = try sandbox.keyhaul("inspect Backup/\(new) -o Backup/attic/report --yes")
+    #expect(outcome.status == 64 && outcome.errors.contains("is inside the input"), "\(outcome)")
+    #expect(try sandbox.files(in: "Backup/attic") == files)
+  }
+
+  @Test("A folder whose only backup is a link is treated like a folder with that backup")
+  func linked() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.devices.run("mkdir -p drive/Backup Linked MobileSync Lost")
+    try sandbox.backUp(to: "drive/Backup/attic/")
+    try sandbox.devices.run("ln -s ../drive/Backup/attic Linked/attic; ln -s ../drive/Backup MobileSync/Backup")
+    try sandbox.devices.run("ln -s /nowhere/drive Lost/Backup")
+    for verb in ["inspect", "verify", "plan"] {
+      for (folder, path) in [("Linked", "Linked/attic"), ("MobileSync", "MobileSync/Backup/attic")] {
+        let outcome = try sandbox.keyhaul("\(verb) \(folder) --password-file .bp")
+        #expect(outcome.status == 0, "\(outcome)")
+        #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
+      }
+      let lost = try sandbox.keyhaul("\(verb) Lost")
+      #expect(lost.status == 14 && lost.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""), "\(lost)")
+    }
+    // A link in a circle leads to nothing new.
+    try sandbox.devices.run("mkdir Circle; ln -s . Circle/again; ln -s ../Circle Circle/round")
+    #expect(try sandbox.keyhaul("inspect Circle").status == 14)
+  }
+
+  @Test("No list is suggested for a folder whose only backup has a hidden name")
+  func hidden() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.devices.run("mkdir Backup")
+    try sandbox.backUp(to: "Backup/.attic/")
+    let outcome = try sandbox.keyhaul("inspect Backup")
+    #expect(outcome.status == 64 && outcome.errors.hasSuffix("  try: Backup/.attic\n"), "\(outcome)")
+  }
+}

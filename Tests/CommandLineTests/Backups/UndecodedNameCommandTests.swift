@@ -1,0 +1,103 @@
+import Foundation
+import GRDB
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("Backups with file names that are not UTF-8")
+struct UndecodedNameCommandTests {
+  private static let name = Array("Library/abc".utf8) + [0xF5, 0xBA] + Array(".dat".utf8)
+  private static let finding =
+    "1 entry has a name that is not UTF-8, shown with %F5 for the byte F5; it is \"HomeDomain/Library/abc%F5%BA.dat\""
+  private static let text = "odd name"
+
+  private func check(_ sandbox: PhoneSandbox, _ list: String) throws {
+    let verified = try sandbox.keyhaul("verify b")
+    #expect(verified.status == 0, "\(verified)")
+    #expect(unwrapped(verified.output + verified.errors).contains("\(list): \(Self.finding)"), "\(verified)")
+    let inspected = try sandbox.keyhaul("inspect b --json")
+    #expect(inspected.status == 0 && inspected.output.contains("\"list-names-not-utf8\""), "\(inspected)")
+    let exported = try sandbox.keyhaul("export b --files out")
+    #expect(exported.status == 0, "\(exported)")
+    #expect(unwrapped(exported.errors).contains("abc%F5%BA.dat\", whose bytes are not UTF-8"), "\(exported)")
+    #expect(try sandbox.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.text.utf8))
+    let manifest = String(decoding: try sandbox.read("out/keyhaul-files.jsonl"), as: UTF8.self)
+    #expect(manifest.contains("\"relative_path_bytes\":\"\(Self.name.hex)\""), "\(manifest)")
+  }
+
+  /// A backup without a password in `b`, with a file whose row and record have the name.
+  private func database() throws -> PhoneSandbox {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    let bytes = Array(Self.text.utf8)
+    let identifier = try Digest.sha1(Array("HomeDomain-".utf8) + Self.name).hex
+    let stand = "Library/stand-ins"
+    let record = FileRecord(
+      relativePath: stand, mode: 0o100644, size: Int64(bytes.count), protectionClass: .fileUntilFirstUserAuthentication)
+    var archived = Data(try record.archived())
+    archived.replaceSubrange(try #require(archived.range(of: Data(stand.utf8))), with: Self.name)
+    let database = try DatabaseQueue(path: sandbox.devices.home.appending(path: "b/Manifest.db").path)
+    try database.write { connection in
+      try connection.execute(
+        sql: "INSERT INTO Files VALUES (?, 'HomeDomain', CAST(? AS TEXT), 1, ?)",
+        arguments: [identifier, Data(Self.name), archived])
+    }
+    try database.close()
+    try sandbox.devices.run("mkdir -p b/\(identifier.prefix(2))")
+    try sandbox.write(bytes, to: "b/\(identifier.prefix(2))/\(identifier)")
+    return sandbox
+  }
+
+  /// The file's name in the manifest of an export of a backup's files, and its content.
+  private func checkFile(of sandbox: PhoneSandbox, in backup: String, _ flags: String = "") throws {
+    try sandbox.succeed("export \(backup) --files out-\(backup) -q \(flags)")
+    #expect(try sandbox.read("out-\(backup)/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.text.utf8), "\(backup)")
+    let manifest = String(decoding: try sandbox.read("out-\(backup)/keyhaul-files.jsonl"), as: UTF8.self)
+    #expect(manifest.contains("\"relative_path_bytes\":\"\(Self.name.hex)\""), "\(manifest)")
+  }
+
+  @Test("Inspect, verify and export read Manifest.db and the file")
+  func readDatabase() throws {
+    let sandbox = try database()
+    try check(sandbox, "Manifest.db")
+    #expect(try sandbox.succeed("inspect b --tree -v").contains("abc%F5%BA.dat"))
+  }
+
+  @Test("Inspect, verify, export and convert read Manifest.mbdb and the file")
+  func readOldList() throws {
+    let backup = try BackupWithFiles(undecoded: (Self.name, Self.text))
+    try check(backup.sandbox, "Manifest.mbdb")
+    #expect(try backup.sandbox.read("out/HomeDomain/Library/notes.txt") == Array("notes".utf8))
+    try backup.sandbox.succeed("convert b -o c.tar -q")
+    try checkFile(of: backup.sandbox, in: "c.tar")
+    try backup.sandbox.succeed("export b --domain HomeDomain --path Library/abc%F5%BA.dat -o one -q")
+    #expect(try backup.sandbox.read("one") == Array(Self.text.utf8))
+  }
+
+  @Test("Every command accepts such a backup, and copies keep every byte of the name")
+  func everyCommand() throws {
+    let sandbox = try database()
+    try sandbox.succeed("export b --domain HomeDomain --path Library/abc%F5%BA.dat -o one -q")
+    #expect(try sandbox.read("one") == Array(Self.text.utf8))
+    try sandbox.succeed("convert b -o c.tar -q")
+    try checkFile(of: sandbox, in: "c.tar")
+    try sandbox.succeed("rekey b --in-place --new-password-file .bp --rounds 1 -q")
+    try checkFile(of: sandbox, in: "b", "--password-file .bp")
+    try sandbox.succeed("convert b --decrypted -o d/ --password-file .bp -q")
+    try checkFile(of: sandbox, in: "d")
+    for line in [
+      "seal c.tar -q", "verify b --password-file .bp -q", "diff b c.tar --password-file .bp -q",
+      "plan b --to new-phone --password-file .bp -q", "why b --item 0 --to new-phone --password-file .bp -q",
+      "export b --format json --reveal --password-file .bp -o items.json -q",
+      "restore b --to new-phone --password-file .bp --yes -q",
+      "rekey b --in-place --password-file .bp --no-password --yes -q",
+    ] {
+      let outcome = try sandbox.keyhaul(line)
+      #expect(outcome.status == 0, "\(line): \(outcome)")
+    }
+    try sandbox.devices.run("rm -r out-b")
+    try checkFile(of: sandbox, in: "b")
+  }
+}

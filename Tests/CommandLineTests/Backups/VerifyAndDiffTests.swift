@@ -1,0 +1,426 @@
+import Foundation
+import KeyhaulKit
+import Reports
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("Verification and comparison of backups in scripts")
+struct VerifyAndDiffTests {
+  private func json(_ sandbox: PhoneSandbox, _ line: String, status: Int32) throws -> [String: Any] {
+    let outcome = try sandbox.keyhaul("\(line) --json")
+    #expect(outcome.status == status, "\(line): \(outcome)")
+    return try sandbox.object(outcome.output)
+  }
+
+  private func checks(_ document: [String: Any]) -> [String: Bool] {
+    let checks = document["checks"] as? [[String: Any]] ?? []
+    return Dictionary(
+      uniqueKeysWithValues: checks.compactMap { check in
+        guard let id = check["id"] as? String, let isOK = check["ok"] as? Bool, check["detail"] is String else {
+          return nil
+        }
+        return (id, isOK)
+      })
+  }
+
+  // MARK: verify
+
+  @Test("A verification document has all checks, item counts and one verdict, with and without the password")
+  func verification() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    let whole = try json(sandbox, "verify b/ --password-file .bp --home elsewhere", status: 0)
+    #expect(whole["format"] as? String == "backup-verification/1" && whole["whole"] as? Bool == true)
+    #expect(whole["verdict"] as? String == "whole" && whole["quick"] as? Bool == false)
+    #expect(checks(whole).keys.sorted() == ["database", "files", "items", "keybag", "keychain", "seal", "structure"])
+    #expect(checks(whole).values.allSatisfy { $0 })
+    #expect(whole["items"] as? [String: Int] == ["readable": 14, "device_bound": 4, "damaged": 0])
+    let quick = try json(sandbox, "verify b/ --quick", status: 0)
+    #expect(quick["items"] is NSNull && quick["quick"] as? Bool == true)
+    #expect(checks(quick).keys.sorted() == ["files", "keybag", "structure"])
+    let unchecked = (quick["unchecked"] as? [[String: String]] ?? []).compactMap { $0["id"] }
+    #expect(unchecked == ["database", "keychain", "items", "seal"])
+    try sandbox.succeed("backup old-phone -o plain.zip --no-password -q")
+    let foreign = try json(sandbox, "verify plain.zip --home elsewhere", status: 0)
+    #expect(foreign["verdict"] as? String == "foreign" && foreign["whole"] as? Bool == true)
+  }
+
+  @Test("Damage is reported in the document and on standard error, with exit code 13")
+  func damage() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
+    var bytes = try sandbox.read("b/\(payload)")
+    // The file is encrypted, so that one bit spoils two of its blocks: an item's, most likely.
+    bytes[bytes.count / 2] ^= 1
+    try sandbox.write(bytes, to: "b/\(payload)")
+    let outcome = try sandbox.keyhaul("verify b/ --password-file .bp --json")
+    #expect(outcome.status == 13)
+    let document = try sandbox.object(outcome.output)
+    #expect(document["whole"] as? Bool == false && document["verdict"] as? String == "damaged")
+    let faults = document["faults"] as? [[String: Any]] ?? []
+    let digest = try #require(faults.first { $0["id"] as? String == "digest-mismatch" })
+    #expect(
+      digest["file"] as? String == "KeychainDomain/keychain-backup.plist" && digest["check"] as? String == "keychain")
+    let items = faults.filter { $0["check"] as? String == "items" }
+    #expect(items.allSatisfy { $0["index"] is Int && $0["offset"] is Int && $0["bytes"] is Int })
+    let last = try #require(outcome.errors.split(separator: "\n").last)
+    #expect(last.contains(#""message_type":"exit_error","code":13,"id":"damaged","message":"b/ is damaged""#))
+    #expect(try sandbox.keyhaul("verify b/ --password-file .bp -q").status == 13)
+  }
+
+  @Test(
+    "Every changed bit in a file is found or harmless (36 bits per file, 9 in a quick run)",
+    arguments: 0..<3)
+  func flippedBits(part: Int) throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    var numbers = SeededRandom(seed: UInt64(part) + 31)
+    let before = PlannedItems(try sandbox.plan("b/"), namesSealed: false)
+    try sandbox.removeSeal("b")
+    for file in try sandbox.files(in: "b") where file != "Info.plist" {
+      let whole = try sandbox.read("b/\(file)")
+      for _ in 0..<Cases.count(12, quick: 3) {
+        var bytes = whole
+        let offset = Int.random(in: whole.indices, using: &numbers)
+        bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+        try sandbox.write(bytes, to: "b/\(file)")
+        let outcome = try sandbox.keyhaul("verify b/ --password-file .bp")
+        let place: Comment = "\(file), byte \(offset): \(outcome)"
+        #expect([0, 3, 12, 13, 14].contains(outcome.status), place)
+        if file.contains("/") { #expect(outcome.status == 13, place) }
+        if outcome.status == 0 { #expect(PlannedItems(try sandbox.plan("b/"), namesSealed: false) == before, place) }
+      }
+      try sandbox.write(whole, to: "b/\(file)")
+    }
+  }
+
+  @Test("A missing payload ends verify with 3, a changed payload with 13")
+  func payloads() throws {
+    let sandbox = try PhoneSandbox()
+    let old = try OldBackup(in: sandbox, named: "old")
+    #expect(try json(sandbox, "verify old --home elsewhere", status: 0)["whole"] as? Bool == true)
+    try old.remove(OldBackup.hostileName)
+    let incomplete = try sandbox.keyhaul("verify old --home elsewhere")
+    #expect(incomplete.status == 3)
+    #expect(incomplete.output.contains("FAIL files        2 of 3 present, 2 digests match\n"))
+    #expect(incomplete.output.contains(#"HomeDomain/Library/\u{1B}[31mred\u{202E}.txt: it is listed"#))
+    #expect(incomplete.output.hasSuffix("old is not complete: 1 file is missing; the rest is intact.\n"))
+    #expect(!incomplete.output.contains("\u{1B}") && !incomplete.output.contains("\u{202E}"))
+    let document = try json(sandbox, "verify old --home elsewhere", status: 3)
+    let faults = document["faults"] as? [[String: Any]] ?? []
+    #expect(faults.count == 1 && faults.first?["id"] as? String == "payload-missing")
+    #expect(faults.first?["file"] as? String == "HomeDomain/\(OldBackup.hostileName)")
+    #expect(document["whole"] as? Bool == false)
+    try old.change("Library/plain.txt")
+    let damaged = try sandbox.keyhaul("verify old --quick")
+    #expect(damaged.status == 13)
+    #expect(damaged.output.contains("HomeDomain/Library/plain.txt: its bytes do not match the"))
+    #expect(damaged.output.hasSuffix("old is damaged: 1 file is damaged and 1 file is missing.\n"))
+  }
+
+  @Test("Rekey sets another password on a damaged backup, and reports the damage")
+  func rekeyDamaged() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
+    try FileManager.default.removeItem(at: sandbox.home.appending(path: "b/\(payload)"))
+    let sealed = try sandbox.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
+    #expect(sealed.status == 13 && sealed.errors.contains("b has changed since it was sealed"), "\(sealed)")
+    try sandbox.removeSeal("b")
+    let outcome = try sandbox.keyhaul("rekey b --in-place --password-file .bp --new-password-command 'echo another'")
+    #expect(outcome.status == 0 && outcome.output.hasPrefix("Rekeyed b. "))
+    #expect(outcome.errors.contains("warning: b is damaged; changing the password does not repair it\n"))
+    #expect(outcome.errors.contains("  why: 1 listed file is not stored\n"))
+  }
+
+  @Test("A listed file that is not stored is reported by its requested name")
+  func missingFile() throws {
+    let sandbox = try PhoneSandbox()
+    let old = try OldBackup(in: sandbox, named: "old")
+    try old.remove("Library/plain.txt")
+    let outcome = try sandbox.keyhaul("export old --domain HomeDomain --path Library/plain.txt -o x --home elsewhere")
+    #expect(outcome.status == 13)
+    let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(words.contains("lists \"HomeDomain/Library/plain.txt\", stored as "), "\(words)")
+  }
+
+  // MARK: inspect
+
+  @Test("Files, folders and links are counted apart in inspect's text, page and JSON")
+  func kinds() throws {
+    let sandbox = try PhoneSandbox()
+    let old = try OldBackup(in: sandbox, named: "old")
+    for number in 0..<2 { try old.add("Library/folder\(number)", mode: 0o040755) }
+    try old.add("Library/link", mode: 0o120755)
+    let document = try sandbox.object(sandbox.succeed("inspect old --json"))
+    #expect(document["listed"] as? [String: Int] == ["files": 3, "folders": 2, "links": 1, "unreadable": 0])
+    try sandbox.succeed("inspect old --format html -o old.html -q")
+    let page = String(decoding: try sandbox.read("old.html"), as: UTF8.self)
+    #expect(page.contains("lists 3 files, 2 folders and 1 link in 2 domains"), "\(page)")
+    let text = unwrapped(try sandbox.succeed("inspect old"))
+    #expect(text.contains("2 folders") && text.contains("1 link"), "\(text)")
+  }
+
+  @Test("The file tree adds up, escapes untrusted names, and is complete in JSON")
+  func tree() throws {
+    let sandbox = try PhoneSandbox()
+    let old = try OldBackup(in: sandbox, named: "old")
+    let text = try sandbox.succeed("inspect old --tree --home elsewhere")
+    let expected: [String] = [
+      "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainBytes)",
+      "HomeDomain          2      10", "  Library           2      10",
+      "all                 3  \(old.totalBytes)",
+      "-v lists every file; export --domain D --path P exports one.",
+    ]
+    #expect(text.split(separator: "\n").map(String.init) == expected)
+    let document = try json(sandbox, "inspect old --tree --home elsewhere", status: 0)
+    #expect(document["layout"] as? String == "mbdb")
+    #expect(document["listed"] as? [String: Int] == ["files": 3, "folders": 0, "links": 0, "unreadable": 0])
+    let tree = try #require(document["tree"] as? [[String: Any]])
+    #expect(tree.map { $0["name"] as? String } == ["KeychainDomain", "HomeDomain"])
+    #expect(tree.map { $0["files"] as? Int } == [1, 2])
+    try old.remove(OldBackup.hostileName)
+    let missing = try sandbox.keyhaul("inspect old --tree --home elsewhere")
+    #expect(missing.status == 3 && missing.output.hasPrefix("DOMAIN          FILES   BYTES  MISSING\n"))
+  }
+
+  @Test("Inspect --tree -v shows the file names that export accepts")
+  func everyFile() throws {
+    let sandbox = try PhoneSandbox()
+    let old = try OldBackup(in: sandbox, named: "old")
+    try old.remove(OldBackup.hostileName)
+    let outcome = try sandbox.keyhaul("inspect old --tree -v --home elsewhere")
+    #expect(outcome.status == 3)
+    let keychain = String(repeating: " ", count: 15 - old.keychainBytes.count) + old.keychainBytes
+    #expect(
+      outcome.output.hasSuffix(
+        """
+
+        HomeDomain
+                      5  Library/plain.txt
+                missing  Library/\\u{1B}[31mred\\u{202E}.txt
+
+        KeychainDomain
+        \(keychain)  keychain-backup.plist
+
+        """))
+    let document = try json(sandbox, "inspect old --tree -v --home elsewhere", status: 3)
+    let files = try #require(document["file_list"] as? [[String: Any]])
+    #expect(
+      files.map { $0["path"] as? String } == ["Library/plain.txt", OldBackup.hostileName, "keychain-backup.plist"])
+    #expect(files.map { $0["missing"] as? Bool } == [false, true, false])
+    #expect(try json(sandbox, "inspect old --tree --home elsewhere", status: 3)["file_list"] == nil)
+    let (domain, path) = (files[0]["domain"] as? String ?? "", files[0]["path"] as? String ?? "")
+    try sandbox.succeed("export old --domain \(domain) --path \(path) -o plain --home elsewhere")
+    #expect(try sandbox.read("plain") == Array("plain".utf8))
+    // In a file it is the same, where it is written in portions.
+    #expect(try sandbox.keyhaul("inspect old --tree -v --home elsewhere -o tree.txt").status == 3)
+    #expect(try sandbox.read("tree.txt") == Array(outcome.output.utf8))
+    #expect(try sandbox.keyhaul("inspect old --tree -v --json --home elsewhere -o tree.json").status == 3)
+    #expect(try sandbox.object(String(decoding: try sandbox.read("tree.json"), as: UTF8.self))["file_list"] is [Any])
+  }
+
+  @Test("The list of items is the same in JSON and text, with a reason for each undecryptable item")
+  func list() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let document = try json(sandbox, "inspect b.tar --list --password-file .bp --home elsewhere", status: 0)
+    let items = try #require(document["items"] as? [[String: Any]])
+    #expect(items.count == 18 && items.map { $0["index"] as? Int } == (0..<18).map { $0 })
+    #expect(items.filter { $0["readable"] as? Bool == true }.count == 14)
+    let closed = items.filter { $0["readable"] as? Bool == false }
+    #expect(closed.allSatisfy { $0["reason"] as? String == "device-bound" && $0["account"] is NSNull })
+    let own = try json(sandbox, "inspect b.tar --list --password-file .bp", status: 0)
+    #expect((own["items"] as? [[String: Any]])?.allSatisfy { $0["readable"] as? Bool == true } == true)
+  }
+
+  @Test("An overview needs no password, even if the environment names one")
+  func environment() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    for (file, reason) in [("nowhere", "cannot read the password of b.tar"), (".wrong", "the password is wrong")] {
+      try sandbox.write(Array("wrong\n".utf8), to: ".wrong")
+      let outcome = try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=\(file) keyhaul inspect b.tar")
+      #expect(outcome.status == 0 && outcome.output.contains("present, encrypted"))
+      #expect(outcome.errors.contains("warning: ") && outcome.errors.contains(reason))
+      #expect(try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=\(file) keyhaul inspect b.tar --list").status != 0)
+    }
+    let fitting = try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul inspect b.tar")
+    #expect(fitting.status == 0 && fitting.output.contains("items           18 items"))
+  }
+
+  // MARK: diff
+
+  @Test("A difference names items, attributes and dates, but no values")
+  func difference() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "a.tar")
+    try sandbox.write(Array("a new planted secret".utf8), to: ".s")
+    try sandbox.succeed(
+      "item update old-phone --service chat.example --account anna --new-secret-file .s --new-label planted --yes -q")
+    try sandbox.succeed("item delete old-phone --server imap.example.org --yes -q")
+    try sandbox.backUp(to: "b.tar")
+    let document = try json(sandbox, "diff a.tar b.tar --password-file .bp --exit-code", status: 2)
+    #expect(document["format"] as? String == "keychain-diff/1" && document["same"] as? Int == 16)
+    #expect((document["added"] as? [Any])?.isEmpty == true)
+    let removed = try #require((document["removed"] as? [[String: Any]])?.first)
+    #expect(removed["server"] as? String == "imap.example.org" && removed["kind"] as? String == "internet-password")
+    let changed = try #require((document["changed"] as? [[String: Any]])?.first)
+    #expect(changed["attributes"] as? [String] == ["mdat", "labl"] && changed["secret_changed"] as? Bool == true)
+    #expect(changed["service"] as? String == "chat.example" && changed["modified_second"] is String)
+    let first = try #require(document["first"] as? [String: Any])
+    #expect(first["kind"] as? String == "archive" && first["name"] as? String == "a.tar")
+    let text = try sandbox.keyhaul("diff a.tar b.tar --password-file .bp --exit-code -v")
+    #expect(text.status == 2 && text.output.contains("secret and label changed"))
+    #expect(try sandbox.keyhaul("diff a.tar b.tar --password-file .bp").status == 0)
+    #expect(!(text.output + text.errors).contains("a new planted secret"))
+  }
+
+  @Test("A difference reports a side without a keychain")
+  func noKeychain() throws {
+    func side(_ name: String, _ items: [KeychainEntry], hasKeychain: Bool) -> ComparisonSide {
+      ComparisonSide(
+        kind: .archive, name: name, argument: name, deviceName: nil, items: items, hasKeychain: hasKeychain,
+        leftOut: [], keybagDamage: nil)
+    }
+    let item = KeychainItem(kind: .genericPassword, attributes: [.account: .string("anna")])
+    let report = try DifferenceReport(
+      side("empty.tar", [], hasKeychain: false),
+      side("full.tar", [KeychainEntry(index: 0, item: item)], hasKeychain: true))
+    #expect(
+      report.lines(style: .plain, showsAll: false) == [
+        "+ generic  anna  new", "empty.tar has no keychain.",
+      ] + WordWrap.lines(of: BackupBlindSpots.line, columns: 80) + [
+        "2 backups compared: 1 new, 0 changed, 0 missing, 0 the same."
+      ])
+  }
+
+  @Test("A damaged item makes a difference partial, but is not itself a difference")
+  func partialDifference() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "a/")
+    try sandbox.succeed("convert a/ -o whole.tar -q")
+    let payload = try #require(try sandbox.files(in: "a").first { $0.contains("/") })
+    var bytes = try sandbox.read("a/\(payload)")
+    bytes[bytes.count / 2] ^= 1
+    try sandbox.write(bytes, to: "a/\(payload)")
+    let document = try json(sandbox, "diff whole.tar a/ --password-file .bp --exit-code", status: 3)
+    let sealed = try #require(document["sealed"] as? [String: Int])
+    let damaged = sealed["damaged"] ?? 0
+    #expect(damaged > 0 && (document["changed"] as? [Any])?.isEmpty == true)
+    let itself = try json(sandbox, "diff a/ a/ --password-file .bp --exit-code", status: 0)
+    let alike = try #require(itself["sealed"] as? [String: Int])
+    #expect(alike["damaged_alike"] == damaged && alike["damaged"] == 0 && itself["same"] as? Int == 18)
+  }
+
+  @Test("An encrypted backup and one without a password do not count as equal")
+  func incomparable() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "a.tar")
+    try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
+    let line = "diff a.tar plain.tar --password-file .bp --home elsewhere"
+    let document = try json(sandbox, "\(line) --exit-code", status: 3)
+    let sealed = try #require(document["sealed"] as? [String: Int])
+    #expect(sealed["in_both"] == 18 && sealed["open_in_first"] == 14 && sealed["open_in_second"] == 0)
+    let text = try sandbox.devices.run("COLUMNS=200 keyhaul \(line)")
+    #expect(text.status == 0)
+    #expect(
+      text.output.contains(
+        "18 encrypted items could not be compared (18 in both, 14 of them can be decrypted in a.tar): "))
+    #expect(text.output.contains("where they are encrypted, 18 can be decrypted only on the source device."))
+    try sandbox.succeed("\(line) --format html -o page.html -q")
+    let page = String(decoding: try sandbox.read("page.html"), as: UTF8.self)
+    #expect(page.contains("18 in both and 14 of them can be decrypted in a.tar."))
+    #expect(page.contains("s key can decrypt them: "))
+  }
+
+  @Test("A difference escapes untrusted names at any width")
+  func hostileNames() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("device create hostile --from hostile-names -q")
+    try sandbox.backUp("hostile", to: "h.tar")
+    try sandbox.backUp(to: "o.tar")
+    for width in [80, 120] {
+      let outcome = try sandbox.devices.run("COLUMNS=\(width) keyhaul diff o.tar h.tar --password-file .bp")
+      #expect(outcome.status == 0)
+      for scalar in outcome.output.unicodeScalars where scalar != "\n" {
+        #expect(scalar.value >= 0x20 && scalar != "\u{202E}" && scalar != "\u{200B}")
+      }
+      for line in outcome.output.split(separator: "\n") {
+        #expect(DisplayWidth.columns(of: String(line)) <= width, "\(line)")
+      }
+    }
+  }
+}
+
+/// A backup as iOS 9 laid it out, made by hand of the keychain of one without a password and two files.
+struct OldBackup {
+  static let hostileName = "Library/\u{1B}[31mred\u{202E}.txt"
+
+  let directory: String
+  let sandbox: PhoneSandbox
+  let keychainBytes: String
+  let totalBytes: String
+
+  /// - Parameters:
+  ///   - device: The device that is backed up.
+  ///   - domain: The domain of the file `Library/plain.txt`.
+  init(
+    in sandbox: PhoneSandbox, named directory: String, of device: String = "old-phone", domain: String = "HomeDomain"
+  ) throws {
+    self.sandbox = sandbox
+    self.directory = directory
+    try sandbox.succeed("backup \(device) -o \(directory)/ --no-password -q")
+    let payload = try #require(try sandbox.files(in: directory).first { $0.contains("/") })
+    let keychain = try sandbox.read("\(directory)/\(payload)")
+    let files = [
+      ("KeychainDomain", "keychain-backup.plist", keychain), (domain, "Library/plain.txt", Array("plain".utf8)),
+      ("HomeDomain", Self.hostileName, Array("hosti".utf8)),
+    ]
+    var list = Array("mbdb".utf8) + [5, 0]
+    for (domain, path, bytes) in files {
+      try sandbox.write(bytes, to: "\(directory)/\(Self.identifier(domain, path))")
+      list += try Self.record(domain, path, bytes)
+    }
+    try sandbox.write(list, to: "\(directory)/Manifest.mbdb")
+    for name in ["Manifest.db", payload] {
+      try FileManager.default.removeItem(at: sandbox.home.appending(path: "\(directory)/\(name)"))
+    }
+    keychainBytes = HumanReadable.grouped(keychain.count)
+    totalBytes = HumanReadable.grouped(keychain.count + 10)
+  }
+
+  /// Adds a row to the manifest, and the payload if the row is a file's.
+  ///
+  /// - Parameter mode: The `st_mode`: 0o100000 for a file, 0o040000 for a folder, 0o120000 for a link.
+  func add(_ path: String, _ bytes: [UInt8] = [], domain: String = "HomeDomain", mode: Int = 0o100644) throws {
+    if mode & 0o170000 == 0o100000 { try sandbox.write(bytes, to: "\(directory)/\(Self.identifier(domain, path))") }
+    let list = try sandbox.read("\(directory)/Manifest.mbdb") + Self.record(domain, path, bytes, mode: mode)
+    try sandbox.write(list, to: "\(directory)/Manifest.mbdb")
+  }
+
+  func remove(_ path: String) throws {
+    let name = try Self.identifier("HomeDomain", path)
+    try FileManager.default.removeItem(at: sandbox.home.appending(path: "\(directory)/\(name)"))
+  }
+
+  func change(_ path: String) throws {
+    let name = "\(directory)/\(try Self.identifier("HomeDomain", path))"
+    var bytes = try sandbox.read(name)
+    bytes[0] ^= 1
+    try sandbox.write(bytes, to: name)
+  }
+
+  private static func identifier(_ domain: String, _ path: String) throws -> String {
+    try Digest.sha1(Array("\(domain)-\(path)".utf8)).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+      .joined()
+  }
+
+  /// A record as the public readers of the format describe it: five texts with their lengths, forty bytes of numbers.
+  private static func record(
+    _ domain: String, _ path: String, _ bytes: [UInt8], mode: Int = 0o100644
+  ) throws -> [UInt8] {
+    func counted(_ value: [UInt8]) -> [UInt8] { [UInt8(value.count >> 8), UInt8(value.count & 0xFF)] + value }
+    func number(_ value: Int, _ count: Int) -> [UInt8] {
+      (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    let absent: [UInt8] = [0xFF, 0xFF]
+    return counted(Array(domain.utf8)) + counted(Array(path.utf8)) + absent + counted(try Digest.sha1(bytes)) + absent
+      + number(mode, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(0, 12) + number(bytes.count, 8)
+      + [4, 0]
+  }
+}

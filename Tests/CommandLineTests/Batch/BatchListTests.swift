@@ -1,0 +1,68 @@
+import ArgumentParser
+import Foundation
+import KeyhaulKit
+import Testing
+
+@testable import keyhaul
+
+@Suite("Lists of results for many backups")
+struct BatchListTests {
+  @Test("A document that is too large for a list is left out, with a warning")
+  func large() throws {
+    let sandbox = try PhoneSandbox(named: "a large answer") { try $0.backUp("new-phone", to: "one.tar") }
+    let queued = QueuedBackup(sandbox.devices.home.appending(path: "one.tar").path)
+    var worker = BatchWorker(
+      command: try Inspect.parse([queued.path]), name: "keyhaul inspect", commandName: "inspect",
+      environment: ["HOME": sandbox.devices.home.path], parameters: [],
+      passwords: BatchPasswords(common: nil, list: nil))
+    let whole = worker.result(for: queued, nil).result
+    #expect(whole.code == 0 && whole.document != nil && whole.warnings.isEmpty, "\(whole)")
+    worker.maximumValueCount = 10
+    let part = worker.result(for: queued, nil).result
+    #expect(part.code == 0 && part.document == nil && part.error == nil)
+    #expect(part.warnings.map(\.message) == ["its result is left out here"])
+    #expect(part.warnings.first?.advice == "keyhaul inspect \(queued.path)")
+  }
+
+  @Test(
+    "The suggested command for one backup has the flags that select its contents",
+    arguments: [
+      ("inspect shelf --list --password-file .bp", "inspect shelf/a.tar --list"),
+      ("verify shelf --quick", "verify shelf/a.tar --quick"),
+      ("plan shelf --by-app --password-file .bp", "plan shelf/a.tar --by-app"),
+      ("plan shelf --to new-phone --compare --password-file .bp", "plan shelf/a.tar --to new-phone --compare"),
+    ])
+  func inFull(call: String, hint: String) throws {
+    let sandbox = try tree()
+    let outcome = try sandbox.keyhaul(call)
+    #expect(outcome.status == 0 && outcome.output.hasSuffix("\nOne of them in full: keyhaul \(hint)\n"), "\(outcome)")
+  }
+
+  @Test(
+    "Contradicting flags are rejected once, before any backup is read",
+    arguments: [
+      ("verify shelf --quick --password-file .bp", "--quick and a password cannot be used together"),
+      ("plan shelf --to new-phone --password-file .bp -o move.plan", "-o saves the plan of one backup"),
+    ])
+  func refused(call: String, message: String) throws {
+    let sandbox = try tree()
+    let outcome = try sandbox.keyhaul(call)
+    #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
+    #expect(outcome.errors.contains("error: \(message)\n"), "\(outcome)")
+    #expect(try sandbox.keyhaul("plan shelf --password-file .bp --format text -o answers.txt").status == 0)
+  }
+
+  @Test("An argument that is not a file is reported by its number and not repeated")
+  func number() throws {
+    let outcome = try tree().keyhaul("verify shelf/a.tar shelf/b.tar hunter2 --password-file .bp")
+    #expect(outcome.status == 64 && !outcome.errors.contains("hunter2"), "\(outcome)")
+    #expect(outcome.errors.contains("it is number 3 of 3; Keyhaul does not repeat it here"), "\(outcome)")
+  }
+
+  private func tree() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "a shelf of two") { sandbox in
+      try sandbox.backUp("new-phone", to: "a.tar")
+      try sandbox.devices.run("mkdir shelf && mv a.tar shelf/ && cp shelf/a.tar shelf/b.tar")
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("One password for a folder of backups")
+struct FolderPasswordTests {
+  private func rows(_ tree: BackupTree, _ line: String) throws -> [[String: Any]] { try tree.rows(of: line) }
+
+  @Test(
+    "On a terminal, Keyhaul asks once, and tries the password on every backup",
+    arguments: ["verify", "plan", "inspect --list"])
+  func once(verb: String) throws {
+    let tree = try BackupTree()
+    let outcome = try tree.sandbox.keyhaul("\(verb) shelf", typed: [PhoneSandbox.password])
+    #expect(outcome.terminal.components(separatedBy: "Password of the backups in shelf: ").count == 2, "\(outcome)")
+    #expect(outcome.status == 0 && outcome.output.contains("4 backups: 4 with exit code 0.\n"), "\(outcome)")
+  }
+
+  @Test("A wrong password is reported for each backup, and an empty line is no password")
+  func wrong() throws {
+    let tree = try BackupTree()
+    let wrong = try tree.sandbox.keyhaul("verify shelf", typed: ["not it"])
+    #expect(wrong.status == 3 && wrong.output.contains("  12  wrong-password"), "\(wrong)")
+    #expect(wrong.output.contains("1 with exit code 0 and 3 with 12 (wrong-password)."), "\(wrong)")
+    let empty = try tree.sandbox.keyhaul("verify shelf", typed: [""])
+    #expect(empty.output.contains("1 with exit code 0 and 3 with 12 (needs-password)."), "\(empty)")
+  }
+
+  @Test("Without a terminal, each result says that a password is needed, and one line gives advice")
+  func missing() throws {
+    let tree = try BackupTree()
+    let outcome = try tree.sandbox.keyhaul("plan shelf")
+    #expect(outcome.status == 3 && !outcome.output.contains("wrong-password"), "\(outcome)")
+    #expect(outcome.output.contains("  12  needs-password") && !outcome.output.contains("terminal"), "\(outcome)")
+    #expect(
+      outcome.output.contains(
+        "\n3 backups need a password: add --password-file FILE, or --passwords FILE for different passwords.\n"))
+    let row = try #require(try rows(tree, "plan shelf").first)
+    #expect(row["code"] as? Int == 12 && row["id"] as? String == "needs-password")
+    let error = try #require(row["error"] as? [String: Any])
+    #expect(error["why"] as? String == "no password was given for it")
+  }
+
+  @Test("Keyhaul does not ask if no backup of the folder has a password")
+  func unencrypted() throws {
+    let tree = try BackupTree()
+    let outcome = try tree.sandbox.keyhaul("verify shelf/deep/plain shelf/deep/plain", typed: [])
+    #expect(outcome.status == 0 && !outcome.terminal.contains("Password"), "\(outcome)")
+  }
+
+  @Test("A backup that needs a password, without one given, has its own result word")
+  func alone() throws {
+    let tree = try BackupTree()
+    let outcome = try tree.sandbox.keyhaul("verify shelf/one --json")
+    #expect(outcome.status == 12)
+    let last = try #require(outcome.errors.split(separator: "\n").last)
+    #expect(try tree.sandbox.object(String(last))["id"] as? String == "needs-password")
+    #expect(unwrapped(try tree.sandbox.succeed("explain needs-password")).contains("none was given"))
+  }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Searching a folder of backups")
+struct FolderSearchTests {
+  @Test("Item find searches every backup of a folder, and names the backups with matching items")
+  func text() throws {
+    let tree = try BackupTree()
+    let outcome = try tree.sandbox.keyhaul("item find shelf --service chat.example --password-file .bp")
+    #expect(outcome.status == 3, "\(outcome)")
+    let heads = outcome.output.split(separator: "\n").filter { $0.hasPrefix("shelf/") }
+    #expect(heads == ["shelf/one: 2 items", "shelf/three.tar.gz: 2 items"], "\(outcome)")
+    #expect(outcome.errors.contains("2 of 4 backups have matching items; 1 could not be searched"), "\(outcome)")
+    #expect(outcome.errors.contains("warning: shelf/deep/plain: "), "\(outcome)")
+  }
+
+  @Test("In JSON and CSV, each result names its backup, and matches a search of that backup alone")
+  func machines() throws {
+    let tree = try BackupTree()
+    try tree.sandbox.devices.run("rm -r shelf/deep/plain; echo '* file:.bp' > list; chmod 600 list")
+    let call = "item find shelf --service chat.example --passwords list"
+    let list = try tree.sandbox.object(tree.sandbox.keyhaul("\(call) --json").output)
+    #expect(list["format"] as? String == "backup-list/1" && list["verb"] as? String == "item find")
+    let backups = try #require(list["backups"] as? [[String: Any]])
+    #expect(backups.map { $0["code"] as? Int } == [4, 0, 0])
+    #expect(backups.map { $0["result"] as? String } == ["no-match", "ok", "ok"])
+    for backup in backups {
+      let path = try #require(backup["path"] as? String)
+      let alone = try tree.sandbox.keyhaul("item find \(path) --service chat.example -p .bp --json")
+      #expect(alone.status == Int32(try #require(backup["code"] as? Int)))
+      let (one, many) = (try tree.sandbox.object(alone.output), backup["document"] as? [String: Any])
+      #expect(NSDictionary(dictionary: one) == many.map { NSDictionary(dictionary: $0) }, "\(path)")
+    }
+    let table = try tree.sandbox.keyhaul("\(call) --format csv")
+    let lines = table.output.components(separatedBy: "\r\n")
+    #expect(table.status == 0 && lines.count == 6 && lines[0].hasPrefix("backup,kind,service,"), "\(table)")
+    #expect(lines[1].hasPrefix("shelf/one,generic-password,chat.example,"), "\(table)")
+    let saved = try tree.sandbox.keyhaul("\(call) --format csv -o found.csv")
+    #expect(saved.status == 0 && saved.output.isEmpty)
+    #expect(try tree.sandbox.devices.run("cat found.csv").output == table.output)
+    #expect(try tree.sandbox.devices.run("stat -c %a found.csv").output == "600\n")
+  }
+
+  @Test("Secrets and chosen fields need one backup, and a search without a match exits with 4")
+  func refusals() throws {
+    let tree = try BackupTree()
+    try tree.sandbox.devices.run("rm -r shelf/deep/plain")
+    for flag in ["--reveal --json", "--fields kind"] {
+      let outcome = try tree.sandbox.keyhaul("item find shelf --service chat.example -p .bp \(flag)")
+      #expect(outcome.status == 64 && outcome.errors.contains("works with only one backup"), "\(outcome)")
+    }
+    #expect(try tree.sandbox.keyhaul("item find shelf --service nothing.example -p .bp").status == 4)
+    let unread = try tree.sandbox.keyhaul("item find shelf --service chat.example")
+    #expect(unread.status == 3 && unread.errors.contains("3 could not be searched"), "\(unread)")
+  }
+}

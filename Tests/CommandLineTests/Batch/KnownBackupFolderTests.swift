@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("The folders in which other programs keep backups")
+struct KnownBackupFolderTests {
+  private static let finder = "Library/Application Support/MobileSync/Backup"
+  private static let udid = "00008110-0000000000000001"
+
+  /// A backup in the world's home folder, at this path.
+  private func sandbox(_ path: String) throws -> PhoneSandbox {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.devices.run("mkdir -p '\(path)' && mv b '\(path)/\(Self.udid)'")
+    return sandbox
+  }
+
+  @Test(
+    "Without an argument, inspect lists the backups of each program",
+    arguments: [
+      finder, "Apple/MobileSync/Backup", "AppData/Roaming/Apple Computer/MobileSync/Backup", "MobileSync/Backup",
+      "phone backups",
+    ])
+  func listed(folder: String) throws {
+    let sandbox = try sandbox(folder)
+    let outcome = try sandbox.keyhaul("inspect")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(outcome.output.contains("  \(sandbox.home.path)/\(folder)/\(Self.udid)\n"), "\(outcome)")
+    let document = try sandbox.object(sandbox.succeed("inspect --json"))
+    #expect(document["format"] as? String == "backup-list/1" && (document["backups"] as? [Any])?.count == 1)
+  }
+
+  @Test("Without an argument, plan and verify list the backups and ask for one of them", arguments: ["plan", "verify"])
+  func named(verb: String) throws {
+    let sandbox = try sandbox(Self.finder)
+    let outcome = try sandbox.keyhaul(verb)
+    let path = "\(sandbox.home.path)/\(Self.finder)/\(Self.udid)"
+    #expect(outcome.status == 64 && outcome.output.contains("  \(path)\n"), "\(outcome)")
+    #expect(outcome.errors.hasPrefix("error: keyhaul \(verb) needs a backup"), "\(outcome)")
+    #expect(unwrapped(outcome.errors).contains("1 backup was found"), "\(outcome)")
+    #expect(outcome.output.contains("\nOne of them in full: keyhaul \(verb) '\(path)'\n"), "\(outcome)")
+    let quiet = try sandbox.keyhaul("\(verb) --json")
+    #expect(quiet.status == 64 && quiet.output.isEmpty, "\(quiet)")
+  }
+
+  @Test("If there are no backups, the message names the folders that were searched")
+  func none() throws {
+    let sandbox = try DeviceSandbox()
+    for verb in ["inspect", "plan", "verify"] {
+      let outcome = try sandbox.run("keyhaul \(verb)")
+      #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
+      #expect(
+        unwrapped(outcome.errors).contains("there are no backups in \(sandbox.home.path)/\(Self.finder), "),
+        "\(outcome)")
+    }
+    #expect(try sandbox.run("HOME= keyhaul inspect").status == 64)
+  }
+
+  @Test("On a macOS or Windows volume, only the users' backup folders are searched")
+  func volumes() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.devices.run(
+      """
+      win='Windows/Users/anna/AppData/Roaming/Apple Computer/MobileSync/Backup'
+      mkdir -p "$win" Windows/Users/ben/Apple/MobileSync/Backup 'Windows/Program Files' 'mac/Users/eve/\(Self.finder)'
+      cp -R b "$win/one"; cp -R b Windows/Users/ben/Apple/MobileSync/Backup/two; cp -R b 'Windows/Program Files/three'
+      cp -R b 'mac/Users/eve/\(Self.finder)/four'; cp -R b mac/five
+      """)
+    func paths(_ line: String) throws -> [String] {
+      try sandbox.keyhaul("\(line) --format ndjson").output.split(separator: "\n").compactMap {
+        try sandbox.object(String($0))["path"] as? String
+      }
+    }
+    #expect(
+      try paths("inspect Windows/") == [
+        "Windows/Users/anna/AppData/Roaming/Apple Computer/MobileSync/Backup/one",
+        "Windows/Users/ben/Apple/MobileSync/Backup/two",
+      ])
+    #expect(try paths("inspect mac") == ["mac/Users/eve/\(Self.finder)/four"])
+    // A user's folder too, and the one backup on a volume is that backup.
+    #expect(try paths("inspect Windows/Users/ben") == ["Windows/Users/ben/Apple/MobileSync/Backup/two"])
+    #expect(try sandbox.keyhaul("verify mac --password-file .bp").output.contains("/four is intact"))
+    // Other folders are searched as before.
+    #expect(try paths("inspect 'Windows/Program Files'") == ["Windows/Program Files/three"])
+  }
+
+  @Test("A search of a folder ends after a maximum number of names, and says so")
+  func limit() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b/")
+    try sandbox.devices.run("mkdir -p many/z; for n in 1 2 3 4 5 6; do : > many/$n; done; cp -R b many/z/backup")
+    let path = sandbox.home.appending(path: "many").path
+    let whole = BackupFinder(path)
+    #expect(try whole.next()?.fault == nil && whole.next() == nil)
+    let cut = BackupFinder(path, limit: 7)
+    let place = try #require(try cut.next())
+    #expect(place.fault?.status == .refused && place.fault?.message.hasPrefix("stopped looking in ") == true)
+    #expect(try cut.next() == nil)
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+/// The table of many backups on a terminal, whose lines break between words.
+@Suite("The table of many backups on narrow terminals")
+struct NarrowTableTests {
+  private static let damaged = "three/0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
+
+  private func sandbox() throws -> PhoneSandbox {
+    let sandbox = try IPhoneBackups.sandbox()
+    try sandbox.devices.run(
+      """
+      mkdir three; cp -R encrypted \(Self.damaged); mv encrypted three/00008120-001C25D40C02002E
+      mv plain three/00008101-000A1B2C3D4E001E
+      """)
+    let keychain = "\(Self.damaged)/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+    try sandbox.write(Array(try sandbox.read(keychain).dropLast(7)), to: keychain)
+    return sandbox
+  }
+
+  private static let commands = ["verify three", "plan three", "inspect three", "plan three --to new-phone"]
+
+  @Test("No line is longer than the terminal, and no word is broken", arguments: commands, [80, 60])
+  func narrow(command: String, columns: Int) throws {
+    let sandbox = try sandbox()
+    let line = "keyhaul \(command) --password-file .bp"
+    let wide = try sandbox.devices.run(line).output
+    let narrow = try sandbox.devices.run("COLUMNS=\(columns) \(line)").output
+    for line in narrow.split(separator: "\n") {
+      // A path can be longer than a line; then it stands alone behind its label.
+      let words = line.split(separator: " ")
+      #expect(line.count <= columns || words.count == 1 || (words.count == 2 && words[0].hasSuffix(":")), "\(line)")
+    }
+    // Every word of a path, a reason or an advice is there, as in a pipe.
+    let words = Set(narrow.split(whereSeparator: \.isWhitespace))
+    for line in wide.split(separator: "\n") where line.hasPrefix("      ") {
+      for word in line.split(whereSeparator: \.isWhitespace) { #expect(words.contains(word), "\(word)\n\(narrow)") }
+    }
+    for path in [Self.damaged, "three/00008120-001C25D40C02002E", "three/00008101-000A1B2C3D4E001E"] {
+      #expect(words.contains(Substring(path)), "\(narrow)")
+    }
+  }
+
+  @Test("In a pipe, each reason, error and advice is one line")
+  func piped() throws {
+    let sandbox = try sandbox()
+    let output = try sandbox.keyhaul("verify three --password-file .bp").output
+    let lines = output.split(separator: "\n").map(String.init)
+    let start = try #require(lines.firstIndex { $0.hasSuffix(Self.damaged) && $0.hasPrefix("  13") })
+    try #require(lines.count > start + 3)
+    #expect(lines[start + 1] == "      error: \(Self.damaged) is damaged")
+    #expect(lines[start + 2].hasPrefix("        why: its keychain is lost"), "\(output)")
+    #expect(lines[start + 3].hasPrefix("      cause: KeychainDomain/keychain-backup.plist: "), "\(output)")
+    // A password that one of them does not need leads to an advice too.
+    let refused = try #require(lines.firstIndex { $0.contains("has no password, but --password-file provides one") })
+    #expect(
+      lines[refused + 2] == "        try: if it is the right backup, leave --password-file out", "\(output)")
+  }
+
+  @Test(
+    "The table says of a seal that it is broken, and JSON keeps its words", arguments: ["verify", "inspect", "plan"])
+  func seal(verb: String) throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.devices.run("mkdir shelf")
+    try sandbox.backUp(to: "shelf/whole/")
+    try sandbox.devices.run(
+      "cp -R shelf/whole shelf/broken; echo >> shelf/broken/Info.plist; cp -R shelf/whole shelf/none")
+    try sandbox.devices.run("rm shelf/none/Keyhaul.seal")
+    let output = try sandbox.keyhaul("\(verb) shelf --password-file .bp").output
+    let lines = output.split(separator: "\n").map(String.init)
+    #expect(lines.first?.contains("  SEAL    BACKUP") == true, "\(output)")
+    for (name, seal) in [("broken", "broken"), ("none", "no    "), ("whole", "yes   ")] {
+      let row = try #require(lines.first { $0.hasSuffix("  shelf/\(name)") }, "\(output)")
+      #expect(row.hasSuffix("  \(seal)  shelf/\(name)"), "\(row)")
+    }
+    let rows = try sandbox.keyhaul("\(verb) shelf --password-file .bp --format ndjson").output.split(separator: "\n")
+    #expect(try rows.map { try sandbox.object(String($0))["has_seal"] as? Bool } == [true, false, true])
+  }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Reuse of results in a resumed run")
+struct ResumeInputsTests {
+  /// Returns the codes of a resumed run, and checks that a new run gives the same codes.
+  private func codes(_ tree: BackupTree, _ line: String) throws -> [Int?] {
+    let resumed = try tree.rows(tree.sandbox.keyhaul("\(line) --format ndjson --resume answers").output)
+    let fresh = try tree.rows(tree.sandbox.keyhaul("\(line) --format ndjson").output)
+    let (codes, expected) = (resumed.map { $0["code"] as? Int }, fresh.map { $0["code"] as? Int })
+    #expect(codes == expected, "\(line)")
+    return codes
+  }
+
+  private func resumedCount(_ tree: BackupTree, _ line: String) throws -> Int {
+    let errors = try tree.sandbox.keyhaul("\(line) --format ndjson --resume answers").errors
+    return errors.firstMatch(of: /(\d+) results? (?:was|were) already there/).flatMap { Int($0.1) } ?? 0
+  }
+
+  @Test("Results are not reused if the contents of the list of expectations have changed")
+  func expectations() throws {
+    let tree = try BackupTree()
+    let line = "plan shelf/one shelf/three.tar.gz --to new-phone --expect list.json --password-file .bp"
+    func expect(_ outcome: String) throws {
+      let list =
+        #"{"format":"plan-expectations/1","expectations":[{"account":"anna","service":"chat.example","expect":"\#(outcome)"}]}"#
+      try tree.sandbox.write(Array(list.utf8), to: "list.json")
+    }
+    try expect("migrates")
+    let met = try codes(tree, line)
+    #expect(try resumedCount(tree, line) == 2)
+    try expect("stays-behind")
+    let unmet = try codes(tree, line)
+    #expect(met != unmet && Set([met, unmet]) == [[0, 0], [2, 2]], "\(met) \(unmet)")
+  }
+
+  @Test("Results are not reused if the target was replaced by a device with the same name and revision")
+  func target() throws {
+    let tree = try BackupTree()
+    let sandbox = tree.sandbox
+    try sandbox.succeed("device create target --from new-phone -q")
+    let revision = try sandbox.object(sandbox.succeed("device show target --json"))["revision"] as? String
+    let line = "plan shelf/one --to target --exit-code --password-file .bp"
+    let first = try sandbox.keyhaul("\(line) --json --resume answers").output
+    #expect(try resumedCount(tree, line) == 1)
+    try sandbox.succeed("device delete target --confirm target -q")
+    try sandbox.succeed("device create target --from old-phone -q")
+    #expect(try sandbox.object(sandbox.succeed("device show target --json"))["revision"] as? String == revision)
+    let resumed = try sandbox.keyhaul("\(line) --format csv --resume answers")
+    #expect(!resumed.errors.contains("already there"), "\(resumed)")
+    #expect(try resumed.output == sandbox.keyhaul("\(line) --format csv").output && !first.isEmpty)
+    // A new item changes a device's revision. The source device counts if it is in the device folder.
+    for device in ["target", "old-phone"] {
+      #expect(try resumedCount(tree, line) == 1)
+      try sandbox.devices.run("echo x | keyhaul item add \(device) --service s --account \(device) --secret-file - -q")
+      #expect(try resumedCount(tree, line) == 0, "\(device)")
+    }
+  }
+
+  @Test("Results are reused only with the password that opened the backups in the earlier run")
+  func password() throws {
+    let tree = try BackupTree()
+    let sandbox = tree.sandbox
+    try sandbox.write(Array("wrong horse\n".utf8), to: ".wrong")
+    let line = "verify shelf/one shelf/three.tar.gz shelf/deep/er/two.zip"
+    #expect(try codes(tree, "\(line) --password-file .bp") == [0, 0, 0])
+    #expect(try codes(tree, "\(line) --password-file .wrong") == [12, 12, 12])
+    // The last line for a backup counts, so each backup is read once more.
+    #expect(try resumedCount(tree, "\(line) --password-file .bp") == 0)
+    #expect(try resumedCount(tree, "\(line) --password-file .bp") == 3)
+    // The same password from a list is also accepted.
+    try sandbox.write(Array("* file:.wrong\n* file:.bp\n".utf8), to: "list")
+    #expect(try resumedCount(tree, "\(line) --passwords list") == 3)
+    try sandbox.write(Array("* file:.wrong\n".utf8), to: "list")
+    #expect(try codes(tree, "\(line) --passwords list") == [12, 12, 12])
+    // The marks are random: two runs with the same password have different marks.
+    let text = String(decoding: try sandbox.read("answers"), as: UTF8.self)
+    let marks = text.matches(of: /"password":"([0-9a-f]+)"/).map(\.1)
+    #expect(marks.count == 6 && Set(marks).count == 2 && !text.contains("horse"))
+  }
+
+  @Test("Results are not reused if the device key has changed")
+  func deviceKey() throws {
+    let tree = try BackupTree()
+    let sandbox = tree.sandbox
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    let line = "verify shelf/one --password-file .bp --device-key-file .key"
+    try sandbox.write([UInt8](repeating: 7, count: 16), to: ".key")
+    #expect(try codes(tree, line) == [3])
+    #expect(try resumedCount(tree, line) == 1)
+    try sandbox.write([UInt8](repeating: 8, count: 16), to: ".key")
+    #expect(try resumedCount(tree, line) == 0)
+    #expect(try resumedCount(tree, "\(line) --sealed") == 0)
+  }
+
+  @Test("A resumed run continues if the first line of its file was cut off, as by a full disk", arguments: 0..<12)
+  func cut(step: Int) throws {
+    let tree = try BackupTree()
+    let sandbox = tree.sandbox
+    let line = "verify shelf/one shelf/three.tar.gz --password-file .bp --format ndjson --resume answers"
+    let whole = try sandbox.keyhaul(line)
+    let bytes = try sandbox.read("answers")
+    let end = try #require(bytes.firstIndex(of: UInt8(ascii: "\n")))
+    // Lengths from one byte to almost the whole line.
+    let count = step < 4 ? step + 1 : end - (11 - step) * end / 12
+    try sandbox.write(Array(bytes.prefix(min(count, end - 1))), to: "answers")
+    for wait in [0, 2] {
+      let resumed = try sandbox.keyhaul(line)
+      #expect(resumed.status == 0 && resumed.output == whole.output, "\(count): \(resumed)")
+      #expect(resumed.errors.contains("already there") == (wait > 0), "\(count): \(resumed)")
+    }
+  }
+
+  @Test("--resume refuses a file that begins like a result but is not one, and does not change it")
+  func foreign() throws {
+    let tree = try BackupTree()
+    for text in ["{\n  \"a\": 1\n}\n", "{\"format\":\n", "[]", "\n"] {
+      try tree.sandbox.write(Array(text.utf8), to: "notes")
+      let outcome = try tree.sandbox.keyhaul("inspect shelf/one --resume notes")
+      #expect(outcome.status == 14, "\(text): \(outcome)")
+      #expect(try tree.sandbox.read("notes") == Array(text.utf8))
+    }
+  }
+}

@@ -1,0 +1,247 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("Items in backups")
+struct BackupItemTests {
+  /// A device and its backups with a password, as a folder and as one file, and without one; and another home without
+  /// any device.
+  private static func sandbox() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "items in backups") { sandbox in
+      try sandbox.write(Array("new secret".utf8), to: ".secret")
+      try sandbox.backUp(to: "b.zip")
+      try sandbox.backUp(to: "b/")
+      try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
+      try sandbox.devices.run("mkdir elsewhere")
+    }
+  }
+
+  private func items(_ sandbox: PhoneSandbox, _ line: String) throws -> [JSONValue] {
+    let document = try JSONReader.read(Array(sandbox.succeed("export \(line) -o - --reveal --json").utf8))
+    return document["items"]?.arrayValue ?? []
+  }
+
+  /// An item without its position, which those behind a new one change.
+  private func content(_ item: JSONValue) -> String {
+    [item["kind"], item["attributes"], item["secret"]].map { $0?.compactText() ?? "-" }.joined(separator: " ")
+  }
+
+  private static let group = "ABCDE12345.org.example.chat"
+
+  @Test(
+    "Items in a damaged keychain file are not changed, because rewriting would hide the damage",
+    arguments: [
+      "add b --service fresh --account zoe --access-group \(group) --secret-file .secret",
+      "update b --account anna --new-label other --yes", "delete b --account anna --yes", "delete b --account anna -n",
+    ])
+  func damaged(line: String) throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.removeSeal("b")
+    let name = try #require(try sandbox.files(in: "b").first { $0.hasPrefix("51/") })
+    let url = sandbox.home.appending(path: "b/\(name)")
+    var bytes = try Data(contentsOf: url)
+    bytes[5_000] ^= 1
+    try bytes.write(to: url)
+    let outcome = try sandbox.keyhaul("item \(line) --in-place --password-file .bp")
+    #expect(
+      outcome.status == 13 && outcome.errors.contains("error: b is damaged, and nothing was changed"), "\(outcome)")
+    #expect(outcome.errors.contains("the digest recorded for the keychain file does not match"))
+    #expect(try Data(contentsOf: url) == bytes)
+    #expect(try sandbox.keyhaul("verify b --password-file .bp").status == 13)
+  }
+
+  @Test(
+    "Items are added, found, changed and deleted, and everything else in the backup stays", arguments: ["b.zip", "b"])
+  func story(name: String) throws {
+    let sandbox = try Self.sandbox()
+    let open = "\(name) --password-file .bp"
+    let before = try items(sandbox, open).map(content)
+    let added = try sandbox.succeed(
+      "item add \(open) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
+    #expect(
+      added
+        == "Added generic password \"fresh.example · zoe\" to \(name) (can be decrypted on any device with the "
+        + "backup's password).\n"
+    )
+    #expect(try sandbox.succeed("item find \(open) --service 'fresh.*' --reveal") == "new secret")
+    #expect(try sandbox.succeed("verify \(open)").contains("\(name) is intact"))
+    let withNew = try items(sandbox, open)
+    #expect(withNew.count == before.count + 1 && Set(withNew.map(content)).isSuperset(of: before))
+
+    let same = try sandbox.keyhaul(
+      "item add \(open) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
+    #expect(same.status == 1 && same.errors.contains("already has this item"), "\(same)")
+
+    let changed = try sandbox.succeed(
+      "item update \(open) --service fresh.example --new-account zara --new-label Renamed --yes --json")
+    let document = try JSONReader.read(Array(changed.utf8))
+    #expect(document["changed"] == .count(1) && document["source"] == ["kind": "archive", "name": .string(name)])
+    #expect(document["items"]?.arrayValue?.first?["attributes"]?["acct"] == "zara")
+    let found = try JSONReader.read(Array(sandbox.succeed("item find \(open) --label Renamed --json").utf8))
+    #expect(found["items"]?.arrayValue == document["items"]?.arrayValue)
+    #expect(try sandbox.succeed("item find \(open) --label Renamed --reveal") == "new secret")
+
+    let tried = try sandbox.succeed("item delete \(open) --service fresh.example -n")
+    #expect(tried.hasPrefix("Would delete 1 item from \(name):"))
+    #expect(try items(sandbox, open).count == before.count + 1)
+    #expect(
+      try sandbox.succeed("item delete \(open) --service fresh.example --yes") == "Deleted 1 item from \(name).\n")
+    #expect(try items(sandbox, open).map(content) == before)
+    #expect(try sandbox.succeed("verify \(open)").contains("\(name) is intact"))
+    #expect(try sandbox.keyhaul("item find \(open) --service fresh.example").status == 4)
+  }
+
+  @Test("Changed items are restored as the plan says")
+  func restored() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.succeed(
+      "item add b.zip --password-file .bp --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret -q"
+    )
+    try sandbox.succeed("item delete b.zip --password-file .bp --service chat.example --yes -q")
+    let plan = try JSONReader.read(
+      Array(sandbox.keyhaul("plan b.zip --to new-phone --password-file .bp --json").output.utf8))
+    let planned = (plan["items"]?.arrayValue ?? []).filter { $0["outcome"] == "migrates" }.count
+    _ = try sandbox.keyhaul("restore b.zip --to new-phone --password-file .bp --yes")
+    #expect(try sandbox.succeed("item find new-phone --service fresh.example --reveal") == "new secret")
+    #expect(try sandbox.keyhaul("item find new-phone --service chat.example").status == 4)
+    #expect(planned > 0)
+  }
+
+  @Test("Undecryptable items stay and are counted, and no undecryptable item can be added")
+  func sealed() throws {
+    let sandbox = try Self.sandbox()
+    let device = "--home elsewhere"
+    let listed = try sandbox.keyhaul("item find b.zip --password-file .bp --service chat.example \(device)")
+    #expect(listed.errors.contains("cannot be decrypted here and may match"), "\(listed)")
+    let bound = try sandbox.keyhaul(
+      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret --protection when-unlocked-this-device \(device)"
+    )
+    #expect(bound.status == 14 && bound.errors.contains("cannot be encrypted for b.zip"), "\(bound)")
+    let before = try items(sandbox, "b.zip --password-file .bp").map(content)
+    try sandbox.succeed(
+      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret -q \(device)")
+    let after = try items(sandbox, "b.zip --password-file .bp")
+    #expect(after.filter { $0["attributes"]?["svce"] != "x" }.map(content) == before)
+    // If its device is available, an item that only this device can decrypt can also be added.
+    try sandbox.succeed(
+      "item add b.zip --password-file .bp --service bound --account y --access-group g --secret-file .secret --protection when-unlocked-this-device -q"
+    )
+    #expect(try sandbox.succeed("item find b.zip --password-file .bp --service bound --reveal") == "new secret")
+    #expect(try sandbox.keyhaul("item find b.zip --password-file .bp --service bound \(device)").status == 4)
+  }
+
+  @Test("Items of a backup without a password are changed with its device's key")
+  func withoutPassword() throws {
+    let sandbox = try Self.sandbox()
+    let line = "item add plain.tar --service x --account y --access-group g --secret-file .secret"
+    let refused = try sandbox.keyhaul(line + " --home elsewhere")
+    #expect(refused.status == 14 && unwrapped(refused.errors).contains("nothing was changed"), "\(refused)")
+    #expect(try sandbox.succeed(line).contains("can be decrypted only on the source device"))
+    #expect(try sandbox.succeed("item find plain.tar --service x --reveal") == "new secret")
+    #expect(try sandbox.succeed("verify plain.tar").contains("plain.tar is intact"))
+  }
+
+  @Test("Rejected changes have a clear reason and change nothing")
+  func refusals() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.devices.run("cp b.zip kept.zip && touch b/note.txt")
+    let new = "--service x --account y --secret-file .secret"
+    for (line, status, words) in [
+      ("item add b.zip --password-file .bp \(new)", 64, "no access group was given for the item"),
+      (
+        "item add b.zip --password-file .bp \(new) --access-group g --app chat", 64,
+        "--app chat applies only to devices"
+      ),
+      (
+        "item add b.zip --password-file .bp \(new) --access-group g --protection passcode-only", 14,
+        "no backup contains"
+      ),
+      ("item add b.zip --password-file .bp \(new) --access-group g --biometry", 14, "no backup contains"),
+      ("item add b.zip --password-file .secret \(new) --access-group g", 12, "password"),
+      (
+        "item update b.zip --password-file .bp --service chat.example --new-protection passcode-only --yes", 14,
+        "no backup"
+      ),
+      ("item delete b.zip --password-file .bp", 64, "no attribute selects the items to delete"),
+      ("item delete - --service x --yes --password-file .bp", 64, "cannot read standard input"),
+      ("item add b --password-file .bp \(new) --access-group g", 64, "note.txt"),
+      ("item add old-phone --password-file .bp \(new)", 64, "a device needs no backup password"),
+    ] {
+      let outcome = try sandbox.keyhaul(line)
+      #expect(outcome.status == status && outcome.errors.contains(words), "\(line): \(outcome)")
+    }
+    try sandbox.devices.run("cmp b.zip kept.zip")
+  }
+
+  @Test("A killed change leaves the old or the new items (10 moments, 3 in a quick run)", arguments: ["b.zip", "b"])
+  func killed(name: String) throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.devices.run("cp -Rp \(name) kept")
+    let line =
+      "item add \(name) --password-file .bp --service x --account y --access-group g --secret-file .secret --protection always"
+    let start = Date()
+    try sandbox.succeed(line)
+    let time = Date().timeIntervalSince(start)
+    var numbers = SeededRandom(seed: UInt64(name.count))
+    for _ in 0..<Cases.count(10, quick: 3) {
+      try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
+      let delay = Double.random(in: 0...time * 1.1, using: &numbers)
+      try sandbox.devices.run(
+        "keyhaul \(line) > log 2>&1 & sleep \(String(format: "%.3f", delay)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
+      )
+      #expect(
+        try sandbox.succeed("verify \(name) --password-file .bp").contains("\(name) is intact"), "after \(delay) s")
+      #expect([0, 4].contains(try sandbox.keyhaul("item find \(name) --password-file .bp --service x").status))
+    }
+    // The next one clears up what a killed one left.
+    try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
+    try sandbox.succeed(line)
+    let hidden = try sandbox.names().filter { $0.hasPrefix(".") && ![".bp", ".secret"].contains($0) }
+    #expect(hidden.isEmpty, "\(hidden)")
+  }
+
+  @Test(
+    "`item find` ends with 3 in every format if a damaged item may match too, and with 0 or 4 if it cannot",
+    arguments: ["", "--json", "--format csv", "--reveal"])
+  func damagedMatch(format: String) throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
+    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
+    var bytes = try sandbox.read("plain/\(payload)")
+    // The first item is a generic password, and no system writes this version.
+    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
+    bytes[blob.lowerBound] = 9
+    let find = "item find plain \(format)"
+    let one = "--service chat.example --account anna"
+    #expect(try sandbox.keyhaul("\(find) \(one)").status == 0)
+    try sandbox.write(bytes, to: "plain/\(payload)")
+    let found = try sandbox.keyhaul("\(find) \(one)")
+    #expect(found.status == 3 && !found.output.isEmpty, "\(found)")
+    // The document of --json has no notes.
+    let note = "1 item of plain cannot be decrypted here and may match"
+    #expect(found.errors.contains(note) == (format != "--json"), "\(found)")
+    let none = try sandbox.keyhaul("\(find) --service nobody")
+    #expect(none.status == 4 && none.errors.contains(note) == (format != "--json"), "\(none)")
+    let other = try sandbox.keyhaul("\(find) --server imap.example.org")
+    #expect(other.status == 0 && !other.errors.contains("may match"), "\(other)")
+  }
+
+  @Test("A search reports undecryptable items that may match, and ends with 3 if one is damaged")
+  func hidden() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let find = "item find b.tar --password-file .bp --home elsewhere"
+    // Three passwords for a service and a key are of this device only.
+    for (selection, count) in [("--service nobody", 3), ("--label nobody", 4), ("--kind key --label nobody", 1)] {
+      let outcome = try sandbox.keyhaul("\(find) \(selection)")
+      #expect(outcome.status == 4)
+      #expect(
+        outcome.errors.contains("\(count) item\(count == 1 ? " of b.tar" : "s of b.tar") cannot be decrypted here"),
+        "\(outcome)")
+    }
+    #expect(try sandbox.keyhaul("\(find) --server nobody").errors == "No item in b.tar matches.\n")
+    #expect(try sandbox.keyhaul("\(find) --service chat.example").status == 0)
+  }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+/// Certificates and keys come from `openssl` and Python's `cryptography`, with what a keychain keeps of them.
+@Suite("Adding certificates and keys")
+struct CertificateInputTests {
+  let sandbox: DeviceSandbox
+  let key: TestVectors
+  let certificate: TestVectors
+
+  init() throws {
+    sandbox = try DeviceSandbox(after: "keyhaul device create d -q")
+    key = try #require(try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 2048" })
+    certificate = try TestVectors.certificates()["certificates"].elements[0]
+    try write(try Array(certificate["pem"].string.utf8), to: "mail.pem", mode: 0o644)
+    try write(try key["private"]["PKCS#8 PEM"].base64Bytes, to: "mail.key")
+  }
+
+  private func write(_ bytes: [UInt8], to name: String, mode: Int = 0o600) throws {
+    let url = sandbox.home.appending(path: name)
+    try Data(bytes).write(to: url)
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: url.path)
+  }
+
+  private func items(_ line: String) throws -> [JSONValue] {
+    ItemFindTests.items(of: try sandbox.document("keyhaul item find \(line) --json"))
+  }
+
+  private func data(_ value: JSONValue?) -> [UInt8]? {
+    value?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) }.map(Array.init)
+  }
+
+  @Test("The stored attributes equal those that a device stores, without a warning for a public file")
+  func certificateItem() throws {
+    let outcome = try sandbox.run("keyhaul item add d --kind certificate --secret-file mail.pem")
+    #expect(
+      outcome
+        == .init(
+          output: "Added certificate \"mail.Example.org\" to d (moves with an encrypted backup).\n", errors: "",
+          status: 0))
+    let item = try #require(try items("d --kind certificate --reveal").first)
+    let attributes = item["attributes"]
+    #expect(attributes?["ctyp"] == 3 && attributes?["cenc"] == 3 && item["protection"] == "dk")
+    for (code, name) in [
+      ("subj", "subject_hex"), ("issr", "issuer_hex"), ("slnr", "serial_hex"), ("skid", "key_id_hex"),
+      ("pkhh", "key_hash_hex"),
+    ] {
+      #expect(try data(attributes?[code]) == certificate[name].bytes, "\(code)")
+    }
+    #expect(try data(item["secret"]) == certificate["der_hex"].bytes)
+  }
+
+  @Test("A key is stored equally from every file format")
+  func keyItem() throws {
+    for (number, (form, file)) in try key["private"].members.sorted(by: { $0.key < $1.key }).enumerated() {
+      try write(try file.base64Bytes, to: "form.key")
+      let outcome = try sandbox.run(
+        "keyhaul item add d --kind key --label l\(number) --application-tag t\(number) --secret-file form.key")
+      #expect(outcome.output == "Added key \"l\(number)\" to d (moves with an encrypted backup).\n", "\(form)")
+      let item = try #require(try items("d --kind key --application-tag t\(number) --reveal").first)
+      #expect(try data(item["secret"]) == key["private_hex"].bytes, "\(form)")
+      #expect(try data(item["attributes"]?["klbl"]) == key["label_hex"].bytes)
+      #expect(item["attributes"]?["kcls"] == 1 && item["attributes"]?["priv"] == 1)
+      #expect(item["attributes"]?["type"] == 42 && item["attributes"]?["bsiz"] == 2048)
+    }
+  }
+
+  @Test("A key without a label is shown by its tag or kind")
+  func unnamedKeys() throws {
+    try sandbox.run("keyhaul item add d --kind key --secret-file mail.key")
+    try sandbox.run("keyhaul item add d --kind key --application-tag org.example.mail --secret-file mail.key")
+    let table = try sandbox.run("keyhaul item find d --kind key").output
+    #expect(table.contains("\nkey   RSA, 2,048 bits, private "))
+    #expect(table.contains("\nkey   org.example.mail "))
+  }
+
+  @Test("The user's label overrides the certificate's label")
+  func label() throws {
+    try sandbox.run("keyhaul item add d --kind certificate --label Mine --protection ck --secret-file mail.pem")
+    let item = try #require(try items("d --label Mine").first)
+    #expect(item["attributes"]?["labl"] == "Mine" && item["protection"] == "ck")
+  }
+
+  @Test("A duplicate is rejected, also in a dry run")
+  func duplicates() throws {
+    for (kind, file, why) in [
+      ("certificate", "mail.pem", "a certificate with the same issuer, serial number"),
+      ("key", "mail.key", "a key with the same public key, half (public or private), application tag"),
+    ] {
+      let line = "keyhaul item add d --kind \(kind) --secret-file \(file)"
+      #expect(try sandbox.run(line + " -n").output.hasPrefix("Would add \(kind)"))
+      #expect(try sandbox.run(line).status == 0)
+      for again in [line, line + " -n"] {
+        let outcome = try sandbox.run("COLUMNS=100 \(again)")
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains(why))
+      }
+    }
+  }
+
+  @Test("Other files are rejected, and the error names a password-protected file")
+  func refused() throws {
+    let cases = try TestVectors.certificates()["refused"].elements
+    for (name, status, words) in [
+      ("a key behind a password, old form", 14, "the private key is encrypted"),
+      ("PKCS#8 behind a password, PEM", 14, "the private key is encrypted"),
+      ("a certificate in PEM", 14, #"it contains "CERTIFICATE" in PEM, not a key"#),
+      ("a key on secp256k1", 14, "the key is not on P-256, P-384 or P-521"),
+      ("another prime", 13, "contradict each other"),
+    ] as [(String, Int32, String)] {
+      let found = try #require(try cases.first { try $0["name"].string == name })
+      try write(try found["file"].base64Bytes, to: "wrong")
+      let outcome = try sandbox.run("COLUMNS=100 keyhaul item add d --kind key --secret-file wrong")
+      #expect(outcome.status == status, "\(name)")
+      #expect(outcome.errors.contains(words), "\(name): \(outcome.errors)")
+    }
+    let outcome = try sandbox.run("cat mail.pem mail.pem | keyhaul item add d --kind certificate --secret-file -")
+    #expect(outcome.status == 14 && outcome.errors.contains("it contains 2 certificates"))
+    #expect(try sandbox.run("keyhaul item find d").status == 4)
+  }
+
+  @Test("A certificate with its key moves to another phone as one identity")
+  func identity() throws {
+    for step in [
+      "keyhaul device create new-phone -q", "keyhaul item add d --kind certificate --secret-file mail.pem -q",
+      "keyhaul item add d --kind key --label mail --secret-file mail.key -q",
+      "printf 'correct horse' > pw && chmod 600 pw",
+      "keyhaul backup d -o move.backup --rounds 1000 --password-file pw -q",
+      "keyhaul restore move.backup --to new-phone --password-file pw -q --yes",
+    ] { #expect(try sandbox.run(step).status == 0, "\(step)") }
+    let certificate = try #require(try items("new-phone --kind certificate --reveal").first)
+    let key = try #require(try items("new-phone --kind key --reveal").first)
+    #expect(try data(certificate["attributes"]?["pkhh"]) == self.key["label_hex"].bytes)
+    #expect(data(certificate["attributes"]?["pkhh"]) == data(key["attributes"]?["klbl"]))
+    #expect(try data(certificate["secret"]) == self.certificate["der_hex"].bytes)
+    #expect(try data(key["secret"]) == self.key["private_hex"].bytes)
+  }
+}

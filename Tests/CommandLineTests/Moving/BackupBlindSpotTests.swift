@@ -1,0 +1,147 @@
+import Foundation
+import KeyhaulKit
+import Reports
+import Testing
+
+@testable import keyhaul
+
+/// A phone with 22 items, including four that no backup contains. A report of the backup alone must mention that such
+/// items may exist.
+@Suite("The note about items that no backup contains")
+struct BackupBlindSpotTests {
+  private static let password = "--password-file .bp"
+
+  /// Each report of a backup, to another phone and back to the one that made it.
+  static let reports = [
+    "plan b.tar --to new-phone \(password)", "plan b.tar --to old-phone \(password)",
+    "plan b.tar --to old-phone \(password) --compare", "plan b.tar --to new-phone \(password) --compare -v",
+    "plan plain.tar --to old-phone --compare", "plan b.tar --to new-phone \(password) --by-app",
+    "plan b.tar --to old-phone \(password) --audit", "plan b.tar --to new-phone \(password) --expect e.json",
+    "plan b.tar --to new-phone \(password) --redact", "restore b.tar --to old-phone \(password) -n",
+    "inspect b.tar", "inspect b.tar \(password)", "inspect b.tar --list \(password)", "inspect plain.tar",
+    "verify b.tar \(password)", "verify plain.tar", "diff b.tar plain.tar \(password)",
+    "diff b.tar old-phone \(password)", "diff old-phone b.tar -v \(password)",
+    "why b.tar --account anna --service chat.example \(password)", "why b.tar --kind generic \(password)",
+    "why b.tar --kind generic -v \(password)", "why b.tar --account 'card 4' \(password)",
+  ]
+
+  private static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(copyOf: pattern.get()) }
+
+  private static let pattern = Result {
+    let sandbox = try PhoneSandbox()
+    try sandbox.backUp(to: "b.tar")
+    try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
+    let list = #"{"format":"plan-expectations/1","expectations":[{"service":"chat.example","account":"anna","#
+    try sandbox.write(Array((list + #""expect":"migrates"}]}"#).utf8), to: "e.json")
+    return sandbox
+  }
+
+  /// A report's words with its line breaks taken out.
+  private func words(_ text: String) -> String { text.split { $0 == "\n" || $0 == " " }.joined(separator: " ") }
+
+  @Test("The note is one sentence, shown once, within 80 columns, and also with -q", arguments: reports)
+  func text(line: String) throws {
+    let sandbox = try Self.sandbox()
+    let outcome = try sandbox.devices.run("COLUMNS=80 keyhaul \(line)")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(words(outcome.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(outcome.output)")
+    for line in outcome.output.split(separator: "\n") where !line.hasPrefix("digest") {
+      #expect(DisplayWidth.columns(of: String(line)) <= 80, "\(line)")
+    }
+    // Where nothing stays of what is in the backup, it is not said that nothing does.
+    for claim in ["0 stay", "0 never do", "nothing stays", "Never leave the device (0)", "all that can move"] {
+      #expect(!words(outcome.output).contains(claim), "\(claim): \(outcome.output)")
+    }
+    guard !line.contains(" -v") else { return }
+    let quiet = try sandbox.devices.run("COLUMNS=80 keyhaul \(line) -q")
+    #expect(words(quiet.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(quiet.output)")
+  }
+
+  @Test("The note is a member of the document, with the reasons", arguments: reports)
+  func document(line: String) throws {
+    let sandbox = try Self.sandbox()
+    let document = try sandbox.object(sandbox.succeed("\(line) --json"))
+    let member = try #require(document["cannot_show"] as? [String: Any])
+    #expect(member["sentence"] as? String == BackupBlindSpots.sentence)
+    #expect(
+      member["reasons"] as? [String] == [
+        "passcode-only", "hardware-key", "system-bound", "needs-authentication", "shared-group", "app-clip",
+      ])
+  }
+
+  @Test("The note is not shown for a device, whose plan lists each of these items")
+  func device() throws {
+    let sandbox = try Self.sandbox()
+    for line in [
+      "plan old-phone --to new-phone", "plan old-phone --to old-phone --compare",
+      "plan old-phone --to new-phone --by-app",
+      "plan old-phone --to new-phone --audit", "plan old-phone --to new-phone --expect e.json",
+      "why old-phone --account 'card 4'", "diff old-phone new-phone", "export old-phone -o -",
+    ] {
+      let outcome = try sandbox.keyhaul(line)
+      #expect(!words(outcome.output + outcome.errors).contains(BackupBlindSpots.line), "\(outcome)")
+      if line.hasPrefix("export") { continue }
+      #expect(try sandbox.object(sandbox.keyhaul("\(line) --json").output)["cannot_show"] == nil, "\(line)")
+    }
+    #expect(try sandbox.succeed("plan old-phone --to old-phone --compare").contains("* 18 restored, 4 stay behind"))
+  }
+
+  @Test("An export shows the note next to the result and in its document, but not with -q")
+  func export() throws {
+    let sandbox = try Self.sandbox()
+    for (name, flags) in [("names.json", ""), ("out.csv", " --reveal"), ("out.wifi", " --reveal")] {
+      let export = "export b.tar \(Self.password) -o \(name)\(flags)"
+      let outcome = try sandbox.keyhaul(export)
+      #expect(outcome.status == 0 && words(outcome.errors).contains(BackupBlindSpots.line), "\(outcome)")
+      let file = try sandbox.read(name)
+      #expect(String(decoding: file, as: UTF8.self).contains("A backup cannot show") == (name == "names.json"))
+      let quiet = try sandbox.keyhaul("\(export) -q --yes")
+      #expect(quiet.status == 0 && !quiet.errors.contains(BackupBlindSpots.line), "\(quiet)")
+      #expect(try sandbox.read(name) == file)
+      guard name == "names.json" else { continue }
+      let result = try sandbox.object(sandbox.succeed("\(export) --json --yes"))
+      #expect((result["cannot_show"] as? [String: Any])?["sentence"] as? String == BackupBlindSpots.sentence)
+    }
+    let items = try sandbox.object(String(decoding: sandbox.read("names.json"), as: UTF8.self))
+    #expect((items["cannot_show"] as? [String: Any])?["sentence"] as? String == BackupBlindSpots.sentence)
+  }
+
+  @Test("The note is shown if no item of a backup matches")
+  func nothingMatches() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    let asked = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.password)")
+    #expect(asked.status == 4 && words(asked.errors).contains(BackupBlindSpots.line), "\(asked)")
+    let quiet = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.password) -q")
+    #expect(quiet.status == 4 && !quiet.errors.contains(BackupBlindSpots.line), "\(quiet)")
+  }
+
+  @Test("The note is on each page once, and no verdict confuses the backup with the phone")
+  func pages() throws {
+    let sandbox = try Self.sandbox()
+    for (line, verdict) in [
+      ("plan b.tar --to old-phone --format html", "All 18 items in the backup are restored to old-phone"),
+      ("inspect b.tar --format html", "With the password, this keychain can move to any device"),
+      ("diff b.tar plain.tar --format html", "Nothing differs"),
+    ] {
+      let page = try sandbox.succeed("\(line) \(Self.password) -o -").replacing("&#39;", with: "'")
+      #expect(page.components(separatedBy: BackupBlindSpots.line).count == 2, "\(line)")
+      #expect(page.contains(verdict), "\(line)")
+    }
+    let page = try sandbox.succeed("plan old-phone --to new-phone --format html -o -")
+    #expect(!page.contains(BackupBlindSpots.line))
+  }
+
+  @Test("A plan's checksum covers the note if it exists, and is unchanged without it")
+  func checksum() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.succeed("plan b.tar --to new-phone \(Self.password) -o move.plan -q")
+    let text = String(decoding: try sandbox.read("move.plan"), as: UTF8.self)
+    #expect(text.contains("passcode-only items"))
+    try sandbox.write(Array(text.replacing("passcode-only items", with: "nothing of note").utf8), to: "edited.plan")
+    let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan edited.plan \(Self.password) --yes")
+    #expect(refused.status == 16 && refused.errors.contains("it was edited"), "\(refused)")
+    let done = try sandbox.keyhaul("restore b.tar --to new-phone --plan move.plan \(Self.password) --yes")
+    #expect(done.status == 0, "\(done)")
+  }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+/// Plans for damaged backups, in text, as documents and as pages.
+@Suite("The plan of a damaged backup")
+struct DamagedBackupPlanTests {
+  private static let password = "--password-file .bp"
+
+  /// A kind of damage, and the verdict that it leads to.
+  struct Damage: Sendable, CustomTestStringConvertible {
+    let name: String
+    let verdict: String
+    let harm: @Sendable (PhoneSandbox, String) throws -> Void
+    var testDescription: String { name }
+
+    /// Changes a property list of the backup.
+    static func changing(
+      _ file: String, _ change: @escaping @Sendable (inout [String: Any]) -> Void
+    ) -> @Sendable (PhoneSandbox, String) throws -> Void {
+      { sandbox, backup in
+        var format = PropertyListSerialization.PropertyListFormat.xml
+        let bytes = Data(try sandbox.read("\(backup)/\(file)"))
+        var list = try #require(
+          try PropertyListSerialization.propertyList(from: bytes, format: &format) as? [String: Any])
+        change(&list)
+        let changed = try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+        try sandbox.write(Array(changed), to: "\(backup)/\(file)")
+      }
+    }
+  }
+
+  static let damages = [
+    Damage(
+      name: "Status.plist has no state",
+      verdict: "The backup may be incomplete: make a new one while Santas-Phone still works.",
+      harm: Damage.changing("Status.plist") { $0["SnapshotState"] = nil }),
+    Damage(
+      name: "Status.plist is missing",
+      verdict: "The backup may be incomplete: make a new one while Santas-Phone still works.",
+      harm: { sandbox, backup in try sandbox.devices.run("rm \(backup)/Status.plist") }),
+    Damage(
+      name: "bytes follow the manifest",
+      verdict: "The backup is damaged: make a new one while Santas-Phone still works.",
+      harm: { sandbox, backup in try sandbox.devices.run("echo more >> \(backup)/Manifest.db") }),
+    Damage(
+      name: "the manifest has no version",
+      verdict: "The backup is damaged: make a new one while Santas-Phone still works.",
+      harm: Damage.changing("Manifest.plist") { $0["Version"] = nil }),
+  ]
+
+  private func harmed(_ damage: Damage) throws -> PhoneSandbox {
+    let sandbox = try IPhoneBackups.sandbox()
+    try damage.harm(sandbox, "encrypted")
+    return sandbox
+  }
+
+  @Test("The first line says that the backup is damaged, and nothing says that items will move", arguments: damages)
+  func verdict(damage: Damage) throws {
+    let sandbox = try harmed(damage)
+    let outcome = try sandbox.keyhaul("plan encrypted/ \(Self.password)")
+    #expect(outcome.status == 3 && outcome.output.hasPrefix(damage.verdict + "\n\n"), "\(outcome)")
+    #expect(!outcome.errors.contains("has changed since") || damage.name == "bytes follow the manifest", "\(outcome)")
+    #expect(damage.verdict.split(separator: " ").count <= 15)
+    let text = unwrapped(outcome.output)
+    #expect(text.contains("14 of the 18 items in it could move to a new iPhone; others may be missing."), "\(text)")
+    #expect(
+      text.contains("[ ] Make a new backup while Santas-Phone still works."), "\(text)")
+    #expect(text.contains("[ ] See what is wrong with this backup. keyhaul verify encrypted/"), "\(text)")
+    #expect(!text.contains("Encrypt local backup") && !text.contains("Check that the backup is intact"), "\(text)")
+    #expect(!text.contains("14 move") && !text.contains(" reach a new iPhone"), "\(text)")
+    #expect(outcome.output.split(separator: "\n", omittingEmptySubsequences: false).count <= 26, "\(outcome.output)")
+    let whole = unwrapped(try sandbox.keyhaul("plan encrypted/ \(Self.password) -v").output)
+    #expect(
+      !whole.contains("14 move") && whole.contains("If this backup could be restored as it is: ITEMS"), "\(whole)")
+    let document = try sandbox.devices.document("keyhaul plan encrypted/ \(Self.password) --json")
+    #expect(document["verdict"]?.stringValue == damage.verdict)
+    let page = try sandbox.keyhaul("plan encrypted/ \(Self.password) --format html -o -").output
+    #expect(page.contains("<p class=\"verdict\">\(damage.verdict)</p>"))
+    #expect(page.contains("<p>If this backup could be restored as it is:</p>"))
+  }
+
+  @Test("A plan for a device starts with the same verdict, and names the command that shows the damage")
+  func target() throws {
+    let damage = Self.damages[0]
+    let sandbox = try harmed(damage)
+    let outcome = try sandbox.keyhaul("plan encrypted/ --to new-phone \(Self.password)")
+    #expect(outcome.status == 3 && outcome.output.hasPrefix(damage.verdict + "\n\n"), "\(outcome)")
+    let text = unwrapped(outcome.output)
+    #expect(
+      text.contains(
+        "14 of the 18 items in it could move to new-phone; others may be missing. What is wrong with it: keyhaul verify "
+          + "encrypted/ Plan:"), "\(text)")
+    #expect(text.contains("Could move (14)") && !text.contains("ill move"), "\(text)")
+    let page = try sandbox.keyhaul("plan encrypted/ --to new-phone \(Self.password) --format html -o -").output
+    #expect(page.contains("<p class=\"verdict\">\(damage.verdict) 14 of the 18 items"))
+    #expect(!page.contains("keyhaul   restore"))
+  }
+
+  @Test("A table of backups does not say how many items of a damaged one would move")
+  func table() throws {
+    let sandbox = try harmed(Self.damages[0])
+    let rows = try sandbox.keyhaul("plan encrypted old \(Self.password)").output.split(separator: "\n")
+    let harmed = try #require(rows.first { $0.hasSuffix("  encrypted") })
+    let other = try #require(rows.first { $0.hasSuffix("  old") })
+    #expect(harmed.hasPrefix("   3  partial            -  "), "\(harmed)")
+    #expect(other.contains("14") || other.contains("refused"), "\(other)")
+  }
+
+  @Test("A backup without a readable keychain leads to a new backup, and to verify")
+  func unreadable() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    try sandbox.devices.run("rm encrypted/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e; rm -f encrypted/Keyhaul.seal")
+    for target in ["", "--to new-phone"] {
+      let outcome = try sandbox.keyhaul("plan encrypted/ \(target) \(Self.password)")
+      #expect(outcome.status == 13 && outcome.output.isEmpty, "\(outcome)")
+      #expect(
+        unwrapped(outcome.errors).contains(
+          "try: make a new backup while the source device still works, or use another copy; keyhaul verify encrypted/ "
+            + "shows what is damaged"), "\(outcome.errors)")
+    }
+  }
+
+  @Test("An unencrypted one gets the steps for a password, and says what they bring")
+  func withoutPassword() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    try sandbox.devices.run("rm plain/Status.plist")
+    let text = unwrapped(try sandbox.keyhaul("plan plain/").output)
+    #expect(
+      text.contains(
+        "[ ] Make a new backup with a password while Santas-Phone still works. 14 of these items would then move. "
+          + "Turn on \"Encrypt local backup\""), "\(text)")
+    #expect(
+      text.contains(
+        "None of the 18 items in it could move to a new iPhone, because it has no password; others may be missing."),
+      "\(text)")
+  }
+
+  @Test(
+    "The reason of an unfinished backup names its file once", arguments: ["verify encrypted", "verify encrypted old"])
+  func unfinished(command: String) throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    try Damage.changing("Status.plist") { $0["SnapshotState"] = "uploading" }(sandbox, "encrypted")
+    let outcome = try sandbox.keyhaul("\(command) \(Self.password)")
+    let reason = "Status.plist: it says \"uploading\", not \"finished\", so the device never finished the backup"
+    #expect(unwrapped(outcome.output).components(separatedBy: reason).count == 2, "\(outcome)")
+    #expect(!outcome.output.contains("Status.plist says"), "\(outcome)")
+  }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("One-time passwords in plans")
+struct OneTimePasswordPlanTests {
+  private static let password = "--password-file .bp"
+
+  @Test("The plan of an encrypted backup offers to save one-time passwords, and fits on a screen")
+  func encrypted() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let text = try sandbox.succeed("plan encrypted/ \(Self.password)")
+    #expect(
+      unwrapped(text).contains(
+        "[ ] Save 1 one-time password of org.example.authenticator; it also moves. "
+          + "keyhaul export encrypted/ --reveal -o codes.qr.html"), "\(text)")
+    #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 26)
+    // The command that it shows works as it stands.
+    try sandbox.succeed("export encrypted/ --reveal -o codes.qr.html \(Self.password)")
+    #expect(try sandbox.devices.permissions(of: "codes.qr.html") == 0o600)
+  }
+
+  private static let sentence = "Save 1 one-time password of org.example.authenticator; it also moves."
+
+  @Test("A plan for a device offers to save the one-time passwords of a backup, in text and as a page")
+  func target() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let line = "plan encrypted/ --to new-phone \(Self.password)"
+    #expect(
+      try sandbox.succeed(line).contains("\n\(Self.sentence)\n  keyhaul export encrypted/ --reveal -o codes.qr.html\n"))
+    let page = try sandbox.succeed("\(line) --format html -o -")
+    #expect(page.contains("<p>\(Self.sentence)</p>") && page.contains("codes.qr.html"))
+    let redacted = try sandbox.succeed("\(line) --redact")
+    #expect(redacted.contains("\nSave 1 one-time password; it also moves.\n  keyhaul export ARCHIVE "), "\(redacted)")
+    // Nothing but the sentence is added: the plan that is saved stays as it was.
+    #expect(try sandbox.object(sandbox.succeed("\(line) --json"))["one_time_passwords"] == nil)
+  }
+
+  @Test("A backup that comes from a stream is counted, and no later command is offered")
+  func stream() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    try sandbox.devices.run("tar -cf b.tar encrypted")
+    for target in ["", "--to new-phone"] {
+      let outcome = try sandbox.devices.run("keyhaul plan - \(target) \(Self.password) < b.tar")
+      #expect(outcome.status == 0 && outcome.output.contains(Self.sentence), "\(outcome)")
+      #expect(!outcome.output.contains("codes.qr.html"), "\(outcome)")
+    }
+  }
+
+  @Test(
+    "The plan of a virtual device offers the codes of its items, with a command that works",
+    arguments: ["", "--to new-phone"])
+  func device(target: String) throws {
+    let sandbox = try PhoneSandbox()
+    let text = unwrapped(try sandbox.succeed("plan old-phone \(target)"))
+    #expect(
+      text.contains("Save 1 one-time password of authenticator; it also moves. keyhaul export old-phone --reveal"),
+      "\(text)")
+    try sandbox.succeed("export old-phone --reveal -o codes.qr.html")
+    let without = unwrapped(try sandbox.succeed("plan old-phone \(target) --no-password"))
+    #expect(without.contains("Save 1 one-time password of authenticator; it does not move."), "\(without)")
+  }
+
+  @Test("An app whose codes can be saved has one entry, and one whose codes are elsewhere too")
+  func once() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    try IPhoneBackups.name(
+      [
+        ("org.example.authenticator", "Example Authenticator", 6002),
+        ("com.google.Authenticator", "Google Authenticator", 6002),
+      ],
+      in: "encrypted", of: sandbox)
+    for flags in ["", "-v"] {
+      let text = unwrapped(try sandbox.succeed("plan encrypted/ \(Self.password) \(flags)"))
+      #expect(text.components(separatedBy: "Example Authenticator").count == 2, "\(text)")
+      #expect(text.contains("[ ] Save 1 one-time password of Example Authenticator; it also moves."), "\(text)")
+      let entries = text.components(separatedBy: "[ ] ").filter { $0.hasPrefix("Google Authenticator") }
+      #expect(entries.count == 1, "\(entries)")
+    }
+  }
+
+  @Test("The document of a plan counts the one-time passwords, and names their apps unless names are left out")
+  func document() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let value = try sandbox.devices.document("keyhaul plan encrypted/ \(Self.password) --json")["one_time_passwords"]
+    #expect(
+      value?["count"] == 1 && value?["moving"] == 1
+        && value?["apps"] == [["name": "org.example.authenticator", "count": 1, "moving": 1]],
+      "\(String(describing: value))")
+    #expect(value?["missing"]?.arrayValue?.first?["app"] == "google-authenticator")
+    let redacted = try sandbox.devices.document(
+      "keyhaul plan encrypted/ \(Self.password) --redact --json")["one_time_passwords"]
+    #expect(redacted == ["count": 1, "moving": 1, "apps": [], "missing": []])
+  }
+
+  @Test("The plan of an unencrypted backup names apps whose codes cannot be saved, and offers no page")
+  func plain() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let text = try sandbox.succeed("plan plain/")
+    #expect(!text.contains("codes.qr.html") && text.contains("[ ] Google Authenticator: Export the codes.\n"))
+    let whole = unwrapped(try sandbox.succeed("plan plain/ -v"))
+    #expect(whole.contains("Google Authenticator is installed; its makers do not publish how it stores its codes."))
+  }
+}

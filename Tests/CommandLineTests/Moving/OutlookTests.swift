@@ -1,0 +1,238 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Plans without a target device")
+struct OutlookTests {
+  private static let password = "--password-file .bp"
+
+  /// A count of one of the two futures, in the document of a plan without a target.
+  private func future(_ document: [String: Any], same: Bool, password: Bool = true) -> [String: Any] {
+    let futures = document["futures"] as? [[String: Any]] ?? []
+    return futures.first { $0["same_device"] as? Bool == same && $0["password"] as? Bool == password } ?? [:]
+  }
+
+  private func arriving(_ document: [String: Any], same: Bool, password: Bool = true) -> Int? {
+    future(document, same: same, password: password)["arrives"] as? Int
+  }
+
+  @Test("The plan lists what two phones get, and four items that never entered the backup")
+  func backup() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let before = try sandbox.names(in: "devices")
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
+    #expect(
+      text.contains(
+        "Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not. After an erase, 18 of them are restored to "
+          + "old-phone and 4 are not."), "\(text)")
+    #expect(text.contains("Keyhaul tried to decrypt every item. For old-phone, it used the hardware key of old-phone."))
+    for name in ["wallet · card 4", "ssh work laptop", "SecureObjectSync · peer key", "bank.example · vault key"] {
+      #expect(text.contains(name), "\(name)")
+    }
+    #expect(text.contains("Lost on a new iPhone; kept if restored to old-phone (4) device-bound"))
+    #expect(text.contains("Before you erase old-phone") && text.contains("[ ] Check that the backup is intact."))
+    #expect(try sandbox.names(in: "devices") == before)
+  }
+
+  @Test("The plan equals later restores to a new phone and to the erased phone")
+  func isTrue() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
+    let encrypted = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
+    let plain = try sandbox.object(sandbox.succeed("plan plain.tar --json"))
+    let device = try sandbox.object(sandbox.succeed("plan old-phone --json"))
+    try sandbox.devices.run("printf 2468 > .pin; chmod 600 .pin")
+    func restored(_ archive: String, to phone: String, _ flags: String = "") throws -> Int {
+      try sandbox.succeed("restore \(archive) --to \(phone) -q --yes \(flags)")
+      return try #require(
+        try sandbox.object(sandbox.succeed("device show \(phone) --json"))["items"] as? Int)
+    }
+    for (name, archive, flags) in [("one", "b.tar", Self.password), ("two", "plain.tar", "")] {
+      try sandbox.succeed("device create \(name) --passcode-file .pin -q")
+      let arrived = try restored(archive, to: name, flags)
+      let document = archive == "b.tar" ? encrypted : plain
+      #expect(arriving(document, same: false, password: archive == "b.tar") == arrived, "\(archive)")
+      #expect(arriving(device, same: false, password: archive == "b.tar") == arrived, "\(archive)")
+    }
+    for archive in ["b.tar", "plain.tar"] {
+      try sandbox.succeed("device erase old-phone --yes -q")
+      let back = try restored(archive, to: "old-phone", archive == "b.tar" ? Self.password : "")
+      let document = archive == "b.tar" ? encrypted : plain
+      #expect(arriving(document, same: true, password: archive == "b.tar") == back, "\(archive)")
+      #expect(arriving(device, same: true, password: archive == "b.tar") == back, "\(archive)")
+    }
+    #expect(arriving(encrypted, same: false) == 14 && arriving(encrypted, same: true) == 18)
+    #expect(arriving(plain, same: false, password: false) == 0 && arriving(plain, same: true, password: false) == 18)
+  }
+
+  @Test(
+    "Without the source device, its items are predicted by class, and the plan says so")
+  func byClass() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
+    #expect(
+      text.contains(
+        "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not. After an erase, 14 of them are restored "
+          + "to old-phone, and 4 more should be, judging by their classes; this could not be checked. Items that "
+          + "never enter a backup are lost in both cases and are not counted."), "\(text)")
+    #expect(text.contains("x never in a backup not known not known"))
+    #expect(
+      text.contains(
+        "it judged 4 items by class, because the hardware key that decrypts them is not available"))
+    #expect(!text.contains("it used the hardware key"))
+    let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
+    let same = future(document, same: true)
+    #expect(same["arrives"] as? Int == 14 && same["expected"] as? Int == 4 && same["never_in_backup"] is NSNull)
+    #expect(document["tried_hardware"] as? Bool == false && document["not_in_backup"] == nil)
+    let plain = try sandbox.object(sandbox.succeed("plan plain.tar --json"))
+    #expect(future(plain, same: true, password: false)["expected"] as? Int == 18)
+    #expect(arriving(plain, same: true, password: false) == 0 && arriving(plain, same: false, password: false) == 0)
+    let sealed = unwrapped(try sandbox.succeed("plan plain.tar -v"))
+    #expect(
+      sealed.contains("None of the 18 items in the backup moves to a new iPhone; the backup has no password."))
+    #expect(
+      sealed.contains(
+        "18 of them should be restored to old-phone, judging by their classes; this could not be checked."))
+    for claim in ["0 stay", "all of them are restored", "nothing is lost"] {
+      #expect(!sealed.contains(claim), "\(claim)")
+    }
+  }
+
+  @Test("With the source device's key, the prediction by class is checked")
+  func deviceKey() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    // A key of somebody else opens nothing, is told of, and decides nothing.
+    try sandbox.devices.run("head -c 16 /dev/zero > other.key; chmod 600 other.key")
+    let other = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
+    #expect(other.errors.contains("the given device key does not belong to the source device of b.tar"))
+    #expect(arriving(try sandbox.object(other.output), same: true) == 18)
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    let alone = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
+    let document = try sandbox.object(alone.output)
+    #expect(arriving(document, same: true) == 14 && document["tried_hardware"] as? Bool == false)
+  }
+
+  @Test("A plan for a device covers backups with and without a password")
+  func device() throws {
+    let sandbox = try PhoneSandbox()
+    let document = try sandbox.object(sandbox.succeed("plan old-phone --json"))
+    let counts = (document["futures"] as? [[String: Any]] ?? []).map { $0["arrives"] as? Int }
+    #expect(counts == [14, 18, 0, 18])
+    #expect(document["cannot_show"] == nil && document["not_in_backup"] == nil)
+    let text = unwrapped(try sandbox.succeed("plan old-phone -v"))
+    #expect(text.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
+    #expect(
+      text.contains("This is for a backup with a password. Without one, none move to a new iPhone, and 18 are restored")
+    )
+    #expect(!text.contains("Items that never enter a backup"))
+    let plain = unwrapped(try sandbox.succeed("plan old-phone --no-password -v"))
+    #expect(plain.contains("None of the 22 items on old-phone moves to a new iPhone in a backup without a password."))
+  }
+
+  @Test("The plan is available as a page, a document and a redacted report")
+  func forms() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let done = try sandbox.keyhaul("plan b.tar \(Self.password) --format html -o lost.html")
+    #expect(done.status == 0 && done.errors.contains("Wrote lost.html"), "\(done)")
+    let page = String(decoding: try sandbox.read("lost.html"), as: UTF8.self)
+    #expect(page.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
+    #expect(page.contains("type=\"checkbox\"") && page.contains("Before you erase <bdi>old-phone</bdi>"))
+    #expect(!page.contains("plum-orchard-42"))
+    try sandbox.succeed("plan b.tar \(Self.password) -o lost.txt -q")
+    #expect(
+      String(decoding: try sandbox.read("lost.txt"), as: UTF8.self).hasPrefix(
+        "14 of 22 keychain items reach a new iPhone; 8 stay with old-phone.\n"))
+    try sandbox.succeed("plan b.tar \(Self.password) --json -o lost.json -q")
+    let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan lost.json \(Self.password) --yes")
+    #expect(refused.status == 14 && refused.errors.contains("migration-futures/1"), "\(refused)")
+    for flags in ["-v", "--json", "--format html"] {
+      let text = try sandbox.succeed("plan b.tar \(Self.password) --redact \(flags)")
+      for name in ["anna", "chat.example", "push token", "old-phone", "b.tar", "card 4"] {
+        #expect(!text.contains(name), "\(flags) \(name)")
+      }
+      #expect(text.contains("own-0001") || text.contains("item-0003"), "\(flags)")
+    }
+  }
+
+  @Test("The plan ends with 2 for a loss with --exit-code, and with 3 for damage")
+  func exitCodes() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    #expect(try sandbox.keyhaul("plan b.tar \(Self.password) --exit-code").status == 2)
+    try sandbox.succeed("device create names --from hostile-names -q")
+    #expect(try sandbox.keyhaul("plan names --exit-code").status == 0)
+    #expect(try sandbox.keyhaul("plan names --no-password --exit-code").status == 2)
+    try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
+    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
+    var bytes = try sandbox.read("plain/\(payload)")
+    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
+    bytes[blob.lowerBound] = 9
+    try sandbox.write(bytes, to: "plain/\(payload)")
+    let damaged = try sandbox.keyhaul("plan plain/ -v")
+    #expect(damaged.status == 3 && unwrapped(damaged.output).contains("! cannot be read 1 1"), "\(damaged)")
+    // The damaged item is one of 22, and no item is counted twice.
+    #expect(unwrapped(damaged.output).contains("total 22 22"), "\(damaged)")
+  }
+
+  @Test("A plan for an empty backup restores nothing, and says no more")
+  func empty() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("device create bare -q")
+    try sandbox.backUp("bare", to: "bare.tar")
+    try sandbox.succeed("device delete bare --confirm bare -q")
+    let text = unwrapped(try sandbox.succeed("plan bare.tar \(Self.password) -v"))
+    #expect(
+      text.contains("The backup contains no items. Nothing moves to a new iPhone, and nothing is restored to bare."))
+    #expect(text.contains("Items that never enter a backup are lost in both cases and are not counted."))
+    let document = try sandbox.object(sandbox.succeed("plan bare.tar --json \(Self.password)"))
+    #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
+  }
+
+  @Test("A view of the plan is for a new iPhone, and says so")
+  func views() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    for view in ["--compare", "--by-app"] {
+      let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) \(view)"))
+      #expect(text.contains("b.tar → a new iPhone"), "\(text)")
+      let target = try #require(
+        try sandbox.object(sandbox.succeed("plan b.tar \(Self.password) \(view) --json"))["target"] as? [String: Any])
+      #expect(target["imagined"] as? Bool == true && target["items"] as? Int == 0)
+    }
+    #expect(try sandbox.succeed("plan b.tar \(Self.password) --compare").contains("* 14 restored, 4 stay behind"))
+    #expect(try sandbox.succeed("plan b.tar \(Self.password) --audit").contains("14 leave the device"))
+    let list = #"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"stays-behind"}]}"#
+    try sandbox.write(Array(list.utf8), to: "e.json")
+    #expect(try sandbox.succeed("plan b.tar \(Self.password) --expect e.json").contains("1 of 1 expectation met."))
+    let page = try sandbox.succeed("plan b.tar \(Self.password) --compare --format html -o -")
+    #expect(page.contains("Four ways to restore"))
+  }
+
+  @Test("Flags that need a target are rejected, with advice")
+  func usage() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let existing = try sandbox.keyhaul("plan b.tar --existing merge \(Self.password)")
+    #expect(existing.status == 64 && existing.errors.hasPrefix("error: --existing needs --to\n"), "\(existing)")
+    let restore = try sandbox.keyhaul("restore b.tar \(Self.password)")
+    #expect(
+      restore.status == 64
+        && unwrapped(restore.errors).contains(
+          "To see what you would lose before you choose a device: keyhaul plan b.tar"),
+      "\(restore)")
+    let unknown = unwrapped(try sandbox.keyhaul("plan b.tar --to nobody \(Self.password)").errors)
+    #expect(unknown.contains("there is no device named nobody") && unknown.contains("keyhaul device create nobody"))
+    #expect(unknown.contains(", or leave --to out to plan for a new device"))
+    #expect(try sandbox.keyhaul("plan b.tar --to nobody \(Self.password)").status == 10)
+    #expect(try sandbox.keyhaul("plan old-phone \(Self.password)").status == 64)
+    try sandbox.succeed("device lock old-phone -q")
+    #expect(try sandbox.keyhaul("plan old-phone").status == 15)
+    // The backup of a phone that is locked is answered for; what it left out cannot be named.
+    let locked = try sandbox.keyhaul("plan b.tar \(Self.password) -v")
+    #expect(locked.status == 0 && unwrapped(locked.errors).contains("cannot be listed"), "\(locked)")
+    #expect(unwrapped(locked.output).contains("x never in a backup not known not known"))
+    #expect(
+      unwrapped(locked.output).contains(
+        "After an erase, all of them are restored to old-phone. Items that never enter a backup"))
+  }
+}

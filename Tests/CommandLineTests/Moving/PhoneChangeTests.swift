@@ -1,0 +1,228 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+/// The plans that a user who changes phones gets for typical backups.
+@Suite("Plans for users who change phones")
+struct PhoneChangeTests {
+  private static let password = "--password-file .bp"
+
+  private func lines(_ text: String) -> [String] {
+    text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+  }
+
+  private func words(_ line: String) -> Int { line.split(separator: " ").count }
+
+  @Test("The answer for every backup of an iPhone starts with a verdict of 15 words and has at most 25 lines")
+  func length() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let commands = ["plan plain/", "plan encrypted/ \(Self.password)", "plan old/", "plan plain/ --redact"]
+    for command in commands {
+      let answer = lines(try sandbox.succeed(command))
+      let verdict = try #require(answer.first)
+      #expect(words(verdict) <= 15 && verdict.contains("keychain items") && answer[1].isEmpty, "\(command): \(verdict)")
+      #expect(answer.count <= 25, "\(command): \(answer.count) lines")
+      #expect(answer.allSatisfy { $0.count <= 80 }, "\(command)")
+    }
+  }
+
+  @Test("The plan for an unencrypted backup explains the benefit of a password, and how to set it on each computer")
+  func withoutPassword() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let text = try sandbox.succeed("plan plain/")
+    #expect(
+      text.hasPrefix("None of the 18 keychain items reaches a new iPhone: the backup has no password.\n"), "\(text)")
+    let answer = unwrapped(text)
+    for part in [
+      "[ ] Make a new backup with a password. 14 of these items would then move.",
+      "Turn on \"Encrypt local backup\" in Finder (Mac), or in Apple Devices or iTunes (Windows).",
+      "Linux: idevicebackup2 -i encryption on", "Forgotten password, earlier backups: keyhaul explain backup-password",
+      "[ ] Erase Santas-Phone only when every app that you need works on the new iPhone.",
+    ] {
+      #expect(answer.contains(part), "\(part)\n\(text)")
+    }
+    // Keyhaul makes backups of virtual devices only.
+    #expect(!text.contains("keyhaul backup"))
+    #expect(try !sandbox.succeed("plan plain/ --format html -o -").contains("keyhaul   backup"))
+    #expect(try !sandbox.succeed("plan plain/ -v").contains("keyhaul backup"))
+  }
+
+  @Test("The plan for an encrypted backup lists what stays, and advises to check the backup")
+  func withPassword() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let text = try sandbox.succeed("plan encrypted/ \(Self.password)")
+    #expect(text.hasPrefix("14 of 18 keychain items reach a new iPhone; 4 stay with Santas-Phone.\n"), "\(text)")
+    #expect(text.contains("keyhaul verify encrypted/") && !text.contains("Encrypt local backup"))
+    #expect(unwrapped(text).contains("Keyhaul found no damage in the items that it can decrypt."))
+    #expect(
+      unwrapped(text).contains(
+        "[ ] 4 encrypted items stay (3 passwords, 1 key): sign in where an app asks."), "\(text)")
+  }
+
+  @Test("Apps that keep secrets on the phone are listed with one action each, and the others are counted")
+  func apps() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    for command in ["plan plain/", "plan encrypted/ \(Self.password)", "plan old/"] {
+      let text = try sandbox.succeed(command)
+      for entry in [
+        "Google Authenticator: Export the codes.", "Signal and WhatsApp Messenger: Transfer the chats.",
+        "MetaMask: Have the recovery phrase ready.", "Example Savings: Register the new device.",
+        "3 other apps: Check that you can sign in (-v lists all).",
+      ] {
+        #expect(text.contains("[ ] \(entry)\n"), "\(command): \(entry)\n\(text)")
+      }
+      #expect(!text.contains("Example Game"))
+    }
+    #expect(
+      unwrapped(try sandbox.succeed("plan plain/ -v")).contains(
+        "Check that you can sign in: Example Chat, Example Game,"))
+  }
+
+  @Test("An app name with escapes, line breaks or ten thousand characters is harmless")
+  func hostileNames() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let long = String(repeating: "long ", count: 2_000)
+    try IPhoneBackups.name(
+      [("a.b", "\u{1B}[31mAuthenticator\u{202E}\n[ ] erase it", 6002), ("c.d", "\(long) wallet", 6015)], in: "plain",
+      of: sandbox)
+    for flags in ["", "-v", "--json", "--format html -o -"] {
+      let text = try sandbox.succeed("plan plain/ \(flags)")
+      #expect(!text.contains("\u{1B}[31m") && !text.contains("\n[ ] erase it"), "\(flags)")
+      #expect(flags == "--json" || (!text.contains("\u{202E}") && text.count < 100_000), "\(flags)")
+    }
+    #expect(lines(try sandbox.succeed("plan plain/")).count <= 25)
+  }
+
+  @Test("Without Info.plist, the domains of the files name the apps")
+  func domains() throws {
+    let sandbox = try PhoneSandbox()
+    let old = try OldBackup(in: sandbox, named: "old", domain: "AppDomain-com.google.Authenticator")
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    try FileManager.default.removeItem(at: sandbox.home.appending(path: "\(old.directory)/Info.plist"))
+    try sandbox.removeSeal(old.directory)
+    let outcome = try sandbox.keyhaul("plan \(old.directory)/")
+    #expect(outcome.output.contains("[ ] com.google.Authenticator: Export the codes."), "\(outcome)")
+  }
+
+  @Test("At 60 columns no word is broken")
+  func narrow() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let wide = try sandbox.devices.run("COLUMNS=200 keyhaul plan plain/").output
+    let narrow = try sandbox.devices.run("COLUMNS=60 keyhaul plan plain/").output
+    #expect(wide.split(whereSeparator: \.isWhitespace) == narrow.split(whereSeparator: \.isWhitespace))
+    for line in lines(narrow) { #expect(line.count <= 60 || !line.drop { $0 == " " }.contains(" "), "\(line)") }
+  }
+
+  @Test("A virtual device's backup leads to keyhaul backup")
+  func virtualDevice() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
+    let text = try sandbox.succeed("plan plain.tar")
+    #expect(text.contains("keyhaul backup old-phone -o with-password.backup"), "\(text)")
+    #expect(!text.contains("Encrypt local backup"))
+  }
+
+  @Test("Every app that loses items is named if there is one more than fits, and a device says that no backup was read")
+  func virtualDeviceItself() throws {
+    let sandbox = try PhoneSandbox()
+    let text = unwrapped(try sandbox.succeed("plan old-phone"))
+    for entry in [
+      "bank: 3 items stay.", "chat: 2 items stay.", "home: 1 item stays.", "iOS, Apple’s apps: 1 item stays.",
+    ] {
+      #expect(text.contains("[ ] \(entry)"), "\(entry)\n\(text)")
+    }
+    #expect(!text.contains("more app"))
+    #expect(text.contains("These are the items of old-phone, a virtual device, as it is now; no backup was read."))
+    try sandbox.backUp(to: "b.tar")
+    let ofBackup = unwrapped(try sandbox.succeed("plan b.tar \(Self.password)"))
+    #expect(
+      ofBackup.contains("4 more items are only on old-phone, a virtual device that Keyhaul also read."),
+      "\(ofBackup)")
+    #expect(
+      unwrapped(try sandbox.succeed("plan old-phone --to new-phone")).contains("the virtual device as it is now"))
+  }
+
+  @Test("A new backup replaces one that lacks items of its virtual device, and no password is asked for again")
+  func outdated() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.backUp(to: "b.tar")
+    try sandbox.devices.run("echo x | keyhaul item add old-phone --service new --account a --secret-file - -q")
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password)"))
+    #expect(
+      text.contains("[ ] Make a new backup: old-phone has items that are not in this one. keyhaul backup old-phone"))
+    #expect(!text.contains("with a password, and keep"), "\(text)")
+  }
+
+  @Test("The document lists the installed apps with their kinds, and is as its schema says")
+  func document() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let document = try sandbox.object(sandbox.succeed("plan encrypted/ \(Self.password) --json"))
+    let apps = try #require(document["apps"] as? [[String: Any]])
+    #expect(apps.count == 8)
+    let signal = try #require(apps.first { $0["identifier"] as? String == "org.whispersystems.signal" })
+    #expect(signal["name"] as? String == "Signal - Private Messenger" && signal["kind"] as? String == "messenger")
+    #expect(apps.first { $0["identifier"] as? String == "org.example.game" }?["kind"] is NSNull)
+    #expect((document["verdict"] as? String)?.hasPrefix("14 of 18 keychain items") == true)
+    #expect((document["details"] as? String)?.hasPrefix("Of the 18 items in the backup, 14 move") == true)
+    let redacted = try sandbox.object(sandbox.succeed("plan encrypted/ \(Self.password) --json --redact"))
+    #expect(redacted["apps"] == nil)
+  }
+
+  @Test("Plan --to starts with its verdict")
+  func target() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let text = try sandbox.succeed("plan b.tar --to new-phone \(Self.password)")
+    #expect(text.hasPrefix("14 of 18 items move to new-phone; 4 stay behind.\n\nPlan: b.tar → new-phone"), "\(text)")
+  }
+}
+
+/// Three backups as an iPhone leaves them: their device is not available, they have no seal, and `Info.plist` names apps.
+enum IPhoneBackups {
+  /// A sandbox with the backups `plain`, `encrypted` and `old`, which has the format of iOS 9.
+  static func sandbox() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "backups of an iPhone") { sandbox in
+      try sandbox.succeed("device create Santas-Phone --from old-phone -q")
+      try sandbox.succeed("backup Santas-Phone -o plain/ --no-password -q")
+      try sandbox.backUp("Santas-Phone", to: "encrypted/")
+      _ = try OldBackup(in: sandbox, named: "old", of: "Santas-Phone")
+      for name in ["plain", "encrypted", "old"] { try self.name(apps, in: name, of: sandbox) }
+      try sandbox.succeed("device delete Santas-Phone --confirm Santas-Phone -q")
+    }
+  }
+
+  private static let apps = [
+    ("com.google.Authenticator", "Google Authenticator", 6002), ("net.whatsapp.WhatsApp", "WhatsApp Messenger", 6005),
+    ("org.whispersystems.signal", "Signal - Private Messenger", 6005),
+    ("io.metamask", "MetaMask - Crypto Wallet", 6015),
+    ("org.example.savings", "Example Savings", 6015), ("org.example.chat", "Example Chat", 6005),
+    ("org.example.game", "Example Game", 6014), ("org.example.maps", "Example Maps", 6010),
+  ]
+
+  /// Writes the apps into a backup's `Info.plist`, as Finder does: with the store's metadata as a binary property list.
+  static func name(
+    _ apps: [(identifier: String, name: String, genre: Int)], in backup: String, of sandbox: PhoneSandbox
+  )
+    throws
+  {
+    var format = PropertyListSerialization.PropertyListFormat.xml
+    let bytes = Data(try sandbox.read("\(backup)/Info.plist"))
+    var info = try #require(
+      try PropertyListSerialization.propertyList(from: bytes, format: &format) as? [String: Any])
+    var entries: [String: Any] = [:]
+    for app in apps {
+      let metadata: [String: Any] = [
+        "itemName": app.name, "genreId": app.genre, "genre": "Genre", "artistName": "Artist",
+      ]
+      entries[app.identifier] = [
+        "iTunesMetadata": try PropertyListSerialization.data(fromPropertyList: metadata, format: .binary, options: 0),
+        "PlaceholderIcon": Data([1]),
+      ]
+    }
+    info["Applications"] = entries
+    info["Installed Applications"] = apps.map(\.identifier)
+    let changed = try PropertyListSerialization.data(fromPropertyList: info, format: .xml, options: 0)
+    try sandbox.write(Array(changed), to: "\(backup)/Info.plist")
+  }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Source devices of backups")
+struct SourceDeviceTests {
+  private static let password = "--password-file .bp"
+
+  private func own(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
+    let document = try sandbox.object(sandbox.succeed("\(line) \(Self.password) --json"))
+    return try #require(document["not_in_backup"] as? [String: Any], "\(line)")
+  }
+
+  @Test("The plan lists items missing from the backup with their reasons, also for another target")
+  func names() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let items = try #require(try own(sandbox, "plan b.tar --to new-phone")["items"] as? [[String: Any]])
+    let reasons = Dictionary(
+      uniqueKeysWithValues: items.map {
+        ($0["account"] as? String ?? $0["label"] as? String ?? "", $0["reason"] as? String ?? "")
+      })
+    #expect(
+      reasons == [
+        "card 4": "passcode-only", "ssh work laptop": "hardware-key", "peer key": "system-bound",
+        "vault key": "needs-authentication",
+      ])
+    #expect(
+      try sandbox.succeed("plan b.tar --to new-phone \(Self.password)").contains(
+        "Never in a backup (4)\n  x generic      wallet · card 4"))
+  }
+
+  @Test("`plan --exit-code` counts an item of the source device that is in no backup, with and without a target")
+  func exitCodeOfMissingItems() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.succeed("device create phone -q")
+    try sandbox.succeed("item add phone --service a.example --account anna --secret-command 'printf x' -q")
+    try sandbox.backUp("phone", to: "whole.tar")
+    try sandbox.succeed("device create copy -q")
+    for target in ["", "--to copy"] {
+      #expect(try sandbox.keyhaul("plan whole.tar \(target) --exit-code \(Self.password)").status == 0, "\(target)")
+    }
+    try sandbox.succeed("item add phone --service b.example --account anna --biometry --secret-command 'printf x' -q")
+    try sandbox.backUp("phone", to: "part.tar")
+    for target in ["", "--to copy"] {
+      let outcome = try sandbox.keyhaul("plan part.tar \(target) --exit-code \(Self.password)")
+      #expect(outcome.status == 2, "\(target): \(outcome)")
+      #expect(try sandbox.keyhaul("plan part.tar \(target) \(Self.password)").status == 0)
+      // Without the source device, nothing says that there is such an item.
+      let alone = try sandbox.keyhaul("plan part.tar \(target) --exit-code \(Self.password) --home elsewhere")
+      if target.isEmpty { #expect(alone.status == 0, "\(alone)") }
+    }
+  }
+
+  @Test("New, changed and deleted items of the source device are each counted once")
+  func changed() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.write(Array("x".utf8), to: "secret")
+    try sandbox.succeed("item add old-phone --service garden.example --account anna --secret-file secret -q")
+    try sandbox.succeed(
+      "item add old-phone --service garden.example --account key --protection passcode-only --secret-file secret -q")
+    try sandbox.succeed("item update old-phone --service AirPort --account Home --new-secret-file secret -q --yes")
+    try sandbox.succeed("item delete old-phone --service home.example --account guest -q --yes")
+    let own = try own(sandbox, "plan b.tar")
+    // 22 items, plus two new ones, minus one that is gone. 17 of the 18 items in the backup still exist.
+    #expect(own["total"] as? Int == 23 && own["in_backup"] as? Int == 17 && own["never"] as? Int == 5)
+    #expect(own["since"] as? Int == 1 && own["changed"] as? Int == 1 && own["gone"] as? Int == 1)
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
+    #expect(
+      text.contains(
+        "old-phone has changed since the backup: 1 item on it is not in the backup, 1 item differs and 1 item of the backup "
+          + "is no longer on it, so other items that the backup omits may be gone too."), "\(text)")
+    #expect(text.contains("Lost: not in this backup (1)") && text.contains("Make a new backup."))
+    // 18 of the backup, 5 that no backup holds and 1 that came.
+    #expect(text.contains("x never in a backup 5 5 x not in this backup 1 1 total 24 24"), "\(text)")
+    #expect(text.contains("Of the 24 items in the backup and on old-phone, 14 move to a new iPhone and 10 do not."))
+  }
+
+  @Test("For an erased source device, the plan says that the backup's items are not on it")
+  func erased() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.succeed("device erase old-phone --yes -q")
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
+    #expect(
+      text.contains(
+        "18 items of the backup are no longer on it, so other items that the backup omits may be gone "
+          + "too"), "\(text)"
+    )
+    #expect(text.contains("A backup cannot show items left out of it: keyhaul explain never-in-backup"))
+    #expect(text.contains("Items that old-phone had when the backup was made, but no longer has, are not counted."))
+    #expect(text.contains("x never in a backup not known not known"))
+    let document = try sandbox.object(sandbox.succeed("plan b.tar \(Self.password) --json"))
+    let futures = document["futures"] as? [[String: Any]] ?? []
+    #expect(futures.count == 2 && futures.allSatisfy { $0["never_in_backup"] is NSNull })
+    #expect(try own(sandbox, "plan b.tar")["gone"] as? Int == 18)
+  }
+
+  @Test("--source accepts the right device, also in another folder")
+  func source() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.devices.run("mkdir away && mv devices/old-phone away/")
+    #expect(unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v")).contains("never in a backup not known"))
+    for line in ["plan b.tar --source ./away/old-phone", "plan b.tar --to new-phone --source ./away/old-phone"] {
+      #expect(try own(sandbox, line)["never"] as? Int == 4, "\(line)")
+    }
+    try sandbox.succeed("device create other --from old-phone -q")
+    let other = try sandbox.keyhaul("plan b.tar --source other \(Self.password)")
+    #expect(other.status == 64 && other.output.isEmpty, "\(other)")
+    #expect(other.errors.contains("other did not make b.tar"))
+    #expect(unwrapped(other.errors).contains("its key decrypts none of the items that need a device's hardware key"))
+    let device = try sandbox.keyhaul("plan other --source other")
+    #expect(device.status == 64 && device.errors.hasPrefix("error: --source is for backups only\n"), "\(device)")
+    #expect(try sandbox.keyhaul("plan b.tar --source nobody \(Self.password)").status == 10)
+    try sandbox.devices.run("keyhaul --home away device lock old-phone -q")
+    let locked = try sandbox.keyhaul("plan b.tar --source ./away/old-phone \(Self.password)")
+    #expect(locked.status == 15, "\(locked)")
+  }
+
+  @Test("A device with the same identifier but another key is not treated as the source")
+  func impostor() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let shown = try sandbox.object(sandbox.succeed("device show old-phone --json"))
+    let udid = try #require(shown["udid"] as? String)
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    try sandbox.succeed("device create twin --from old-phone -q")
+    let twin = try #require(try sandbox.object(sandbox.succeed("device show twin --json"))["udid"] as? String)
+    let record = String(decoding: try sandbox.read("devices/twin/device.json"), as: UTF8.self)
+    try sandbox.write(Array(record.replacing(twin, with: udid).utf8), to: "devices/twin/device.json")
+    let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
+    #expect(document["not_in_backup"] == nil && document["tried_hardware"] as? Bool == false)
+  }
+
+  @Test("With --exit-code, items missing from the backup count as a loss")
+  func exitCode() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    #expect(try sandbox.keyhaul("plan b.tar --to old-phone \(Self.password) --exit-code").status == 2)
+    #expect(try sandbox.keyhaul("plan b.tar --to old-phone \(Self.password)").status == 0)
+  }
+
+  @Test("An item that a restore made synchronizable counts as the same item")
+  func synchronized() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let before = try own(sandbox, "plan b.tar --to new-phone")
+    let restored = try sandbox.succeed("restore b.tar --to old-phone --yes \(Self.password) --json")
+    #expect(restored.contains("inferred-synchronizable"))
+    let after = try own(sandbox, "plan b.tar --to new-phone")
+    // Of those that no backup holds a restore leaves what it does not remove.
+    #expect(before["in_backup"] as? Int == 18 && after["in_backup"] as? Int == 18)
+    for count in ["since", "changed", "gone"] { #expect(after[count] as? Int == 0, "\(count): \(after)") }
+    let text = try sandbox.succeed("plan b.tar --to old-phone -v \(Self.password)")
+    #expect(text.contains("inferred-synchronizable: it already syncs on the target"), "\(text)")
+  }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import Reports
+import Testing
+
+@testable import keyhaul
+
+/// The bundled phones: every-rule has one password that holds a key of the Secure Enclave, and no program made its form.
+@Suite("Transfer methods in plan and why")
+struct TransferMethodTests {
+  private func sandbox() throws -> PhoneSandbox {
+    try PhoneSandbox(named: "every rule") { sandbox in
+      for name in ["every-rule", "every-rule-target"] { try sandbox.succeed("device create \(name) --from \(name) -q") }
+      try sandbox.backUp("every-rule", to: "rules.tar")
+    }
+  }
+
+  private func answers(_ story: [String: Any]) -> [String] {
+    (story["ways"] as? [[String: Any]] ?? []).compactMap { way in
+      guard let name = way["way"] as? String, let answer = way["answer"] as? String,
+        let ground = way["ground"] as? String
+      else { return nil }
+      return "\(name) \(answer) \(ground)"
+    }
+  }
+
+  private func story(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
+    let document = try sandbox.object(sandbox.succeed("why \(line) --json"))
+    let stories = try #require(document["stories"] as? [[String: Any]])
+    #expect(stories.count == 1)
+    return try #require(stories.first)
+  }
+
+  @Test("Why lists the transfer methods of a chat login, and says that a push token has none")
+  func ways() throws {
+    let sandbox = try PhoneSandbox()
+    #expect(
+      answers(try story(sandbox, "old-phone --service chat.example --account anna")) == [
+        "encrypted-backup yes restored", "unencrypted-backup no backup-not-encrypted",
+        "direct-transfer yes movable-class", "icloud-keychain no not-synchronized",
+      ])
+    #expect(
+      answers(try story(sandbox, "old-phone --service chat.example --account 'push token'")).allSatisfy {
+        $0.hasSuffix(" no device-bound")
+      })
+    let text = try sandbox.succeed("why old-phone --service chat.example --account anna")
+    #expect(text.contains("direct transfer (Quick Start)  yes: its class is not bound to the"))
+  }
+
+  @Test("The four restores are followed by the four transfer methods, with the counts of old-phone's description")
+  func counts() throws {
+    let sandbox = try PhoneSandbox()
+    let document = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --compare --json"))
+    let ways = try #require(document["ways"] as? [[String: Any]])
+    // 22 items; 7 of this device only; 2 that synchronize; one of the system that could move.
+    #expect(ways.map { $0["yes"] as? Int } == [14, 0, 12, 2])
+    #expect(ways.map { $0["no"] as? Int } == [8, 22, 7, 20])
+    #expect(ways.map { $0["not_known"] as? Int } == [0, 0, 3, 0])
+    let items = try #require(document["items"] as? [[String: Any]])
+    #expect(items.allSatisfy { ($0["ways"] as? [Any])?.count == 4 })
+  }
+
+  @Test(
+    "A Secure Enclave key is restored but unusable on another phone, and its value is not shown")
+  func unusable() throws {
+    let sandbox = try sandbox()
+    let plan = try sandbox.object(sandbox.succeed("plan rules.tar --to every-rule-target --password-file .bp --json"))
+    let summary = try #require(plan["summary"] as? [String: Any])
+    #expect(summary["by_warning"] as? [String: Int] == ["migrates-but-unusable": 1])
+    let warned = try #require(plan["items"] as? [[String: Any]]).filter { $0["warning"] != nil }
+    #expect(warned.map { $0["account"] as? String } == ["migrates-but-unusable"])
+    #expect(warned.first?["outcome"] as? String == "migrates" && warned.first?["change"] as? String == "new")
+
+    let text = try sandbox.succeed("plan rules.tar --to every-rule-target --password-file .bp")
+    #expect(text.contains("Will move, but will be unusable there (1)  migrates-but-unusable: "))
+    #expect(text.contains("7 will move (4 new, 2 replaced, 1 already there), of them 1 unusable there,"))
+    try sandbox.succeed("plan rules.tar --to every-rule-target --password-file .bp --format html -o plan.html")
+    let page = String(decoding: try sandbox.read("plan.html"), as: UTF8.self)
+    #expect(page.contains("Moves, but may be unusable there"))
+    #expect(page.contains("of them 1 unusable there"))
+    let why = try sandbox.succeed(
+      "why rules.tar --account migrates-but-unusable --to every-rule-target --password-file .bp")
+    #expect(why.contains("Warning") && why.contains("(migrates-but-unusable)"))
+    #expect(!(text + page + why).contains("rkm"))
+  }
+
+  @Test("A plan for several phones does not count a Secure Enclave key as simply moving")
+  func unusableOnAnyNewPhone() throws {
+    let sandbox = try sandbox()
+    func warnings(_ rows: [[String: Any]]) -> [[String: Int]?] { rows.map { $0["by_warning"] as? [String: Int] } }
+    let (dead, unsure) = (["migrates-but-unusable": 1], ["use-not-known": 1])
+    let password = "--password-file .bp"
+
+    let futures = try sandbox.object(sandbox.succeed("plan rules.tar \(password) --json"))
+    #expect(warnings(try #require(futures["futures"] as? [[String: Any]])) == [dead, unsure])
+    let text = try sandbox.succeed("plan rules.tar \(password) -v").split(whereSeparator: \.isWhitespace).joined(
+      separator: " ")
+    #expect(
+      text.contains(
+        "1 of the items that move has the format of a key that only the Secure Enclave of every-rule can use, and is "
+          + "unusable on a new iPhone."))
+    #expect(text.contains("Kept either way, but unusable on a new iPhone (1) migrates-but-unusable: "), "\(text)")
+    let page = try sandbox.succeed("plan rules.tar \(password) --format html -o -")
+    #expect(page.contains("1 unusable there") && page.contains("1 whose keys may not work there"))
+
+    let compared = try sandbox.object(
+      sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare --json"))
+    let settings = try #require(compared["settings"] as? [[String: Any]])
+    for setting in settings {
+      let (hasPassword, isSame) = (setting["password"] as? Bool, setting["same_device"] as? Bool)
+      // Without a password nothing gets to another phone, this key no more than the rest.
+      let expected = isSame == true ? unsure : hasPassword == true ? dead : nil
+      #expect(setting["by_warning"] as? [String: Int] == expected, "\(setting)")
+    }
+    let whatIf = try sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare")
+    #expect(whatIf.contains("  migrates-but-unusable (1): ") && whatIf.contains("  use-not-known (1): "), "\(whatIf)")
+  }
+
+  @Test("Items that the source device's key names also have transfer methods")
+  func waysOfSealed() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
+    let known = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
+    let ways = try #require(known["ways"] as? [[String: Any]])
+    // Of the 18 in the backup 4 are of this device only and 2 synchronize; the key of old-phone, which is here, opens them.
+    #expect(ways.map { $0["yes"] as? Int } == [14, 0, 12, 2], "\(ways)")
+    try sandbox.succeed("device delete old-phone --confirm old-phone -q")
+    let sealed = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
+    #expect((sealed["ways"] as? [[String: Any]])?.map { $0["yes"] as? Int } == [14, 0, 0, 0])
+  }
+
+  @Test("For the source device, nothing says that a Secure Enclave key works")
+  func sameDevice() throws {
+    let sandbox = try sandbox()
+    let plan = try sandbox.object(sandbox.succeed("plan rules.tar --to every-rule --password-file .bp --json"))
+    let summary = try #require(plan["summary"] as? [String: Any])
+    #expect(summary["by_warning"] as? [String: Int] == ["use-not-known": 1])
+    let text = try sandbox.succeed("plan rules.tar --to every-rule --password-file .bp")
+    #expect(text.contains("of them 1 whose keys may not work"))
+    let alone = try story(sandbox, "every-rule --account migrates-but-unusable")
+    #expect(alone["holds_enclave_key"] as? Bool == true)
+    let other = try story(sandbox, "every-rule --account identical")
+    #expect(other["holds_enclave_key"] as? Bool == false)
+  }
+
+  @Test(
+    "Each protection class has a page, by code, word and Apple's constant",
+    arguments: [
+      ("cku", "after-first-unlock-this-device", "kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly"),
+      ("ak", "when-unlocked", "kSecAttrAccessibleWhenUnlocked"),
+      ("akpu", "passcode-only", "kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly"),
+    ])
+  func classes(code: String, word: String, constant: String) throws {
+    #expect(try Explain.explanation(of: code).headline.hasSuffix("the protection class \(constant)"))
+    #expect(try Explain.explanation(of: constant).id == code)
+    // The passcode's class has the word of its reason, which is the older page.
+    if code != "akpu" { #expect(try Explain.explanation(of: word).id == code) }
+    #expect(try Explain.explanation(of: "ways").id == "ways")
+  }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import KeyhaulKit
+import Testing
+
+@testable import keyhaul
+
+/// A file that is named on the command line, and how many bytes of one are read.
+struct FileSizeLimit: CustomTestStringConvertible, Sendable {
+  let name: String
+  let byteCount: Int
+  /// The first bytes of the file, which determine what it is taken for.
+  let start: String
+  /// The command that reads it.
+  let call: String
+
+  var testDescription: String { name }
+
+  static let all = [
+    FileSizeLimit(
+      name: "a saved plan", byteCount: 128 << 20, start: "{", call: "restore x --to phone --plan file"),
+    FileSizeLimit(
+      name: "a list of expectations", byteCount: 16 << 20, start: "{", call: "plan phone --to phone --expect file"),
+    FileSizeLimit(
+      name: "a list of items to restore", byteCount: 16 << 20, start: "{", call: "restore x --to phone --only file"),
+    FileSizeLimit(name: "a dump", byteCount: 64 << 20, start: "{", call: "inspect file"),
+    FileSizeLimit(
+      name: "a keychain's database", byteCount: 256 << 20, start: "SQLite format 3\u{0}", call: "inspect file"),
+    FileSizeLimit(
+      name: "a description of a device", byteCount: 512 << 20, start: "{", call: "device create new --from file"),
+  ]
+}
+
+@Suite("File size limits")
+struct FileSizeLimitTests {
+  /// Most of it is a hole, which takes no room.
+  private func write(_ limit: FileSizeLimit, adding count: Int, in sandbox: DeviceSandbox) throws {
+    let file = sandbox.home.appending(path: "file")
+    try Data(limit.start.utf8).write(to: file)
+    let handle = try FileHandle(forWritingTo: file)
+    try handle.truncate(atOffset: UInt64(limit.byteCount + count))
+    try handle.close()
+  }
+
+  @Test("A file at the limit is rejected for its content, and one byte more for its size", arguments: FileSizeLimit.all)
+  func sizes(limit: FileSizeLimit) throws {
+    let sandbox = try DeviceSandbox(after: "keyhaul device create phone")
+    for (count, isOver) in [(0, false), (1, true)] {
+      try write(limit, adding: count, in: sandbox)
+      let outcome = try sandbox.run("keyhaul \(limit.call)")
+      #expect([13, 14, 64].contains(outcome.status), "\(outcome)")
+      #expect(outcome.errors.contains(HumanReadable.grouped(limit.byteCount)) == isOver, "\(outcome.errors)")
+    }
+  }
+
+  @Test("Class keys: a file of 65,536 bytes is read, a longer one is not")
+  func classKeys() throws {
+    for count in [ClassKeyFile.maximumByteCount, ClassKeyFile.maximumByteCount + 1] {
+      let error = #expect(throws: KeyhaulError.self) {
+        _ = try ClassKeyFile.keys(in: SensitiveBytes(copying: [UInt8](repeating: 0x20, count: count)))
+      }
+      #expect((error?.code == .databaseOverLimit) == (count > 65_536))
+    }
+  }
+}

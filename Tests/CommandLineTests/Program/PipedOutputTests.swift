@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Output in pipes and files")
+struct PipedOutputTests {
+  @Test("Text in a pipe or a file is never cut to a width")
+  func whole() throws {
+    let sandbox = try PhoneSandbox()
+    let name = String(repeating: "long-name.", count: 30) + "end"
+    try sandbox.devices.run(
+      "echo x | keyhaul item add old-phone --service \(name) --account \(name) --secret-file - -q")
+    try sandbox.backUp(to: "b.tar")
+    try sandbox.devices.run("mkdir shelf; cp b.tar shelf/1.tar; cp b.tar shelf/2.tar")
+    for line in [
+      "item find old-phone", "item find b.tar --password-file .bp", "inspect b.tar --list --password-file .bp",
+      "plan b.tar --to new-phone --password-file .bp -v", "diff b.tar new-phone --password-file .bp",
+      "backup old-phone -o c.tar --password-file .bp --rounds 1 -v",
+    ] {
+      let piped = try sandbox.keyhaul(line)
+      #expect(piped.output.contains(name), "\(line): \(piped)")
+    }
+    try sandbox.succeed("inspect b.tar --list --password-file .bp -o list.txt -q")
+    #expect(String(decoding: try sandbox.read("list.txt"), as: UTF8.self).contains(name))
+    // A width that the user names counts, and so does that of a terminal.
+    #expect(try !sandbox.devices.run("COLUMNS=80 keyhaul item find old-phone").output.contains(name))
+    #expect(try !sandbox.devices.runOnTerminal(["item", "find", "old-phone"]).terminal.contains(name))
+  }
+
+  @Test("Status lines of --json are at most ten, and --no-progress leaves them out")
+  func statusLines() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.backUp(to: "b.tar")
+    try sandbox.write(Array("another one\n".utf8), to: ".np")
+    for line in [
+      "verify b.tar --password-file .bp", "plan b.tar --password-file .bp", "convert b.tar -o c/ --yes",
+      "rekey b.tar --password-file .bp --new-password-file .np", "backup old-phone -o d.tar --password-file .bp --yes",
+    ] {
+      let count = { (errors: String) in errors.components(separatedBy: "\"message_type\":\"status\"").count - 1 }
+      let told = try sandbox.keyhaul(
+        "\(line) --json -n".replacing("verify b.tar", with: "verify b.tar").replacing(
+          line.hasPrefix("verify") || line.hasPrefix("plan") ? " -n" : "\0", with: ""))
+      #expect(told.status == 0 && count(told.errors) <= 10, "\(told.errors)")
+      let flag = line.hasPrefix("verify") || line.hasPrefix("plan") ? "" : " -n"
+      #expect(try count(sandbox.keyhaul("\(line) --json --no-progress\(flag)").errors) == 0)
+    }
+  }
+
+  @Test("An export in JSON to a file prints a result document only with --json")
+  func export() throws {
+    let sandbox = try PhoneSandbox()
+    let text = try sandbox.succeed("export old-phone --format json -o a.json")
+    #expect(text.hasPrefix("Exported "))
+    #expect(try sandbox.succeed("export old-phone --format json -o b.json -q").isEmpty)
+    let document = try sandbox.object(sandbox.succeed("export old-phone --format json -o c.json --json"))
+    #expect(document["format"] as? String == "export-result/1")
+    for name in ["a.json", "b.json", "c.json"] {
+      let file = try sandbox.object(String(decoding: try sandbox.read(name), as: UTF8.self))
+      #expect(file["format"] as? String == "keychain-items/1")
+    }
+    #expect(try sandbox.object(sandbox.succeed("export old-phone --format json -o -"))["items"] != nil)
+  }
+
+  @Test("The demo ends without a message if the program that reads its output ends")
+  func demo() throws {
+    let sandbox = try DeviceSandbox()
+    for count in [1, 3, 6] {
+      let outcome = try sandbox.run("keyhaul demo | head -n \(count)")
+      #expect(
+        outcome.errors.isEmpty
+          && outcome.output.split(separator: "\n", omittingEmptySubsequences: false).count == count + 1)
+    }
+  }
+}

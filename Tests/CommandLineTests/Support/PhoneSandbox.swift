@@ -1,0 +1,143 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import keyhaul
+
+/// A sandbox with the two phones of the bundled fixtures, and the password of their backups in `.bp`.
+final class PhoneSandbox: Sendable {
+  static let password = "correct horse"
+
+  let devices: DeviceSandbox
+
+  /// The sandbox that others copy, because creating two phones takes longer than most tests.
+  private static let original = Result { try PhoneSandbox(new: ()) }
+
+  init() throws { devices = try DeviceSandbox(copyOf: Self.original.get().devices) }
+
+  private init(new: Void) throws {
+    devices = try DeviceSandbox()
+    devices.removeAtExit()
+    try write(Array("\(Self.password)\n".utf8), to: ".bp")
+    for name in ["old-phone", "new-phone"] { try succeed("device create \(name) --from \(name) -q") }
+  }
+
+  /// Copies a sandbox that also has a backup of old-phone, which is created once.
+  convenience init(backedUpTo name: String) throws {
+    try self.init(named: "backup \(name)") { try $0.backUp(to: name) }
+  }
+
+  /// Copies the sandbox with this name. The first time, `make` prepares it.
+  convenience init(named name: String, _ make: (PhoneSandbox) throws -> Void) throws {
+    let original = try Self.originals.withLock { originals in
+      if let original = originals[name] { return original }
+      let original = try PhoneSandbox()
+      original.devices.removeAtExit()
+      try make(original)
+      originals[name] = original
+      return original
+    }
+    try self.init(copyOf: original)
+  }
+
+  private static let originals = Mutex<[String: PhoneSandbox]>([:])
+
+  init(copyOf other: PhoneSandbox) throws { devices = try DeviceSandbox(copyOf: other.devices) }
+
+  var home: URL { devices.home }
+
+  /// Runs `keyhaul` with arguments in shell syntax.
+  func keyhaul(_ line: String, typed: [String]? = nil) throws -> BuiltProgram.Outcome {
+    try devices.run("keyhaul \(line)", typed: typed)
+  }
+
+  @discardableResult
+  func succeed(_ line: String) throws -> String {
+    let outcome = try keyhaul(line)
+    #expect(outcome.status == 0, "keyhaul \(line): \(outcome.errors)")
+    return outcome.output
+  }
+
+  /// Creates a backup of a device with a password and a minimal iteration count.
+  func backUp(_ device: String = "old-phone", to name: String) throws {
+    try succeed("backup \(device) -o \(name) --password-file .bp --rounds 1 -q --yes")
+  }
+
+  /// Changes an iteration count in a backup's keybag. The password is then wrong, but trying one takes as long as the count
+  /// implies.
+  func setIterations(_ rounds: UInt32, in tag: String, of directory: String) throws {
+    var manifest = try read("\(directory)/Manifest.plist")
+    let field = try #require(KeybagFields.inside(manifest).first { $0.tag == tag })
+    manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: rounds.bigEndian) { Array($0) })
+    try write(manifest, to: "\(directory)/Manifest.plist")
+  }
+
+  /// Writes a file. In a backup's folder, also removes the seal, because seals have their own tests.
+  func write(_ bytes: [UInt8], to name: String, keepingSeal: Bool = false) throws {
+    let url = home.appending(path: name)
+    try Data(bytes).write(to: url)
+    if !keepingSeal, let backup = name.split(separator: "/").first, name.contains("/") {
+      try removeSeal(String(backup))
+    }
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+  }
+
+  /// Removes the seal from a backup's folder.
+  func removeSeal(_ directory: String) throws {
+    let seal = home.appending(path: "\(directory)/Keyhaul.seal").path
+    if FileManager.default.fileExists(atPath: seal) { try FileManager.default.removeItem(atPath: seal) }
+  }
+
+  func read(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: home.appending(path: name))) }
+
+  func names(in directory: String = ".") throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: home.appending(path: directory).path).sorted()
+  }
+
+  /// Returns the files in a backup's folder by path.
+  func files(in directory: String) throws -> [String] {
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: home.appending(path: directory).path)
+    return paths.filter { path in
+      var isDirectory: ObjCBool = false
+      return FileManager.default.fileExists(
+        atPath: home.appending(path: "\(directory)/\(path)").path, isDirectory: &isDirectory) && !isDirectory.boolValue
+    }.sorted()
+  }
+
+  /// Returns everything on a device, including secrets, as one text.
+  func contents(of device: String) throws -> String {
+    try succeed("item find \(device) --json --reveal") + succeed("device show \(device) --json")
+  }
+
+  /// Returns the document of `plan --json`.
+  func plan(_ archive: String, to device: String = "new-phone", _ flags: String = "") throws -> [String: Any] {
+    try object(keyhaul("plan \(archive) --to \(device) --password-file .bp --json \(flags)").output)
+  }
+
+  func object(_ text: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+  }
+}
+
+/// The decisions of a plan, without dates and names of backups.
+struct PlannedItems: Equatable {
+  /// The outcome, change and reason by index.
+  let decisions: [Int: String]
+  let migrating: Set<Int>
+
+  /// - Parameter namesSealed: Whether the names of items that stay behind count. They are known if the source device is
+  ///   available to decrypt them.
+  init(_ plan: [String: Any], namesSealed: Bool = true) {
+    var decisions: [Int: String] = [:]
+    var migrating: Set<Int> = []
+    for item in plan["items"] as? [[String: Any]] ?? [] {
+      guard let index = item["index"] as? Int else { continue }
+      let names = namesSealed || item["outcome"] as? String == "migrates"
+      let fields =
+        ["outcome", "change", "reason", "protection"] + (names ? ["account", "service", "server", "label"] : [])
+      decisions[index] = fields.map { item[$0] as? String ?? "-" }.joined(separator: "|")
+      if item["outcome"] as? String == "migrates" { migrating.insert(index) }
+    }
+    (self.decisions, self.migrating) = (decisions, migrating)
+  }
+}
