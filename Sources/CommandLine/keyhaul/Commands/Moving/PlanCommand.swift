@@ -504,6 +504,23 @@ extension PlanCommand {
     return "\(HumanReadable.count(Int(clamping: count), "item")) \(count == 1 ? "does" : "do") not move"
   }
 
+  /// Returns what a backup needs whose items do not move only because it has no password, as the plan of it alone says it.
+  static func note(on answer: BackupAnswer) -> String? {
+    guard answer.code == 0, let document = answer.document, isMoveKnown(answer), counts(in: document)?.arrives == 0,
+      document["source"]?["encrypted"]?.booleanValue == false,
+      document["items"]?.arrayValue?.contains(where: isHeldByMissingPassword) == true
+    else { return nil }
+    let cause = "the backup has no password"
+    let entry = document["before_wiping"]?.arrayValue?.first?["entries"]?.arrayValue?.first
+    guard let step = entry?["do"]?.stringValue, step.hasPrefix("Make a ") else { return cause }
+    return "\(cause). \(step)"
+  }
+
+  private static func isHeldByMissingPassword(_ item: JSONValue) -> Bool {
+    let outcome = item["outcomes"]?.arrayValue?.first ?? item
+    return outcome["reason"]?.stringValue == Reason.backupNotEncrypted.rawValue
+  }
+
   /// Where a document counts: of a plan in its summary, of a plan without a target in what a new device would get.
   private static func summary(of document: JSONValue) -> JSONValue? {
     document["summary"] ?? document["futures"]?.arrayValue?.first

@@ -194,16 +194,26 @@ struct AnswerSummary: Equatable, Sendable {
   }
   private struct Ending: Hashable { let code: Int32, id: String }
   /// The first one that had no fault.
-  private(set) var firstWithoutFault: String?
+  private var firstWithoutFault: String?
+  /// The first one that needs attention and has a document, so that a call about it alone says more than its row.
+  private var firstNeedingAttention: String?
+  /// The backup to show by itself; `nil` if such a call would say no more about any of them.
+  var firstToShow: String? { firstNeedingAttention ?? firstWithoutFault }
   var passedOver = PassedOver()
 
   init() {}
 
-  mutating func add(_ answer: BackupAnswer, isResumed: Bool) {
+  /// Adds an answer.
+  ///
+  /// - Parameter needsAttention: Whether it needs attention although its exit code is 0.
+  mutating func add(_ answer: BackupAnswer, isResumed: Bool, needsAttention: Bool = false) {
     countByCode[answer.code, default: 0] += 1
     counts[Ending(code: answer.code, id: answer.id), default: 0] += 1
     if isResumed { resumedCount += 1 }
     if answer.code == 0, firstWithoutFault == nil { firstWithoutFault = answer.path }
+    if answer.code != 0 || needsAttention, answer.document != nil, firstNeedingAttention == nil {
+      firstNeedingAttention = answer.path
+    }
   }
 
   var count: Int { countByCode.values.reduce(0, +) }

@@ -101,6 +101,8 @@ struct AnswerTextForm: AnswerForm {
   let call: String
   /// Flags that belong to it.
   let parts: [String]
+  /// The command's own note below the row of an answer without a fault.
+  let note: @Sendable (BackupAnswer) -> String?
   let hasSummary = true
 
   /// The widths of CODE and RESULT.
@@ -171,13 +173,14 @@ struct AnswerTextForm: AnswerForm {
       let isWarning = answer.warnings.contains { reason.hasPrefix($0.message) }
       if !isWarning { lines += labeled("why: ", reason, keepingEscapes: true) }
     }
+    if answer.code == 0, let note = note(answer) ?? answer.result.note { lines += labeled("note: ", note) }
     for warning in answer.warnings { lines += labeled("warning: ", warning.message) }
     return lines.joined(separator: "\n") + "\n"
   }
 
   func foot(_ summary: AnswerSummary) -> String {
     var lines = ["", summary.sentence] + summary.remarks
-    if let path = summary.firstWithoutFault {
+    if let path = summary.firstToShow {
       let words = [call, ShellQuoting.argument(path, placeholder: "ARCHIVE")] + parts
       lines.append("One of them in full: \(words.joined(separator: " "))")
     }

@@ -52,6 +52,8 @@ protocol BackupVerb: TabularVerb, Sendable {
   static func result(in document: JSONValue, code: Int32) -> BackupResult?
   /// The reason why a result is only partly good; `nil` if its warnings say it.
   static func reason(in document: JSONValue, code: Int32) -> String?
+  /// Returns the reason why an answer without a fault needs attention, in a sentence; `nil` if it needs none.
+  static func note(on answer: BackupAnswer) -> String?
 }
 
 extension BackupVerb {
@@ -61,6 +63,7 @@ extension BackupVerb {
   func caseRequest() throws(CommandFailure) -> CaseOptions.Request? { nil }
   func forCase() -> Self { self }
   static func reason(in _: JSONValue, code _: Int32) -> String? { nil }
+  static func note(on _: BackupAnswer) -> String? { nil }
   func warnOfMany(in _: Session) throws(CommandFailure) {}
   var usesPassword: Bool { true }
   func inputs(in _: Session) throws -> [(flag: String, content: [UInt8])] { [] }

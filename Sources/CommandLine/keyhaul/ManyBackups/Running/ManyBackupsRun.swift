@@ -93,7 +93,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       deliver: { (answered) throws(CommandFailure) in
         let answer = answered.answer
         if !answered.isResumed { try journal?.add(answer, answered.question) }
-        summary.add(answer, isResumed: answered.isResumed)
+        summary.add(answer, isResumed: answered.isResumed, needsAttention: Verb.note(on: answer) != nil)
         try put((count == 0 ? form.head() : "") + form.row(answer, isFirst: count == 0))
         count += 1
       })
@@ -190,7 +190,8 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     }
     var style = session.resultStyle
     if isFile { (style.usesColor, style.cutsText) = (false, false) }
-    return AnswerTextForm(style: style, columns: Verb.textColumns, call: session.verb, parts: verb.shownParts)
+    return AnswerTextForm(
+      style: style, columns: Verb.textColumns, call: session.verb, parts: verb.shownParts, note: { Verb.note(on: $0) })
   }
 }
 
