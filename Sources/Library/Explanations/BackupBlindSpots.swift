@@ -13,9 +13,6 @@ public enum BackupBlindSpots {
 
   /// The kinds of these items: "passcode-only items, keys of a token, … and items of App Clips".
   public static let itemKinds = HumanReadable.list(reasons.compactMap(\.blindSpotDescription))
-  /// The former name of `itemKinds`.
-  @available(*, deprecated, renamed: "itemKinds")
-  public static var words: String { itemKinds }
 
   /// The id of the page of `explain` about these items.
   package static let topic = "never-in-backup"

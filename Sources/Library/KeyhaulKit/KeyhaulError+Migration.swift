@@ -101,7 +101,3 @@ extension KeyhaulError {
     KeyhaulError(.malformedPlan, .refused, "the file is not a saved plan", reason: reason, advice: "plan again")
   }
 }
-
-/// The error of a backup, a plan or a restore.
-@available(*, deprecated, renamed: "KeyhaulError")
-public typealias MigrationError = KeyhaulError

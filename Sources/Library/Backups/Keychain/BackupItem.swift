@@ -59,7 +59,7 @@ public struct BackupItem: Sendable {
   public var failure: Failure? { (tried ?? contents).failure }
   /// Whether the item's format contains only a secret (version 0, iOS 4). Without a name and an owner, it can be read
   /// but not restored.
-  public var isSecretOnly: Bool { contents.isSecretOnly }
+  package var isSecretOnly: Bool { contents.isSecretOnly }
   /// The digest of the stored data, or of the reference if there is none. `nil` if the item is not from a keychain
   /// file.
   package var fingerprint: ItemFingerprint? { contents.fingerprint }
@@ -160,7 +160,7 @@ public struct BackupItem: Sendable {
 
   /// The evidence about the device key: `true` if the item's key could be unwrapped with it, which has check bytes,
   /// `false` if not, `nil` if no device key was needed.
-  public var provesHardware: Bool? {
+  package var provesHardware: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
     return switch failure {
     case nil: true
@@ -200,7 +200,7 @@ extension BackupItem {
 
   /// Returns whether the source device's key may be missing. The device key's layer has no check value, so before an
   /// item proves the key of its class, a wrong key and changed bytes cannot be distinguished.
-  public func mayNeedOtherHardware(_ hardware: DeviceKeyEvidence) -> Bool {
+  package func mayNeedOtherHardware(_ hardware: DeviceKeyEvidence) -> Bool {
     switch failure {
     case .hardwareMissing: true
     case .keyUnwrapFailed: classKey == .availableThroughDevice && !hardware.proves(self)

@@ -1,6 +1,6 @@
 public import Basics
 public import KeychainCrypto
-package import KeychainFormats
+import KeychainFormats
 
 /// The key that is derived from a backup's password. It unlocks the keybag, with or without a device key.
 ///
@@ -8,14 +8,15 @@ package import KeychainFormats
 /// keybags.
 public final class BackupKey: Sendable {
   private let keybag: Keybag
-  /// The key with which class keys are wrapped, for wrapping them again.
+  /// The key that is derived from the password and wraps the class keys (Apple's name: passcode key). It is empty if
+  /// `keybagFault` is set.
   package let passcodeKey: Secret
   /// The Unicode form in which the password matched.
   package let passwordForm: PasswordNormalization
   /// The reason why the keybag cannot be unlocked, if the files of the backup do not need its keys; otherwise `nil`.
   package let keybagFault: String?
-  /// Whether a password unlocked the keybag.
-  package let isOfPassword: Bool
+  /// Whether a password was given.
+  package let wasGivenPassword: Bool
   /// The key of the records in a list of files of iOS 10.0.
   private let recordKey: ManifestRecordKey?
 
@@ -27,7 +28,7 @@ public final class BackupKey: Sendable {
     if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded }
     let found = try Self.found(
       of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
-    isOfPassword = Self.isGiven(password)
+    wasGivenPassword = Self.isGiven(password)
     keybag = archive.keybag
     passwordForm = found.form
     keybagFault = found.fault
@@ -63,8 +64,9 @@ public final class BackupKey: Sendable {
 
   /// Unlocks the class keys.
   ///
-  /// - Parameter deviceKey: The device key of available hardware. Only a decrypted item proves that it belongs to the
-  ///   source device.
+  /// - Parameter deviceKey: The device key of available hardware. Only an item proves that it belongs to the source
+  ///   device.
+  /// - Returns: The keys; none if `keybagFault` is set, because unencrypted files can be read without them.
   /// - Throws: An error of category `damaged` if the keybag is unusable.
   public func classKeys(deviceKey: DeviceKey?) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
@@ -148,7 +150,7 @@ public final class BackupKey: Sendable {
 }
 
 extension BackupArchive {
-  /// Derives the key of the backup's password. This is the second of three steps to the items, and the slowest. Other
+  /// Derives the key of the backup's password. This is the slowest of the three steps: open the backup, unlock it, read its items. Other
   /// Unicode forms of the password are tried if it does not match.
   ///
   /// - Parameters:
@@ -202,78 +204,4 @@ extension BackupArchive {
   fileprivate func requireReadableKeybag() throws(DataProtectionError) {
     if let fault = manifest.keybagFault { throw DataProtectionError(.damagedKeybag, fault) }
   }
-}
-
-/// The evidence from a backup's items about the device key that was tried, for each class.
-///
-/// The device key's layer has no check value, and each class key has its own layer. A decrypted item proves the key of
-/// its class only: somebody who knows a device's key could wrap a single class key with it.
-public struct DeviceKeyEvidence: Sendable, Hashable {
-  /// The classes with at least one decrypted item.
-  package private(set) var proven: Set<KeyClass> = []
-  /// The classes whose items could not be decrypted with the device key. The key is that of another device, or the
-  /// items were changed.
-  package private(set) var unproven: Set<KeyClass> = []
-
-  /// Creates evidence without items.
-  package init() {}
-
-  /// Creates the evidence of items that were tried with a device key or without one.
-  package init(_ items: some Sequence<BackupItem>) { add(items) }
-
-  /// Adds the evidence of further items.
-  mutating func add(_ items: some Sequence<BackupItem>) {
-    for item in items {
-      guard let keyClass = item.keyClass, let own = item.provesHardware else { continue }
-      if own { proven.insert(keyClass) } else { unproven.insert(keyClass) }
-    }
-    unproven.subtract(proven)
-  }
-
-  /// Whether the device key is that of the source device: `true` if every class with items that need the device key is
-  /// proven, `false` if none is, `nil` if there are no such classes or only some are proven.
-  package var isSameDevice: Bool? {
-    if isDivided { return nil }
-    return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
-  }
-
-  /// Whether only some classes are proven. No device writes such a backup, unless its bytes were changed.
-  package var isDivided: Bool { !proven.isEmpty && !unproven.isEmpty }
-
-  /// Whether the key of the item's class is proven.
-  package func proves(_ item: BackupItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
-}
-
-/// The verdict on the device key of an opened backup. Before keys are wrapped with it, it must be proven, because no
-/// device can unwrap keys that are wrapped with a wrong one.
-package enum DeviceKeyVerification: Sendable, Hashable {
-  /// At least one item was decrypted with it, and no class contradicts it.
-  case proven
-  /// It decrypts items of some classes, but none of these.
-  case divided(unproven: [KeyClass])
-  /// It decrypts none of the items that need it.
-  case foreign(itemCount: Int)
-  /// No item needs it, so it is unknown.
-  case unshown
-  /// There are no items.
-  case noItems
-
-  /// Determines the verdict from the items.
-  init(_ items: [BackupItem]) {
-    let (proof, answers) = (DeviceKeyEvidence(items), items.compactMap(\.provesHardware))
-    if proof.isDivided {
-      self = .divided(unproven: proof.unproven.sorted())
-    } else if answers.contains(true) {
-      self = .proven
-    } else if items.isEmpty {
-      self = .noItems
-    } else {
-      self = answers.isEmpty ? .unshown : .foreign(itemCount: answers.count)
-    }
-  }
-}
-
-extension UnlockedBackup {
-  /// The verdict on the device key that was used.
-  package var deviceKeyVerification: DeviceKeyVerification { DeviceKeyVerification(items) }
 }

@@ -8,10 +8,7 @@ public struct ItemDescriptor: Sendable, Hashable {
   /// The kind, which is also known for encrypted items.
   public var kind: ItemKind
   /// Whether the item is encrypted, so that its names are unknown. A decrypted item can also have no names.
-  public let isEncrypted: Bool
-  /// The former name of `isEncrypted`.
-  @available(*, deprecated, renamed: "isEncrypted")
-  public var isSealed: Bool { isEncrypted }
+  package let isEncrypted: Bool
   /// A single reference, because thousands of identities are copied repeatedly.
   private var box: Box
 

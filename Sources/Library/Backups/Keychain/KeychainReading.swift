@@ -248,7 +248,7 @@ struct UnlockedKeychain: Sendable {
     self.archive = archive
     keybagDamage = keys.damageReport
     passwordForm = key.passwordForm
-    hasPassword = archive.isEncrypted || key.isOfPassword
+    hasPassword = archive.isEncrypted || key.wasGivenPassword
     try require(use)
   }
 

@@ -224,11 +224,3 @@ package func opened<Value: ~Copyable>(
 
 /// Returns an untrusted name in quotes for an error.
 package func quoted(_ name: String) -> String { UntrustedText.quoted(name) }
-
-/// The error of a backup that cannot be read or written.
-@available(*, deprecated, renamed: "KeyhaulError")
-public typealias BackupArchiveError = KeyhaulError
-
-/// The error of a backup's keychain.
-@available(*, deprecated, renamed: "KeyhaulError")
-public typealias ArchivedKeychainError = KeyhaulError

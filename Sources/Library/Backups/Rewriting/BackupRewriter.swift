@@ -121,11 +121,11 @@ public struct RewrittenBackup: Sendable, Equatable {
   /// The size of the file or stream, or the total size of the files in the directory.
   public let byteCount: Int64
   /// The number of written files, including property lists.
-  public let fileCount: Int
+  package let fileCount: Int
   /// Whether the directory entry was synced, so that the copy survives a power failure. `false` for a stream.
-  public let isDurable: Bool
+  package let isDurable: Bool
   /// The path of a replaced backup that could not be removed.
   public let leftover: String?
   /// Files in the directory that are not part of the backup and were not copied.
-  public let unrelatedFiles: [String]
+  package let unrelatedFiles: [String]
 }

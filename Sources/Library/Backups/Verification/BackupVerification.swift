@@ -23,16 +23,16 @@ public struct BackupVerification: Sendable, Equatable {
   /// The evidence from the items about the device key.
   public internal(set) var hardware = DeviceKeyEvidence()
   /// Whether the password was deliberately omitted.
-  public internal(set) var isQuick: Bool
+  package internal(set) var isQuick: Bool
 
   /// The maximum number of faults in the list for each check. Further faults are only counted.
-  public static let maximumFaultCount = 1_000
+  package static let maximumFaultCount = 1_000
 
   init(isQuick: Bool) { self.isQuick = isQuick }
 
   /// Whether something was found that no device writes, such as a path out of the directory, a link instead of a file,
   /// or a list of files that executes code. The backup should not be trusted.
-  public internal(set) var isHostile = false
+  package internal(set) var isHostile = false
 
   /// The checks in their order. The raw values are those of machine-readable reports.
   public enum CheckID: String, Sendable, CaseIterable {
@@ -98,13 +98,13 @@ public struct BackupVerification: Sendable, Equatable {
   private var ranAllChecks: Bool { unchecked.allSatisfy { $0.id == .seal } }
 
   /// Whether each stored file was compared with a digest of the list of files or of a seal.
-  public var verifiedAllFiles: Bool { isEachFileSealed || files.map { $0.unproven == 0 } ?? false }
+  package var verifiedAllFiles: Bool { isEachFileSealed || files.map { $0.unproven == 0 } ?? false }
 
   /// Whether each file matches the seal. Without the password, the seal itself may have been changed.
-  public internal(set) var isEachFileSealed = false
+  package internal(set) var isEachFileSealed = false
 
   /// Whether the backup has a seal, readable or not, or `nil` if it could not be opened.
-  public internal(set) var hasSeal: Bool?
+  package internal(set) var hasSeal: Bool?
 
   /// The result of checking a seal. The raw values are those of machine-readable reports.
   public enum SealState: String, Sendable {
@@ -127,7 +127,7 @@ public struct BackupVerification: Sendable, Equatable {
   }
 
   /// Whether the completed checks found no fault.
-  public var isFaultless: Bool {
+  package var isFaultless: Bool {
     switch verdict {
     case .whole, .foreign, .unproven: true
     case .damaged, .unconfirmed: false
@@ -144,10 +144,10 @@ public struct BackupVerification: Sendable, Equatable {
   }
 
   /// Whether `Status.plist` contains the progress of the backup.
-  public internal(set) var statesSnapshotState = true
+  package internal(set) var statesSnapshotState = true
 
   /// Whether the only faults are missing payloads, other than the keychain file.
-  public var isOnlyIncomplete: Bool {
+  package var isOnlyIncomplete: Bool {
     var others = faultCount
     if others[.seal] == sealedMissingCount { others[.seal] = nil }
     return missingCount > 0 && others == [.files: missingCount]
@@ -160,16 +160,16 @@ public struct BackupVerification: Sendable, Equatable {
   var sealedMissingCount = 0
 
   /// Whether the backup was too damaged to be opened.
-  public var isUnopened: Bool { checks.count == 1 && faultCount[.structure] != nil }
+  package var isUnopened: Bool { checks.count == 1 && faultCount[.structure] != nil }
 
   /// Whether no item can be read from the keychain file. A wrong digest does not affect items, because each is
   /// authenticated separately.
-  public var isKeychainLost: Bool {
+  package var isKeychainLost: Bool {
     faults.contains { $0.check == .keychain && $0.kind != .digestMismatch && $0.kind != .keybagMismatch }
   }
 
   /// Whether the keychain refers to another keybag, so that no device accepts it.
-  public var isKeychainRefused: Bool { faults.contains { $0.kind == .keybagMismatch } }
+  package var isKeychainRefused: Bool { faults.contains { $0.kind == .keybagMismatch } }
 
   /// The number of listed payloads that are not stored, without the keychain file.
   public internal(set) var missingCount = 0
@@ -342,7 +342,7 @@ extension BackupVerification {
 
   /// The result of the seal as a clause, such as "2 files are not what was sealed", without files that the list also
   /// misses, or `nil` if there is no other break.
-  public var sealClause: String? {
+  package var sealClause: String? {
     guard !faults.contains(where: { $0.check == .seal && $0.file == "Keyhaul.seal" }) else {
       return "its seal has changed"
     }

@@ -180,7 +180,7 @@ extension BackupVerifier {
 extension BackupVerification.Fault {
   /// The location and the fault: "item 15, tag-mismatch (blob of 312 bytes at byte 7,994 of the keychain file)", or the
   /// file with the reason.
-  public var placeText: String {
+  package var placeText: String {
     guard let item else {
       let place = offset.map { " at byte \(HumanReadable.grouped($0))" } ?? ""
       // An error of reading may already contain the file.

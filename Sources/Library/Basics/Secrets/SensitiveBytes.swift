@@ -39,7 +39,7 @@ public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomRefl
   }
 
   /// Compares the bytes in a time that does not depend on the position of the first difference.
-  public func constantTimeEquals(_ other: SensitiveBytes) -> Bool {
+  package func constantTimeEquals(_ other: SensitiveBytes) -> Bool {
     guard count == other.count else { return false }
     var difference: UInt8 = 0
     for (left, right) in zip(memory.bytes, other.memory.bytes) { difference |= left ^ right }

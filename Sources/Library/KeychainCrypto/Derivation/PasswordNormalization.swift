@@ -21,7 +21,7 @@ extension Secret {
   /// Returns the same text in another form, or `nil` if it is not UTF-8 or already has that form.
   ///
   /// Source: Unicode Standard Annex #15.
-  public borrowing func normalized(_ form: PasswordNormalization) -> Secret? {
+  package borrowing func normalized(_ form: PasswordNormalization) -> Secret? {
     guard form != .asTyped else { return nil }
     let markCount = withBytes { UTF8Scalars.byteOrderMarkCount(of: $0) }
     let text = withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[markCount...])) }

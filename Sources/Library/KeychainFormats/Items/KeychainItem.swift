@@ -63,9 +63,9 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
   /// The access group (`agrp`) of apps that share the item, such as `ABCDE12345.org.example.app`.
   public var accessGroup: String? { attributes[.accessGroup]?.stringValue }
   /// Whether iCloud Keychain synchronizes the item (`sync` is 1). A restore does not remove such items from the target.
-  public var isSynchronizable: Bool { attributes[.synchronizable]?.integerValue == 1 }
+  package var isSynchronizable: Bool { attributes[.synchronizable]?.integerValue == 1 }
   /// Whether the item is a tombstone (`tomb` is 1), which informs other devices of a deletion.
-  public var isTombstone: Bool { attributes[.tombstone]?.integerValue == 1 }
+  package var isTombstone: Bool { attributes[.tombstone]?.integerValue == 1 }
   /// The date of the last change (`mdat`), which decides between two items with the same primary key.
   public var modificationDate: KeychainDate? { attributes[.modificationDate]?.dateValue }
   /// The creation date (`cdat`).

@@ -1,6 +1,6 @@
 /// A reason why an item does not arrive on the target device.
 ///
-/// The raw value is the identifier in reports, JSON and `explain`. `Reports` has the explanations and their sources.
+/// The raw value is the identifier in reports, JSON and `explain`. `Explanations` has the text and the sources of each.
 public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   /// The item is restricted to this device, and the target is not the source device.
   case deviceBound = "device-bound"
@@ -33,7 +33,7 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
 
 extension Reason {
   /// Whether the item or its key is damaged, rather than excluded by a rule.
-  public var isDamage: Bool {
+  package var isDamage: Bool {
     switch self {
     case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: true
     case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .systemBound, .needsAuthentication,
@@ -43,12 +43,12 @@ extension Reason {
   }
 
   /// Whether another copy of the backup may contain the item intact.
-  public var isLostInThisCopy: Bool { isDamage && self != .unsupportedVersion }
+  package var isLostInThisCopy: Bool { isDamage && self != .unsupportedVersion }
 
   /// Whether the user has to act: sign in again, move what the item protects, or find another copy of the backup.
   ///
   /// Other items are recreated by the device, return with an account, or were deleted before.
-  public var requiresAction: Bool {
+  package var requiresAction: Bool {
     switch self {
     case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .needsAuthentication, .noClassKey,
       .tagMismatch, .malformed, .unsupportedVersion:

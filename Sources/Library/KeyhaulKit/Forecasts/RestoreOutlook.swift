@@ -14,17 +14,14 @@ public struct RestoreOutlook: Sendable {
   /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
   /// Whether the items are those of a backup; otherwise, they are all items of a device.
-  public let sourceIsBackup: Bool
-  /// The former name of `sourceIsBackup`.
-  @available(*, deprecated, renamed: "sourceIsBackup")
-  public var isOfBackup: Bool { sourceIsBackup }
+  package let sourceIsBackup: Bool
   /// The positions of items that should return to the same device according to their class. The key that would prove
   /// this is not available.
   public let expected: Set<Int>
   /// Whether the source device's hardware key was tried, and is not known to be another device's key.
-  public let triedDeviceKey: Bool
+  package let triedDeviceKey: Bool
   /// The items of the source device, if it is available.
-  public let sourceDeviceItems: SourceDeviceItems?
+  package let sourceDeviceItems: SourceDeviceItems?
 
   /// Creates an outlook from known outcomes.
   package init(
@@ -140,7 +137,7 @@ extension RestoreOutlook {
     /// Items that are damaged, in the backup or on the device.
     public var unreadable = 0
     /// Items that return but may be unusable, by warning.
-    public var byWarning: [ArrivalWarning: Int] = [:]
+    package var byWarning: [ArrivalWarning: Int] = [:]
     /// The number of items that a rule excludes from every backup; `nil` if it is unknown because the device is not
     /// available.
     public var never: Int?
@@ -148,7 +145,7 @@ extension RestoreOutlook {
     public var since: Int?
 
     /// Items that return.
-    public var returningCount: Int { arrives + expected }
+    package var returningCount: Int { arrives + expected }
     /// Items that certainly do not return.
     public var lost: Int { staysBehind + unreadable + (never ?? 0) + (since ?? 0) }
     /// All known items.

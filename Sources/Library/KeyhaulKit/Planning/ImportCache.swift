@@ -40,7 +40,7 @@ final class ImportCache: Sendable {
   }
 
   /// Returns the summary of an item for reports.
-  func known(_ archived: BackupItem, _ item: KeychainItem) -> ItemSummary {
+  func summary(_ archived: BackupItem, _ item: KeychainItem) -> ItemSummary {
     isEnabled ? cached(archived, item).known : .sharing(item)
   }
 

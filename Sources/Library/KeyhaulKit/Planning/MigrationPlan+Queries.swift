@@ -58,7 +58,7 @@ extension MigrationPlan {
 
 extension MigrationPlan.Outcome {
   /// The outcome without its reason.
-  public var fate: ItemFate {
+  package var fate: ItemFate {
     switch self {
     case .migrates: .migrates
     case .staysBehind: .staysBehind

@@ -133,9 +133,9 @@ public struct MigrationPlan: Sendable {
     /// The reason why an arriving item may be unusable; `nil` if there is none.
     public let warning: ArrivalWarning?
     /// Whether the item synchronizes; `nil` if it is encrypted.
-    public let isSynchronizable: Bool?
+    package let isSynchronizable: Bool?
     /// Whether the value has the form of a Secure Enclave key; `nil` if it is encrypted.
-    public let containsSecureEnclaveKey: Bool?
+    package let containsSecureEnclaveKey: Bool?
 
     /// Creates a decision.
     package init(
@@ -225,11 +225,11 @@ public struct MigrationPlan: Sendable {
     /// Items of the target that the restore removes.
     public var removed = 0
     /// Items that stay behind or are unreadable, by reason.
-    public var byReason: [Reason: Int] = [:]
+    package var byReason: [Reason: Int] = [:]
     /// Items that arrive, by their effect on the target.
-    public var byChange: [Change: Int] = [:]
+    package var byChange: [Change: Int] = [:]
     /// Items that arrive with a warning.
-    public var byWarning: [ArrivalWarning: Int] = [:]
+    package var byWarning: [ArrivalWarning: Int] = [:]
   }
 
   /// The numbers of decisions, counted at each access.

@@ -60,17 +60,17 @@ package enum MigrationPlanner {
       let isSameDevice = hardware.isSameDevice
       decisions.reserveCapacity(items.count)
       if keepsImports { imports.reserveCapacity(items.count) }
-      for (place, item) in items.enumerated() {
-        let known = item.item.map { cache.known(item, $0) } ?? ItemSummary(ItemDescriptor(undecryptable: item.kind))
+      for (position, item) in items.enumerated() {
+        let summary = item.item.map { cache.summary(item, $0) } ?? ItemSummary(ItemDescriptor(undecryptable: item.kind))
         func decide(_ verdict: Verdict) {
-          decisions.append(decision(about: item, known, verdict, onSameDevice: isSameDevice))
+          decisions.append(decision(about: item, summary, verdict, onSameDevice: isSameDevice))
         }
         switch eligibility(of: item, hardware, context, cache) {
         case .ineligible(let verdict): decide(verdict)
         case .eligible(let incoming, let isInferred):
           let step: TargetModel.Step
           do throws(KeychainRuleError) {
-            step = try target.importing(incoming, from: .archive(place: UInt32(clamping: place)), of: items)
+            step = try target.importing(incoming, from: .archive(place: UInt32(clamping: position)), of: items)
           } catch {
             decide(malformed(item, error))
             continue
@@ -111,18 +111,18 @@ package enum MigrationPlanner {
   }
 
   private static func decision(
-    about archived: BackupItem, _ known: ItemSummary, _ verdict: Verdict, onSameDevice: Bool?
+    about archived: BackupItem, _ summary: ItemSummary, _ verdict: Verdict, onSameDevice: Bool?
   ) -> MigrationPlan.Decision {
     let arrives = verdict.outcome.change.map { $0 != .keepsExisting } ?? false
     return MigrationPlan.Decision(
-      index: archived.index, identity: known.identity, protection: archived.protection, outcome: verdict.outcome,
+      index: archived.index, identity: summary.identity, protection: archived.protection, outcome: verdict.outcome,
       detail: verdict.detail, overwrites: verdict.overwrites,
-      warning: arrives && known.containsSecureEnclaveKey == true
+      warning: arrives && summary.containsSecureEnclaveKey == true
         ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
-      isSynchronizable: known.isSynchronizable, containsSecureEnclaveKey: known.containsSecureEnclaveKey)
+      isSynchronizable: summary.isSynchronizable, containsSecureEnclaveKey: summary.containsSecureEnclaveKey)
   }
 
-  /// Returns the decision about an item that a later one replaces, so that it does not arrive.
+  /// Returns the decision about an item whose primary key another item has, so that the other one is on the target.
   private static func superseded(
     _ decision: MigrationPlan.Decision, by verdict: Verdict
   ) -> MigrationPlan.Decision {
@@ -133,7 +133,7 @@ package enum MigrationPlanner {
   }
 
   private static func malformed(_ archived: BackupItem, _ error: KeychainRuleError) -> Verdict {
-    Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
+    Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, location(of: archived)))
   }
 
   private enum ImportEligibility {
@@ -141,7 +141,7 @@ package enum MigrationPlanner {
     case ineligible(Verdict)
   }
 
-  /// Returns the remark about an item that a restore treats as synchronized.
+  /// Returns the remark about an item that a restore treats as synchronized although it does not say so.
   private static func inference(_ change: MigrationPlan.Change) -> String {
     let fact =
       switch change {
@@ -151,7 +151,8 @@ package enum MigrationPlanner {
     return "\(GlossaryTerm.inferredSynchronizable.id): \(fact)"
   }
 
-  /// Returns whether an item reaches the target's database.
+  /// Returns the item in the form in which it is imported, or the verdict on an item that a restore leaves out. Of
+  /// items with the same primary key, only one stays on the target.
   private static func eligibility(
     of archived: BackupItem, _ hardware: DeviceKeyEvidence, _ context: RestoreContext,
     _ cache: ImportCache
@@ -169,7 +170,7 @@ package enum MigrationPlanner {
         return .ineligible(
           Verdict(
             outcome: .unreadable(.unsupportedVersion),
-            detail: joined("version 0, a secret without a name", place(of: archived))))
+            detail: joined("version 0, a secret without a name", location(of: archived))))
       }
       if let reason = RestoreExclusions.exclusionReason(for: item, in: context) {
         return .ineligible(Verdict(outcome: .staysBehind(reason), detail: nil))
@@ -189,24 +190,24 @@ package enum MigrationPlanner {
   ) -> String? {
     switch failure {
     case .noClassKey(let keyClass):
-      joined("the keybag has no key of class \(keyClass.displayName)", place(of: archived))
+      joined("the keybag has no key of class \(keyClass.displayName)", location(of: archived))
     case .classKeyDamaged(let keyClass):
-      joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", place(of: archived))
+      joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", location(of: archived))
     case .hardwareMissing: "only the hardware key of the source device can decrypt it"
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
       joined(
         "this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs "
-          + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", place(of: archived))
+          + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", location(of: archived))
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware):
       "only the hardware key of the source device can decrypt it"
-    case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", place(of: archived))
-    case .malformed(let reason): joined(reason, place(of: archived))
-    case .unsupportedVersion(let version): joined("version \(version)", place(of: archived))
+    case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", location(of: archived))
+    case .malformed(let reason): joined(reason, location(of: archived))
+    case .unsupportedVersion(let version): joined("version \(version)", location(of: archived))
     case .missingData: "the entry contains no data"
     }
   }
 
-  private static func place(of archived: BackupItem) -> String? {
+  private static func location(of archived: BackupItem) -> String? {
     archived.blob.map { "\(HumanReadable.bytes($0.byteCount)) at \(HumanReadable.grouped($0.offset))" }
   }
 

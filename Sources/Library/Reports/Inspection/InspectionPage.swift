@@ -2,10 +2,6 @@ public import KeyhaulKit
 
 /// A page about the contents of a backup, with or without its password.
 public struct InspectionPage: HTMLPage {
-  /// The former name of `BackupInfo`.
-  @available(*, deprecated, renamed: "BackupInfo")
-  public typealias Facts = BackupInfo
-
   /// The properties of a backup. Those that require the password are `nil` without it.
   public struct BackupInfo: Sendable {
     /// The name in messages.

@@ -60,9 +60,6 @@ public struct ExportFormat: Sendable {
 
   /// Whether the format contains only one-time passwords.
   public var containsOnlyOneTimePasswords: Bool { containsOneTimePasswords && !containsWholeKinds }
-  /// The former name of `containsOnlyOneTimePasswords`.
-  @available(*, deprecated, renamed: "containsOnlyOneTimePasswords")
-  public var isOfOneTimePasswords: Bool { containsOnlyOneTimePasswords }
 
   /// Whether this is Keyhaul's own JSON format.
   public var isDocument: Bool { kinds.isEmpty }

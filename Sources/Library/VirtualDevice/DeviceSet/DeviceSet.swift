@@ -23,7 +23,7 @@ public struct DeviceSet: Sendable {
   /// Returns the folder and name for an argument: a path if it contains a slash, otherwise a name in `home`.
   ///
   /// - Throws: `.badName`.
-  public static func locate(
+  package static func locate(
     _ argument: String, home: DeviceSet
   ) throws(KeyhaulError) -> (home: DeviceSet, name: DeviceName) {
     guard argument.utf8.contains(UInt8(ascii: "/")) else { return (home, try DeviceName(argument)) }
@@ -62,7 +62,7 @@ public struct DeviceSet: Sendable {
   /// ignores them.
   ///
   /// - Throws: `.deviceIO`.
-  public func unreadableNames() throws(KeyhaulError) -> [String] {
+  package func unreadableNames() throws(KeyhaulError) -> [String] {
     (try files.names(in: path) ?? []).filter { $0.unicodeScalars.contains("\u{FFFD}") && !$0.hasPrefix(".") }
   }
 
@@ -78,7 +78,7 @@ public struct DeviceSet: Sendable {
 
   /// Returns whether there is a device with a name: a folder with the record and at least one other file of a device. A
   /// folder that merely contains a `device.json` is not a device.
-  public func isDevice(_ name: DeviceName) throws(KeyhaulError) -> Bool {
+  package func isDevice(_ name: DeviceName) throws(KeyhaulError) -> Bool {
     let directory = directory(of: name)
     guard try files.kind(of: directory) == .directory,
       try files.kind(of: DeviceFile.record.path(in: directory)) == .file

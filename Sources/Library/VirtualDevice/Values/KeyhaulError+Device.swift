@@ -123,7 +123,3 @@ extension KeyhaulError {
     with(reason: remark.map { "\(reason); \($0)" }, stage: stage)
   }
 }
-
-/// The error of a virtual device.
-@available(*, deprecated, renamed: "KeyhaulError")
-public typealias VirtualDeviceError = KeyhaulError

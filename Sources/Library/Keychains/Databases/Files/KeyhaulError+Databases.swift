@@ -51,7 +51,3 @@ extension KeyhaulError.Code {
     "unknownOutcome", .failed, "the database may have been changed",
     advice: "check the disk, and then the database's items")
 }
-
-/// The error of a keychain database as a file.
-@available(*, deprecated, renamed: "KeyhaulError")
-public typealias KeychainDatabaseError = KeyhaulError

@@ -179,10 +179,6 @@ extension KeyhaulError.Code {
     "failed", .failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
 }
 
-/// The error of a keychain dump.
-@available(*, deprecated, renamed: "KeyhaulError")
-public typealias KeychainDumpError = KeyhaulError
-
 /// The format of a keychain dump. It is recognized by the content, never by the file's name.
 ///
 /// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor

@@ -69,10 +69,6 @@ extension KeyhaulError.Code {
   ]
 }
 
-/// The error of the keychain database of a device.
-@available(*, deprecated, renamed: "KeyhaulError")
-public typealias KeychainStoreError = KeyhaulError
-
 extension KeyhaulError {
   init(keys error: DataProtectionError) { self.init(.notAvailable, error.description) }
 

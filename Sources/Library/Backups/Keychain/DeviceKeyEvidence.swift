@@ -1,0 +1,75 @@
+import Basics
+package import KeychainFormats
+
+/// The evidence from a backup's items about the device key that was tried, for each class.
+///
+/// The device key's layer has no check value, and each class key has its own layer. An item whose key was unwrapped
+/// proves the key of its class only: somebody who knows a device's key could wrap a single class key with it.
+public struct DeviceKeyEvidence: Sendable, Hashable {
+  /// The classes with at least one item whose key was unwrapped.
+  package private(set) var proven: Set<KeyClass> = []
+  /// The classes without such an item. The device key is that of another device, or the items were changed.
+  package private(set) var unproven: Set<KeyClass> = []
+
+  /// Creates evidence without items.
+  package init() {}
+
+  /// Creates the evidence of items that were tried with a device key or without one.
+  package init(_ items: some Sequence<BackupItem>) { add(items) }
+
+  /// Adds the evidence of further items.
+  mutating func add(_ items: some Sequence<BackupItem>) {
+    for item in items {
+      guard let keyClass = item.keyClass, let own = item.provesHardware else { continue }
+      if own { proven.insert(keyClass) } else { unproven.insert(keyClass) }
+    }
+    unproven.subtract(proven)
+  }
+
+  /// Whether the device key is that of the source device: `true` if every class with items that need the device key is
+  /// proven, `false` if none is, `nil` if there are no such classes or only some are proven.
+  package var isSameDevice: Bool? {
+    if isDivided { return nil }
+    return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
+  }
+
+  /// Whether only some classes are proven. No device writes such a backup, unless its bytes were changed.
+  package var isDivided: Bool { !proven.isEmpty && !unproven.isEmpty }
+
+  /// Whether the key of the item's class is proven.
+  package func proves(_ item: BackupItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
+}
+
+/// The verdict on the device key of an opened backup. Before keys are wrapped with it, it must be proven, because no
+/// device can unwrap keys that are wrapped with a wrong one.
+package enum DeviceKeyVerification: Sendable, Hashable {
+  /// It unwrapped the key of at least one item, and no class contradicts it.
+  case proven
+  /// It unwraps keys of items of some classes, but none of these.
+  case divided(unproven: [KeyClass])
+  /// It unwraps the key of none of the items that need it.
+  case foreign(itemCount: Int)
+  /// No item needs it, so it is unknown.
+  case unshown
+  /// There are no items.
+  case noItems
+
+  /// Determines the verdict from the items.
+  init(_ items: [BackupItem]) {
+    let (proof, answers) = (DeviceKeyEvidence(items), items.compactMap(\.provesHardware))
+    if proof.isDivided {
+      self = .divided(unproven: proof.unproven.sorted())
+    } else if answers.contains(true) {
+      self = .proven
+    } else if items.isEmpty {
+      self = .noItems
+    } else {
+      self = answers.isEmpty ? .unshown : .foreign(itemCount: answers.count)
+    }
+  }
+}
+
+extension UnlockedBackup {
+  /// The verdict on the device key that was used.
+  package var deviceKeyVerification: DeviceKeyVerification { DeviceKeyVerification(items) }
+}
