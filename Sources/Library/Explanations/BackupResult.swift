@@ -74,6 +74,15 @@ extension BackupResult {
 }
 
 extension BackupResult {
+  /// The meaning of a verified backup's word without a fault, in one line; `nil` if the word needs no note.
+  package var note: String? {
+    switch self {
+    case .unproven: "no fault was found; a change in some files could not be seen"
+    case .foreign: "no fault was found; only the source device can decrypt the items"
+    default: nil
+    }
+  }
+
   /// The page of the word; `nil` if the word belongs to an exit code, which has its own page.
   package var explanation: Explanation? {
     switch self {

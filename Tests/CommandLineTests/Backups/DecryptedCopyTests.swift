@@ -117,7 +117,7 @@ struct DecryptedCopyTests {
     #expect(plan.status == 0 && plan.errors.contains("warning: restore refuses clear in its current state\n"))
     #expect(
       unwrapped(plan.output).contains(
-        "it cannot be restored as it is: Manifest.plist: it says that this is a decrypted copy"))
+        "it cannot be restored as it is (Manifest.plist: it says that this is a decrypted copy"))
     #expect(plan.output.hasSuffix("Saved to p. This backup cannot be restored as it is.\n"), "\(plan.output)")
     let findings = try #require(
       try sandbox.object(String(decoding: sandbox.read("p"), as: UTF8.self))["findings"] as? [[String: Any]])
@@ -134,7 +134,7 @@ struct DecryptedCopyTests {
         "This decrypted copy cannot be restored: use the backup that it was made "
           + "from") && !inspection.contains("without a password"))
     // What is lost, the four ways and the words for CI say it too, and a phone is not wiped for the sake of a copy.
-    let obstacle = "cannot be restored as it is: Manifest.plist: it says that this is a decrypted copy"
+    let obstacle = "cannot be restored as it is (Manifest.plist: it says that this is a decrypted copy"
     for view in ["", "--to new-phone --compare", "--to new-phone --by-app"] {
       let line = "plan clear \(view) --password-file .bp -q"
       #expect(unwrapped(try sandbox.succeed(line)).contains(obstacle), "\(view)")

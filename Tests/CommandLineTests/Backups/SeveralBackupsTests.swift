@@ -48,8 +48,8 @@ struct SeveralBackupsTests {
     #expect(
       try sandbox.keyhaul(line).errors.hasSuffix("  try: Backup/attic; keyhaul inspect Backup lists them\n"))
     try sandbox.devices.run("mv Backup/attic \"$(printf 'Backup/\\033[31mred')\"")
-    #expect(
-      try sandbox.keyhaul("inspect Backup").output.hasSuffix("\nOne of them in full: keyhaul inspect ARCHIVE\n"))
+    let list = try sandbox.keyhaul("inspect Backup").output
+    #expect(list.hasSuffix("\nOne of them in full: keyhaul inspect Backup/\(old)\n"), "\(list)")
     #expect(
       try sandbox.keyhaul(line).errors.hasSuffix("  try: ARCHIVE; keyhaul inspect Backup lists them\n"))
   }

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Reports
 @testable import keyhaul
 
 /// The plans that a user who changes phones gets for typical backups.
@@ -59,6 +60,61 @@ struct PhoneChangeTests {
     #expect(
       unwrapped(text).contains(
         "[ ] 4 encrypted items stay (3 passwords, 1 key): sign in where an app asks."), "\(text)")
+  }
+
+  @Test(
+    "The last step before the erase is to restore the backup, or the new one if this one is of no use",
+    arguments: [
+      ("", "plan encrypted/ \(password)", "this backup"), ("", "plan plain/", "the new backup"),
+      ("rm encrypted/Status.plist; rm -f encrypted/Keyhaul.seal", "plan encrypted/ \(password)", "the new backup"),
+    ])
+  func restoring(change: String, command: String, backup: String) throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    if !change.isEmpty { try sandbox.devices.run(change) }
+    for flags in ["", "-v"] {
+      let text = try sandbox.keyhaul("\(command) \(flags)").output
+      let boxes = unwrapped(text).components(separatedBy: "[ ] ").suffix(2)
+      #expect(boxes.first?.hasPrefix("Restore \(backup) to the new iPhone.") == true, "\(text)")
+      #expect(boxes.last?.hasPrefix("Erase Santas-Phone only when") == true, "\(text)")
+      // No command of Keyhaul restores to a real device.
+      #expect(!text.contains("keyhaul restore"))
+    }
+    let document = try sandbox.object(sandbox.keyhaul("\(command) --json").output)
+    let groups = try #require(document["before_wiping"] as? [[String: Any]])
+    let entries = try #require(groups.dropLast().last?["entries"] as? [[String: Any]])
+    #expect((entries.last?["do"] as? String)?.hasPrefix("Restore \(backup) to the new iPhone.") == true, "\(entries)")
+    let page = try sandbox.keyhaul("\(command) --format html -o -").output
+    #expect(page.contains("Restore \(backup) to the new iPhone."))
+  }
+
+  @Test("A table of backups says what an unencrypted one needs, in the words of its own plan, and names it")
+  func table() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let home = sandbox.home.path
+    try sandbox.write(Array("*encrypted file:\(home)/.bp\n".utf8), to: "list")
+    let outcome = try sandbox.keyhaul("plan encrypted plain --passwords list")
+    #expect(outcome.status == 0, "\(outcome)")
+    let text = unwrapped(outcome.output)
+    let note = "note: the backup has no password. Make a new backup with a password. 14 of these items would then move."
+    #expect(text.components(separatedBy: "note: ").count == 2 && text.contains("\(note) 2 backups: "), "\(outcome)")
+    #expect(outcome.output.hasSuffix("\nOne of them in full: keyhaul plan plain\n"), "\(outcome)")
+    let rows = try sandbox.object(sandbox.succeed("plan encrypted plain --passwords list --json"))["backups"]
+    #expect((rows as? [[String: Any]])?.allSatisfy { $0["reason"] is NSNull } == true)
+  }
+
+  @Test("A table of verify says in words what unproven and foreign mean, and names the damaged backup")
+  func verifying() throws {
+    let sandbox = try IPhoneBackups.sandbox()
+    let home = sandbox.home.path
+    try sandbox.write(Array("*encrypted file:\(home)/.bp\n".utf8), to: "list")
+    try sandbox.devices.run("rm -f plain/Keyhaul.seal encrypted/Keyhaul.seal; cp -R plain torn; rm torn/Status.plist")
+    let outcome = try sandbox.keyhaul("verify plain torn --passwords list")
+    let text = unwrapped(outcome.output)
+    let foreign = "note: no fault was found; only the source device can decrypt the items"
+    #expect(text.components(separatedBy: "note: ").count == 2 && text.contains(foreign), "\(outcome)")
+    #expect(outcome.output.hasSuffix("\nOne of them in full: keyhaul verify torn\n"), "\(outcome)")
+    let notes = BackupResult.allCases.filter { $0.note != nil }
+    #expect(notes == [.unproven, .foreign] && notes.allSatisfy { $0.code == 0 })
   }
 
   @Test("Apps that keep secrets on the phone are listed with one action each, and the others are counted")

@@ -304,12 +304,33 @@ struct WipeChecklist {
         .init(
           text: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
           details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.text) : []))
-      entries.append(.init(text: "Add your cards to Wallet again: they are in no backup."))
+      if isSameDevice == false {
+        entries.append(.init(text: Self.addingCards + Self.cardsReason))
+      }
     }
     if shared > 0 {
       entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
     }
+    if isSameDevice == nil { entries.append(restoring) }
     return entries
+  }
+
+  private static let addingCards = "Add your cards to Wallet again"
+  private static let cardsReason = ": they are in no backup."
+
+  /// The entry to restore a backup. It also names the cards in Wallet, so that the checklist gets no longer.
+  private var restoring: Checklist.Entry {
+    let restored =
+      switch backup {
+      case .unusable(.decryptedCopy, _, _, _): "the original backup"
+      case .missing, .outdated, .unusable: "the new backup"
+      case .good where sourceIsBackup && losses.contains(where: \.reason.isLostInThisCopy):
+        "the other copy or the new backup"
+      case .good: "this backup"
+      }
+    let sentence = "Restore \(restored) to \(HTMLWriter.shortened(target))."
+    if showsAll { return .init(text: "\(sentence) \(Self.addingCards)\(Self.cardsReason)") }
+    return .init(text: isUnusable ? sentence : "\(sentence) \(Self.addingCards).")
   }
 
   private var last: [Checklist.Entry] {

@@ -147,7 +147,7 @@ extension [PlanDocument.Finding] {
   var obstacle: String? {
     first { !$0.isRestorable }.map { finding in
       let fact = finding.detail.contains(finding.place) ? finding.detail : "\(finding.place): \(finding.detail)"
-      return "it cannot be restored as it is: \(fact)"
+      return "it cannot be restored as it is (\(fact))"
     }
   }
 }

@@ -103,6 +103,8 @@ struct TableFormatter: ResultFormatter {
   let call: String
   /// The flags to suggest with it.
   let parts: [String]
+  /// Returns the command's own note below the row of a backup with exit code 0; `nil` if there is none.
+  let note: @Sendable (BatchResult) -> String?
   let hasSummary = true
 
   /// The widths of CODE and RESULT.
@@ -180,13 +182,14 @@ struct TableFormatter: ResultFormatter {
       let isWarning = result.warnings.contains { reason.hasPrefix($0.message) }
       if !isWarning { lines += labeled("why: ", reason, keepingEscapes: true) }
     }
+    if result.code == 0, let note = note(result) ?? result.word.note { lines += labeled("note: ", note) }
     for warning in result.warnings { lines += labeled("warning: ", warning.message) }
     return lines.joined(separator: "\n") + "\n"
   }
 
   func foot(_ summary: BatchSummary) -> String {
     var lines = ["", summary.sentence] + summary.remarks
-    if let path = summary.firstWithoutFault {
+    if let path = summary.firstToShow {
       let words = [call, ShellQuoting.argument(path, placeholder: "ARCHIVE")] + parts
       lines.append("One of them in full: \(words.joined(separator: " "))")
     }

@@ -196,16 +196,26 @@ struct BatchSummary: Equatable, Sendable {
   }
   private struct Ending: Hashable { let code: Int32, id: String }
   /// The first backup with exit code 0.
-  private(set) var firstWithoutFault: String?
+  private var firstWithoutFault: String?
+  /// The first backup that needs attention and has a document, so that a call for it alone says more than its row.
+  private var firstNeedingAttention: String?
+  /// The backup to show by itself; `nil` if such a call would say no more about any of them.
+  var firstToShow: String? { firstNeedingAttention ?? firstWithoutFault }
   var skipped = SkippedEntries()
 
   init() {}
 
-  mutating func add(_ result: BatchResult, isResumed: Bool) {
+  /// Adds the result of a backup.
+  ///
+  /// - Parameter needsAttention: Whether the backup needs attention although its exit code is 0.
+  mutating func add(_ result: BatchResult, isResumed: Bool, needsAttention: Bool = false) {
     countByCode[result.code, default: 0] += 1
     counts[Ending(code: result.code, id: result.id), default: 0] += 1
     if isResumed { resumedCount += 1 }
     if result.code == 0, firstWithoutFault == nil { firstWithoutFault = result.path }
+    if result.code != 0 || needsAttention, result.document != nil, firstNeedingAttention == nil {
+      firstNeedingAttention = result.path
+    }
   }
 
   var count: Int { countByCode.values.reduce(0, +) }

@@ -52,6 +52,8 @@ protocol BatchCommand: TabularCommand, Sendable {
   static func result(in document: JSONValue, code: Int32) -> BackupResult?
   /// Returns the reason for a result that is only partly good; `nil` if its warnings state it.
   static func reason(in document: JSONValue, code: Int32) -> String?
+  /// Returns the reason why a backup with exit code 0 needs attention, as a sentence; `nil` if it needs none.
+  static func note(on result: BatchResult) -> String?
 }
 
 extension BatchCommand {
@@ -61,6 +63,7 @@ extension BatchCommand {
   func caseRequest() throws(CommandError) -> CaseOptions.Request? { nil }
   func forCase() -> Self { self }
   static func reason(in _: JSONValue, code _: Int32) -> String? { nil }
+  static func note(on _: BatchResult) -> String? { nil }
   func warnAboutArguments(in _: Session) throws(CommandError) {}
   var usesPassword: Bool { true }
   func inputs(in _: Session) throws -> [(flag: String, content: [UInt8])] { [] }

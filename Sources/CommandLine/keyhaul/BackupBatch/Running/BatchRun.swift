@@ -96,7 +96,7 @@ struct BatchRun<Command: BatchCommand> {
       deliver: { (finished) throws(CommandError) in
         let result = finished.result
         if !finished.isResumed { try resumeLog?.add(result, finished.inputs) }
-        summary.add(result, isResumed: finished.isResumed)
+        summary.add(result, isResumed: finished.isResumed, needsAttention: Command.note(on: result) != nil)
         try put((count == 0 ? formatter.head() : "") + formatter.row(result, isFirst: count == 0))
         count += 1
       })
@@ -201,7 +201,8 @@ struct BatchRun<Command: BatchCommand> {
     var style = session.resultStyle
     if isFile { (style.usesColor, style.cutsText) = (false, false) }
     return TableFormatter(
-      style: style, columns: Command.textColumns, call: session.commandName, parts: command.suggestedFlags)
+      style: style, columns: Command.textColumns, call: session.commandName, parts: command.suggestedFlags,
+      note: { Command.note(on: $0) })
   }
 }
 

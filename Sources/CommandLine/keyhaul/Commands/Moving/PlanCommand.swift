@@ -515,6 +515,23 @@ extension PlanCommand {
     return "\(HumanReadable.count(Int(clamping: count), "item")) \(count == 1 ? "does" : "do") not move"
   }
 
+  /// Returns the advice for a backup whose items do not move only because it has no password, in the words of its own plan.
+  static func note(on result: BatchResult) -> String? {
+    guard result.code == 0, let document = result.document, isMoveKnown(result), counts(in: document)?.arrives == 0,
+      document["source"]?["encrypted"]?.booleanValue == false,
+      document["items"]?.arrayValue?.contains(where: isHeldByMissingPassword) == true
+    else { return nil }
+    let cause = "the backup has no password"
+    let entry = document["before_wiping"]?.arrayValue?.first?["entries"]?.arrayValue?.first
+    guard let step = entry?["do"]?.stringValue, step.hasPrefix("Make a ") else { return cause }
+    return "\(cause). \(step)"
+  }
+
+  private static func isHeldByMissingPassword(_ item: JSONValue) -> Bool {
+    let outcome = item["outcomes"]?.arrayValue?.first ?? item
+    return outcome["reason"]?.stringValue == Reason.backupNotEncrypted.rawValue
+  }
+
   /// Returns the counts of a document: a plan's summary, or the counts for a new device.
   private static func summary(of document: JSONValue) -> JSONValue? {
     document["summary"] ?? document["futures"]?.arrayValue?.first
