@@ -75,11 +75,13 @@ struct FinishedSessionTests {
     }
     #expect(
       openers.sorted() == [
-        "Apple/KeychainServices/Client/KeychainClient.swift", "CommandLine/keyhaul/Arguments/Resolving/ResolvedDevice.swift",
+        "Apple/KeychainServices/Client/KeychainClient.swift",
+        "CommandLine/keyhaul/Arguments/Resolving/ResolvedDevice.swift",
         "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",
       ])
     for name in [
-      "Apple/KeychainServices/Client/DeviceAccessLock.swift", "CommandLine/keyhaul/Arguments/Resolving/ResolvedDevice.swift",
+      "Apple/KeychainServices/Client/DeviceAccessLock.swift",
+      "CommandLine/keyhaul/Arguments/Resolving/ResolvedDevice.swift",
       "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",
     ] {
       #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains(".close()"))
