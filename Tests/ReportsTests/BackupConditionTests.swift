@@ -38,16 +38,17 @@ struct BackupConditionTests {
 
   @Test("What could move is said only of the items that are there")
   func remainder() {
-    func text(_ condition: BackupCondition, _ count: Int, _ moving: Int, password: Bool = true) -> String? {
-      condition.remainder(count, moving: moving, to: "a new iPhone", hasPassword: password)
+    func text(_ condition: BackupCondition, _ count: Int, _ moving: Int, needsPassword: Bool = false) -> String? {
+      condition.remainder(count, moving: moving, to: "a new iPhone", needsPassword: needsPassword)
     }
     #expect(text(.usable, 3, 2) == nil)
     #expect(text(.damaged, 0, 0) == "No keychain item could be read in it.")
     #expect(text(.damaged, 3, 2) == "2 of the 3 items in it could move to a new iPhone; others may be missing.")
     #expect(text(.damaged, 3, 3) == "All 3 items in it could move to a new iPhone; others may be missing.")
+    #expect(text(.damaged, 3, 0) == "None of the 3 items in it could move to a new iPhone; others may be missing.")
     #expect(text(.decryptedCopy, 1, 1) == "The only item in it could move to a new iPhone.")
     #expect(
-      text(.unconfirmed, 3, 0, password: false)
+      text(.unconfirmed, 3, 0, needsPassword: true)
         == "None of the 3 items in it could move to a new iPhone, because it has no password; others may be missing.")
   }
 }

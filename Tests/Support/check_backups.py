@@ -309,7 +309,7 @@ def check_fault(checker, fault):
         check_decrypted_copy(checker, fault, path, password)
     if "plan" in checker.commands and fault.name.startswith("part-decrypted"):
         page = checker.folder / "outlook.html"
-        for flags in ([], ["--format", "html", "-o", page]):
+        for flags in ([], ["--format", "html", "-o", page], ["--to", "new-phone"]):
             result = checker.run("plan", path, *flags)
             output = " ".join(
                 (result.text_output + (page.read_text(encoding="utf-8") if page.is_file() else "")).split()

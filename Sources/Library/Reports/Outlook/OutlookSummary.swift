@@ -303,7 +303,7 @@ extension OutlookSummary {
     let new = counts(onSameDevice: false)
     return backupCondition.remainder(
       restoreOutlook.comparison.items.count, moving: new.returningCount, to: newPhone,
-      hasPassword: restoreOutlook.hasPassword)
+      needsPassword: isBlockedByMissingPassword)
   }
 
   /// The introduction to the counts of a backup that cannot be restored as it is; `nil` if it can be.

@@ -67,16 +67,16 @@ package enum BackupCondition: Sendable, Hashable {
   ///   - count: The number of items that could be counted.
   ///   - moving: The number of them that a new device could decrypt.
   ///   - target: The name of the new device.
-  ///   - hasPassword: Whether the backup has a password.
+  ///   - needsPassword: Whether items would move if the backup had a password.
   /// - Returns: `nil` if the backup can be restored.
-  package func remainder(_ count: Int, moving: Int, to target: String, hasPassword: Bool) -> String? {
+  package func remainder(_ count: Int, moving: Int, to target: String, needsPassword: Bool) -> String? {
     guard !isUsable else { return nil }
     guard count > 0 else { return "No keychain item could be read in it." }
     let others = self == .decryptedCopy ? "" : "; others may be missing"
     let items = count == 1 ? "item" : "\(HumanReadable.grouped(count)) items"
     switch moving {
     case 0:
-      let cause = hasPassword ? "" : ", because it has no password"
+      let cause = needsPassword ? ", because it has no password" : ""
       return (count == 1 ? "The only item in it could not move" : "None of the \(items) in it could move")
         + " to \(target)\(cause)\(others)."
     case count:

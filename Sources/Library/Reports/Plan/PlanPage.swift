@@ -189,8 +189,11 @@ extension PlanPage {
   /// The plan in one or two sentences, at the top of the page.
   var verdict: String {
     if let unusable = condition.verdict(shortest: [HTMLWriter.shortened(sourceDevice), "the source device"]) {
+      // With one of these findings, the manifest and the files disagree about a password.
+      let unclear = [BackupFinding.Kind.falseClaim, .passwordDenied, .decryptedCopy].map(\.rawValue)
+      let needsPassword = !source.encrypted && !document.findings.contains { unclear.contains($0.id) }
       let remainder = condition.remainder(
-        counts.total, moving: counts.migrates, to: HTMLWriter.shortened(target.name), hasPassword: source.encrypted)
+        counts.total, moving: counts.migrates, to: HTMLWriter.shortened(target.name), needsPassword: needsPassword)
       return [unusable, remainder].compactMap(\.self).joined(separator: " ")
     }
     return PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name)

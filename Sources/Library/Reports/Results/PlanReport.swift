@@ -140,7 +140,8 @@ package struct PlanReport {
   private var remainder: String? {
     let summary = plan.summary
     return source.condition.remainder(
-      summary.total, moving: summary.migrates, to: HTMLWriter.shortened(target.name), hasPassword: source.isEncrypted)
+      summary.total, moving: summary.migrates, to: HTMLWriter.shortened(target.name),
+      needsPassword: source.nonstandardProtection == nil && !source.isEncrypted)
   }
 
   private var verifyCommand: String {
