@@ -30,6 +30,16 @@ struct BackupAccessOptions {
   }
 }
 
+/// A command with the options for decrypting a backup.
+protocol DecryptingCommand {
+  var password: PasswordFlags { get }
+  var decryption: DecryptionOptions { get }
+}
+
+extension DecryptingCommand {
+  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
+}
+
 /// The options for decrypting a backup, except the password.
 struct DecryptionOptions: ParsableArguments {
   @Option(

@@ -2,11 +2,10 @@ import KeyhaulKit
 import Reports
 
 /// A command that processes one backup, or many in one call.
-protocol BatchCommand: TabularCommand, Sendable {
+protocol BatchCommand: TabularCommand, DecryptingCommand, Sendable {
   /// The backups and folders that the user named.
   var paths: [String] { get set }
   var many: BatchOptions { get }
-  var unlocking: BackupAccessOptions { get }
   /// The output file; `nil` if the result goes to standard output.
   var output: String? { get }
 
@@ -20,7 +19,7 @@ protocol BatchCommand: TabularCommand, Sendable {
   func runSingle(in session: Session) throws -> CommandExitStatus
   /// Returns the requested case report; `nil` if none was requested.
   func caseRequest() throws(CommandError) -> CaseOptions.Request?
-  /// Returns the same command without an output file, for a case report.
+  /// Returns the same command without an output file and without a case report.
   func forCase() -> Self
   /// Rejects flags that do not work with many backups.
   func validateBatch() throws(CommandError)
@@ -72,7 +71,6 @@ extension BatchCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     guard !paths.isEmpty || many.pathsFrom != nil else { return try listKnownBackups(in: session) }
     if let request = try caseRequest() {
-      session.chosenFields = nil
       return try CaseReportRun(self, request, in: session).run()
     }
     guard try isForManyBackups(session) else {

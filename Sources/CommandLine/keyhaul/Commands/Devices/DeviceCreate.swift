@@ -2,7 +2,7 @@ import ArgumentParser
 import KeyhaulKit
 
 /// `keyhaul device create`: creates a virtual device.
-struct DeviceCreate: RunnableCommand {
+struct DeviceCreate: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Create a virtual device",
     usage: "keyhaul device create NAME [--model M] [--ios V] [--from FIXTURE | --import SOURCE]",
@@ -97,7 +97,6 @@ struct DeviceCreate: RunnableCommand {
 
   /// Returns the items to import; `nil` if no source was given.
   private func source(in session: Session) throws -> SourceItems? {
-    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
     guard let imported else {
       try unlocking.reject(for: name)
       try databaseKeys.check([])

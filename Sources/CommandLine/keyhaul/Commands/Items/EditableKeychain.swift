@@ -31,7 +31,7 @@ protocol EditableKeychain {
   /// The document of the items, without secrets.
   var document: ItemDocument { get }
   /// The number of items that cannot be decrypted. A new item may duplicate one of them.
-  var hiddenCount: Int { get }
+  var undecryptableCount: Int { get }
 
   /// Returns a phrase about where an added item can move: "moves with an encrypted backup".
   func portability(of item: KeychainItem) -> String
@@ -76,7 +76,7 @@ extension RewrittenKeychain {
   var name: String { items.name }
   var preposition: String { "in" }
   var document: ItemDocument { items.document(revealsSecrets: false) }
-  var hiddenCount: Int { items.hidden.count }
+  var undecryptableCount: Int { items.undecryptable.count }
 
   func check(_ attributes: ItemAttributeOptions) throws(CommandError) {
     try selection.requireNoApp(of: name)
@@ -89,7 +89,7 @@ extension RewrittenKeychain {
   func entries(for changes: ItemChanges?, in session: Session) throws -> [KeychainEntry] {
     try selection.requireNoApp(of: name)
     let entries = items.matching(selection)
-    items.reportHidden(excluding: entries, for: selection, in: session)
+    items.reportUndecryptable(excluding: entries, for: selection, in: session)
     return entries
   }
 
@@ -114,7 +114,7 @@ final class EditableDevice: EditableKeychain {
   var preposition: String { "on" }
   var note: String? { nil }
   var document: ItemDocument { ItemDocument(source: ("device", name), revealsSecrets: false) }
-  var hiddenCount: Int { 0 }
+  var undecryptableCount: Int { 0 }
 
   func portability(of item: KeychainItem) -> String {
     guard let protection = item.protection, protection != .whenPasscodeSetThisDeviceOnly

@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul item add`: adds an item to a keychain.
-struct ItemAdd: RunnableCommand {
+struct ItemAdd: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Add an item to a device, a backup or a Simulator's keychain",
     usage: "keyhaul item add DEVICE|BACKUP [attributes] [--secret-file PATH] [-o COPY]",
@@ -38,7 +38,6 @@ struct ItemAdd: RunnableCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     let described = try described()
     let selection = try ItemSelection(ItemFilterOptions(kind: kind, attributes: attributes))
-    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
     let keychain = try target.edit(selection, unlocking, change, to: "add", isDryRun: dryRun.isOn, in: session)
     try keychain.check(attributes)
     let item = try complete(described, in: session)
@@ -50,11 +49,10 @@ struct ItemAdd: RunnableCommand {
       in: session)
     let portability = keychain.portability(of: added.first?.item ?? item)
     try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(portability))\(keychain.ending).")
-    if keychain.hiddenCount > 0 {
+    if keychain.undecryptableCount > 0 {
       session.info(
-        "\(HumanReadable.count(keychain.hiddenCount, "item")) in this keychain cannot be decrypted here, so Keyhaul could not "
-          + "check whether the new item already existed."
-      )
+        "\(HumanReadable.count(keychain.undecryptableCount, "item")) in this keychain cannot be decrypted here, so Keyhaul "
+          + "could not check whether the new item already existed.")
     }
     if session.isJSON {
       try session.writeDocument(keychain.document, of: added, change.members + (dryRun.isOn ? [("dry_run", true)] : []))

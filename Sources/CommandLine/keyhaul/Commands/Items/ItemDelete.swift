@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul item delete`: deletes the matching items of a keychain.
-struct ItemDelete: RunnableCommand {
+struct ItemDelete: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Delete items from a device, a backup or a Simulator's keychain",
     usage: "keyhaul item delete DEVICE|BACKUP [attributes] [--yes] [-o COPY]",
@@ -33,7 +33,6 @@ struct ItemDelete: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let selection = try ItemSelection(filter).required(to: "delete")
-    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
     let keychain = try target.edit(selection, unlocking, change, to: "delete", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: nil, in: session)
     guard !entries.isEmpty else {

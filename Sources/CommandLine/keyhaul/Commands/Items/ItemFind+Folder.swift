@@ -30,7 +30,7 @@ extension ItemFind {
     let offers = try batchPasswords(in: session)
     if let output, output != "-" {
       try session.prepareOutput(
-        output, inputs: [folder] + BackupAccessOptions(password: password, decryption: decryption).files + [passwords])
+        output, inputs: [folder] + unlocking.files + [passwords])
     }
     var summary = BatchSummary()
     if let output, output != "-" {
@@ -85,10 +85,13 @@ extension ItemFind {
         try put((isFirst ? list.head() : "") + list.row(result, isFirst: isFirst))
       } else if common.isCSV {
         let table = ItemCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHead: isFirst)
-        let text = table.withBytes { String(decoding: $0, as: UTF8.self) }
-        let isShown = session.resultIsOnTerminal && (output == nil || output == "-")
+        let isShown = showsTable(in: session)
         try put(
-          isShown ? text.split(separator: "\r\n").map { UntrustedText.escaped(String($0)) + "\n" }.joined() : text)
+          table.withBytes { table in
+            guard isShown else { return String(decoding: table, as: UTF8.self) }
+            let text = Self.escapedLines(of: table)
+            return text.withBytes { String(decoding: $0, as: UTF8.self) }
+          })
       } else if !rows.isEmpty {
         try put(text(of: rows, in: queued, session))
       }
@@ -114,7 +117,6 @@ extension ItemFind {
       status = fault.status
     } else {
       do {
-        let unlocking = BackupAccessOptions(password: password, decryption: decryption)
         let keychain = try one.target.find(unlocking, databaseKeys, in: captured)
         let (rows, document, isOpen) = try one.search(for: selection, in: keychain, unlocking, captured)
         try captured.writeDocument(document, of: rows, to: nil)

@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul item find`: finds the items of a keychain that have the given attributes.
-struct ItemFind: TabularCommand {
+struct ItemFind: TabularCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Find items on a device, in a backup, a database or a dump",
     usage: "keyhaul item find DEVICE|BACKUP|FOLDER [attributes] [--reveal] [--limit N]",
@@ -73,7 +73,6 @@ struct ItemFind: TabularCommand {
     }
     if try isForFolder(session) { return try searchFolder(in: session) }
     if reveal { try rejectTerminal(in: session) }
-    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
     let found = try target.find(unlocking, databaseKeys, in: session)
     if let output, output != "-" { try session.prepareOutput(output, inputs: found.files + unlocking.files) }
     let selection = try ItemSelection(filter)
@@ -127,7 +126,7 @@ struct ItemFind: TabularCommand {
     }
     try selection.requireNoApp(of: items.name)
     let rows = items.matching(selection)
-    let isOpen = items.reportHidden(excluding: rows, for: selection, in: session)
+    let isOpen = items.reportUndecryptable(excluding: rows, for: selection, in: session)
     return (sorted(rows), items.document(revealsSecrets: reveal), isOpen)
   }
 
@@ -184,17 +183,25 @@ struct ItemFind: TabularCommand {
 
   private func write(_ table: SensitiveBytes, in session: Session) throws(CommandError) {
     try table.withBytes { (table) throws(CommandError) in
-      guard output == nil || output == "-", session.resultIsOnTerminal else {
-        return try session.write(table, to: output)
-      }
-      // A terminal would interpret control characters, so they are escaped.
-      var shown = SensitiveBuffer()
-      for line in CSV.lines(of: table) {
-        UntrustedText.appendEscaped(line, to: &shown)
-        shown.append(UInt8(ascii: "\n"))
-      }
-      try shown.withBytes { (shown) throws(CommandError) in try session.writeRaw(shown) }
+      guard showsTable(in: session) else { return try session.write(table, to: output) }
+      let text = Self.escapedLines(of: table)
+      try text.withBytes { (text) throws(CommandError) in try session.writeRaw(text) }
     }
+  }
+
+  /// Returns whether a table goes to a terminal.
+  func showsTable(in session: Session) -> Bool {
+    session.resultIsOnTerminal && (output == nil || output == "-")
+  }
+
+  /// Returns the lines of a table with escaped control characters, which a terminal would interpret.
+  static func escapedLines(of table: UnsafeRawBufferPointer) -> SensitiveBuffer {
+    var text = SensitiveBuffer()
+    for line in CSV.lines(of: table) {
+      UntrustedText.appendEscaped(line, to: &text)
+      text.append(UInt8(ascii: "\n"))
+    }
+    return text
   }
 
   // MARK: Secrets

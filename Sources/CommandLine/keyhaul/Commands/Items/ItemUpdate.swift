@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul item update`: changes the attributes or the secret of the matching items.
-struct ItemUpdate: RunnableCommand {
+struct ItemUpdate: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Change items of a device, a backup or a Simulator's keychain",
     usage: "keyhaul item update DEVICE|BACKUP [attributes] [changes] [--yes]",
@@ -43,7 +43,6 @@ struct ItemUpdate: RunnableCommand {
     guard !wanted.attributes.isEmpty || newSecret.isGiven else {
       throw CommandError.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
     }
-    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
     let keychain = try target.edit(selection, unlocking, change, to: "update", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: wanted, in: session)
     let readable = entries.filter { $0.item != nil }

@@ -9,7 +9,7 @@ struct SearchableItems {
   let sourceKind: String
   /// The items in the order of a backup, without tombstones.
   let entries: [KeychainEntry]
-  /// Whether secrets are omitted that an access control protects. A dump contains them in any case.
+  /// Whether to omit secrets that an access control protects. A dump always shows them.
   let omitsProtectedSecrets: Bool
 
   /// Creates the list of a backup's items.
@@ -47,8 +47,8 @@ struct SearchableItems {
     entries.filter { row in row.item.map(selection.matches) ?? selection.matches(row.identity, row.protection) }
   }
 
-  /// The items that cannot be decrypted here.
-  var hidden: [KeychainEntry] { entries.filter { $0.item == nil } }
+  /// The items that cannot be decrypted with the keys of this source.
+  var undecryptable: [KeychainEntry] { entries.filter { $0.item == nil } }
 
   /// Reports the number of undecryptable items that may also match.
   ///
@@ -57,21 +57,22 @@ struct SearchableItems {
   ///   - selection: The selection.
   /// - Returns: Whether a damaged item is among them, so that the result may be incomplete.
   @discardableResult
-  func reportHidden(excluding rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
+  func reportUndecryptable(excluding rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
     let shown = Set(rows.map(\.place))
-    let hidden = hidden.filter { !shown.contains($0.place) && selection.couldMatch($0.identity) }
-    let count = hidden.count
-    guard count > 0 else { return false }
+    let candidates = undecryptable.filter { !shown.contains($0.place) && selection.couldMatch($0.identity) }
+    guard !candidates.isEmpty else { return false }
+    let count = HumanReadable.count(candidates.count, "item")
+    // For one of many backups, only warnings are kept.
     if session.isOneOfMany {
       session.warn(
-        "\(HumanReadable.count(count, "item")) cannot be decrypted here and may match", why: nil,
+        "\(count) cannot be decrypted here and may match", why: nil,
         try: "keyhaul inspect \(ShellQuoting.quote(name)) --list")
+    } else {
+      session.info(
+        "\(count) of \(UntrustedText.escaped(name)) cannot be decrypted here and may match; inspect --list shows the "
+          + "reasons.")
     }
-    session.info(
-      "\(HumanReadable.count(count, "item")) of \(UntrustedText.escaped(name)) cannot be decrypted here and may match; inspect "
-        + "--list shows the reasons."
-    )
-    return hidden.contains { $0.reason?.isDamage == true }
+    return candidates.contains { $0.reason?.isDamage == true }
   }
 
   func document(revealsSecrets: Bool) -> ItemDocument {

@@ -9,7 +9,7 @@ import Reports
 #endif
 
 /// `keyhaul restore`: restores a backup's items to a device or a Simulator's keychain, in one step.
-struct Restore: RunnableCommand {
+struct Restore: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Restore a backup onto a device, in one step",
     usage: "keyhaul restore ARCHIVE --to DEVICE [-n] [--plan FILE] [--only FILE] [--existing replace|merge]",
@@ -44,8 +44,6 @@ struct Restore: RunnableCommand {
   @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
-
-  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
 
   func run(in session: Session) throws -> CommandExitStatus {
     let finder = try SourceResolver(session)

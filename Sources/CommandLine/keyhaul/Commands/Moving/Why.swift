@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul why`: explains what happens to an item.
-struct Why: RunnableCommand {
+struct Why: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Show what happens to one item, and why",
     usage: "keyhaul why ARCHIVE|DEVICE [attributes] [--to DEVICE]",
@@ -41,7 +41,6 @@ struct Why: RunnableCommand {
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
   var filter: ItemFilterOptions { ItemFilterOptions(kind: kind, attributes: attributes) }
 
   func run(in session: Session) throws -> CommandExitStatus {

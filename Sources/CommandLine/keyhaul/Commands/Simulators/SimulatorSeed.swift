@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul simulator seed`: writes items of a backup, a device or a description into a Simulator's keychain.
-struct SimulatorSeed: RunnableCommand {
+struct SimulatorSeed: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Put items into a Simulator's keychain",
     usage: "keyhaul simulator seed SIMULATOR --from SOURCE [--app APP]",
@@ -34,8 +34,7 @@ struct SimulatorSeed: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
-    var source = try SourceItems.read(
-      from, BackupAccessOptions(password: password, decryption: decryption), databaseKeys, in: session)
+    var source = try SourceItems.read(from, unlocking, databaseKeys, in: session)
     let groups = Set(source.items.compactMap(\.accessGroup))
     if !app.isEmpty { source.keep(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
     guard !source.items.isEmpty else {

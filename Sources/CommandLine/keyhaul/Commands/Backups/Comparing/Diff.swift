@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul diff`: compares two keychains.
-struct Diff: RunnableCommand {
+struct Diff: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Compare two backups, or a backup and a device",
     usage: "keyhaul diff A B [--exit-code] [-o FILE]",
@@ -41,9 +41,7 @@ struct Diff: RunnableCommand {
     }
     for case .dump(let dump) in sides {
       try dump.rejectPage(in: session)
-      if !sides.contains(where: \.isBackup) {
-        try dump.reject(BackupAccessOptions(password: password, decryption: decryption))
-      }
+      if !sides.contains(where: \.isBackup) { try dump.reject(unlocking) }
     }
     try report.prepare(
       inputs: sides.flatMap(\.files) + [password.file, otherPassword.file, decryption.deviceKeyFile], in: session)

@@ -9,7 +9,7 @@ import Reports
 #endif
 
 /// `keyhaul export`: writes the items of a backup or device, or files of a backup, for other programs.
-struct Export: RunnableCommand {
+struct Export: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Export items for other programs, or files from a backup",
     usage:
@@ -65,7 +65,6 @@ struct Export: RunnableCommand {
 
   /// The output path; empty if none was given.
   var output: String { outputPath ?? "" }
-  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
   var filter: ItemFilterOptions { ItemFilterOptions(kind: kind, attributes: attributes) }
 
   /// The options without the file's format. Only `--json` asks for a document about the export.

@@ -14,33 +14,11 @@ extension Inspect {
   static let rowsAdvice = "--list, or several backups"
   var rows: FieldTable? { part == .list ? Self.table : nil }
 
-  var output: String? { report.output }
-
   static let listsBackups = true
 
   func listing(of folders: [String]) -> any BatchCommand {
     var command = self
     command.paths = folders
-    return command
-  }
-
-  func caseRequest() throws(CommandError) -> CaseOptions.Request? {
-    try caseReport.request(output: report.output, common, many, fields: fieldOptions.fields)
-  }
-
-  func forCase() -> Inspect {
-    var command = self
-    command.report.output = nil
-    command.caseReport = CaseOptions()
-    return command
-  }
-
-  func command(for path: String) -> Inspect {
-    var command = self
-    command.paths = [path]
-    command.report.output = nil
-    command.caseReport = CaseOptions()
-    command.common.disablePrompts()
     return command
   }
 

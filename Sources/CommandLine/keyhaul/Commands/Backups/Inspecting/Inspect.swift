@@ -3,14 +3,14 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul inspect`: shows the contents of a backup.
-struct Inspect: BatchCommand {
+struct Inspect: CaseReportCommand {
   static let helpScreen = HelpScreen(
     sentence: "Show what is in a backup",
     usage: "keyhaul inspect ARCHIVE|FOLDER... [--list|--keybag|--tree] [-o FILE]",
     examples: ["keyhaul inspect family.backup --list --password-file ~/.bp", "keyhaul inspect Backup --format csv"],
     flags: [
       "--list", "--keybag", "--tree",
-      .init("--hash", "print the line with which hashcat looks for a forgotten password"), "--output", "--format",
+      .init("--hash", "print the hash that hashcat needs to recover the password"), "--output", "--format",
       "--password-file",
       .init("--paths-from", "read more paths from a file; - is standard input"),
       .init("--passwords", "a file that says where each backup's password is"),
@@ -28,7 +28,7 @@ struct Inspect: BatchCommand {
     completion: .file())
   var paths: [String] = []
   @Flag var part: Inspection.Part?
-  @Flag(help: "Print the line that hashcat and John the Ripper read to look for a forgotten password.") var hash = false
+  @Flag(help: "Print the hash that hashcat and John the Ripper need to recover a forgotten password.") var hash = false
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
@@ -37,8 +37,6 @@ struct Inspect: BatchCommand {
   @OptionGroup(title: "Many backups") var many: BatchOptions
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
-
-  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
 
   func runSingle(in session: Session) throws -> CommandExitStatus {
     let archive = paths.first ?? ""
@@ -53,7 +51,7 @@ struct Inspect: BatchCommand {
     switch source {
     case .backup(let archive): found = archive
     case .dump(let dump): return try inspect(dump, in: session)
-    case .device(let device): throw ResolvedBackup.isDevice(device.name)
+    case .device(let device): throw ResolvedBackup.deviceError(device.name)
     }
     let backups = found.backups
     if let backups { throw BackupDirectoryResolver.several(backups, in: archive) }
@@ -63,22 +61,24 @@ struct Inspect: BatchCommand {
     let loaded = try found.open(
       storage: unlocking.storage, takesRemains: part == nil && !common.isHTML, in: session)
     let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
-    var (opened, finding): (DecryptedBackup?, BackupFinding?)
+    var (opened, obstacle): (DecryptedBackup?, BackupFinding?)
     do {
       opened = loaded.archive.isRemainder ? nil : try self.opened(loaded, by: unlocker, in: session)
-      if let report = opened?.backup.keybagDamage {
-        finding = .classKeysDamaged(reason: report)
-        if let finding { loaded.warn(about: finding, in: session) }
+      if let reason = opened?.backup.keybagDamage {
+        let damage = BackupFinding.classKeysDamaged(reason: reason)
+        loaded.warn(about: damage, in: session)
+        obstacle = damage
       }
     } catch let error as CommandError where error.status == .damaged && !needsItems {
       // The right password must not show less than no password.
-      finding = loaded.unopened(because: error)
-      if let finding, !loaded.archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }
+      let cause = loaded.decryptionObstacle(for: error)
+      if !loaded.archive.findings.contains(cause) { loaded.warn(about: cause, in: session) }
+      obstacle = cause
     }
     let inspection = try loaded.inspecting { () throws(KeyhaulError) in
       try Inspection(
         loaded.archive, named: loaded.name, unlocked: opened?.backup, sourceDeviceItems: opened?.sourceDeviceItems,
-        decryptionObstacle: finding, part: part,
+        decryptionObstacle: obstacle, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
         isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
     }
@@ -89,7 +89,7 @@ struct Inspect: BatchCommand {
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
 
-  /// Prints the line that password recovery tools read. It is not secret, but it lets others guess the password.
+  /// Prints the hash that password recovery tools need. It is not secret, but it lets others guess the password.
   private func printHash(of found: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
     guard part == nil, common.format ?? .text == .text, !session.isJSON, report.output == nil, paths.count == 1 else {
       throw CommandError.usage(
@@ -99,8 +99,8 @@ struct Inspect: BatchCommand {
     let loaded = try found.open(storage: unlocking.storage, in: session)
     guard loaded.archive.isEncrypted, let line = loaded.archive.keybag.passwordHash else {
       throw CommandError(
-        .refused, "\(loaded.name) has no line for a password",
-        why: loaded.archive.isEncrypted ? "its keybag has no key that a password wraps" : "it has no password",
+        .refused, "cannot print a hash for \(loaded.name)",
+        why: loaded.archive.isEncrypted ? "no key in its keybag is protected by a password" : "it has no password",
         try: "keyhaul inspect \(ShellQuoting.quote(loaded.name))")
     }
     try session.print(line)
@@ -113,9 +113,8 @@ struct Inspect: BatchCommand {
     try found.rejectPage(in: session)
     if let part, part != .list {
       throw .usage(
-        "--\(part.rawValue) applies only to "
-          + "backups", why: "\(found.typed) is a \(found.noun): it has no keybag and no files",
-        try: "--list")
+        "--\(part.rawValue) applies only to backups",
+        why: "\(found.typed) is a \(found.noun): it has no keybag and no files", try: "--list")
     }
     try report.prepare(inputs: found.files, in: session)
     let inspection = DumpInspection(found, listsItems: part == .list)
@@ -184,7 +183,7 @@ struct Inspect: BatchCommand {
 
 extension LoadedBackup {
   /// Returns the finding that explains why nothing can be decrypted although the password is right.
-  fileprivate func unopened(because error: CommandError) -> BackupFinding {
+  fileprivate func decryptionObstacle(for error: CommandError) -> BackupFinding {
     let reason = error.why ?? error.message
     if let keybag = archive.findings.first(where: \.preventsReadingKeybag) { return keybag }
     let isKeybagFault = (try? archive.keybag.derivationParameters()) == nil

@@ -6,29 +6,7 @@ extension Verify {
   static let rowsAdvice = "several backups, or --json"
   var rows: FieldTable? { nil }
 
-  var output: String? { report.output }
-
   func listing(of folders: [String]) throws -> any BatchCommand { try Inspect.parse(folders) }
-
-  func caseRequest() throws(CommandError) -> CaseOptions.Request? {
-    try caseReport.request(output: report.output, common, many, fields: fieldOptions.fields)
-  }
-
-  func forCase() -> Verify {
-    var command = self
-    command.report.output = nil
-    command.caseReport = CaseOptions()
-    return command
-  }
-
-  func command(for path: String) -> Verify {
-    var command = self
-    command.paths = [path]
-    command.report.output = nil
-    command.caseReport = CaseOptions()
-    command.common.disablePrompts()
-    return command
-  }
 
   func validateBatch() throws(CommandError) { try checkFlags() }
 

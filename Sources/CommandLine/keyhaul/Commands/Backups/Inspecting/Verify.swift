@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul verify`: checks whether a backup is what was written.
-struct Verify: BatchCommand {
+struct Verify: CaseReportCommand {
   static let helpScreen = HelpScreen(
     sentence: "Check a backup's files, keys and items",
     usage: "keyhaul verify ARCHIVE|FOLDER... [--quick] [--sealed] [-o FILE]",
@@ -43,8 +43,6 @@ struct Verify: BatchCommand {
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
-
   /// Rejects flags that contradict each other.
   func checkFlags() throws(CommandError) {
     guard quick, unlocking.password.isGiven else { return }
@@ -62,7 +60,7 @@ struct Verify: BatchCommand {
     switch source {
     case .backup(let archive): found = archive
     case .dump(let dump): return try verify(dump, in: session)
-    case .device(let device): throw ResolvedBackup.isDevice(device.name)
+    case .device(let device): throw ResolvedBackup.deviceError(device.name)
     }
     try self.report.prepare(inputs: found.files + unlocking.files, in: session)
     let report = try report(of: found, in: session)
@@ -86,8 +84,7 @@ struct Verify: BatchCommand {
     case .refused:
       throw CommandError(
         .refused, "\(report.name) contains something that no device writes", why: report.loss,
-        try: "don't trust "
-          + "this file")
+        try: "don't trust this file")
     default: return status
     }
   }

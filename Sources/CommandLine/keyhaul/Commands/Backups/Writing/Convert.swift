@@ -3,7 +3,7 @@ import KeyhaulKit
 import Reports
 
 /// `keyhaul convert`: copies a backup as a folder, as one file, or decrypted.
-struct Convert: RunnableCommand {
+struct Convert: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(
     sentence: "Pack, unpack or decrypt a backup into a copy",
     usage: "keyhaul convert ARCHIVE -o ARCHIVE [--decrypted [--reveal]]",
@@ -36,7 +36,6 @@ struct Convert: RunnableCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    let unlocking = BackupAccessOptions(password: password, decryption: decryption)
     try BackupOutput.check(output, differsFrom: unlocking.files, in: session)
     try checkFlags()
     let found = try SourceResolver(session).backup(archive)
