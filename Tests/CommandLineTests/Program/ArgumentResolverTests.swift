@@ -65,6 +65,19 @@ struct ArgumentResolverTests {
     #expect(try resolver.deviceOrBackup("./both") == .backup(path: "./both"))
   }
 
+  @Test("In the device folder, a device's name means the device, and another file of that name is still ambiguous")
+  func deviceFolder() throws {
+    let sandbox = try DeviceSandbox(after: "keyhaul device create phone --from old-phone -q")
+    let kinds = try ["cd devices; ", ""].map { try sandbox.run("\($0)keyhaul item find phone --service chat.example") }
+    #expect(kinds.allSatisfy { $0.status == 0 } && kinds[0].output == kinds[1].output, "\(kinds)")
+    for line in ["cd devices; keyhaul plan phone -q", "ln -s devices/phone phone; keyhaul plan phone -q; rm phone"] {
+      let outcome = try sandbox.run(line)
+      #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(line): \(outcome)")
+    }
+    let other = try sandbox.run("mkdir phone; keyhaul plan phone -q; status=$?; rmdir phone; exit $status")
+    #expect(other.status == 64 && other.errors.contains("phone is both a device and a file here"), "\(other)")
+  }
+
   @Test("A name that is neither a device nor a file is not found")
   func neither() {
     #expect(status { _ = try resolver.deviceOrBackup("nothing") } == .notFound)

@@ -1,4 +1,3 @@
-import Foundation
 import KeyhaulKit
 
 #if canImport(FoundationEssentials)

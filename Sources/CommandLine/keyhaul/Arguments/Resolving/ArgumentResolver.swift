@@ -9,18 +9,20 @@ import KeyhaulKit
 /// Determines what device and backup arguments mean. It accesses the file system only through closures.
 ///
 /// A device argument is a name in the device folder, or a path if it contains a slash. If an argument may be either,
-/// the content of the path decides. A name that is both a device and a file is an error.
+/// the content of the path decides. A name that is both a device and another file is an error.
 struct ArgumentResolver {
   /// The folder of the virtual devices; `nil` if none is configured, in which case a name alone never means a device.
   let home: String?
   let content: (String) -> PathContent
   /// Returns the names of the existing devices, for suggestions.
   let deviceNames: () -> [String]
-  /// Returns the backup that a path means whose last component selects a backup in a folder of several; `nil` if it
-  /// selects none.
+  /// Returns the backup that a path such as `FOLDER/IDENTIFIER` selects in a folder of several; `nil` if it selects
+  /// none.
   var selectedBackup: (String) throws(CommandError) -> String? = { (_) throws(CommandError) in nil }
   /// Returns the only backup in a folder that is not a backup itself; `nil` if there is none, or several.
   var onlyBackup: (String) throws(CommandError) -> String? = { (_) throws(CommandError) in nil }
+  /// Returns whether two paths lead to the same file or folder.
+  var isSameFile: (String, String) -> Bool = { $0 == $1 }
 
   /// Finds an existing device.
   func device(_ argument: String) throws(CommandError) -> KeychainLocation {
@@ -45,8 +47,10 @@ struct ArgumentResolver {
     return .device(name: name, directory: directory)
   }
 
-  /// Finds a backup to read. Checks that it exists and is not a device; its reader checks the content. A file inside a
-  /// backup means the backup, and a folder with one backup means that backup.
+  /// Finds a backup to read. A file inside a backup means the backup, and a folder with one backup means that backup.
+  ///
+  /// - Returns: The backup, or a dump or device if the argument names one. Only its reader checks the content.
+  /// - Throws: `.notFound` if nothing has this name; `.usage` for an empty or ambiguous name.
   func backup(_ argument: String) throws(CommandError) -> KeychainLocation {
     guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
@@ -96,10 +100,14 @@ struct ArgumentResolver {
     let directory = directory(ofDevice: argument)
     let isFile = content(argument) != .absent
     switch (directory, isFile) {
-    case (.some, true):
-      throw .usage(
-        "\(argument) is both a device and a file here", why: "the name alone is ambiguous",
-        try: "device:\(argument) or ./\(argument)")
+    case (let directory?, true):
+      // If the device folder is the working directory, both are the same device.
+      guard isSameFile(directory, argument) else {
+        throw .usage(
+          "\(argument) is both a device and a file here", why: "the name alone is ambiguous",
+          try: "device:\(argument) or ./\(argument)")
+      }
+      return .device(name: argument, directory: directory)
     case (let directory?, false): return .device(name: argument, directory: directory)
     case (nil, true): return content(argument) == .device ? try device("./\(argument)") : try backup(argument)
     case (nil, false):
@@ -172,6 +180,12 @@ extension ArgumentResolver {
       onlyBackup: { (path) throws(CommandError) in
         guard case .one(let backup) = try BackupQueue.content(of: path) else { return nil }
         return backup
+      },
+      isSameFile: { first, second in
+        guard let first = try? FileSystem.real.status(of: first, followsLink: true),
+          let second = try? FileSystem.real.status(of: second, followsLink: true)
+        else { return false }
+        return first.isSame(as: second)
       })
   }
 }
