@@ -1,0 +1,189 @@
+import KeyhaulKit
+import Reports
+
+/// Sets or removes a backup's password. Both need the hardware key of the source device, and change every file.
+struct BackupReencryption {
+  private let command: Rekey
+  private let loaded: LoadedBackup
+  private let unlocker: BackupUnlocker
+  private let path: String
+  private let target: BackupRewriter.Target
+
+  init(_ command: Rekey, _ loaded: LoadedBackup, _ path: String, _ target: BackupRewriter.Target, in session: Session) {
+    self.command = command
+    self.loaded = loaded
+    unlocker = BackupUnlocker(loaded, command.decryption, in: session)
+    self.path = path
+    self.target = target
+  }
+
+  func addPassword(in session: Session) throws {
+    try requireDeviceKeybag()
+    try requireReplaceable()
+    let old = try unlocker.key(command.password, unexpectedPassword: "--new-password-file with the new password")
+    let candidate = try hardwareKey(to: "set a password on")
+    let (hardware, isProven) = try accepted(candidate, old, in: session)
+    let new = try session.password(command.newPassword, of: loaded.name)
+    let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
+    let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
+      (progress) throws(DataProtectionError) in
+      try BackupKeybag.addingPassword(
+        loaded.archive.keybag, passcodeKey: old.passcodeKey, with: new, deviceKey: hardware.key, rounds: rounds,
+        progress: progress)
+    }
+    try rewrite(with: keybag, old, in: session)
+    let name = UntrustedText.escaped(loaded.name)
+    try command.report(
+      loaded, keybag,
+      did: "Encrypted \(name) with the new password\(command.change.ending(for: loaded.name))."
+        + "\(isProven ? "" : unprovenKeySentence) "
+        + "Other copies still have no password.",
+      would: "Would encrypt \(name) with the new password.", isKeyProven: isProven, in: session)
+  }
+
+  func removePassword(in session: Session) throws {
+    try requireDeviceKeybag()
+    try requireReplaceable()
+    let candidate = try hardwareKey(to: "remove the password of")
+    let old = try unlocker.key(command.password)
+    let (hardware, isProven) = try accepted(candidate, old, in: session)
+    let keybag: Keybag
+    do throws(DataProtectionError) {
+      keybag = try BackupKeybag.removingPassword(
+        loaded.archive.keybag, passcodeKey: old.passcodeKey, deviceKey: hardware.key)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    try rewrite(with: keybag, old, in: session)
+    let name = UntrustedText.escaped(loaded.name)
+    let device = loaded.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
+    if hardware.isPublished, let sourceDevice = hardware.homeDevice {
+      session.warnAboutPublishedKey(
+        of: sourceDevice, "anyone can decrypt the keychain in \(loaded.name) without its password")
+    }
+    let reach =
+      !isProven
+      ? unprovenKeySentence
+      : hardware.isPublished ? "" : " From now on, only \(device) can decrypt the keychain in this backup."
+    try command.report(
+      loaded, keybag,
+      did: "Removed the password of \(name)\(command.change.ending(for: loaded.name)).\(reach)",
+      would: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
+  }
+
+  /// A sentence for a backup that was written with a device key that no item confirms.
+  private var unprovenKeySentence: String {
+    " No item confirms the device key that was used. If it is the wrong one, no device can decrypt the keychain in this "
+      + "backup."
+  }
+
+  /// Rejects a backup that no device wrote, because rewriting its keybag would make it look genuine.
+  private func requireDeviceKeybag() throws(CommandError) {
+    guard let unbound = loaded.archive.unboundClassKeys else { return }
+    throw CommandError(backup: KeyhaulError(unbound), name: loaded.name)
+  }
+
+  /// Rejects a folder with other files, because every file changes and the folder is replaced.
+  private func requireReplaceable() throws(CommandError) {
+    guard PathContent(of: path) == .directory, command.change.output == nil else { return }
+    try BackupOutput.requireOnlyBackup(in: path, named: loaded.name)
+  }
+
+  // MARK: The hardware's key
+
+  private func hardwareKey(to action: String) throws -> HardwareKey {
+    if let hardware = try unlocker.hardwareKey() { return hardware }
+    // A device with this name may exist, but with another key.
+    let device = "the source device" + (loaded.archive.device.name.map { ", which calls itself \($0)" } ?? "")
+    throw CommandError.usage(
+      "cannot \(action) \(loaded.name) without its device's key",
+      why: "without a password, the keychain's keys are wrapped with the hardware key of \(device)",
+      try: "--device-key-file, or --home with the folder that contains that device")
+  }
+
+  /// Confirms the device key. If no item confirms it, it needs `--accept-unproven-key` or the user's consent, because
+  /// no device can decrypt a backup that was written with a wrong key.
+  ///
+  /// - Returns: The key, and whether an item confirms it.
+  private func accepted(
+    _ hardware: HardwareKey, _ key: BackupKey, in session: Session
+  ) throws -> (key: HardwareKey, isProven: Bool) {
+    let opened: UnlockedBackup
+    do throws(KeyhaulError) {
+      opened = try loaded.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    if let damage = opened.keybagDamage { throw CommandError.damagedKeybag(of: loaded.name, report: damage) }
+    // Rewriting every file and digest would hide the damage.
+    if let damage = opened.damage.first {
+      throw CommandError(
+        .damaged, "\(loaded.name) is damaged", why: damage.description,
+        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
+    }
+    switch opened.deviceKeyVerification {
+    case .proven:
+      unlocker.reportDeviceKeySource(hardware)
+      return (hardware, true)
+    case .divided(let unproven):
+      let classes = unproven.map { String($0.rawValue) }
+      throw CommandError(
+        .refused, "Keyhaul cannot confirm every class key of \(loaded.name)",
+        why:
+          "the device's hardware key decrypts some items, but none of class \(HumanReadable.list(classes)); with a wrong "
+          + "key, those items would be lost for good",
+        try: "another copy")
+    case .foreign(let itemCount):
+      if let other = hardware.fallback {
+        unlocker.warnThatKeyIsOfOtherDevice()
+        return try accepted(other, key, in: session)
+      }
+      throw CommandError(
+        .refused, "this is not the hardware key of \(loaded.name)'s source device",
+        why: "it decrypts none of the \(HumanReadable.count(itemCount, "item")) that need such a key",
+        try: "the 0x835 key of that device")
+    case .unshown, .noItems:
+      try agree(toUnproven: hardware, hasItems: !opened.items.isEmpty, in: session)
+      return (hardware, false)
+    }
+  }
+
+  /// Makes sure that the user accepts a device key that no item confirms.
+  ///
+  /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
+  private func agree(toUnproven hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
+    guard !command.acceptUnprovenKey else { return }
+    let origin = hardware.homeDevice.map { "the key of \($0)" } ?? "the given device key"
+    let fact = hasItems ? "no item in it needs a device key" : "it has no items"
+    guard let terminal = session.terminal() else {
+      throw CommandError(
+        .refused, "nothing confirms the device key for \(loaded.name)",
+        why: "\(fact), so Keyhaul cannot check \(origin); with a wrong key, no device could decrypt the result",
+        try: "--accept-unproven-key, if you are sure that the key is right")
+    }
+    try session.ask(
+      "Nothing confirms \(origin): \(fact). If the key is wrong, no device can decrypt \(loaded.name) afterwards. Use it "
+        + "anyway?", on: terminal)
+  }
+
+  // MARK: Writing
+
+  private func rewrite(
+    with keybag: Keybag, _ key: BackupKey, in session: Session
+  ) throws {
+    guard !command.dryRun.isOn else { return }
+    let keys = try unlocker.classKeys(with: key)
+    let what = command.noPassword ? "no longer has a password" : "has the new password"
+    let done = command.change.done(Rekey.done("\(loaded.name) \(what)", loaded))
+    let outcome = try session.rewriting(loaded, to: command.change.output, done) {
+      (rewriter, progress) throws(KeyhaulError) in
+      try rewriter.reencrypt(loaded.archive, at: path, with: keybag, keys: keys, to: target, progress: progress)
+    }
+    session.warnIfOldBackupRemains(outcome.leftover)
+    if let first = outcome.unrelatedFiles.first {
+      session.warn(
+        "\(HumanReadable.count(outcome.unrelatedFiles.count, "payload")) left out",
+        why: "not listed in the manifest: \(outcome.unrelatedFiles.count == 1 ? "" : "the first is ")\(first)")
+    }
+  }
+}
