@@ -59,11 +59,11 @@ struct ResolvedBackup {
       try: "run it again")
   }
 
-  static func isDevice(_ name: String) -> CommandError {
+  /// Returns the error for a device where a backup is needed.
+  static func deviceError(_ name: String) -> CommandError {
     .usage(
-      "\(name) is a device",
-      why: "this command needs a backup", try: "keyhaul backup \(ShellQuoting.quote(name)) -o ARCHIVE"
-    )
+      "\(name) is a device", why: "this command needs a backup",
+      try: "keyhaul backup \(ShellQuoting.quote(name)) -o ARCHIVE")
   }
 
   /// Returns the path of a backup that is read twice, or changed.
@@ -195,58 +195,53 @@ struct LoadedBackup {
 
   /// Warns about a problem that was found, unless it has its own warning elsewhere.
   func warn(about finding: BackupFinding, in session: Session) {
+    let (message, advice): (String, String)
+    var ignoresQuiet = false
     switch finding {
     case .falseClaim, .decryptedCopy, .propertyListUnreadable: return
     // Nothing is lost, and every command accepts it.
     case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8:
-      session.debug("\(UntrustedText.escaped(name)): \(finding)")
+      return session.debug("\(UntrustedText.escaped(name)): \(finding)")
     case .payloadsRenamed:
-      session.warn(
-        "some stored files of \(name) do not have the names that a device gives them", why: finding.description,
-        try: "convert, which writes a copy with the right names")
+      message = "some stored files of \(name) do not have the names that a device gives them"
+      advice = "convert, which writes a copy with the right names"
     case .passwordDenied:
-      session.warn(
-        "\(name) says that it has no password, but it was made with one", why: finding.description,
-        try: Self.adviceForDeniedPassword, ignoresQuiet: true)
+      message = "\(name) says that it has no password, but it was made with one"
+      advice = Self.adviceForDeniedPassword
+      ignoresQuiet = true
     case .wrapsUnusual:
-      session.warn(
-        "\(name)'s keybag is not one that a device writes", why: finding.description,
-        try: "another copy; results for items of these classes apply only to this copy", ignoresQuiet: true)
+      message = "\(name)'s keybag is not one that a device writes"
+      advice = "another copy; results for items of these classes apply only to this copy"
+      ignoresQuiet = true
     case .manifestUnreadable:
-      session.warn(
-        "\(name)'s \(finding.place) cannot be read", why: finding.description,
-        try: "another copy; without this file, nothing in this copy can be decrypted")
+      message = "\(name)'s \(finding.place) cannot be read"
+      advice = "another copy; without this file, nothing in this copy can be decrypted"
     case .manifestMissing:
-      session.warn(
-        "\(name) is not a whole backup", why: finding.description,
-        try: "the backup that it was made from; no keychain item can be decrypted from this copy")
+      message = "\(name) is not a whole backup"
+      advice = "the backup that it was made from; no keychain item can be decrypted from this copy"
     case .classKeysDamaged:
-      session.warn(
-        "\(name)'s keybag is damaged", why: finding.description,
-        try: "another copy; items that need those keys are lost in this copy")
+      message = "\(name)'s keybag is damaged"
+      advice = "another copy; items that need those keys are lost in this copy"
     case .keybagUnusable:
-      session.warn(
-        "\(name)'s keybag is damaged", why: finding.description,
-        try: "another copy; without a usable keybag, no item can be decrypted")
+      message = "\(name)'s keybag is damaged"
+      advice = "another copy; without a usable keybag, no item can be decrypted"
     case .keychainMissing, .keychainDamaged:
-      session.warn(
-        "\(name)'s keychain cannot be read", why: finding.description,
-        try: "another copy; verify shows what else is damaged in this copy")
+      message = "\(name)'s keychain cannot be read"
+      advice = "another copy; verify shows what else is damaged in this copy"
     case .keybagMismatch(let file, let keybag):
-      session.warn(
-        "\(name)'s keychain does not name the backup's keybag", why: finding.description,
-        try: "another copy; no device restores this one: \(KeyhaulError.meaning(ofName: file, for: keybag))")
+      message = "\(name)'s keychain does not name the backup's keybag"
+      advice = "another copy; no device restores this one: \(KeyhaulError.meaning(ofName: file, for: keybag))"
     case .sealBroken:
       session.hasReadChangedBackup = true
       session.backupMetadata?.isSealBroken = true
-      session.warn(
-        "\(name) has changed since it was sealed", why: finding.description,
-        try: "another copy; verify lists every file that has changed since", ignoresQuiet: true)
+      message = "\(name) has changed since it was sealed"
+      advice = "another copy; verify lists every file that has changed since"
+      ignoresQuiet = true
     case .versionMissing, .stateMissing, .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
-      session.warn(
-        "\(name) has changed since the source device wrote it", why: finding.description,
-        try: "another copy, or check its contents with verify")
+      message = "\(name) has changed since the source device wrote it"
+      advice = "another copy, or check its contents with verify"
     }
+    session.warn(message, why: finding.description, try: advice, ignoresQuiet: ignoresQuiet)
   }
 
   /// The problem that prevents a restore; `nil` if there is none.

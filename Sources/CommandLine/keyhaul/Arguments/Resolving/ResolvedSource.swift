@@ -67,7 +67,7 @@ struct SourceResolver {
     case .backup(let path): return backup(typed, at: path)
     case .standardInput: return ResolvedBackup(typed: typed, path: nil)
     case .dump(let path): throw try ResolvedDump(typed: typed, path: path, databaseKeys, in: session).notABackupError
-    case .device(let name, _): throw ResolvedBackup.isDevice(name)
+    case .device(let name, _): throw ResolvedBackup.deviceError(name)
     }
   }
 
