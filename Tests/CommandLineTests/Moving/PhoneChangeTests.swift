@@ -98,6 +98,8 @@ struct PhoneChangeTests {
     let note = "note: the backup has no password. Make a new backup with a password. 14 of these items would then move."
     #expect(text.components(separatedBy: "note: ").count == 2 && text.contains("\(note) 2 backups: "), "\(outcome)")
     #expect(outcome.output.hasSuffix("\nOne of them in full: keyhaul plan plain\n"), "\(outcome)")
+    let planned = try sandbox.keyhaul("plan encrypted plain --to new-phone --passwords list")
+    #expect(unwrapped(planned.output).contains("note: the backup has no password 2 backups: "), "\(planned)")
     let rows = try sandbox.object(sandbox.succeed("plan encrypted plain --passwords list --json"))["backups"]
     #expect((rows as? [[String: Any]])?.allSatisfy { $0["reason"] is NSNull } == true)
   }

@@ -51,7 +51,7 @@ extension KeyhaulError.Code {
   public static let truncated = backup(
     "truncated", .damaged, "the backup is cut short", advice: "another copy; verify shows whether a copy is complete")
   /// The backup is damaged.
-  public static let damaged = backup("damaged", .damaged, "the backup is damaged", advice: "use another copy")
+  public static let damaged = backup("damaged", .damaged, "the backup is damaged", advice: .anotherCopy)
   /// The device did not finish the backup.
   public static let unfinished = backup(
     "unfinished", .damaged, "the backup was never finished",
@@ -62,7 +62,7 @@ extension KeyhaulError.Code {
     advice: "another copy, or back up the device again and let it finish")
   /// A file in the manifest is missing.
   public static let payloadMissing = backup(
-    "payload-missing", .damaged, "the backup is not complete", advice: "use another copy")
+    "payload-missing", .damaged, "the backup is not complete", advice: .anotherCopy)
   /// The backup is complete, but contains no keychain.
   public static let noKeychain = backup(
     "no-keychain", .refused, "the backup contains no keychain",
@@ -113,7 +113,7 @@ extension KeyhaulError.Code {
 
   /// The keychain file was encrypted for another keybag than the backup's.
   public static let keybagMismatch = backup(
-    "keybagMismatch", .damaged, "its keychain belongs to another keybag", advice: "use another copy")
+    "keybagMismatch", .damaged, "its keychain belongs to another keybag", advice: .anotherCopy)
   /// The backup has no password, and its class keys are not bound to a device. No device writes such a backup, and no
   /// restore accepts it.
   public static let unboundKeychain = backup(

@@ -115,6 +115,11 @@ public enum Remedy: Sendable, Hashable {
   }
 }
 
+extension Remedy {
+  /// The general suggestion for a damaged file: use another copy of it.
+  package static let anotherCopy: Remedy = "use another copy"
+}
+
 extension Remedy: ExpressibleByStringInterpolation {
   /// Creates a suggestion in words.
   public init(stringLiteral text: String) { self = .words(text) }

@@ -77,8 +77,8 @@ package struct FormatError: ExplainedError, Equatable {
   package var meaning: ErrorMeaning {
     let name = format.rawValue
     return switch code {
-    case .truncated: .init(.damaged, "the \(name) is cut short", advice: "use another copy")
-    case .malformed: .init(.damaged, "the \(name) is damaged", advice: "use another copy")
+    case .truncated: .init(.damaged, "the \(name) is cut short", advice: .anotherCopy)
+    case .malformed: .init(.damaged, "the \(name) is damaged", advice: .anotherCopy)
     case .overLimit: .init(.refused, "the \(name) is over a limit", advice: "don't trust this file")
     case .unsupportedVersion:
       .init(.refused, "the \(name) has an unsupported version", advice: "a newer version of Keyhaul, which may read it")
@@ -86,7 +86,7 @@ package struct FormatError: ExplainedError, Equatable {
       .init(
         .refused, "the \(name) contains something that no device writes",
         advice: "don't trust this file")
-    case .trailingBytes: .init(.damaged, "the \(name) has bytes after its end", advice: "use another copy")
+    case .trailingBytes: .init(.damaged, "the \(name) has bytes after its end", advice: .anotherCopy)
     case .unencodable:
       .init(.failed, "the \(name) cannot hold this value", advice: "store a string, a whole number, data or a date")
     }

@@ -10,6 +10,7 @@ extension CommandError {
     self.init(
       CommandExitStatus(error.category), Self.message(error, name: name), why: error.reason, try: error.call,
       of: error.systemReason)
+    suggestsAnotherCopy = error.meaning.remedy == .anotherCopy
     if (error as? DataProtectionError)?.code == .roundsOverLimit {
       advice = "don't trust this file; --max-rounds raises the limit"
     }

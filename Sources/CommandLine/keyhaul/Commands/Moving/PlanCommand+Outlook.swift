@@ -5,7 +5,7 @@ import Reports
 extension PlanCommand {
   /// Plans for a backup.
   func planWithoutTarget(
-    for loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForOutlook, _ argument: String?,
+    for loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForOutlook, argument: String?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     var source = ReportSource(loaded, fileList: opened.backup.fileList)
@@ -14,14 +14,14 @@ extension PlanCommand {
     BackupDamageNotice(opened: opened.backup, name: loaded.name).warn(in: session)
     let request = OutlookRequest(
       source: source, argument: argument, productType: loaded.archive.device.productType, hardware: opened.hardware,
-      isDamaged: !opened.backup.damage.isEmpty, codes: opened.codes,
+      isDamaged: !opened.backup.damage.isEmpty, oneTimePasswords: opened.oneTimePasswords,
       condition: BackupCondition(damage: opened.backup.damage, findings: source.shownFindings))
     return try planWithoutTarget(request, opened.restoreOutlook, expectations, in: session)
   }
 
   /// Plans for a device, as if a backup of it were made now.
   func planWithoutTarget(
-    for device: DeviceSession, _ argument: String?, _ expectations: [PlanExpectation]?, in session: Session
+    for device: DeviceSession, argument: String?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     let restoreOutlook: RestoreOutlook
     let simulatedBackup: SimulatedBackup
@@ -33,8 +33,8 @@ extension PlanCommand {
     }
     let request = OutlookRequest(
       source: try ReportSource(device, hasPassword: !noPassword), argument: argument,
-      productType: device.record.productType,
-      hardware: device.name, isDamaged: false, codes: try OneTimePasswordSources(of: simulatedBackup, on: device))
+      productType: device.record.productType, hardware: device.name, isDamaged: false,
+      oneTimePasswords: try OneTimePasswordSources(of: simulatedBackup, on: device))
     return try planWithoutTarget(request, restoreOutlook, expectations, in: session)
   }
 
@@ -46,7 +46,7 @@ extension PlanCommand {
     let productType: String?
     let hardware: String?
     let isDamaged: Bool
-    var codes: OneTimePasswordSources?
+    var oneTimePasswords: OneTimePasswordSources?
     /// Whether the backup can be restored as it is.
     var condition = BackupCondition.usable
   }
@@ -63,7 +63,7 @@ extension PlanCommand {
     summary.findings = source.shownFindings
     summary.protection = source.nonstandardProtection
     summary.backupCondition = request.condition
-    summary.codes = request.codes.map {
+    summary.codes = request.oneTimePasswords.map {
       $0.overview(moving: restoreOutlook.planForNewDevice, names: request.source.apps)
     }
     guard view == nil, expectations == nil else {
@@ -110,7 +110,7 @@ extension BackupUnlocker {
   }
 
   /// Returns the one-time passwords of a decrypted backup.
-  func codes(of opened: UnlockedBackup, with key: BackupKey) -> OneTimePasswordSources {
+  func oneTimePasswords(of opened: UnlockedBackup, with key: BackupKey) -> OneTimePasswordSources {
     OneTimePasswordSources(items: opened.items, accounts: accounts(with: key))
   }
 
@@ -120,7 +120,7 @@ extension BackupUnlocker {
     let restoreOutlook: RestoreOutlook
     /// The device whose hardware key was tried; `nil` if none was.
     let hardware: String?
-    let codes: OneTimePasswordSources
+    let oneTimePasswords: OneTimePasswordSources
   }
 
   /// Decrypts the backup as a new device would, and as the source device would if its hardware key is available.
@@ -139,12 +139,12 @@ extension BackupUnlocker {
       returning = try? archive.open(with: key, deviceKey: given.key, for: .planning)
       name = "the device whose key was given"
     }
-    let codes = codes(of: returning ?? opened, with: key)
+    let oneTimePasswords = oneTimePasswords(of: returning ?? opened, with: key)
     do throws(KeyhaulError) {
       return BackupForOutlook(
         backup: opened,
         restoreOutlook: try RestoreOutlook(of: opened, returning: returning, sourceDeviceItems: sourceDevice?.items),
-        hardware: name, codes: codes)
+        hardware: name, oneTimePasswords: oneTimePasswords)
     } catch {
       throw CommandError(error, doing: "cannot plan for \(self.name)")
     }

@@ -83,7 +83,6 @@ struct PlanCommand: BatchCommand {
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
   var source: String { paths.first ?? "" }
 
   func runSingle(in session: Session) throws -> CommandExitStatus {
@@ -100,27 +99,21 @@ struct PlanCommand: BatchCommand {
       try session.prepareOutput(output, inputs: found.files + devices + unlocking.files + [expect])
     }
     do {
-      return try plan(from: found, onto: target, sourceDevice, expectations, in: session)
-    } catch var failure as CommandError where failure.status == .damaged {
-      failure.advice = adviceForDamage(failure.advice)
+      return try plan(from: found, onto: target, sourceDevice: sourceDevice, expectations, in: session)
+    } catch var failure as CommandError where failure.status == .damaged && failure.suggestsAnotherCopy {
+      failure.advice = adviceForDamagedBackup
       throw failure
     }
   }
 
-  /// The library's advice for a damaged backup.
-  private static let adviceAnotherCopy = "use another copy"
-
-  /// Returns advice for a backup that is too damaged for a plan.
-  ///
-  /// - Parameter advice: The library's advice.
-  private func adviceForDamage(_ advice: String?) -> String? {
-    guard let advice, advice == Self.adviceAnotherCopy else { return advice }
+  /// The advice for a backup that is too damaged for a plan.
+  private var adviceForDamagedBackup: String {
     let call = SuggestedCommands.verify(ShellQuoting.argument(source, placeholder: "ARCHIVE"))
-    return "make a new backup while the source device still works, or \(advice); \(call) shows what is damaged"
+    return "make a new backup while the source device still works, or use another copy; \(call) shows what is damaged"
   }
 
   private func plan(
-    from found: ResolvedSource, onto target: ResolvedDevice?, _ sourceDevice: ResolvedDevice?,
+    from found: ResolvedSource, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     switch found {
@@ -141,20 +134,22 @@ struct PlanCommand: BatchCommand {
       return try ResolvedDevice.withSessions(target, sourceDevice) { device, sourceDevice in
         guard let device else {
           let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: sourceDevice)
-          return try planWithoutTarget(for: loaded, opened, found.argument, expectations, in: session)
+          return try planWithoutTarget(
+            for: loaded, opened, argument: found.argument, expectations, in: session)
         }
         let opened = try unlocker.open(
           with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
         let sourceDevice = try unlocker.sourceDevice(
           of: opened.backup, named: sourceDevice, orTarget: device, with: key)
-        let codes =
-          countsCodes(expectations, in: session)
-          ? unlocker.codes(of: sourceDevice?.unlockedBackup ?? opened.backup, with: key) : nil
-        return try plan(
-          loaded, opened, found.argument, onto: device, sourceDevice: sourceDevice?.items, codes, expectations,
-          in: session)
+        let oneTimePasswords =
+          countsOneTimePasswords(expectations, in: session)
+          ? unlocker.oneTimePasswords(of: sourceDevice?.unlockedBackup ?? opened.backup, with: key) : nil
+        return try planBackup(
+          loaded, opened, argument: found.argument, onto: device, sourceDeviceItems: sourceDevice?.items,
+          oneTimePasswords: oneTimePasswords, expectations, in: session)
       }
-    case .dump(let dump): return try plan(dump, onto: target, sourceDevice: sourceDevice, expectations, in: session)
+    case .dump(let dump):
+      return try planDump(dump, onto: target, sourceDevice: sourceDevice, expectations, in: session)
     case .device(let origin):
       if sourceDevice != nil {
         throw CommandError.usage(
@@ -170,9 +165,9 @@ struct PlanCommand: BatchCommand {
       return try origin.withSession(.reading) { openDevice in
         try ResolvedDevice.withSessions(target, nil) { device, _ in
           guard let device else {
-            return try planWithoutTarget(for: openDevice, found.argument, expectations, in: session)
+            return try planWithoutTarget(for: openDevice, argument: found.argument, expectations, in: session)
           }
-          return try plan(of: openDevice, found.argument, onto: device, expectations, in: session)
+          return try planDevice(openDevice, argument: found.argument, onto: device, expectations, in: session)
         }
       }
     }
@@ -181,20 +176,25 @@ struct PlanCommand: BatchCommand {
   /// Plans for a backup.
   ///
   /// - Parameters:
-  ///   - sourceDevice: The source device's items; `nil` if they are not available.
-  ///   - codes: The one-time passwords of the backup; `nil` if the result does not contain them.
-  private func plan(
-    _ loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForDevice, _ argument: String?, onto device: DeviceSession,
-    sourceDevice: SourceDeviceItems?, _ codes: OneTimePasswordSources?, _ expectations: [PlanExpectation]?,
-    in session: Session
+  ///   - loaded: The backup as it was read.
+  ///   - opened: The decrypted backup.
+  ///   - argument: The backup as an argument of suggested commands; `nil` if it is a stream.
+  ///   - device: The target.
+  ///   - sourceDeviceItems: The source device's items; `nil` if they are not available.
+  ///   - oneTimePasswords: The one-time passwords of the backup; `nil` if the result does not contain them.
+  ///   - expectations: The expectations to check; `nil` if there are none.
+  private func planBackup(
+    _ loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForDevice, argument: String?, onto device: DeviceSession,
+    sourceDeviceItems: SourceDeviceItems?, oneTimePasswords: OneTimePasswordSources?,
+    _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     let plan = try opened.plan(onto: .device(device), policy: move.policy, for: .planning)
     var source = ReportSource(loaded, namesFrom: opened)
-    source.sourceDeviceItems = sourceDevice
+    source.sourceDeviceItems = sourceDeviceItems
     source.condition = BackupCondition(damage: opened.backup.damage, findings: source.shownFindings)
     var report = try report(plan, of: source, onto: device, in: session)
     report.sourceArgument = argument
-    report.codes = codes.map { $0.overview(moving: plan, names: source.apps) }
+    report.codes = oneTimePasswords.map { $0.overview(moving: plan, names: source.apps) }
     let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: plan.isSameDevice) {
       () throws(CommandError) in MigrationComparison(of: opened.backup, plan)
     }
@@ -203,8 +203,8 @@ struct PlanCommand: BatchCommand {
   }
 
   /// Plans for a device, as if a backup of it were made now.
-  private func plan(
-    of openDevice: DeviceSession, _ argument: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
+  private func planDevice(
+    _ openDevice: DeviceSession, argument: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
     in session: Session
   ) throws -> CommandExitStatus {
     let (plan, simulatedBackup): (MigrationPlan, SimulatedBackup)
@@ -218,12 +218,12 @@ struct PlanCommand: BatchCommand {
     let source = try ReportSource(openDevice, hasPassword: !noPassword)
     var report = try report(plan, of: source, onto: device, in: session)
     report.sourceArgument = argument
-    if countsCodes(expectations, in: session) {
+    if countsOneTimePasswords(expectations, in: session) {
       report.codes = try OneTimePasswordSources(of: simulatedBackup, on: openDevice).overview(
         moving: plan, names: source.apps)
     }
-    let isItself = openDevice.device.directory == device.device.directory
-    let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: isItself) {
+    let isSameDevice = openDevice.device.directory == device.device.directory
+    let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: isSameDevice) {
       () throws(CommandError) in
       do throws(KeyhaulError) {
         return try MigrationComparison(of: openDevice, onto: device, knowing: simulatedBackup)
@@ -235,7 +235,7 @@ struct PlanCommand: BatchCommand {
   }
 
   /// Returns whether the result states the number of one-time passwords.
-  func countsCodes(_ expectations: [PlanExpectation]?, in session: Session) -> Bool {
+  func countsOneTimePasswords(_ expectations: [PlanExpectation]?, in session: Session) -> Bool {
     view == nil && expectations == nil && !session.isJSON
   }
 
@@ -266,11 +266,11 @@ struct PlanCommand: BatchCommand {
     switch (expectations, view) {
     case (let expectations?, _): isAsExpected = try check(expectations, comparable, report, in: session)
     case (nil, .compare):
-      try print(
+      try deliverComparison(
         ComparisonReport(comparison: comparable.compare(), report: report), of: comparable.argument, in: session)
     case (nil, .byApp): try session.print(AppReport(report: report))
     case (nil, .audit): try session.print(AuditReport(audit: KeychainAudit(comparable.compare()), report: report))
-    case (nil, nil): try print(report, of: comparable.argument, in: session)
+    case (nil, nil): try deliverPlan(report, of: comparable.argument, in: session)
     }
     let summary = report.plan.summary
     if !isAsExpected { return .differs }
@@ -302,17 +302,18 @@ struct PlanCommand: BatchCommand {
     }
   }
 
-  private func print(_ report: PlanReport, of argument: String?, in session: Session) throws {
+  /// Writes the plan as a page, or saves and prints it.
+  private func deliverPlan(_ report: PlanReport, of argument: String?, in session: Session) throws {
     if common.isHTML {
       return try session.deliver(
         report.page(
           from: argument, to: move.to.map(session.stableArgument(ofDevice:)), program: ProgramVersion.signature),
         to: output)
     }
-    try saveAndPrint(report, in: session) { () throws(CommandError) in try print(report, in: session) }
+    try saveAndPrint(report, in: session) { () throws(CommandError) in try printPlan(report, in: session) }
   }
 
-  private func print(_ report: ComparisonReport, of argument: String?, in session: Session) throws {
+  private func deliverComparison(_ report: ComparisonReport, of argument: String?, in session: Session) throws {
     guard common.isHTML else { return try session.print(report) }
     try session.deliver(
       report.page(
@@ -320,7 +321,8 @@ struct PlanCommand: BatchCommand {
       to: output)
   }
 
-  private func print(_ report: PlanReport, in session: Session) throws(CommandError) {
+  /// Prints the plan and, if it was saved, the command that restores by it.
+  private func printPlan(_ report: PlanReport, in session: Session) throws(CommandError) {
     if session.chosenFields != nil { return try session.writeDocument(report.document.json) }
     if session.isJSON { return try report.printDocument(in: session) }
     try report.print(in: session)
@@ -333,12 +335,14 @@ struct PlanCommand: BatchCommand {
     }
     if let obstacle = report.obstacle { return try session.print("\(saved) \(obstacle)") }
     let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
-    let words = [(source, "ARCHIVE"), (to, "DEVICE"), (output, "PLAN")].map {
+    let arguments = [(source, "ARCHIVE"), (to, "DEVICE"), (output, "PLAN")].map {
       ShellQuoting.argument($0, placeholder: $1)
     }
     try session.print("\(saved) To do exactly this:")
     try session.print(
-      "  " + session.addingHomeOption(to: "keyhaul restore \(words[0]) --to \(words[1]) --plan \(words[2])\(policy)"))
+      "  "
+        + session.addingHomeOption(
+          to: "keyhaul restore \(arguments[0]) --to \(arguments[1]) --plan \(arguments[2])\(policy)"))
   }
 }
 
@@ -370,8 +374,7 @@ extension PlanCommand {
       if redact {
         throw .usage(
           "\(name) and --redact cannot be used together", why: "the result of \(name) contains names",
-          try: "use only "
-            + "one of them")
+          try: "use only one of them")
       }
     }
     try checkExpectationFlags()
@@ -485,12 +488,12 @@ extension PlanCommand {
     }
   ]
 
-  /// Returns whether the items would move: a backup that cannot be restored as it is moves none.
+  /// Returns whether the number of moved items is meaningful. It is not if the backup must be repaired before a restore.
   @Sendable private static func isMoveKnown(_ result: BatchResult) -> Bool {
     guard let document = result.document else { return false }
     let findings = document["findings"]?.arrayValue ?? []
     if findings.contains(where: { $0["restorable"]?.booleanValue == false }) { return false }
-    // Without damage, only unreadable items lead to this code.
+    // This exit code means damage, unless items are unreadable.
     let unreadable = member("unreadable", in: document)?.integerValue ?? 0
     return result.code != CommandExitStatus.partial.code || unreadable > 0
   }
@@ -515,16 +518,17 @@ extension PlanCommand {
     return "\(HumanReadable.count(Int(clamping: count), "item")) \(count == 1 ? "does" : "do") not move"
   }
 
-  /// Returns the advice for a backup whose items do not move only because it has no password, in the words of its own plan.
+  /// Returns the advice for a backup whose items all stay behind because it has no password: the first step of its plan.
   static func note(on result: BatchResult) -> String? {
     guard result.code == 0, let document = result.document, isMoveKnown(result), counts(in: document)?.arrives == 0,
       document["source"]?["encrypted"]?.booleanValue == false,
       document["items"]?.arrayValue?.contains(where: isHeldByMissingPassword) == true
     else { return nil }
     let cause = "the backup has no password"
-    let entry = document["before_wiping"]?.arrayValue?.first?["entries"]?.arrayValue?.first
-    guard let step = entry?["do"]?.stringValue, step.hasPrefix("Make a ") else { return cause }
-    return "\(cause). \(step)"
+    // A password would move at least one item, so the first step is to make a backup with one. A plan for a target has
+    // no steps.
+    let step = document["before_wiping"]?.arrayValue?.first?["entries"]?.arrayValue?.first?["do"]?.stringValue
+    return step.map { "\(cause). \($0)" } ?? cause
   }
 
   private static func isHeldByMissingPassword(_ item: JSONValue) -> Bool {

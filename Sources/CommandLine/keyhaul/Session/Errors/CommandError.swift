@@ -13,6 +13,8 @@ struct CommandError: Error, Equatable {
   var why: String?
   /// A command or action to try.
   var advice: String?
+  /// Whether the library suggested to use another copy of a damaged file. A command may know better advice.
+  var suggestsAnotherCopy = false
   /// Whether the program ends without a message, as after a closed pipe.
   var isSilent = false
   /// Whether the program that reads the output has ended.
@@ -46,6 +48,7 @@ struct CommandError: Error, Equatable {
       why: error.reason,
       try: error.call, of: error.systemReason)
     stage = error.stage
+    suggestsAnotherCopy = error.meaning.remedy == .anotherCopy
   }
 
   /// Creates an error from any error. Errors of this type are kept, errors of the library are explained, and others are

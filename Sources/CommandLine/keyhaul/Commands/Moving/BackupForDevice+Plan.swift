@@ -1,0 +1,21 @@
+import KeyhaulKit
+
+extension BackupUnlocker.BackupForDevice {
+  /// Plans a restore of the backup.
+  ///
+  /// - Parameters:
+  ///   - target: The target of the restore.
+  ///   - policy: The treatment of the target's own items.
+  ///   - indexes: The positions of the items to restore; `nil` if all are restored.
+  ///   - use: The purpose: `.planning` if the restore is only shown.
+  func plan(
+    onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    for use: BackupPurpose = .restoring
+  ) throws(CommandError) -> MigrationPlan {
+    do throws(KeyhaulError) {
+      return try Restorer.plan(backup, onto: target, policy: policy, only: indexes, for: use)
+    } catch {
+      throw CommandError(error, doing: "cannot plan for \(target.name)")
+    }
+  }
+}
