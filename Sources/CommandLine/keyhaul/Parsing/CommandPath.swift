@@ -49,8 +49,8 @@ struct CommandPath {
     while index < arguments.endIndex {
       let argument = arguments[index]
       index += 1
-      let below = path.command.configuration.subcommands
-      if argument == "--" || below.isEmpty {
+      let subcommands = path.command.configuration.subcommands
+      if argument == "--" || subcommands.isEmpty {
         rest.append(argument)
         rest += arguments[index...]
         break
@@ -67,7 +67,7 @@ struct CommandPath {
         path.help = .full
         continue
       }
-      guard let match = below.first(where: { $0.commandName == argument }) else {
+      guard let match = subcommands.first(where: { $0.commandName == argument }) else {
         throw unknown(argument, in: path, root: root, suggestions)
       }
       path.commands.append(match)
@@ -85,11 +85,11 @@ struct CommandPath {
 
   /// Parses the arguments with the command's own parser.
   ///
-  /// The command is already known, so the parser of the root command would find it again. In a debug build, it would
-  /// also check the declarations of each command on the way several times.
+  /// Skips the root command's parser, because the command is already known. In debug builds, that parser also checks the
+  /// declarations of each command several times.
   func parse() throws -> any ParsableCommand {
     let flags = arguments.prefix { $0 != "--" }
-    // The parser looks for this flag only in the root command, which then throws the script.
+    // Only the root command's parser knows this flag. It throws the script.
     let script = "--generate-completion-script"
     if flags.contains(where: { $0 == script || $0.hasPrefix(script + "=") }) {
       _ = try commands[0].parseAsRoot(arguments)
@@ -108,10 +108,10 @@ struct CommandPath {
     argument.count > 1 && argument.first == "-" && argument.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
   }
 
-  /// Determines whether the argument after a flag before the command is the flag's value.
+  /// The flags that take the next argument as their value.
   ///
-  /// Checks the options of all commands first, which are the usual case. Collecting the flags of every command takes
-  /// several times as long as the start of the program.
+  /// The options that all commands share are checked first. They are the usual case, and it takes far longer to collect
+  /// the flags of every command.
   private struct ValueFlags {
     let root: any ParsableCommand.Type
     lazy var common = FlagCatalog.flags(of: CommonOptions.self)
@@ -119,6 +119,7 @@ struct CommandPath {
 
     init(root: any ParsableCommand.Type) { self.root = root }
 
+    /// Returns whether the argument after a flag is its value.
     mutating func hasValue(_ flag: String) -> Bool {
       if flag.contains("=") || ["--help", "-h", "--version"].contains(flag) { return false }
       if let known = common.first(where: { $0.names.contains(flag) }) { return known.value != nil }
@@ -156,8 +157,8 @@ struct CommandPath {
       return .usage(message, try: "\(path.name) \(near)")
     }
     for group in root.configuration.subcommands {
-      let below = group.configuration.subcommands.map { $0.commandName }
-      if below.contains(word) {
+      let subcommands = group.configuration.subcommands.map { $0.commandName }
+      if subcommands.contains(word) {
         return .usage(
           message,
           why: "\"\(word)\" is a command of \(group.commandName)",

@@ -3,8 +3,8 @@ import KeyhaulKit
 /// The output of a command that is one of many, for a combined report.
 final class CapturedOutput {
   /// The result, byte for byte.
-  package fileprivate(set) var result: [UInt8] = []
-  package fileprivate(set) var warnings: [Warning] = []
+  private(set) var result: [UInt8] = []
+  private(set) var warnings: [Warning] = []
 
   /// A warning that the command printed.
   struct Warning: Equatable, Sendable {
