@@ -154,6 +154,8 @@ private struct ResumeLogLines {
   private let file: FileDescriptor
   private let name: String
   private var waiting: [UInt8] = []
+  /// The number of bytes of `waiting` that earlier lines have used. They are removed once for many lines.
+  private var usedCount = 0
   private var offset: Int64 = 0
   private var isAtEnd = false
   /// Whether the last line is incomplete.
@@ -165,14 +167,16 @@ private struct ResumeLogLines {
   }
 
   mutating func next() throws(CommandError) -> (offset: Int64, bytes: [UInt8])? {
-    var searched = 0
+    var searched = usedCount
     while true {
       if let end = waiting[searched...].firstIndex(of: UInt8(ascii: "\n")) {
-        let line = (offset, Array(waiting[..<end]))
-        waiting.removeFirst(end + 1)
-        offset += Int64(end + 1)
+        let line = (offset, Array(waiting[usedCount..<end]))
+        offset += Int64(end + 1 - usedCount)
+        usedCount = end + 1
         return line
       }
+      waiting.removeFirst(usedCount)
+      usedCount = 0
       searched = waiting.count
       if isAtEnd {
         guard !waiting.isEmpty else { return nil }
