@@ -3,7 +3,7 @@ import Reports
 
 /// `item find FOLDER`: finds the matching items of every backup in a folder.
 extension ItemFind {
-  /// Returns whether the argument is a folder of several backups.
+  /// Returns whether the argument is a folder of several backups. A password list is only for such a folder.
   func isForFolder(_ session: Session) throws(CommandError) -> Bool {
     if passwords != nil { return true }
     let home = try session.optionalHomeDirectory()
