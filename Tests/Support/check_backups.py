@@ -310,6 +310,7 @@ def check_fault(checker, fault):
     if "plan" in checker.commands and fault.name.startswith("part-decrypted"):
         page = checker.folder / "outlook.html"
         for flags in ([], ["--format", "html", "-o", page], ["--to", "new-phone"]):
+            page.unlink(missing_ok=True)
             result = checker.run("plan", path, *flags)
             output = " ".join(
                 (result.text_output + (page.read_text(encoding="utf-8") if page.is_file() else "")).split()

@@ -1,7 +1,7 @@
-"""The changes of `check_mutations.py`: 60 small faults that a reviewer would look for, in all parts.
+"""The changes of `check_mutations.py`: small faults that a reviewer would look for, in all parts.
 
-Each change names the expression between « and », with enough text around it to occur once in its file. The kinds are
-those of faults that tests missed before: the far edge of a range, the second variant of a branch, a field that is
+Each change names the expression between « and », with enough text around it to occur once in its file. Tests missed
+faults of these kinds before: the far edge of a range, the second variant of a branch, a field that is
 written and not compared, a default that no caller uses, a limit, a report format that only the program writes, a
 secret that one format hides and another does not, a missing sync, an inverted condition, swapped names, and a wrong
 exit code.
@@ -243,7 +243,7 @@ add(
     "Library/VirtualDevice/SecItem/Query/ParsedQuery.swift",
     "guard «call == .copyMatching» else",
     "true",
-    "queries: a deletion may skip items that ask",
+    "queries: a deletion may skip items that require authentication",
     "SecItemCall",
 )
 add(
@@ -364,7 +364,7 @@ add(
     "Library/Reports/Documents/Items/ItemCSV.swift",
     "guard let item = row.item, «!(omitsProtectedSecrets && item.requiresAuthentication)», let secret",
     "true",
-    "item find --format csv --reveal: prints secrets that ask",
+    "item find --format csv --reveal: prints protected secrets",
     "ItemCSVTests|ProtectedSecretTests",
 )
 add(
@@ -454,7 +454,7 @@ add(
     "CommandLine/keyhaul/Commands/Backups/Export/ExportSource.swift",
     "var omitsProtectedSecrets: Bool { «kind != .dump» }",
     "kind == .archive",
-    "export of a device: writes secrets that ask",
+    "export of a device: writes protected secrets",
     "ProtectedSecretTests",
 )
 add(
@@ -462,7 +462,7 @@ add(
     "CommandLine/keyhaul/Commands/Items/SearchableItems.swift",
     "sourceKind = \"archive\"\n    omitsProtectedSecrets = «true»",
     "false",
-    "item find of a backup: prints secrets that ask",
+    "item find of a backup: prints protected secrets",
     "ProtectedSecretTests",
 )
 add(
