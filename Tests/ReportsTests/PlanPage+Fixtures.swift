@@ -14,7 +14,7 @@ extension PlanPage {
     from name: String = "family.backup", device: String? = "old-phone", to target: String = "new-phone",
     encrypted: Bool = true, isSameDevice: Bool? = false, kind: PlanDocument.Source.Kind = .archive,
     state: String = "unlocked", targetArgument: String? = nil, apps: AppDirectory = AppDirectory([]),
-    isRedacted: Bool = false
+    findings: [BackupFinding] = [], isRedacted: Bool = false
   ) -> PlanPage {
     var plan = MigrationPlan(
       decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, imports: [],
@@ -28,7 +28,7 @@ extension PlanPage {
       target: PlanDocument.Target(
         name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: state, passcodeSet: true,
         items: 2, revision: "r17"),
-      plan: plan, limitation: nil)
+      plan: plan, limitation: nil, findings: findings)
     return PlanPage(
       plan, as: isRedacted ? document.redactingNames() : document, apps: isRedacted ? AppDirectory([]) : apps,
       sourceArgument: name, targetArgument: targetArgument ?? target, program: "keyhaul 1.0")

@@ -42,6 +42,24 @@ struct PlanPageTests {
     for (page, verdict) in verdicts { #expect(page.verdict == verdict) }
   }
 
+  @Test("A backup whose manifest and files disagree about a password is not said to have none")
+  func protection() throws {
+    func text(_ findings: [BackupFinding], encrypted: Bool) throws -> String {
+      let page = PlanPage.make([decision(0, .migrates(.new))], encrypted: encrypted, findings: findings)
+      return try PageReader(page.html()).visibleText
+    }
+    #expect(try text([], encrypted: false).contains(", without a password."))
+    #expect(try text([], encrypted: true).contains(", with a password."))
+    for (finding, protection) in [
+      (BackupFinding.passwordDenied(reason: ""), "with no password according to Manifest.plist, but made with one."),
+      (.falseClaim(reason: ""), "with unencrypted files, although Manifest.plist says that the backup is encrypted."),
+      (.decryptedCopy, "a decrypted copy with password-protected items."),
+    ] {
+      let visibleText = try text([finding], encrypted: false)
+      #expect(visibleText.contains(protection) && !visibleText.contains("without a password"), "\(visibleText)")
+    }
+  }
+
   @Test("The page explains every reason that occurs, and no other", arguments: Reason.allCases)
   func reasons(_ reason: Reason) throws {
     let outcome: MigrationPlan.Outcome = reason.isDamage ? .unreadable(reason) : .staysBehind(reason)

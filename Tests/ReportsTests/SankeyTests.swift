@@ -141,4 +141,16 @@ struct SankeyTests {
         "when unlocked: 1 item moves to new-phone; when unlocked, this device: 1 item stays on old-phone.",
       ])
   }
+
+  @Test("The label of a source device without a name divides the substitute between its two lines")
+  func substitute() throws {
+    let stay = decision(0, .staysBehind(.deviceBound))
+    for page in [PlanPage.make([stay], device: nil), .make([stay], isRedacted: true)] {
+      let html = try page.html()
+      #expect(html.contains("<span>stays on the</span></p><p><span>source device</span>"))
+      #expect(try PageReader(html).texts(of: "desc").allSatisfy { $0.hasSuffix("1 item stays on the source device.") })
+    }
+    let html = try PlanPage.make([stay], device: "the phone").html()
+    #expect(html.contains("<span>stays on</span></p><p><span><bdi>the phone</bdi></span>"))
+  }
 }

@@ -9,6 +9,8 @@ public struct ComparisonPage: HTMLPage {
   let sourceDeviceItems: SourceDeviceItems?
   let placeholders: CommandPlaceholders
   let program: String
+  /// Whether the backup can be restored as it is.
+  var condition: BackupCondition
 
   /// Creates the page of a comparison of restores.
   ///
@@ -30,6 +32,7 @@ public struct ComparisonPage: HTMLPage {
     self.document = document
     self.apps = apps
     self.program = program
+    condition = BackupCondition(damage: [], findings: document.findings)
     placeholders = CommandPlaceholders(document, source: sourceArgument, target: targetArgument)
   }
 
@@ -110,7 +113,6 @@ public struct ComparisonPage: HTMLPage {
     let newBackup =
       !sourceIsBackup || sourceDeviceItems != nil
       ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
-    let condition = BackupCondition(damage: [], findings: document.findings)
     let backup: WipeChecklist.BackupState =
       sourceIsBackup && !condition.isUsable
       ? .unusable(condition, hasPassword: current.hasPassword, argument: placeholders.source, command: newBackup)

@@ -18,6 +18,9 @@ package struct OneTimePasswordOverview: Sendable {
   package let apps: [App]
   /// The apps whose codes are missing.
   package let missing: [AuthenticatorAccounts.Missing]
+  /// The names of the apps, and the bundle identifiers that are known. Sets, because a backup may list any number of apps.
+  private let names: Set<String>
+  private let identifiers: Set<String>
 
   /// The number of one-time passwords, without duplicates.
   package var count: Int { apps.reduce(0) { $0 + $1.count } }
@@ -46,16 +49,19 @@ package struct OneTimePasswordOverview: Sendable {
       apps[name, default: App(name: name)].count += 1
       if isMoving { apps[name]?.movingCount += 1 }
     }
-    for (index, item) in items {
+    func appName(_ item: KeychainItem) -> String {
       let app = names.app(of: ItemDescriptor(item))
-      add(item, app.text.isEmpty ? app.displayName : app.text, isMoving: moving.contains(index))
+      return app.text.isEmpty ? app.displayName : app.text
     }
+    for (index, item) in items { add(item, appName(item), isMoving: moving.contains(index)) }
     for account in accounts.accounts {
       add(account.item, account.app.name, isMoving: true)
       apps[account.app.name]?.identifier = account.app.identifier
     }
     self.apps = apps.values.sorted { ($1.count, $0.name) < ($0.count, $1.name) }
     missing = accounts.missing
+    self.names = Set(apps.keys)
+    identifiers = Set(apps.values.compactMap(\.identifier))
   }
 }
 
@@ -73,8 +79,8 @@ extension OneTimePasswordOverview {
 
   /// Returns whether all codes of an installed app that are known can be saved, so that no other step is needed for them.
   func coversAllCodes(of app: InstalledApp) -> Bool {
-    !missing.contains { $0.app.identifier == app.identifier }
-      && apps.contains { $0.identifier == app.identifier || $0.name == app.name || $0.name == app.identifier }
+    !lacksCodes(of: app)
+      && (identifiers.contains(app.identifier) || names.contains(app.name) || names.contains(app.identifier))
   }
 
   /// Returns whether codes of an app are missing, which has an entry of its own.

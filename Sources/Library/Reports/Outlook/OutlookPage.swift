@@ -148,7 +148,8 @@ extension SankeyTabs {
     figures = axes.map { axis in
       let diagram = SankeyDiagram(decisions, by: axis, apps: summary.apps, removedCount: 0)
       return (
-        axis: axis, figure: SankeyView(diagram, source: summary.phone, target: summary.newPhone, isSameDevice: false)
+        axis: axis,
+        figure: SankeyView(diagram, source: summary.phoneName, target: summary.newPhone, isSameDevice: false)
       )
     }
   }

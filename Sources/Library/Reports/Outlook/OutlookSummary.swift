@@ -63,14 +63,17 @@ public struct OutlookSummary: Sendable {
   var sourceIsBackup: Bool { restoreOutlook.sourceIsBackup }
   var sourceDeviceItems: SourceDeviceItems? { restoreOutlook.sourceDeviceItems }
 
-  /// The name in sentences of the device that will be erased or replaced.
-  var phone: String {
-    if isRedacted { return "the source device" }
+  /// The name of the device that will be erased or replaced; `nil` if it is unknown or left out.
+  var phoneName: String? {
+    if isRedacted { return nil }
     return switch source.kind {
     case .device, .dump: source.name
-    case .archive: sourceDeviceItems?.device ?? source.deviceName ?? "the \(model) that made this backup"
+    case .archive: sourceDeviceItems?.device ?? source.deviceName
     }
   }
+
+  /// The name in sentences of the device that will be erased or replaced, or a substitute.
+  var phone: String { phoneName ?? (isRedacted ? "the source device" : "the \(model) that made this backup") }
 
   /// The name of the new device in sentences.
   package var newPhone: String { "a new \(model)" }
@@ -232,7 +235,7 @@ extension OutlookSummary {
   package var verdict: String {
     if sourceIsBackup,
       let verdict = backupCondition.verdict(
-        shortest: phone.hasPrefix("the ") ? [isRedacted ? phone : "the old \(model)"] : [phone, "the old \(model)"])
+        shortest: [phoneName, isRedacted ? phone : "the old \(model)"].compactMap(\.self))
     {
       return verdict
     }
@@ -244,12 +247,8 @@ extension OutlookSummary {
     let all = HumanReadable.grouped(total)
     let staying = counts.lost - unreadable
     func shortenedVerdict(_ start: String, _ names: (String) -> String) -> String {
-      let candidates = [phone, "the old \(model)"].map(names)
-      let fits = candidates.first { end in
-        !phone.hasPrefix("the ") && (start + end).split(separator: " ").count <= BackupCondition.maximumVerdictWords
-          && (start + end).unicodeScalars.count <= BackupCondition.maximumVerdictLength
-      }
-      return start + (fits ?? names(""))
+      let candidates = phoneName.map { [$0, "the old \(model)"] } ?? []
+      return candidates.map { start + names($0) }.first(where: BackupCondition.isShort) ?? start + names("")
     }
     func rest(_ name: String) -> String {
       let verb = staying == 1 ? "stays" : "stay"

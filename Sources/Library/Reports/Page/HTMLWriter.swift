@@ -1,23 +1,23 @@
-package import KeyhaulKit
+import KeyhaulKit
 
 /// A writer for a part of a page. Its output is both HTML and well-formed XML.
 ///
 /// Names of elements and attributes are string literals. All other text is escaped, so a name from a backup cannot become
 /// markup, reorder the text around it, or hide.
-package struct HTMLWriter: Sendable {
+struct HTMLWriter: Sendable {
   /// The HTML so far.
-  package private(set) var html = ""
+  private(set) var html = ""
 
-  package init() {}
+  init() {}
 
-  package typealias Attributes = KeyValuePairs<StaticString, String>
-  package typealias Body = (inout HTMLWriter) -> Void
+  typealias Attributes = KeyValuePairs<StaticString, String>
+  typealias Body = (inout HTMLWriter) -> Void
 
   /// The maximum number of Unicode scalars of a name on a page.
-  package static let maximumNameLength = 160
+  static let maximumNameLength = 160
 
   /// Writes an element with content.
-  package mutating func element(_ name: StaticString, _ attributes: Attributes = [:], _ body: Body) {
+  mutating func element(_ name: StaticString, _ attributes: Attributes = [:], _ body: Body) {
     open(name, attributes)
     html += ">"
     body(&self)
@@ -25,35 +25,35 @@ package struct HTMLWriter: Sendable {
   }
 
   /// Writes an element that contains text.
-  package mutating func element(_ name: StaticString, _ attributes: Attributes, _ text: String) {
+  mutating func element(_ name: StaticString, _ attributes: Attributes, _ text: String) {
     element(name, attributes) { $0.text(text) }
   }
 
   /// Writes an element without attributes that contains text.
-  package mutating func element(_ name: StaticString, _ text: String) { element(name, [:], text) }
+  mutating func element(_ name: StaticString, _ text: String) { element(name, [:], text) }
 
   /// Writes an element without content.
-  package mutating func voidElement(_ name: StaticString, _ attributes: Attributes = [:]) {
+  mutating func voidElement(_ name: StaticString, _ attributes: Attributes = [:]) {
     open(name, attributes)
     html += "/>"
   }
 
   /// Writes text, which may contain names.
-  package mutating func text(_ text: String) { html += Self.escaped(text) }
+  mutating func text(_ text: String) { html += Self.escaped(text) }
 
   /// Writes a sentence whose names are already escaped.
-  package mutating func escapedText(_ text: String) { html += Self.escaped(text, keepingEscapes: true) }
+  mutating func escapedText(_ text: String) { html += Self.escaped(text, keepingEscapes: true) }
 
   /// Writes a name from a backup. Its writing direction does not affect the text around it.
-  package mutating func name(_ name: String) {
+  mutating func name(_ name: String) {
     element("bdi") { $0.text(Self.shortened(name)) }
   }
 
   /// Writes a style sheet, unchanged.
-  package mutating func style(_ sheet: String) { html += "<style>\(sheet)</style>" }
+  mutating func style(_ sheet: String) { html += "<style>\(sheet)</style>" }
 
   /// Writes a line break, to make the source of the page readable.
-  package mutating func newLine() { html += "\n" }
+  mutating func newLine() { html += "\n" }
 
   private mutating func open(_ name: StaticString, _ attributes: Attributes) {
     html += "<\(name)"
@@ -65,7 +65,7 @@ package struct HTMLWriter: Sendable {
   /// - Parameters:
   ///   - text: The text.
   ///   - keepingEscapes: Whether the text already contains escapes, which stay as they are.
-  package static func escaped(_ text: String, keepingEscapes: Bool = false) -> String {
+  static func escaped(_ text: String, keepingEscapes: Bool = false) -> String {
     let shown = UntrustedText.escaped(text, keepingEscapes: keepingEscapes)
     guard shown.utf8.contains(where: { "<>&\"'".utf8.contains($0) }) else { return shown }
     var result = ""
@@ -83,7 +83,7 @@ package struct HTMLWriter: Sendable {
   }
 
   /// Returns a name, or its beginning and an ellipsis if it has more Unicode scalars than the limit.
-  package static func shortened(_ name: String, to limit: Int = maximumNameLength) -> String {
+  static func shortened(_ name: String, to limit: Int = maximumNameLength) -> String {
     let scalars = name.unicodeScalars
     guard let end = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),
       end != scalars.endIndex
@@ -96,11 +96,11 @@ package struct HTMLWriter: Sendable {
 /// forms.
 ///
 /// Source: W3C, Content Security Policy Level 3.
-package enum ContentPolicy {
+enum ContentPolicy {
   /// Returns the policy that allows only this style sheet, by its digest.
   ///
   /// - Throws: `.cryptoFailed` if the digest cannot be computed.
-  package static func allowing(style sheet: String) throws(DataProtectionError) -> String {
+  static func allowing(style sheet: String) throws(DataProtectionError) -> String {
     let digest = Base64Digits.text(of: try Digest.sha256(Array(sheet.utf8)))
     return "default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'; form-action 'none'"
   }

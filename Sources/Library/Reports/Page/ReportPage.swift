@@ -1,17 +1,17 @@
-package import KeyhaulKit
+import KeyhaulKit
 
 /// The frame of all pages: one self-contained file without scripts, readable in light mode, in dark mode and on paper.
-package struct ReportPage: Sendable {
+struct ReportPage: Sendable {
   /// The title of the browser's tab.
-  package let title: String
+  let title: String
   /// The name and version of the program, for the end of the page: "keyhaul 1.0".
-  package let program: String
+  let program: String
   /// A sentence about the personal data on the page, for users who want to share it.
-  package var content: String
+  var content: String
   /// The additional style rules of this page.
-  package var style: String
+  var style: String
 
-  package init(
+  init(
     title: String, program: String, content: String = "This page contains account names, but no passwords.",
     style: String = ""
   ) {
@@ -27,7 +27,7 @@ package struct ReportPage: Sendable {
   ///   - body: Writes the content of the page.
   ///   - footer: Writes the part of the footer above the program's name.
   /// - Throws: `.cryptoFailed` if the style sheet's digest cannot be computed.
-  package func html(body: HTMLWriter.Body, footer: HTMLWriter.Body = { _ in }) throws(DataProtectionError) -> String {
+  func html(body: HTMLWriter.Body, footer: HTMLWriter.Body = { _ in }) throws(DataProtectionError) -> String {
     let styleSheet = PageStyle.base + PageStyle.parts + style + PageStyle.print
     let policy = try ContentPolicy.allowing(style: styleSheet)
     var page = HTMLWriter()
@@ -56,9 +56,9 @@ package struct ReportPage: Sendable {
 }
 
 /// The style sheets of the pages, which every page contains as text.
-package enum PageStyle {
+enum PageStyle {
   /// The colors, fonts and basic elements of all pages.
-  package static let base = """
+  static let base = """
     :root{color-scheme:light dark;--paper:#faf9f6;--card:#fff;--ink:#1c2330;--soft:#565f6e;--line:#e2dfd7;\
     --moves:#17725a;--moves-tint:#bfe0d3;--stays:#8a5300;--stays-tint:#f6e2bd;--lost:#b02a2a;--lost-tint:#f6d4d0;\
     --gone:#5550a0;--gone-tint:#dcdaf2;--code:#f1efe9}
@@ -93,7 +93,7 @@ package enum PageStyle {
     """
 
   /// The rules for printing: all details are expanded, and no card is split across pages.
-  package static let print = """
+  static let print = """
     @media print{@page{margin:14mm}html{background:none;font-size:9pt;line-height:1.4}body{max-width:none;padding:0}\
     .verdict{font-size:1.5rem}h2{break-after:avoid;margin:1.1rem 0 .5rem}\
     details::details-content{content-visibility:visible;display:block}summary{list-style:none}\
@@ -107,7 +107,7 @@ extension PageStyle {
   ///
   /// Filters and the clipping of cells apply only to screens, and no rule uses `:has()`. With them, the time to print a
   /// table grew with the square of its rows. In print, all rows are visible, and long words are broken.
-  package static let parts = """
+  static let parts = """
     .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin-top:1.6rem}
     .tiles li{background:var(--card);border:1px solid var(--line);border-radius:.7rem;line-height:1.3;\
     padding:.8rem 1rem}

@@ -97,8 +97,11 @@ extension BackupCondition {
   /// Returns the verdict with the first name that keeps it short enough, or else with the last name.
   func verdict(shortest names: [String]) -> String? {
     let verdicts = names.compactMap { verdict(device: $0) }
-    return verdicts.first {
-      $0.split(separator: " ").count <= Self.maximumVerdictWords && $0.unicodeScalars.count <= Self.maximumVerdictLength
-    } ?? verdicts.last
+    return verdicts.first(where: Self.isShort) ?? verdicts.last
+  }
+
+  /// Returns whether a verdict that names a device is short enough.
+  static func isShort(_ verdict: String) -> Bool {
+    verdict.split(separator: " ").count <= maximumVerdictWords && verdict.unicodeScalars.count <= maximumVerdictLength
   }
 }

@@ -16,7 +16,7 @@ struct WipeChecklist {
     case good(argument: String)
     /// A backup with a password has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
     case missing(command: String?)
-    /// A backup with a password exists, and a new one would contain more items.
+    /// A usable backup exists, and a new one would contain more items.
     case outdated(command: String)
     /// A backup exists that cannot be restored as it is. `argument` is the backup as an argument of commands.
     case unusable(BackupCondition, hasPassword: Bool, argument: String, command: String?)
@@ -139,6 +139,8 @@ struct WipeChecklist {
     let named = appLosses.filter { !$0.name.isEmpty }
     // One more takes no more lines than the note that there is one more.
     let shown = showsAll || named.count == Self.defaultNameLimit + 1 ? named[...] : named.prefix(Self.defaultNameLimit)
+    let installed = Dictionary(apps.installed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    func entry(_ appLoss: AppLoss) -> Checklist.Entry { self.entry(appLoss, installed[appLoss.name]) }
     var entries = codes + shown.map(entry)
     if shown.count < named.count {
       let rest = named.count - shown.count
@@ -152,10 +154,10 @@ struct WipeChecklist {
     let others = apps.installed.filter { !listed.contains($0.name) && !appsWithCodeEntry.contains($0) }
     for kind in AppKind.allCases {
       let names = others.filter { $0.kind == kind }.map(\.name)
-      if let entry = entry(names, kind.action) { entries.append(entry) }
+      if let entry = self.entry(names, kind.action) { entries.append(entry) }
     }
     let rest = others.count { $0.kind == nil }
-    // The plan of the new backup says it.
+    // The plan of the new backup will list these apps.
     let isShortened = isUnusable && !showsAll
     if rest > 0, !isShortened {
       let noun = apps.installed.count == rest && codes.isEmpty ? "app" : "other app"
@@ -215,10 +217,12 @@ struct WipeChecklist {
       .sorted { $0.rank < $1.rank }.map(\.appLoss)
   }
 
-  private func entry(_ appLoss: AppLoss) -> Checklist.Entry {
+  /// Returns the entry of an app that loses items.
+  ///
+  /// - Parameter app: The installed app; `nil` if the backup does not list it.
+  private func entry(_ appLoss: AppLoss, _ app: InstalledApp?) -> Checklist.Entry {
     let reasons = Set(appLoss.losses.map(\.reason))
     let named = appLoss.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isEncrypted }
-    let app = apps.installed.first { $0.name == appLoss.name }
     // The app's codes have an entry of their own.
     let kind = app.map(appsWithCodeEntry.contains) == true ? nil : app?.kind
     var sentences = [Self.moving(reasons)]
@@ -318,7 +322,7 @@ struct WipeChecklist {
   private static let addingCards = "Add your cards to Wallet again"
   private static let cardsReason = ": they are in no backup."
 
-  /// The entry to restore a backup. It also names the cards in Wallet, so that the checklist gets no longer.
+  /// The entry to restore a backup. It also names the cards in Wallet, so that the checklist does not get longer.
   private var restoring: Checklist.Entry {
     let restored =
       switch backup {

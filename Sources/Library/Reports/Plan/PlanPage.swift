@@ -13,6 +13,8 @@ public struct PlanPage: HTMLPage {
   let counts: MigrationPlan.Summary
   /// Whether the backup can be restored as it is.
   var condition = BackupCondition.usable
+  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
+  var remainder: String?
   /// The step that saves the one-time passwords; `nil` if there are none.
   var codes: StepList.Step?
 
@@ -45,13 +47,10 @@ public struct PlanPage: HTMLPage {
   var isRedacted: Bool { document.redacted == true }
   var isSameDevice: Bool { target.sameDevice == true }
 
-  /// The name of the source device, or a substitute if it is unknown or left out.
-  var sourceDevice: String {
-    switch source.kind {
-    case .device where !isRedacted: source.name
-    case .archive, .device, .dump: source.deviceName ?? "the source device"
-    }
-  }
+  /// The name of the source device; `nil` if it is unknown or left out.
+  var sourceName: String? { source.kind == .device && !isRedacted ? source.name : source.deviceName }
+  /// The name of the source device, or a substitute.
+  var sourceDevice: String { sourceName ?? "the source device" }
 
   /// Returns the name of an item's app; empty if the item is encrypted or left out.
   func app(of identity: ItemDescriptor) -> String {
@@ -124,10 +123,8 @@ public struct PlanPage: HTMLPage {
   }
 
   private var protection: String {
-    if document.findings.contains(where: { $0.id == BackupFinding.Kind.falseClaim.rawValue }) {
-      return ", with unencrypted files, although Manifest.plist says that the backup is encrypted."
-    }
     if isDecryptedCopy { return ", a decrypted copy with password-protected items." }
+    if let protection = document.findings.nonstandardProtection { return ", with \(protection)." }
     return source.encrypted ? ", with a password." : ", without a password."
   }
 
@@ -181,7 +178,7 @@ extension SankeyView {
   init(_ page: PlanPage, by axis: SankeyDiagram.Axis) {
     self.init(
       SankeyDiagram(page.plan.decisions, by: axis, apps: page.apps, removedCount: page.counts.removed),
-      source: page.sourceDevice, target: page.target.name, isSameDevice: page.isSameDevice)
+      source: page.sourceName, target: page.target.name, isSameDevice: page.isSameDevice)
   }
 }
 
@@ -189,11 +186,6 @@ extension PlanPage {
   /// The plan in one or two sentences, at the top of the page.
   var verdict: String {
     if let unusable = condition.verdict(shortest: [HTMLWriter.shortened(sourceDevice), "the source device"]) {
-      // With one of these findings, the manifest and the files disagree about a password.
-      let unclear = [BackupFinding.Kind.falseClaim, .passwordDenied, .decryptedCopy].map(\.rawValue)
-      let needsPassword = !source.encrypted && !document.findings.contains { unclear.contains($0.id) }
-      let remainder = condition.remainder(
-        counts.total, moving: counts.migrates, to: HTMLWriter.shortened(target.name), needsPassword: needsPassword)
       return [unusable, remainder].compactMap(\.self).joined(separator: " ")
     }
     return PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name)

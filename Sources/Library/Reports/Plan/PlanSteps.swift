@@ -14,7 +14,7 @@ extension PlanPage {
   /// Whether damage or an anomaly of the backup prevents a restore as it is.
   var cannotBeRestored: Bool { document.findings.obstacle != nil || !condition.isUsable }
   /// Whether the backup is a decrypted copy.
-  var isDecryptedCopy: Bool { document.findings.contains { $0.id == BackupFinding.Kind.decryptedCopy.rawValue } }
+  var isDecryptedCopy: Bool { document.findings.contains(.decryptedCopy) }
 
   /// Whether a restore adds or replaces an item, from this backup or from a new one with a password.
   var isRestoreUseful: Bool {

@@ -114,8 +114,6 @@ package struct PlanReport {
   /// The step that saves the one-time passwords; `nil` if there are none.
   private var codesEntry: Checklist.Entry? {
     guard let sentence = codes?.sentence(isRedacted: isRedacted) else { return nil }
-    let placeholders = CommandPlaceholders(
-      unredacted.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil)
     return Checklist.Entry(
       text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.codes(of: placeholders.source)])
   }
@@ -128,7 +126,9 @@ package struct PlanReport {
     let unusable = source.condition.verdict(
       shortest: [HTMLWriter.shortened(source.sourceDevice), "the source device"])
     if let unusable {
-      let advice = source.condition == .decryptedCopy ? "" : " What is wrong with it: \(verifyCommand)"
+      let advice =
+        source.condition == .decryptedCopy
+        ? "" : " What is wrong with it: \(SuggestedCommands.verify(placeholders.source))"
       return wrapped(unusable).map { style.painted($0, .bold) } + [""] + wrapped((remainder ?? "") + advice) + [""]
     }
     let verdict = PlanVerdict(
@@ -141,13 +141,11 @@ package struct PlanReport {
     let summary = plan.summary
     return source.condition.remainder(
       summary.total, moving: summary.migrates, to: HTMLWriter.shortened(target.name),
-      needsPassword: source.nonstandardProtection == nil && !source.isEncrypted)
+      needsPassword: source.lacksPassword && summary.byReason[.backupNotEncrypted] != nil)
   }
 
-  private var verifyCommand: String {
-    SuggestedCommands.verify(
-      CommandPlaceholders(unredacted.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil)
-        .source)
+  private var placeholders: CommandPlaceholders {
+    CommandPlaceholders(unredacted.source.document, isRedacted: isRedacted, source: sourceArgument, target: nil)
   }
 
   /// Returns the lines above the groups: the source, the target and the policy.
@@ -243,6 +241,7 @@ extension PlanReport {
       targetArgument: targetArgument,
       program: program)
     page.condition = source.condition
+    page.remainder = remainder
     page.codes = codesEntry.map { StepList.Step(text: $0.text, commands: $0.commands) }
     return page
   }
@@ -343,10 +342,12 @@ extension ComparisonReport {
   ///   - targetArgument: The target as a command-line argument; `nil` if there is no such argument.
   ///   - program: The program's name and version, for the page.
   package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> ComparisonPage {
-    ComparisonPage(
+    var page = ComparisonPage(
       comparison, of: report.document, apps: report.source.apps, sourceDeviceItems: report.source.sourceDeviceItems,
       sourceArgument: sourceArgument,
       targetArgument: targetArgument, program: program)
+    page.condition = report.source.condition
+    return page
   }
 }
 

@@ -7,15 +7,15 @@ import KeyhaulKit
 /// always in its column, with any font. A name that is too long ends in an ellipsis.
 struct SankeyView {
   private let diagram: SankeyDiagram
-  private let source: String
+  private let source: String?
   private let target: String
   private let isSameDevice: Bool
 
   /// - Parameters:
-  ///   - source: The name of the source device.
+  ///   - source: The name of the source device; `nil` if it is unknown or left out.
   ///   - target: The name of the target device.
   ///   - isSameDevice: Whether both are the same device.
-  init(_ diagram: SankeyDiagram, source: String, target: String, isSameDevice: Bool) {
+  init(_ diagram: SankeyDiagram, source: String?, target: String, isSameDevice: Bool) {
     self.diagram = diagram
     self.source = source
     self.target = target
@@ -68,7 +68,13 @@ struct SankeyView {
   private func labelLines(for destination: SankeyDiagram.Destination, isSingle: Bool) -> [Line] {
     switch destination {
     case .moves: [(isSameDevice ? "restored to" : isSingle ? "moves to" : "move to", false), (target, true)]
-    case .stays: [(isSingle ? "stays on" : "stay on", false), (source, true)]
+    case .stays:
+      // On a narrow screen, "the source device" has no room in one line.
+      if let source {
+        [(isSingle ? "stays on" : "stay on", false), (source, true)]
+      } else {
+        [(isSingle ? "stays on the" : "stay on the", false), ("source device", false)]
+      }
     case .lost: [("cannot", false), ("be read", false)]
     case .gone: [("removed from", false), (target, true)]
     }

@@ -56,8 +56,8 @@ package struct OutlookText {
       both.map { count($0).map { HumanReadable.grouped($0) } ?? "not known" }
     }
     // A phrase such as "the iPhone that made this backup" is too long for a heading.
-    let isNamed = !summary.phone.hasPrefix("the ")
-    let phone = isNamed ? UntrustedText.escaped(summary.phone.uppercased(), columns: 24, ellipsis: "...") : "THE SAME"
+    let name = summary.phoneName.map { UntrustedText.escaped($0.uppercased(), columns: 24, ellipsis: "...") }
+    let phone = name ?? "THE SAME"
     var table = Table([
       .init("ITEMS"), .init(summary.newPhone.uppercased(), rightAligned: true),
       .init(phone + ", ERASED", rightAligned: true),

@@ -39,13 +39,10 @@ package struct ReportSource {
   package var protection: String { nonstandardProtection ?? (isEncrypted ? "encrypted" : "no password") }
 
   /// The protection, if neither "encrypted" nor "no password" is correct; otherwise `nil`.
-  package var nonstandardProtection: String? {
-    if findings.contains(where: { $0.kind == .passwordDenied }) {
-      return "no password according to Manifest.plist, but made with one"
-    }
-    if findings.contains(.decryptedCopy) { return "unencrypted files, password-protected items" }
-    return isFalselyEncrypted ? "unencrypted files, although Manifest.plist says that the backup is encrypted" : nil
-  }
+  package var nonstandardProtection: String? { shownFindings.nonstandardProtection }
+
+  /// Whether the backup has no password, and nothing in it says otherwise.
+  var lacksPassword: Bool { nonstandardProtection == nil && !isEncrypted }
 
   /// The anomaly that prevents every restore of a backup, as a clause; `nil` if there is none.
   package var obstacle: String? { shownFindings.obstacle }
@@ -143,6 +140,16 @@ package struct ReportSource {
 }
 
 extension [PlanDocument.Finding] {
+  /// Returns whether one of the anomalies is of a kind.
+  func contains(_ kind: BackupFinding.Kind) -> Bool { contains { $0.id == kind.rawValue } }
+
+  /// The protection of a backup, if neither "encrypted" nor "no password" is correct; otherwise `nil`.
+  var nonstandardProtection: String? {
+    if contains(.passwordDenied) { return "no password according to Manifest.plist, but made with one" }
+    if contains(.decryptedCopy) { return "unencrypted files, password-protected items" }
+    return contains(.falseClaim) ? "unencrypted files, although Manifest.plist says that the backup is encrypted" : nil
+  }
+
   /// A clause that states that the backup cannot be restored, and why; `nil` if it can.
   var obstacle: String? {
     first { !$0.isRestorable }.map { finding in
