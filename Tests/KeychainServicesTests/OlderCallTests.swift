@@ -76,7 +76,7 @@ struct OlderCallTests {
   @Test("A revocation policy checks nothing, and fails if it requires a positive response")
   func revocation() throws {
     #expect(SecPolicyCreateRevocation(1 << 5) == nil)
-    let chain = try TrustCase.named("a server's chain that is whole")
+    let chain = try TrustCase.named("a complete chain of a server")
     for (flags, status) in [
       (kSecRevocationUseAnyAvailableMethod, nil),
       (kSecRevocationOCSPMethod | kSecRevocationRequirePositiveResponse, Int(errSecIncompleteCertRevocationCheck)),
@@ -93,7 +93,7 @@ struct OlderCallTests {
 
   @Test("The normalized names of a certificate are DER sequences that can be compared")
   func names() throws {
-    let chain = try TrustCase.named("a server's chain that is whole").certificates
+    let chain = try TrustCase.named("a complete chain of a server").certificates
     let issuer = try #require(SecCertificateCopyNormalizedIssuerSequence(chain[0]) as Data?)
     let subject = try #require(SecCertificateCopyNormalizedSubjectSequence(chain[0]) as Data?)
     #expect(issuer != subject && issuer.first == 0x30 && subject.first == 0x30)

@@ -155,7 +155,7 @@ struct PKCS12Tests {
 
   @Test("The import of a damaged or truncated file returns no other identity")
   func damage() throws {
-    let file = try PKCS12Case.named("without encryption, with a code")
+    let file = try PKCS12Case.named("without encryption, with a MAC")
     for index in stride(from: 0, to: file.file.count, by: 7) {
       var changed = file.file
       changed[index] ^= 0x41
@@ -176,7 +176,7 @@ struct PKCS12Tests {
   @Test("The import refuses an integrity code with too many iterations")
   func codeRounds() throws {
     // A file without a code, followed by an RFC 9579 code: PBMAC1, PBKDF2 with 2,147,483,647 iterations, and SHA-256.
-    let file = Array(try PKCS12Case.named("without a code").file)
+    let file = Array(try PKCS12Case.named("without a MAC").file)
     try #require(file[0] == 0x30 && file[1] == 0x82)
     func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
       let count = contents.count
@@ -193,7 +193,7 @@ struct PKCS12Tests {
       let digest = element(0x30, pbmac1 + element(0x04, [UInt8](repeating: 0, count: 32)))
       return element(0x30, digest + element(0x04, [1]) + [0x02, 0x01, 0x01])
     }
-    let named = try PKCS12Case.named("without a code")
+    let named = try PKCS12Case.named("without a MAC")
     for (rounds, status) in [([0x7F, 0xFF, 0xFF, 0xFF], errSecDecode), ([0x08, 0x00], errSecAuthFailed)]
       as [([UInt8], OSStatus)]
     {

@@ -88,7 +88,7 @@ struct SecureEnclaveTests {
     #expect(SecItemCopyMatching(query as CFDictionary, &found) == errSecSuccess)
     let key = try #require(found as? SecKey)
     #expect(key == made)
-    #expect(try statusOfSigning(key) == Int(errSecInteractionNotAllowed), "its class opens with the first unlock")
+    #expect(try statusOfSigning(key) == Int(errSecInteractionNotAllowed), "its class is locked until the first unlock")
     try client.unlock(passcode: Desk.passcode)
     #expect(try statusOfSigning(key) == 0)
     #expect(SecKeyCopyExternalRepresentation(key, nil) == nil)
@@ -102,7 +102,7 @@ struct SecureEnclaveTests {
     let plain = try key(parameters())
     let asking = try key(parameters(flags: [.privateKeyUsage, .userPresence]))
     let always = try key(parameters(kSecAttrAccessibleAlwaysThisDeviceOnly))
-    #expect(try statusOfSigning(asking) == Int(errSecInteractionNotAllowed), "nobody is there")
+    #expect(try statusOfSigning(asking) == Int(errSecInteractionNotAllowed), "no authentication is available")
     client.authenticationOutcome = .deny
     #expect(try statusOfSigning(asking) == Int(errSecAuthFailed))
     client.authenticationOutcome = .cancel
@@ -112,7 +112,7 @@ struct SecureEnclaveTests {
     try client.lock()
     #expect(try statusOfSigning(plain) == Int(errSecInteractionNotAllowed))
     #expect(try statusOfSigning(always) == 0)
-    #expect(SecKeyCreateRandomKey(try parameters(), nil) == nil, "none is made for a class that is locked")
+    #expect(SecKeyCreateRandomKey(try parameters(), nil) == nil, "no key can be created while its class is locked")
   }
 
   @Test("A Secure Enclave key works on no other phone, and is in no backup")

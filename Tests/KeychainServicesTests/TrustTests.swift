@@ -88,7 +88,7 @@ struct TrustTests {
 
   @Test("A trust requires all of its policies, and changed policies invalidate its result")
   func policies() throws {
-    let chain = try TrustCase.named("a server's chain that is whole")
+    let chain = try TrustCase.named("a complete chain of a server")
     let trust = try chain.trust([SecPolicyCreateBasicX509(), chain.secPolicy] as NSArray)
     #expect(SecTrustEvaluateWithError(trust, nil))
     let other = SecPolicyCreateSSL(true, "other.example.org" as CFString)
@@ -105,7 +105,7 @@ struct TrustTests {
 
   @Test("A trust without anchors is not trusted, since a virtual device has no root certificates")
   func noAnchors() throws {
-    let chain = try TrustCase.named("a server's chain that is whole")
+    let chain = try TrustCase.named("a complete chain of a server")
     let trust = try chain.trust()
     var anchors: CFArray?
     #expect(SecTrustCopyCustomAnchorCertificates(trust, &anchors) == errSecSuccess && anchors?.count == 1)
@@ -150,12 +150,12 @@ struct TrustTests {
     #expect(SecTrustCopyKey(made) != nil && SecTrustCopyKey(made) == SecCertificateCopyKey(leaf))
     #expect(CFGetTypeID(made) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())
     // A final dot is not part of a name.
-    let server = try TrustCase.named("a server's chain that is whole")
+    let server = try TrustCase.named("a complete chain of a server")
     let host = try #require(server.host)
     #expect(SecTrustEvaluateWithError(try server.trust(SecPolicyCreateSSL(true, "\(host)." as NSString)), nil))
     #expect(!SecTrustEvaluateWithError(try server.trust(SecPolicyCreateSSL(true, "\(host).." as NSString)), nil))
     // An empty host name must not match every name.
-    let empty = try TrustCase.named("a server's chain that is whole").trust(SecPolicyCreateSSL(true, ""))
+    let empty = try TrustCase.named("a complete chain of a server").trust(SecPolicyCreateSSL(true, ""))
     #expect(!SecTrustEvaluateWithError(empty, nil))
   }
 

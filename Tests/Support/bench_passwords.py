@@ -31,7 +31,7 @@ def main():
         for name, secret in (("first", workspace.secret), ("second", other_password)):
             workspace.run("backup", "phone", "-o", workspace.path(name) + "/", "-p", secret)
         for round_number in range(arguments.rounds):
-            # Each round changes the password back to that of the round before.
+            # The two passwords change places in every round.
             old, new = (
                 (workspace.secret, other_password) if round_number % 2 == 0 else (other_password, workspace.secret)
             )

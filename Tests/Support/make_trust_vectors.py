@@ -116,9 +116,9 @@ def server_chains():
     first = CertifiedKey("First root", authority=True, start=since)
     yield case("a server's certificate with SHA-1", digest, leaf(digest="sha1"))
     yield case("a server's certificate with MD5", digest, leaf(digest="md5"))
-    yield case("an authority with SHA-1", digest, leaf(middle), middle)
-    yield case("an anchor with SHA-1 that did not sign itself", digest, leaf(middle), anchor=middle)
-    yield case("an anchor with SHA-1 that signed itself", 0, leaf(old_root), anchor=old_root)
+    yield case("a CA with SHA-1", digest, leaf(middle), middle)
+    yield case("an anchor with SHA-1 that is not self-signed", digest, leaf(middle), anchor=middle)
+    yield case("a self-signed anchor with SHA-1", 0, leaf(old_root), anchor=old_root)
     yield case("a server's key of 1,024 bits", size, leaf(key=rsa_key(1024)))
     yield case("a server's key of 2,040 bits", size, leaf(key=rsa_key(2040)))
     yield case("a server's key of 2,041 bits, which are 256 bytes", 0, leaf(key=rsa_key(2041)))
@@ -129,7 +129,7 @@ def server_chains():
     yield case("a server's key on P-521", 0, leaf(key=ec.generate_private_key(ec.SECP521R1())))
     yield case("a server's Ed25519 key", size, leaf(key=ed25519.Ed25519PrivateKey.generate()))
     yield case("a server's certificate for 825 days and an hour", 0, leaf(end=START + long))
-    yield case("a server's certificate for a second more", period, leaf(end=START + long + SECOND))
+    yield case("a server's certificate for 825 days, an hour and a second", period, leaf(end=START + long + SECOND))
     yield case("ten years, issued before 1 July 2019", 0, leaf(first, start=early, end=END), anchor=first, at=at)
     yield case("ten years, issued a second later", period, leaf(first, start=late, end=END), anchor=first, at=at)
     yield case("a server's certificate without a purpose", usage, leaf(usage=None))
@@ -163,40 +163,42 @@ def chains():
     plain = CertifiedKey("plain.example.org", middle)
     usual = {"certificates": [leaf, middle], "anchors": [root], "at": DURING, "host": "mail.example.org"}
     cases = [
-        ("a server's chain that is whole", usual, 0, 3),
-        ("the same without the host's name", {**usual, "host": None}, 0, 3),
-        ("the same by the basic policy", {**usual, "policy": "basic"}, 0, 3),
-        ("a name in capital letters, with a dot behind", {**usual, "host": "MAIL.example.org."}, 0, 3),
+        ("a complete chain of a server", usual, 0, 3),
+        ("a server's chain without a host name", {**usual, "host": None}, 0, 3),
+        ("a server's chain by the basic policy", {**usual, "policy": "basic"}, 0, 3),
+        ("a host name in capital letters with a trailing dot", {**usual, "host": "MAIL.example.org."}, 0, 3),
         ("a name that a wildcard covers", {**usual, "host": "a.web.example.org"}, 0, 3),
         ("an address that the certificate names", {**usual, "host": "192.0.2.7"}, 0, 3),
         (
-            "certificates in another order, and one that nobody needs",
+            "certificates in another order, with an unneeded one",
             {**usual, "certificates": [leaf, other, late, middle]}, 0, 3),
-        ("an anchor in the middle, which did not sign itself", {**usual, "anchors": [middle]}, 0, 2),
+        ("an intermediate CA as the anchor", {**usual, "anchors": [middle]}, 0, 2),
         ("the leaf itself as its anchor", {**usual, "certificates": [leaf], "anchors": [leaf]}, 0, 1),
         ("two labels below a wildcard", {**usual, "host": "a.b.web.example.org"}, -67602, None),
         ("another host", {**usual, "host": "example.org"}, -67602, None),
         ("another address", {**usual, "host": "192.0.2.8"}, -67602, None),
         (
-            "a host that stands in the common name alone",
+            "a host that only the common name contains",
             {**usual, "certificates": [plain, middle], "host": "plain.example.org"}, -67602, None),
-        ("the last second of the chain", {**usual, "at": "2028-03-11T00:00:00Z"}, 0, 3),
-        ("a second after it", {**usual, "at": "2028-03-11T00:00:01Z"}, -67818, None),
-        ("a second before it began", {**usual, "at": "2025-12-31T23:59:59Z"}, -67819, None),
+        ("the last second of the chain's validity", {**usual, "at": "2028-03-11T00:00:00Z"}, 0, 3),
+        ("a second after the chain's validity", {**usual, "at": "2028-03-11T00:00:01Z"}, -67818, None),
+        ("a second before the chain's validity", {**usual, "at": "2025-12-31T23:59:59Z"}, -67819, None),
         (
-            "an authority in the middle that has expired",
+            "an expired intermediate CA",
             {**usual, "certificates": [CertifiedKey("a.example.org", late, hosts=["mail.example.org"], usage=server), late]},
             -67818, None),
         (
-            "no anchor, and a root that is given", {**usual, "certificates": [leaf, middle, root], "anchors": []},
-            -67843, None),
+            "no anchor, but the root among the certificates",
+            {**usual, "certificates": [leaf, middle, root], "anchors": []}, -67843, None),
         (
             "an anchor of the same name with another key",
             {**usual, "certificates": [leaf, middle, root], "anchors": [other]}, -67843, None),
-        ("a certificate in the middle that is missing", {**usual, "certificates": [leaf]}, -25318, None),
-        ("one that signed itself and is no anchor", {**usual, "certificates": [CertifiedKey("self")]}, -67843, None),
+        ("a missing intermediate certificate", {**usual, "certificates": [leaf]}, -25318, None),
         (
-            "an issuer that is no authority",
+            "a self-signed certificate that is not an anchor", {**usual, "certificates": [CertifiedKey("self")]},
+            -67843, None),
+        (
+            "an issuer that is not a CA",
             {
                 **usual,
                 "certificates": [CertifiedKey("x.example.org", leaf, hosts=["mail.example.org"]), leaf, middle],
@@ -206,7 +208,7 @@ def chains():
             None,
         ),
         (
-            "an authority below one that allows none",
+            "a CA below a CA with a path length of 0",
             {**usual, "certificates": [CertifiedKey("y.example.org", below), below, middle], "policy": "basic"}, -67611, None),
         ("a server's certificate as a client's", {**usual, "policy": "client"}, -67609, None),
         (
@@ -217,7 +219,7 @@ def chains():
             {**usual, "certificates": [CertifiedKey("anna", middle, usage=client, hosts=["mail.example.org"]), middle]},
             -67609, None),
         (
-            "a critical extension that nobody knows",
+            "an unknown critical extension",
             {**usual, "certificates": [CertifiedKey("z.example.org", middle, critical=True), middle], "policy": "basic"},
             -67603, None),
     ]
@@ -227,7 +229,7 @@ def chains():
         yield {"name": title, "policy": case.get("policy", "server"), "host": case["host"], "at": case["at"],
                "certificates": [party.der.hex() for party in case["certificates"]],
                "anchors": [party.der.hex() for party in case["anchors"]], "status": status, "length": length}
-    yield {"name": "a signature with a bit turned", "policy": "server", "host": "mail.example.org", "at": DURING,
+    yield {"name": "a signature with a flipped bit", "policy": "server", "host": "mail.example.org", "at": DURING,
            "certificates": [bytes(forged).hex(), middle.der.hex()], "anchors": [root.der.hex()], "status": -67843,
            "length": None}
 
@@ -269,11 +271,11 @@ def files():
     changed_file = bytearray(valid_file)
     changed_file[len(changed_file) // 2] ^= 1
     yield "a key with its certificate and its root", valid_file, PASSWORD, 0, identities((anna, "Anna's key"))
-    yield "the same with another password", valid_file, "12", -25293, []
-    yield "the same without a password", valid_file, None, -25293, []
-    yield "a byte of it changed", bytes(changed_file), PASSWORD, -25293, []
-    yield "cut short", valid_file[:-7], PASSWORD, -26275, []
-    yield "a byte more", valid_file + b"\x00", PASSWORD, -26275, []
+    yield "a key with its certificate, and another password", valid_file, "12", -25293, []
+    yield "a key with its certificate, without a password", valid_file, None, -25293, []
+    yield "a changed byte", bytes(changed_file), PASSWORD, -25293, []
+    yield "a truncated file", valid_file[:-7], PASSWORD, -26275, []
+    yield "an extra byte", valid_file + b"\x00", PASSWORD, -26275, []
     yield "no such file", b"no such file", PASSWORD, -26275, []
     yield "a certificate instead", anna.der, PASSWORD, -26275, []
     yield "3DES and SHA-1, as Keychain Access writes it", make_file(anna, None, triple), PASSWORD, 0, identities(
@@ -283,19 +285,19 @@ def files():
         "RC2 with 40 bits, as old systems write it", make_with_openssl(berta, "-legacy"), PASSWORD, 0,
         identities((berta, "old")))
     yield (
-        "without encryption, with a code", make_with_openssl(anna, "-keypbe", "NONE", "-certpbe", "NONE"), PASSWORD, 0,
+        "without encryption, with a MAC", make_with_openssl(anna, "-keypbe", "NONE", "-certpbe", "NONE"), PASSWORD, 0,
         identities((anna, "old")))
-    yield "without encryption, with a code of another password", make_with_openssl(
+    yield "without encryption, with the MAC of another password", make_with_openssl(
         anna, "-keypbe", "NONE", "-certpbe", "NONE"), "x", -25293, []
-    yield "without a code", make_with_openssl(anna, "-nomac"), PASSWORD, 0, identities((anna, "old"))
-    yield "without a code, another password", make_with_openssl(anna, "-nomac"), "x", -25293, []
+    yield "without a MAC", make_with_openssl(anna, "-nomac"), PASSWORD, 0, identities((anna, "old"))
+    yield "without a MAC, with another password", make_with_openssl(anna, "-nomac"), "x", -25293, []
     yield "an empty password", make_with_openssl(anna, password=""), None, 0, identities((anna, "old"))
     yield "no password at all", make_file(anna, None), None, 0, identities((anna, "Anna's key"))
-    yield "certificates alone", pkcs12.serialize_java_truststore(
+    yield "only certificates", pkcs12.serialize_java_truststore(
         [pkcs12.PKCS12Certificate(root.certificate, b"root")],
         serialization.BestAvailableEncryption(PASSWORD.encode())), PASSWORD, 0, []
     yield (
-        "more rounds than anybody takes", make_with_openssl(anna, "-iter", "20000000", "-macalg", "sha1"), PASSWORD,
+        "too many iterations", make_with_openssl(anna, "-iter", "20000000", "-macalg", "sha1"), PASSWORD,
         -26275, [])
 
 

@@ -27,7 +27,7 @@ def salt_faults():
     all_commands = {"inspect": SUCCESS, **verify_and_plan(DAMAGED)}
     yield encrypted_row_fault("no-salt", "the rows are sealed and there is no salt", all_commands, "no salt",
                               properties=lambda connection: None)
-    yield encrypted_row_fault("salt-empty", "the salt has no byte", all_commands, "a salt of 0 bytes", salt=b"")
+    yield encrypted_row_fault("salt-empty", "the salt is empty", all_commands, "a salt of 0 bytes", salt=b"")
     yield encrypted_row_fault(
         "salt-number", "the salt is a number", all_commands, "a salt", "neither data nor text", salt=7
     )

@@ -132,7 +132,7 @@ def corrupt_index():
     def corrupt(data):
         return data[:(root_page[0] - 1) * 4096] + b"\xff" + data[(root_page[0] - 1) * 4096 + 1:]
 
-    return Fault("database-index-garbled", "an index's page is of no kind", {"verify": DAMAGED},
+    return Fault("database-index-garbled", "an index's page has an invalid type", {"verify": DAMAGED},
                  edits={"sql": find_root_page, "database": corrupt})
 
 
@@ -143,7 +143,7 @@ def schema_faults():
                         "CREATE TRIGGER hostile AFTER INSERT ON Files BEGIN DELETE FROM Files; END", base=base)
         yield sql_fault(f"view{name_suffix}", "Files is a view", REFUSED, "ALTER TABLE Files RENAME TO Others",
                         "CREATE VIEW Files AS SELECT * FROM Others", base=base)
-    yield sql_fault("extra-view", "Manifest.db has a view beside its tables", REFUSED, "CREATE VIEW More AS SELECT 1")
+    yield sql_fault("extra-view", "Manifest.db has an additional view", REFUSED, "CREATE VIEW More AS SELECT 1")
     yield sql_fault("temp-trigger", "Manifest.db has a trigger on its properties", REFUSED,
                     "CREATE TRIGGER hostile AFTER INSERT ON Properties BEGIN DELETE FROM Files; END")
     yield sql_fault("no-files", "there is no Files table", DAMAGED, "DROP TABLE Files")
@@ -160,26 +160,26 @@ def database_faults():
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield page_fault(f"magic-flip{name_suffix}", "one bit of the database's first byte is flipped", DAMAGED,
                          lambda data: flip_bit(data, 0), base)
-        yield page_fault(f"page-size-3{name_suffix}", "the database says pages of 3 bytes", DAMAGED,
+        yield page_fault(f"page-size-3{name_suffix}", "the database header gives a page size of 3", DAMAGED,
                          lambda data: data[:16] + b"\x00\x03" + data[18:], base)
-        yield page_fault(f"page-size-0{name_suffix}", "the database says pages of 0 bytes", DAMAGED,
+        yield page_fault(f"page-size-0{name_suffix}", "the database header gives a page size of 0", DAMAGED,
                          lambda data: data[:16] + b"\x00\x00" + data[18:], base)
-        yield page_fault(f"cut{name_suffix}", "the database's second half is absent", DAMAGED,
+        yield page_fault(f"cut{name_suffix}", "the database's second half is missing", DAMAGED,
                          lambda data: data[:len(data) // 8192 * 4096], base)
         yield page_fault(f"first-page{name_suffix}", "the database's first page is random after its header", DAMAGED,
                          lambda data: data[:100] + bytes(i * 89 + 7 & 0xFF for i in range(3996)) + data[4096:], base)
-    yield page_fault("empty-inside", "the database has no byte", DAMAGED, lambda data: b"")
-    yield page_fault("free-list", "the database says that it has five free pages", DAMAGED,
+    yield page_fault("empty-inside", "the database is empty", DAMAGED, lambda data: b"")
+    yield page_fault("free-list", "the database header counts five free pages", DAMAGED,
                      lambda data: data[:36] + struct.pack(">I", 5) + data[40:], exit_codes=partial_loss())
     yield corrupt_index()
     yield stored_fault("empty", "Manifest.db is empty", lambda data: b"")
     # These two keep every page. Only the padding after the last page is invalid.
-    yield stored_fault("cut-by-one", "Manifest.db's last byte is absent", lambda data: data[:-1], partial_loss())
-    yield stored_fault("cut-by-32", "Manifest.db's last two blocks are absent", lambda data: data[:-32])
+    yield stored_fault("cut-by-one", "Manifest.db's last byte is missing", lambda data: data[:-1], partial_loss())
+    yield stored_fault("cut-by-32", "Manifest.db's last two blocks are missing", lambda data: data[:-32])
     yield stored_fault(
-        "cut-by-half", "Manifest.db's second half is absent", lambda data: data[: len(data) // 2 // 16 * 16]
+        "cut-by-half", "Manifest.db's second half is missing", lambda data: data[: len(data) // 2 // 16 * 16]
     )
-    yield stored_fault("block-more", "Manifest.db has a block more", lambda data: data + bytes(16), partial_loss())
+    yield stored_fault("block-more", "Manifest.db has an extra block", lambda data: data + bytes(16), partial_loss())
     yield stored_fault("first-block", "one bit of Manifest.db's first block is flipped", lambda data: flip_bit(data, 3))
     for base in ("encrypted", "plain", "mbdb"):
         name = "Manifest.mbdb" if base == "mbdb" else "Manifest.db"
@@ -291,7 +291,7 @@ def mbdb_faults():
     yield mbdb_fault("version-6", "Manifest.mbdb says version 6", REFUSED, lambda data: b"mbdb\x06\x00" + data[6:])
     yield mbdb_fault("empty", "Manifest.mbdb is empty", DAMAGED, lambda data: b"")
     yield mbdb_fault("cut-in-magic", "Manifest.mbdb ends inside its mark", DAMAGED, lambda data: data[:5])
-    yield mbdb_fault("byte-more", "Manifest.mbdb has a byte more", DAMAGED, lambda data: data + b"\x00")
+    yield mbdb_fault("byte-more", "Manifest.mbdb has an extra byte", DAMAGED, lambda data: data + b"\x00")
 
 
 def record_faults():

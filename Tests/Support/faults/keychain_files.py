@@ -81,7 +81,7 @@ def blob_faults():
     yield blob_fault("ciphertext-flip", "one bit of the ciphertext is flipped", lambda data: flip_bit(data, 60), "tag")
     yield blob_fault("wrapped-key-flip", "one bit of the wrapped key is flipped", lambda data: flip_bit(data, 20))
     yield blob_fault("cut-by-one", "the blob's last byte is absent", lambda data: data[:-1])
-    yield blob_fault("byte-more", "the blob has a byte more", lambda data: data + b"\x00")
+    yield blob_fault("byte-more", "the blob has an extra byte", lambda data: data + b"\x00")
     yield blob_fault("cut-in-tag", "the blob ends before its tag could", lambda data: data[:12 + 40 + 15])
     yield blob_fault("cut-in-wrapped-key", "the blob ends inside the wrapped key", lambda data: data[:30])
     yield blob_fault("cut-in-header", "the blob ends inside its header", lambda data: data[:11])

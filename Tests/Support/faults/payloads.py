@@ -62,13 +62,13 @@ def payload_faults():
             f"notes-flip{name_suffix}", "one bit of an ordinary file's first block is flipped", {"verify": DAMAGED},
             lambda data: flip_bit(data, 3), NOTES, base)
     yield stored_fault(
-        "keychain-empty", "the keychain file is stored with no byte", verify_and_plan(DAMAGED), lambda data: b""
+        "keychain-empty", "the stored keychain file is empty", verify_and_plan(DAMAGED), lambda data: b""
     )
     yield stored_fault("keychain-cut-by-one", "the keychain file's last byte is absent", verify_and_plan(DAMAGED),
                        lambda data: data[:-1])
     yield stored_fault("keychain-cut-by-block", "the keychain file's last block is absent", verify_and_plan(DAMAGED),
                        lambda data: data[:-16])
-    yield stored_fault("keychain-block-more", "the keychain file has a block more", verify_and_plan(DAMAGED),
+    yield stored_fault("keychain-block-more", "the keychain file has an extra block", verify_and_plan(DAMAGED),
                        lambda data: data + bytes(16))
     yield stored_fault(
         "keychain-first-block", "one bit of the keychain file's first block is flipped", verify_and_plan(DAMAGED),
@@ -81,7 +81,7 @@ def payload_faults():
                            lambda data: flip_bit(data, -17, 7), NOTES)
     yield undigested_fault("notes-cut-by-one", "an ordinary file is not a whole number of blocks", {"verify": DAMAGED},
                            lambda data: data[:-1], NOTES)
-    yield undigested_fault("notes-empty", "an ordinary file is stored with no byte", {"verify": DAMAGED},
+    yield undigested_fault("notes-empty", "an ordinary stored file is empty", {"verify": DAMAGED},
                            lambda data: b"", NOTES)
     yield disk_fault("keychain-symlink", "the keychain file is a symbolic link to outside", verify_and_plan(REFUSED),
                      lambda target, source: target.symlink_to(source))

@@ -62,13 +62,13 @@ for path in paths:
 @pytest.mark.parametrize(
     ("bad_name", "expected_error", "calls"),
     [
-        # One call for all backups; when it ends, one for the backup it ended at, and one for the rest.
+        # The first call has all backups. A backup that ends it gets its own call, and the rest are in another one.
         ("a.tar", ("refused", "a.tar is not a backup"), [5]),
         ("ends.tar", ("signal", "the program ended with 139 without a result"), [5, 2, 1]),
         ("waits.tar", ("timed-out", "the program was stopped"), [5, 1, 1]),
         ("other.tar", ("refused", "other.tar is not a backup"), [5, 2, 1]),
         ("cut.tar", ("refused", "cut.tar is not a backup"), [5, 2, 1]),
-        # A result that is omitted from a list still counts, and a call for that backup alone has its own ending.
+        # In the list, this backup's result has no document. The backup gets its own call, which fails.
         ("large.tar", ("refused", "large.tar is not a backup"), [5, 2, 1]),
     ],
 )
