@@ -4,7 +4,7 @@
   import KeyhaulTesting
   import VirtualDevice
 
-  /// Virtual phones, one for each row, which can have all the table's apps, states and answers.
+  /// Creates a virtual phone for each row of the table, with the row's apps, state and authentication outcome.
   struct VirtualPhones: ComparedKeychain {
     let name = "Keyhaul's virtual phones"
     private static let groups: KeyValuePairs = [
@@ -17,6 +17,7 @@
 
     private var client: KeychainClient?
 
+    /// `prepare(for:)` was not called.
     struct NoPhone: Error {}
 
     private var phone: KeychainClient {
@@ -68,7 +69,7 @@
 
     func run<Result>(as app: String, _ body: () throws -> Result) throws -> Result {
       let phone = try phone
-      // A client of an app that is not installed has no access groups, as the table's app "none".
+      // The table's app "none" is not installed, so its client has no access groups.
       return try DefaultKeychain.using(app == "mail" ? phone : KeychainClient(phone.device, as: app), body)
     }
 

@@ -114,7 +114,9 @@ struct ExtractionTests {
     #expect(error?.code == .interrupted)
   }
 
-  @Test("The extraction of a container has the same result", arguments: ["b.tar", "b.tar.zst", "b.zip"])
+  @Test(
+    "The extraction of a container has the same result as that of its folder",
+    arguments: ["b.tar", "b.tar.zst", "b.zip"])
   func containers(form: String) throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)

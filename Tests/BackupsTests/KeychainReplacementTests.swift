@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Replacement of keychain files")
 struct KeychainReplacementTests {
-  static let places = ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"]
+  static let names = ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"]
 
   /// Returns a keychain file with an additional item.
   private func longer(_ archive: BackupArchive, _ keys: ClassKeys) throws -> [UInt8] {
@@ -20,7 +20,7 @@ struct KeychainReplacementTests {
   }
 
   /// Creates the sample backup, with or without a password, at a path.
-  private func place(_ place: String, in directory: TemporaryDirectory, hasPassword: Bool) throws -> BackupArchive {
+  private func makeBackup(_ name: String, in directory: TemporaryDirectory, hasPassword: Bool) throws -> BackupArchive {
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory, as: "first")
     let path = directory.path("first")
@@ -29,10 +29,10 @@ struct KeychainReplacementTests {
       _ = try BackupRewriter(system: unsynced).reencrypt(
         archive, at: path, with: try fixture.protected("one"), keys: archive.keybag.keys(""))
     }
-    let target = BackupDestination(path: directory.path(place))
+    let target = BackupDestination(path: directory.path(name))
     _ = try BackupRewriter(system: unsynced).convert(try BackupArchive.open(.path(path)), at: path, to: target)
     try FileManager.default.removeItem(atPath: path)
-    return try BackupArchive.open(.path(directory.path(place)))
+    return try BackupArchive.open(.path(directory.path(name)))
   }
 
   private func replace(
@@ -43,14 +43,14 @@ struct KeychainReplacementTests {
       random: SeededRandomSource(seed: "replacement"))
   }
 
-  @Test("Replacing the keychain file changes only this file and the list", arguments: places, [true, false])
-  func replaces(place: String, hasPassword: Bool) throws {
+  @Test("Replacing the keychain file changes only this file and the manifest", arguments: names, [true, false])
+  func replaces(name: String, hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
-    let old = try self.place(place, in: directory, hasPassword: hasPassword)
+    let old = try makeBackup(name, in: directory, hasPassword: hasPassword)
     let password = hasPassword ? "one" : ""
     let before = try old.plainFiles(old.keybag.keys(password))
     let file = try longer(old, old.keybag.keys(password))
-    let path = directory.path(place)
+    let path = directory.path(name)
     _ = try replace(old, at: path, with: file, password)
 
     let new = try BackupArchive.open(.path(path))
@@ -58,11 +58,11 @@ struct KeychainReplacementTests {
     #expect(try new.manifest.serialized() == old.manifest.serialized())
     let after = try new.plainFiles(new.keybag.keys(password))
     #expect(after.keys == before.keys)
-    for (name, now) in after {
-      let isKeychain = name == "\(KeychainPayload.domain)-\(KeychainPayload.relativePath)"
-      #expect((now.bytes == before[name]?.bytes) == !isKeychain, "\(name)")
-      #expect(now.record.size == Int64(now.bytes.count) && now.reading.matches(now.record.digest) != false, "\(name)")
-      #expect((now.record == before[name]?.record) == !isKeychain, "\(name)")
+    for (path, now) in after {
+      let isKeychain = path == "\(KeychainPayload.domain)-\(KeychainPayload.relativePath)"
+      #expect((now.bytes == before[path]?.bytes) == !isKeychain, "\(path)")
+      #expect(now.record.size == Int64(now.bytes.count) && now.reading.matches(now.record.digest) != false, "\(path)")
+      #expect((now.record == before[path]?.record) == !isKeychain, "\(path)")
     }
     #expect(try new.keychainFile(with: new.keybag.keys(password)).notes.isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 1)
@@ -71,7 +71,7 @@ struct KeychainReplacementTests {
   @Test("All other files keep their bytes, times, and permissions", arguments: [true, false])
   func otherFiles(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
-    let old = try place("b/", in: directory, hasPassword: hasPassword)
+    let old = try makeBackup("b/", in: directory, hasPassword: hasPassword)
     let password = hasPassword ? "one" : ""
     func facts() throws -> [String: [FileAttributeKey: String]] {
       try bytes(in: directory, "b").keys.reduce(into: [:]) { facts, path in
@@ -84,7 +84,7 @@ struct KeychainReplacementTests {
     let (stored, before) = (try bytes(in: directory, "b"), try facts())
     _ = try replace(old, at: directory.path("b"), with: longer(old, old.keybag.keys(password)), password)
     let (now, after) = (try bytes(in: directory, "b"), try facts())
-    // The sample without a password, as from another program, has no seal.
+    // Without a password, the sample has no seal.
     let changed = ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)", "Keyhaul.seal"]
     #expect(stored.keys == now.keys)
     for path in stored.keys {
@@ -96,7 +96,7 @@ struct KeychainReplacementTests {
   @Test("Without hard links, the other files are copied")
   func withoutLinks() throws {
     let directory = try TemporaryDirectory()
-    let old = try place("b/", in: directory, hasPassword: true)
+    let old = try makeBackup("b/", in: directory, hasPassword: true)
     let stored = try bytes(in: directory, "b")
     let file = try longer(old, old.keybag.keys("one"))
     let system = FileSystem { call in
@@ -116,11 +116,11 @@ struct KeychainReplacementTests {
   @Test(
     "After a failure, the old or the new backup exists (a directory and a third of the calls in a quick run)",
     arguments: Cases.chosen(["b/", "b.zip"], quick: 1), FaultInjectionTests.faults)
-  func everyCall(place: String, fault: FileSystem.InjectedFault) throws {
+  func everyCall(name: String, fault: FileSystem.InjectedFault) throws {
     let directory = try TemporaryDirectory()
-    let old = try self.place(place, in: directory, hasPassword: true)
+    let old = try makeBackup(name, in: directory, hasPassword: true)
     let file = try longer(old, old.keybag.keys("one"))
-    let path = directory.path(place)
+    let path = directory.path(name)
     for call in fault.calls(among: FaultInjectionTests.faults) {
       let before = try tree(directory.path)
       let failing = SingleFault(at: call, fault)
@@ -132,15 +132,15 @@ struct KeychainReplacementTests {
       case .success: #expect(keychain == file, "call \(call)")
       case .failure: #expect(try tree(directory.path) == before, "call \(call)")
       }
-      // The archive reads through its own file system, so only the calls that write a zip can fail.
-      if failing.callCount < call { return #expect(call > (place == "b.zip" ? 3 : 8)) }
+      // The last call was reached. The archive reads through another file system, so a zip needs few calls.
+      if failing.callCount < call { return #expect(call > (name == "b.zip" ? 3 : 8)) }
     }
   }
 
   @Test("A backup that has changed, and a directory with other files, are refused")
   func changedMeanwhile() throws {
     let directory = try TemporaryDirectory()
-    let old = try place("b/", in: directory, hasPassword: true)
+    let old = try makeBackup("b/", in: directory, hasPassword: true)
     let file = try longer(old, old.keybag.keys("one"))
     _ = try replace(old, at: directory.path("b"), with: file, "one")
     let before = try bytes(in: directory, "b")

@@ -13,9 +13,9 @@ struct ResourceShortageTests {
     arguments: [Errno.tooManyOpenFiles, .noMemory])
   func code(reason: Errno) {
     let error = KeyhaulError(.damaged, "a file: \(reason.reason)", of: reason)
-    #expect(error.isShortage && error.code == .unreadable && error.category == .failed)
+    #expect(error.isResourceShortage && error.code == .unreadable && error.category == .failed)
     let other = KeyhaulError(.damaged, "a file: bad", of: .ioError)
-    #expect(!other.isShortage && other.code == .damaged)
+    #expect(!other.isResourceShortage && other.code == .damaged)
   }
 
   @Test(

@@ -105,8 +105,8 @@ struct SinglePassTests {
     return try ListedFile(MBDBManifest.Entry(domain: "HomeDomain", record: record, extendedAttributes: []))
   }
 
-  @Test("A cut-off payload does not stop others, up to the limit", arguments: [(2, true), (1, false)])
-  func broken(limit: Int, isEnough: Bool) throws {
+  @Test("Corrupt payloads do not stop the reading of others, up to the limit", arguments: [(2, true), (1, false)])
+  func corrupt(limit: Int, isSufficient: Bool) throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
@@ -114,10 +114,11 @@ struct SinglePassTests {
       BackupArchive.open(.path(directory.path("backup"))), at: directory.path("backup"),
       to: .file(directory.path("c.zip"), .zip))
     let all = Set(try fixture.contents().map(\.identifier))
+    // A small and a large payload.
     let damaged = try fixture.contents().filter { $0.bytes.count == 16 || $0.bytes.count > 1000 }.map(\.identifier)
     #expect(damaged.count == 2)
     var zip = try directory.read("c.zip")
-    for identifier in damaged { try Self.spoil(identifier, in: &zip) }
+    for identifier in damaged { try Self.corrupt(identifier, in: &zip) }
     try directory.write(zip, to: "c.zip")
     var limits = BackupLimits.standard
     limits.resumptionCount = limit
@@ -135,16 +136,16 @@ struct SinglePassTests {
           failed.append(payload.fileIdentifier)
         }
       }
-      #expect(isEnough)
+      #expect(isSufficient)
       #expect(Set(failed) == Set(damaged))
       #expect(Set(whole) == all.subtracting(damaged))
     } catch {
-      #expect(!isEnough && error.code == .damaged)
+      #expect(!isSufficient && error.code == .damaged)
     }
   }
 
   /// Changes the compressed data of an entry to begin with an invalid block type (RFC 1951, 3.2.3).
-  private static func spoil(_ identifier: String, in zip: inout [UInt8]) throws {
+  private static func corrupt(_ identifier: String, in zip: inout [UInt8]) throws {
     let name = Array(identifier.utf8)
     let end = try #require(zip.indices.first { zip[$0...].starts(with: name) }) + name.count
     // The local header has 30 bytes. The last two are the size of its extra field.

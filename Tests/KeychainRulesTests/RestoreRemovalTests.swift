@@ -6,7 +6,7 @@ import Testing
 @testable import KeychainRules
 
 @Suite("Rows that a restore removes")
-struct RestoreRemovals {
+struct RestoreRemovalTests {
   private let plain: [AttributeCode: ColumnValue] = [
     .synchronizable: .integer(0), .accessGroup: .text("keyhaul"), .sharingGroup: .text([]),
   ]

@@ -75,7 +75,7 @@ struct ItemExplainerTests {
     #expect(try place("nobody") == nil)
   }
 
-  @Test("The explanation for a device is that of a backup made now")
+  @Test("The explanation for a device is the same as for a backup made now")
   func device() throws {
     let held = try phones.old.openTestSession()
     defer { held.invalidate() }

@@ -133,10 +133,10 @@ struct PlannerConflictTests {
 
   /// The position of the import's item in the backup; `nil` if the item is the target's own.
   private func place(_ planned: MigrationPlan.PlannedImport) -> UInt32? {
-    if case .archive(let place) = planned.origin { place } else { nil }
+    if case .archive(let position) = planned.origin { position } else { nil }
   }
 
-  @Test("Removed items are those that nothing replaces")
+  @Test("A plan removes the items that nothing replaces")
   func removed() throws {
     let rows = [
       try row(.password("taken")), try row(.password("gone")), try row(.password("kept"), removed: false),

@@ -11,7 +11,7 @@ import VirtualDevice
 
 @Suite("Tampered protection classes in a backup without a password")
 struct TamperedUnencryptedBackupTests {
-  @Test("Nothing moves, whatever class a blob states")
+  @Test("Without a password, no item moves, whatever class its blob states")
   func classNumbers() throws {
     let phones = try TwoPhones(password: nil)
     for number in UInt32(0)...12 {
@@ -33,7 +33,7 @@ struct TamperedUnencryptedBackupTests {
     }
   }
 
-  @Test("Nothing moves with any value of WRAP")
+  @Test("Without a password, no item moves with any value of WRAP")
   func wrapBits() throws {
     let phones = try TwoPhones(password: nil)
     for bits in UInt32(0)...3 {
@@ -54,7 +54,7 @@ struct TamperedUnencryptedBackupTests {
     }
   }
 
-  @Test("Nothing moves if keys are swapped")
+  @Test("Without a password, no item moves if keys are swapped")
   func swapped() throws {
     let phones = try TwoPhones(password: nil)
     for first in UInt32(1)...11 {
@@ -78,7 +78,7 @@ struct TamperedUnencryptedBackupTests {
     }
   }
 
-  @Test("Nothing moves with the new phone's names and identifier")
+  @Test("Without a password, no item moves with the new phone's names and identifier")
   func names() throws {
     let phones = try TwoPhones(password: nil)
     let record = try phones.new.openTestSession().record

@@ -10,14 +10,16 @@ struct BackupConditionTests {
     BackupCondition(damage: damage, findings: findings.map(PlanDocument.Finding.init))
   }
 
-  @Test("Damage outweighs a change, and a change outweighs what is only unknown")
+  @Test("A backup with several signs counts as damaged, unless all of them are changes that lose nothing")
   func kinds() {
     #expect(condition([]) == .usable)
-    // A keychain file in XML is read as it is, and loses nothing.
+    // A keychain file in XML can be read, and loses nothing.
     #expect(condition([], [.keychainInXML]) == .usable)
     #expect(condition([.statusMissing]) == .unconfirmed && condition([.statusMissing], [.stateMissing]) == .unconfirmed)
     #expect(condition([], [.decryptedCopy]) == .decryptedCopy)
     #expect(condition([.finding(.falseClaim(reason: ""))], [.falseClaim(reason: "")]) == .changed)
+    #expect(condition([], [.falseClaim(reason: ""), .decryptedCopy]) == .changed)
+    #expect(condition([.statusMissing], [.falseClaim(reason: "")]) == .damaged)
     #expect(condition([.keychainChanged]) == .damaged && condition([.classKeys("")]) == .damaged)
     #expect(condition([.statusMissing, .keychainChanged]) == .damaged)
     #expect(condition([.statusMissing], [.decryptedCopy]) == .damaged)
@@ -36,7 +38,7 @@ struct BackupConditionTests {
     #expect(BackupCondition.usable.verdict(shortest: ["phone"]) == nil)
   }
 
-  @Test("What could move is said only of the items that are there")
+  @Test("The sentence about a damaged backup counts only its items, and says that others may be missing")
   func remainder() {
     func text(_ condition: BackupCondition, _ count: Int, _ moving: Int, needsPassword: Bool = false) -> String? {
       condition.remainder(count, moving: moving, to: "a new iPhone", needsPassword: needsPassword)

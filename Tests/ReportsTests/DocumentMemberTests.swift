@@ -110,7 +110,7 @@ struct DocumentMemberTests {
 
   private func accounts(_ items: JSONValue?) -> [JSONValue?]? { items?.arrayValue?.map { $0["account"] } }
 
-  /// `doubtful` names an item on the side where it can be decrypted.
+  // An item in `doubtful` is on the side where it can be decrypted.
   @Test("A comparison's items are listed on their own side, in both directions")
   func difference() throws {
     let bound = ProtectionClass.whenUnlockedThisDeviceOnly

@@ -199,7 +199,7 @@ add(
 add(
     FIELD,
     "Library/Keychains/Databases/KeychainDatabase.swift",
-    "as: «log.isCutShort» ?",
+    "as: «log.hasUncommittedFrames» ?",
     "false",
     "databases: a log that is cut short counts as applied",
     "KeychainDatabaseTests",
@@ -320,8 +320,8 @@ add(
 add(
     EDGE,
     "Library/KeyhaulKit/Planning/TargetModel.swift",
-    "return «theirs > ours» ? .newer",
-    "theirs >= ours",
+    "return «targetDate > backupDate» ? .newer",
+    "targetDate >= backupDate",
     "plan: an overwritten item of the same date counts as newer",
     "PlannerTests",
 )

@@ -58,14 +58,14 @@ struct KeyhaulErrorTests {
     arguments: [
       (.tooManyOpenFiles, true), (.tooManyOpenFilesInSystem, true), (.noMemory, true), (.noSpace, false), (nil, false),
     ] as [(Errno?, Bool)])
-  func shortages(_ errno: Errno?, isShortage: Bool) {
-    #expect(KeyhaulError(Self.code, "too many open files", errno: errno).isShortage == isShortage)
+  func shortages(_ errno: Errno?, isResourceShortage: Bool) {
+    #expect(KeyhaulError(Self.code, "too many open files", errno: errno).isResourceShortage == isResourceShortage)
   }
 
   @Test("A shortage is recognized at the end of a library's text")
   func texts() {
     let text = "libarchive.so.13: cannot open shared object file: \(Errno.tooManyOpenFiles)"
-    #expect(Errno.shortage(in: text) == .tooManyOpenFiles)
-    #expect(Errno.shortage(in: "libarchive.so.13: undefined symbol") == nil)
+    #expect(Errno.resourceShortage(in: text) == .tooManyOpenFiles)
+    #expect(Errno.resourceShortage(in: "libarchive.so.13: undefined symbol") == nil)
   }
 }

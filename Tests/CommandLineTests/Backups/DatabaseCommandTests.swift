@@ -64,15 +64,7 @@ struct DatabaseCommandTests {
   func unfinishedChange() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
-    let path = sandbox.home.appending(path: "k.db").path
-    // As a Simulator's daemon has it that is killed while it writes.
-    let queue = try DatabaseQueue(path: path)
-    try queue.writeWithoutTransaction { database in
-      try database.execute(
-        sql: "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 2; BEGIN; UPDATE genp SET data = zeroblob(9000)")
-      try sandbox.run("cp k.db cut.db; cp k.db-journal cut.db-journal")
-      try database.execute(sql: "ROLLBACK")
-    }
+    try sandbox.copyDatabase("k.db", to: "cut.db", during: "UPDATE genp SET data = zeroblob(9000)")
     let before = try sandbox.run("sha256sum cut.db*").output
     let inspected = try sandbox.run("keyhaul inspect cut.db")
     #expect(inspected.status == 0 && unwrapped(inspected.output).contains("12 items"), "\(inspected)")

@@ -22,7 +22,8 @@ struct RenamedPayloadCommandTests {
   }
 
   @Test(
-    "Every command reads such a folder or tar completely, with a note", arguments: namings, ["b", "r.tar"])
+    "Every command reads a folder or tar with renamed payloads completely, with a note", arguments: namings,
+    ["b", "r.tar"])
   func read(naming: String, form: String) throws {
     let sandbox = try sandbox(naming)
     let password = "--password-file .bp"
@@ -48,7 +49,9 @@ struct RenamedPayloadCommandTests {
     #expect(found["digest"] as? String == proper["digest"] as? String)
   }
 
-  @Test("Such a backup keeps its files and its seal under another password", arguments: namings, ["b", "r.tar"])
+  @Test(
+    "A backup with renamed payloads keeps its files and its seal under another password", arguments: namings,
+    ["b", "r.tar"])
   func changed(naming: String, form: String) throws {
     let sandbox = try sandbox(naming)
     try sandbox.devices.run("echo other > .np; chmod 600 .np")
@@ -58,10 +61,11 @@ struct RenamedPayloadCommandTests {
     let verified = try sandbox.keyhaul("verify \(form)")
     #expect(verified.status == 0 && verified.output.contains("is intact"), "\(verified)")
     #expect(
-      !unwrapped(verified.errors).contains("a name that no device uses"), "every file was written anew: \(verified)")
+      !unwrapped(verified.errors).contains("a name that no device uses"),
+      "every file has its usual name again: \(verified)")
   }
 
-  @Test("Such a backup is not changed if a payload exists under two names")
+  @Test("A backup in which a payload exists under two names is not changed")
   func second() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("convert b.tar -o b/ -q")

@@ -81,7 +81,7 @@ struct ReportFileTests {
     }
   }
 
-  @Test("The exit status is the same with a page")
+  @Test("A report of a backup has the same exit status as a page and as text")
   func endings() throws {
     let sandbox = try sandbox()
     let differs = try sandbox.keyhaul(

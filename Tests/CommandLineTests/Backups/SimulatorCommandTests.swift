@@ -270,15 +270,7 @@ struct SimulatorCommandTests {
     let sandbox = try Self.sandbox()
     try sandbox.run("mkdir killed; keyhaul device export phone -o sim.db --yes -q")
     let path = sandbox.home.appending(path: "sim.db").path
-    // A change that is not committed, but has already written pages to the file.
-    let queue = try DatabaseQueue(path: path)
-    try queue.inDatabase { database in
-      try database.execute(
-        sql: "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; UPDATE genp SET agrp = 'x'")
-      try sandbox.run("cp sim.db sim.db-journal killed")
-      try database.execute(sql: "ROLLBACK")
-    }
-    try queue.close()
+    try sandbox.copyDatabase("sim.db", to: "killed/sim.db", during: "UPDATE genp SET agrp = 'x'")
     let copy = sandbox.home.appending(path: "killed/sim.db").path
     #expect(try Data(contentsOf: URL(filePath: copy)) != Data(contentsOf: URL(filePath: path)))
     #expect(

@@ -76,7 +76,7 @@ struct UndecodedNameCommandTests {
     #expect(try backup.sandbox.read("one") == Array(Self.text.utf8))
   }
 
-  @Test("Every command accepts such a backup, and copies keep every byte of the name")
+  @Test("Every command accepts file names that are not UTF-8, and copies keep every byte of them")
   func everyCommand() throws {
     let sandbox = try database()
     try sandbox.succeed("export b --domain HomeDomain --path Library/abc%F5%BA.dat -o one -q")

@@ -172,7 +172,7 @@ struct UnderstatedProtectionTests {
   }
 
   @Test(
-    "Inspect and verify also report what prevents a restore, and rekey rejects such a backup",
+    "Inspect and verify also report why a backup cannot be restored, and rekey rejects it",
     arguments: claims.filter { $0.refusal != nil && $0.backup == "b/" })
   func found(claim: Claim) throws {
     let sandbox = try sandbox(claim)

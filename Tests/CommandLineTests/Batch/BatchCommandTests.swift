@@ -72,7 +72,8 @@ struct BatchCommandTests {
     }
   }
 
-  @Test("The output is the same with any number of jobs", arguments: ["text", "ndjson", "csv", "json"])
+  @Test(
+    "The output for many backups is the same with any number of jobs", arguments: ["text", "ndjson", "csv", "json"])
   func jobs(format: String) throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run(

@@ -17,7 +17,7 @@ struct FolderPasswordTests {
     #expect(outcome.status == 0 && outcome.output.contains("4 backups: 4 with exit code 0.\n"), "\(outcome)")
   }
 
-  @Test("A wrong password is reported for each backup, and an empty line is no password")
+  @Test("A wrong password is reported for each backup, and an empty line is not a password")
   func wrong() throws {
     let tree = try BackupTree()
     let wrong = try tree.sandbox.keyhaul("verify shelf", typed: ["not it"])

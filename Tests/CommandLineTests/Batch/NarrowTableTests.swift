@@ -4,8 +4,8 @@ import Testing
 
 @testable import keyhaul
 
-/// The table of many backups on a terminal, whose lines break between words.
-@Suite("The table of many backups on narrow terminals")
+/// The table of several backups. On a terminal, its lines break between words.
+@Suite("Tables of several backups")
 struct NarrowTableTests {
   private static let damaged = "three/0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
 
@@ -23,18 +23,18 @@ struct NarrowTableTests {
 
   private static let commands = ["verify three", "plan three", "inspect three", "plan three --to new-phone"]
 
-  @Test("No line is longer than the terminal, and no word is broken", arguments: commands, [80, 60])
+  @Test("On a narrow terminal, no line of a table is too long, and no word is broken", arguments: commands, [80, 60])
   func narrow(command: String, columns: Int) throws {
     let sandbox = try sandbox()
     let line = "keyhaul \(command) --password-file .bp"
     let wide = try sandbox.devices.run(line).output
     let narrow = try sandbox.devices.run("COLUMNS=\(columns) \(line)").output
     for line in narrow.split(separator: "\n") {
-      // A path can be longer than a line; then it stands alone behind its label.
+      // A path can be longer than a line. It is then alone on its line, after its label.
       let words = line.split(separator: " ")
       #expect(line.count <= columns || words.count == 1 || (words.count == 2 && words[0].hasSuffix(":")), "\(line)")
     }
-    // Every word of a path, a reason or an advice is there, as in a pipe.
+    // Every word of a path, reason or advice in a pipe is also on the terminal.
     let words = Set(narrow.split(whereSeparator: \.isWhitespace))
     for line in wide.split(separator: "\n") where line.hasPrefix("      ") {
       for word in line.split(whereSeparator: \.isWhitespace) { #expect(words.contains(word), "\(word)\n\(narrow)") }
@@ -44,7 +44,7 @@ struct NarrowTableTests {
     }
   }
 
-  @Test("In a pipe, each reason, error and advice is one line")
+  @Test("In a pipe, each reason, error and advice of a table is one line")
   func piped() throws {
     let sandbox = try sandbox()
     let output = try sandbox.keyhaul("verify three --password-file .bp").output
@@ -54,14 +54,15 @@ struct NarrowTableTests {
     #expect(lines[start + 1] == "      error: \(Self.damaged) is damaged")
     #expect(lines[start + 2].hasPrefix("        why: its keychain is lost"), "\(output)")
     #expect(lines[start + 3].hasPrefix("      cause: KeychainDomain/keychain-backup.plist: "), "\(output)")
-    // A password that one of them does not need leads to an advice too.
+    // A password for a backup without one also leads to an advice.
     let refused = try #require(lines.firstIndex { $0.contains("has no password, but --password-file provides one") })
     #expect(
       lines[refused + 2] == "        try: if it is the right backup, leave --password-file out", "\(output)")
   }
 
   @Test(
-    "The table says of a seal that it is broken, and JSON keeps its words", arguments: ["verify", "inspect", "plan"])
+    "A table shows whether a backup has a seal and whether the seal is broken",
+    arguments: ["verify", "inspect", "plan"])
   func seal(verb: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("mkdir shelf")

@@ -28,7 +28,7 @@ struct PublishedKeyTests {
     #expect(try sandbox.object(backup.output)["published_hardware_key"] as? Bool == false)
   }
 
-  @Test("--published-hardware-key creates such a device, with warnings when it is created, shown and backed up")
+  @Test("--published-hardware-key creates a device with warnings when it is created, shown and backed up")
   func flag() throws {
     let sandbox = try DeviceSandbox()
     try Data("correct horse\n".utf8).write(to: sandbox.home.appending(path: ".bp"))

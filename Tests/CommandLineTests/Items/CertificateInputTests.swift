@@ -34,7 +34,7 @@ struct CertificateInputTests {
     value?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) }.map(Array.init)
   }
 
-  @Test("The stored attributes equal those that a device stores, without a warning for a public file")
+  @Test("The stored attributes equal a device's, without a warning for a public file")
   func certificateItem() throws {
     let outcome = try sandbox.run("keyhaul item add d --kind certificate --secret-file mail.pem")
     #expect(

@@ -58,13 +58,13 @@ struct DamagedBackupPlanTests {
     return sandbox
   }
 
-  @Test("The first line says that the backup is damaged, and nothing says that items will move", arguments: damages)
+  @Test(
+    "The plan of a damaged backup starts with the damage, and only says what could move", arguments: damages)
   func verdict(damage: Damage) throws {
     let sandbox = try harmed(damage)
     let outcome = try sandbox.keyhaul("plan encrypted/ \(Self.password)")
     #expect(outcome.status == 3 && outcome.output.hasPrefix(damage.verdict + "\n\n"), "\(outcome)")
     #expect(!outcome.errors.contains("has changed since") || damage.name == "bytes follow the manifest", "\(outcome)")
-    #expect(damage.verdict.split(separator: " ").count <= 15)
     let text = unwrapped(outcome.output)
     #expect(text.contains("14 of the 18 items in it could move to a new iPhone; others may be missing."), "\(text)")
     #expect(
@@ -83,7 +83,7 @@ struct DamagedBackupPlanTests {
     #expect(page.contains("<p>If this backup could be restored as it is:</p>"))
   }
 
-  @Test("A plan for a device starts with the same verdict, and names the command that shows the damage")
+  @Test("The plan of a damaged backup for a device starts with the damage, and names the command that shows it")
   func target() throws {
     let damage = Self.damages[0]
     let sandbox = try harmed(damage)
@@ -107,7 +107,7 @@ struct DamagedBackupPlanTests {
     let harmed = try #require(rows.first { $0.hasSuffix("  encrypted") })
     let other = try #require(rows.first { $0.hasSuffix("  old") })
     #expect(harmed.hasPrefix("   3  partial            -  "), "\(harmed)")
-    #expect(other.contains("14") || other.contains("refused"), "\(other)")
+    #expect(other.hasPrefix("OTHER"), "\(other)")
   }
 
   @Test("A backup without a readable keychain leads to a new backup, and to verify")
@@ -124,7 +124,7 @@ struct DamagedBackupPlanTests {
     }
   }
 
-  @Test("An unencrypted one gets the steps for a password, and says what they bring")
+  @Test("The plan of a damaged backup without a password tells how to make a new one with a password")
   func withoutPassword() throws {
     let sandbox = try IPhoneBackups.sandbox()
     try sandbox.devices.run("rm plain/Status.plist")
@@ -140,7 +140,8 @@ struct DamagedBackupPlanTests {
   }
 
   @Test(
-    "The reason of an unfinished backup names its file once", arguments: ["verify encrypted", "verify encrypted old"])
+    "The reason why a backup is unfinished names its file once",
+    arguments: ["verify encrypted", "verify encrypted old"])
   func unfinished(command: String) throws {
     let sandbox = try IPhoneBackups.sandbox()
     try Damage.changing("Status.plist") { $0["SnapshotState"] = "uploading" }(sandbox, "encrypted")

@@ -40,7 +40,8 @@ struct MaliciousBackupTests {
   }
 
   @Test(
-    "A malicious zip is rejected in the same way", arguments: tricks.filter { !["1", "3", "4", "6"].contains($0.kind) })
+    "A malicious zip is rejected with its problem, and nothing is written",
+    arguments: tricks.filter { !["1", "3", "4", "6"].contains($0.kind) })
   func zip(trick: Trick) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var zip = CraftedBackup()

@@ -186,16 +186,11 @@ struct MoveDamageTests {
     let intact = PlannedItems(try sandbox.plan("b/"))
     var numbers = SeededRandom(seed: UInt64(part) + 11)
     for file in try sandbox.files(in: "b") {
-      let whole = try sandbox.read("b/\(file)")
-      for _ in 0..<Cases.count(15, quick: 4) {
-        var bytes = whole
-        let offset = Int.random(in: whole.indices, using: &numbers)
-        bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
-        try sandbox.write(bytes, to: "b/\(file)")
+      try sandbox.flipBits(Cases.count(15, quick: 4), of: "b/\(file)", using: &numbers) { offset in
         let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
         let place: Comment = "\(file), byte \(offset): \(outcome.status) \(outcome.errors)"
         #expect([0, 3, 12, 13, 14].contains(outcome.status), place)
-        guard let plan = try? sandbox.object(outcome.output) else { continue }
+        guard let plan = try? sandbox.object(outcome.output) else { return }
         let now = PlannedItems(plan)
         #expect(now.migrating.isSubset(of: intact.migrating), place)
         if outcome.status == 0 { #expect(now == intact, place) }
@@ -208,7 +203,6 @@ struct MoveDamageTests {
           }
         }
       }
-      try sandbox.write(whole, to: "b/\(file)")
     }
   }
 }

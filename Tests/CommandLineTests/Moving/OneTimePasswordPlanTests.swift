@@ -18,7 +18,7 @@ struct OneTimePasswordPlanTests {
         "[ ] Save 1 one-time password of org.example.authenticator; it also moves. "
           + "keyhaul export encrypted/ --reveal -o codes.qr.html"), "\(text)")
     #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 26)
-    // The command that it shows works as it stands.
+    // The command that the plan shows works.
     try sandbox.succeed("export encrypted/ --reveal -o codes.qr.html \(Self.password)")
     #expect(try sandbox.devices.permissions(of: "codes.qr.html") == 0o600)
   }
@@ -35,11 +35,11 @@ struct OneTimePasswordPlanTests {
     #expect(page.contains("<p>\(Self.sentence)</p>") && page.contains("codes.qr.html"))
     let redacted = try sandbox.succeed("\(line) --redact")
     #expect(redacted.contains("\nSave 1 one-time password; it also moves.\n  keyhaul export ARCHIVE "), "\(redacted)")
-    // Nothing but the sentence is added: the plan that is saved stays as it was.
+    // The document of a plan for a device does not count them.
     #expect(try sandbox.object(sandbox.succeed("\(line) --json"))["one_time_passwords"] == nil)
   }
 
-  @Test("A backup that comes from a stream is counted, and no later command is offered")
+  @Test("A plan counts the one-time passwords of a backup from a stream, but offers no command for them")
   func stream() throws {
     let sandbox = try IPhoneBackups.sandbox()
     try sandbox.devices.run("tar -cf b.tar encrypted")
@@ -64,7 +64,7 @@ struct OneTimePasswordPlanTests {
     #expect(without.contains("Save 1 one-time password of authenticator; it does not move."), "\(without)")
   }
 
-  @Test("An app whose codes can be saved has one entry, and one whose codes are elsewhere too")
+  @Test("Each authenticator app has one entry in the checklist, whether or not its codes can be saved")
   func once() throws {
     let sandbox = try IPhoneBackups.sandbox()
     try IPhoneBackups.name(

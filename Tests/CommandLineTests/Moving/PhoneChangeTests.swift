@@ -63,7 +63,7 @@ struct PhoneChangeTests {
   }
 
   @Test(
-    "The last step before the erase is to restore the backup, or the new one if this one is of no use",
+    "The last step before the erase is to restore the backup, or a new one if this backup is no use",
     arguments: [
       ("", "plan encrypted/ \(password)", "this backup"), ("", "plan plain/", "the new backup"),
       ("rm encrypted/Status.plist; rm -f encrypted/Keyhaul.seal", "plan encrypted/ \(password)", "the new backup"),
@@ -87,7 +87,7 @@ struct PhoneChangeTests {
     #expect(page.contains("Restore \(backup) to the new iPhone."))
   }
 
-  @Test("A table of backups says what an unencrypted one needs, in the words of its own plan, and names it")
+  @Test("A table of plans tells how to back up with a password, and ends with the command for that backup")
   func table() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let home = sandbox.home.path
@@ -104,7 +104,7 @@ struct PhoneChangeTests {
     #expect((rows as? [[String: Any]])?.allSatisfy { $0["reason"] is NSNull } == true)
   }
 
-  @Test("A table of verify says in words what unproven and foreign mean, and names the damaged backup")
+  @Test("A table of verify explains `foreign`, and ends with the command for the damaged backup")
   func verifying() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let home = sandbox.home.path
@@ -139,7 +139,7 @@ struct PhoneChangeTests {
   }
 
   @Test("An app name with escapes, line breaks or ten thousand characters is harmless")
-  func hostileNames() throws {
+  func maliciousNames() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let long = String(repeating: "long ", count: 2_000)
     try IPhoneBackups.name(
@@ -164,7 +164,7 @@ struct PhoneChangeTests {
     #expect(outcome.output.contains("[ ] com.google.Authenticator: Export the codes."), "\(outcome)")
   }
 
-  @Test("At 60 columns no word is broken")
+  @Test("The plan on a terminal of 60 columns has whole words")
   func narrow() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let wide = try sandbox.devices.run("COLUMNS=200 keyhaul plan plain/").output
@@ -182,7 +182,7 @@ struct PhoneChangeTests {
     #expect(!text.contains("Encrypt local backup"))
   }
 
-  @Test("Every app that loses items is named if there is one more than fits, and a device says that no backup was read")
+  @Test("The plan of a virtual device names every app that loses items, and says that no backup was read")
   func virtualDeviceItself() throws {
     let sandbox = try PhoneSandbox()
     let text = unwrapped(try sandbox.succeed("plan old-phone"))
@@ -213,7 +213,7 @@ struct PhoneChangeTests {
     #expect(!text.contains("with a password, and keep"), "\(text)")
   }
 
-  @Test("The document lists the installed apps with their kinds, and is as its schema says")
+  @Test("The document of a plan lists the installed apps with their kinds, unless names are redacted")
   func document() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let document = try sandbox.object(sandbox.succeed("plan encrypted/ \(Self.password) --json"))
@@ -228,7 +228,7 @@ struct PhoneChangeTests {
     #expect(redacted["apps"] == nil)
   }
 
-  @Test("Plan --to starts with its verdict")
+  @Test("A plan for a device starts with its verdict")
   func target() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let text = try sandbox.succeed("plan b.tar --to new-phone \(Self.password)")

@@ -53,7 +53,7 @@ struct PlanPageFileTests {
     #expect(!refused.terminal.contains("Password"))
   }
 
-  @Test("The exit status is the same with a page")
+  @Test("A plan has the same exit status as a page and as text")
   func exitCodes() throws {
     let sandbox = try sandbox()
     #expect(try sandbox.keyhaul("\(line) --exit-code -o plan.html").status == 2)

@@ -190,7 +190,7 @@ struct RestoreQuestionTests {
 @Suite("Restores that would only remove items")
 struct RemovalOnlyRestoreTests {
   @Test(
-    "Such a restore is rejected with any flags, and nothing is removed",
+    "A restore that would only remove items is rejected with any flags, and nothing is removed",
     arguments: ["--yes", "", "-n", "--plan move.plan --yes"])
   func refused(flags: String) throws {
     let sandbox = try PhoneSandbox()
@@ -222,7 +222,7 @@ struct RemovalOnlyRestoreTests {
     #expect(empty.status == 0 && empty.output == "Restored 0 items to empty in one step; 18 stayed behind.\n")
   }
 
-  @Test("--only with an empty list is rejected in the same way")
+  @Test("A restore with an empty list of items is rejected, and nothing is removed")
   func noMatchingFile() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": []}"#.utf8), to: "none.json")
@@ -245,7 +245,7 @@ struct RemovalOnlyRestoreTests {
     #expect(done.status == 0 && done.output == "Restored 0 items to new-phone in one step; 2 removed.\n", "\(done)")
   }
 
-  @Test("The plan warns about such a restore, in text and on its page")
+  @Test("A plan warns about a restore that would only remove items, in text and on its page")
   func plan() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")

@@ -69,7 +69,7 @@ struct MessageAccuracyTests {
     #expect(try !sandbox.succeed("device list").contains("phone\n"))
   }
 
-  @Test("Replacing a secret by an empty one is reported")
+  @Test("Replacing a secret with an empty one is reported")
   func emptySecret() throws {
     let sandbox = try Self.sandbox()
     let changed = try sandbox.keyhaul(

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import KeyhaulKit
 import Synchronization
 import TestSupport
@@ -57,6 +58,19 @@ final class DeviceSandbox: Sendable {
     try program.run(
       command: BuiltProgram.directory.appending(path: "keyhaul").path, arguments, typed: typed,
       showsOutputOnTerminal: true)
+  }
+
+  /// Copies a database and its journal in the middle of a change, as a killed process leaves them.
+  func copyDatabase(_ name: String, to copy: String, during change: String) throws {
+    let queue = try DatabaseQueue(path: home.appending(path: name).path)
+    try queue.writeWithoutTransaction { database in
+      // With a small cache, SQLite writes changed pages to the file before the commit.
+      let settings = "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; PRAGMA cache_spill = 1"
+      try database.execute(sql: "\(settings); BEGIN IMMEDIATE; \(change)")
+      try run("cp \(name) \(copy); cp \(name)-journal \(copy)-journal")
+      try database.execute(sql: "ROLLBACK")
+    }
+    try queue.close()
   }
 
   /// Returns the JSON document that a shell line prints.

@@ -2,9 +2,9 @@
   import Foundation
   import Glibc
 
-  /// Looks for byte strings in the writable memory of a process, as `/proc/PID/mem` gives it to root and to the process.
+  /// Searches the writable memory of a process for byte strings. Only root and the process itself can read `/proc/PID/mem`.
   struct MemoryScan {
-    /// A byte string, and what it is called.
+    /// A byte string with a name.
     struct Needle {
       let name: String
       let bytes: [UInt8]
@@ -12,7 +12,7 @@
 
     static let chunk = 1 << 20
 
-    /// - Returns: How often each stands there, by its name; those that do not are left out.
+    /// Returns how often each byte string occurs, by name. Byte strings that do not occur are left out.
     static func counts(of needles: [Needle], in process: Int32) throws -> [String: Int] {
       let memory = open("/proc/\(process)/mem", O_RDONLY)
       guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
@@ -42,7 +42,7 @@
 
     /// The writable memory of a process.
     static func regions(of process: Int32) throws -> [Range<UInt>] {
-      // The file has no size, so that what reads by size gets its beginning alone.
+      // Files in /proc report size 0, so functions that rely on the size would read only the beginning.
       guard let file = FileHandle(forReadingAtPath: "/proc/\(process)/maps") else {
         throw CocoaError(.fileReadNoPermission)
       }

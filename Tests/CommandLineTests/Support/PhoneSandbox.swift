@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -80,6 +81,26 @@ final class PhoneSandbox: Sendable {
       try removeSeal(String(backup))
     }
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+  }
+
+  /// Flips one random bit of a file at a time. At the end, the file is as before.
+  ///
+  /// - Parameters:
+  ///   - count: The number of bits.
+  ///   - body: A closure that gets the offset of the changed byte.
+  func flipBits(
+    _ count: Int, of file: String, using numbers: inout SeededRandom, keepingSeal: Bool = false,
+    _ body: (Int) throws -> Void
+  ) throws {
+    let whole = try read(file)
+    for _ in 0..<count {
+      var bytes = whole
+      let offset = Int.random(in: whole.indices, using: &numbers)
+      bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+      try write(bytes, to: file, keepingSeal: keepingSeal)
+      try body(offset)
+    }
+    try write(whole, to: file, keepingSeal: keepingSeal)
   }
 
   /// Removes the seal from a backup's folder.

@@ -93,9 +93,11 @@ final class AppearingFiles {
     thread.start()
   }
 
+  /// Creates a hard link to each new file, so that its contents remain when it is deleted.
+  ///
   /// - Parameters:
-  ///   - place: A directory in `directory`, with a slash at its end, or nothing.
-  ///   - known: The numbers of the files that are held already; none of them is reused for another file.
+  ///   - place: A directory in `directory`, with a slash at its end, or an empty string.
+  ///   - known: The inode numbers of the linked files. The links keep the system from reusing these numbers.
   private static func look(
     in directory: String, below place: String, _ kept: String, _ known: inout Set<UInt64>,
     _ isWatched: (String) -> Bool

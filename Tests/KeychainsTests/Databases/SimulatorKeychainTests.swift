@@ -128,7 +128,7 @@ struct SimulatorKeychainTests {
     #expect(try place.rows().filter { $0.opened.isOpen }.count >= 2)
   }
 
-  @Test("The App Clip flag is stored in its column, with 0 for other items, and is no attribute")
+  @Test("The App Clip flag is stored in its column, with 0 for other items, and is not an attribute")
   func appClip() throws {
     let place = try Place()
     let keychain = try SimulatorKeychain(path: place.path)
@@ -145,7 +145,7 @@ struct SimulatorKeychainTests {
     #expect(rows.allSatisfy { $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
   }
 
-  @Test("Databases with schemas 11.0 to 12.11 can be changed, and those beside this range cannot")
+  @Test("Databases with schemas 11.0 to 12.11 can be changed, and others cannot")
   func schemas() throws {
     for (major, minor, isAccepted) in [
       (11, 0, true), (11, 99, true), (12, 0, true), (12, 11, true), (10, 255, false), (12, 12, false), (13, 0, false),

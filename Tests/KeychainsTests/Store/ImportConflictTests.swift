@@ -7,7 +7,7 @@ import Testing
 @testable import Keychains
 
 @Suite("Import conflicts with existing rows")
-struct ImportConflicts {
+struct ImportConflictTests {
   private let backupReference = [UInt8](repeating: 0xBB, count: 16)
   private var reference: [UInt8] { Array("genp".utf8) + backupReference }
 
@@ -78,14 +78,14 @@ struct ImportConflicts {
 
   @Test("An item without a valid date loses against one with a date")
   func undated() throws {
-    let dateless = try keychain(old.dated(1000))
-    #expect(try dateless.restore(new).outcome == .keepsExisting(.incomingUndated))
-    #expect(try dateless.only().secretText == "old")
+    let dated = try keychain(old.dated(1000))
+    #expect(try dated.restore(new).outcome == .keepsExisting(.incomingUndated))
+    #expect(try dated.only().secretText == "old")
 
-    let against = try keychain(old)
-    #expect(try against.restore(new.dated(3)).outcome == .replaces(.existingUndated))
-    #expect(try row(against)[1] == "3.0")
-    #expect(try against.only().secretText == "new")
+    let undated = try keychain(old)
+    #expect(try undated.restore(new.dated(3)).outcome == .replaces(.existingUndated))
+    #expect(try row(undated)[1] == "3.0")
+    #expect(try undated.only().secretText == "new")
   }
 
   @Test("A tombstone is replaced regardless of its date, and its UUID and reference are kept")

@@ -39,7 +39,7 @@ struct OneTimePasswordTests {
 
   /// Source: RFC 4226 §5.3, which truncates a value to 31 bits, so that it has at most ten digits.
   @Test(
-    "Numbers of digits and periods at both ends of their ranges are kept, and those beside them are reported",
+    "Numbers of digits and periods at both ends of their ranges are kept, and numbers outside are reported",
     arguments: [
       ("digits=1", nil), ("digits=10", nil), ("digits=0", .digitCount), ("digits=11", .digitCount),
       ("digits=256", .digitCount), ("digits=six", .digitCount), ("period=1", nil), ("period=4294967295", nil),
