@@ -165,10 +165,10 @@ public struct BackupArchive: Sendable {
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, InfoPlist.init(parsing:))
     switch source {
-    case .stream(let payloads): notes += payloads.notes
-    case .container(let container): notes += container.payloads.notes
+    case .stream(let payloads): notes += payloads.anomalies
+    case .container(let container): notes += container.payloads.anomalies
     // Other renamed payloads are found when the directory is listed.
-    case .directory: if parts.isKeychainRenamed { notes += try Self.storedFiles(of: source, layout).notes }
+    case .directory: if parts.isKeychainRenamed { notes += try Self.storedFiles(of: source, layout).anomalies }
     }
     if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
     if let status {

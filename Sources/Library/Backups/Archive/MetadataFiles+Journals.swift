@@ -91,12 +91,12 @@ extension MetadataFiles {
     var rest = 0
     if part == .databaseLog {
       guard let log = WriteAheadLog(bytes) else { return .unfit("they do not begin like an SQLite log") }
-      guard log.hasFrames || log.isCutShort else { return .none }
+      guard log.hasFrames || log.hasUncommittedFrames else { return .none }
       guard log.pageCount > 0 else {
         return .unfit(
-          log.isCutShort ? "they contain no finished change" : "the frames' salts do not match the header's")
+          log.hasUncommittedFrames ? "they contain no finished change" : "the frames' salts do not match the header's")
       }
-      if log.isCutShort { rest = bytes.count - log.committedByteCount }
+      if log.hasUncommittedFrames { rest = bytes.count - log.committedByteCount }
       pages = ReplacedPages(log, of: bytes)
     } else {
       guard let journal = RollbackJournal(bytes) else {

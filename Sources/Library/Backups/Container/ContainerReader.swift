@@ -101,7 +101,7 @@ package enum ContainerLibrary {
   private static var missing: KeyhaulError? {
     keyhaul_archive_absence().map { text in
       let text = String(cString: text)
-      return KeyhaulError(.libraryMissing, text, errno: .shortage(in: text))
+      return KeyhaulError(.libraryMissing, text, errno: .resourceShortage(in: text))
     }
   }
 }

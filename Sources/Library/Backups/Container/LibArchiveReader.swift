@@ -154,7 +154,7 @@ final class LibArchiveReader {
   private func failure() -> KeyhaulError {
     if let failure = state.failure { return failure }
     let reason = Errno(rawValue: archive_errno(handle))
-    if reason.isShortage { return KeyhaulError(.unreadable, "libarchive: \(reason.reason)", of: reason) }
+    if reason.isResourceShortage { return KeyhaulError(.unreadable, "libarchive: \(reason.reason)", of: reason) }
     let text = archive_error_string(handle).map { String(cString: $0) } ?? "it cannot be read"
     // libarchive has no error number for this failure. Source: zstd, `ZSTD_getErrorString`.
     if text.hasPrefix("Zstd decompression failed: Allocation error") {

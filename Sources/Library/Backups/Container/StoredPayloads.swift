@@ -2,12 +2,17 @@ package import Basics
 import KeychainFormats
 
 /// The stored payloads of a backup, by stored name, with their stored sizes.
+///
+/// The usual name of a payload is the path that the backup's layout has for it, in lower case. An unusual name has capital
+/// letters, or is the path of the other layout.
 public struct StoredPayloads: Sendable, Equatable {
   /// A payload name of 20 bytes without a heap allocation, because a large backup has half a million names.
   package struct Name: Hashable, Sendable {
-    let first: UInt64
-    let second: UInt64
-    let third: UInt32
+    /// The first 4 bytes.
+    let high: UInt32
+    let middle: UInt64
+    /// The last 8 bytes.
+    let low: UInt64
 
     /// Creates a name from 40 lower-case hexadecimal digits, otherwise returns `nil`.
     package init?(_ text: some StringProtocol) {
@@ -18,13 +23,13 @@ public struct StoredPayloads: Sendable, Equatable {
 
     /// Creates a name from the digits' bytes.
     init?(bytes: UnsafeRawBufferPointer) {
-      guard bytes.count == 40, let third = Self.number(bytes[..<8]), let second = Self.number(bytes[8..<24]),
-        let first = Self.number(bytes[24...])
+      guard bytes.count == 40, let high = Self.number(bytes[..<8]), let middle = Self.number(bytes[8..<24]),
+        let low = Self.number(bytes[24...])
       else { return nil }
-      self.init((third, second, first))
+      self.init(high: high, middle: middle, low: low)
     }
 
-    /// Returns the number with up to 16 digits, in big-endian order.
+    /// Parses up to 16 hexadecimal digits; `nil` if another character is among them.
     private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
       var number: UInt64 = 0
       for digit in digits {
@@ -40,30 +45,30 @@ public struct StoredPayloads: Sendable, Equatable {
     /// Creates the name of a SHA-1 digest.
     init?(hash: UnsafeRawBufferPointer) {
       guard hash.count == 20 else { return nil }
-      var values: (UInt64, UInt64, UInt64) = (0, 0, 0)
+      var (high, middle, low): (UInt64, UInt64, UInt64) = (0, 0, 0)
       for byte in hash {
-        values.0 = values.0 << 8 | values.1 >> 56
-        values.1 = values.1 << 8 | values.2 >> 56
-        values.2 = values.2 << 8 | UInt64(byte)
+        high = high << 8 | middle >> 56
+        middle = middle << 8 | low >> 56
+        low = low << 8 | UInt64(byte)
       }
-      self.init(values)
+      self.init(high: high, middle: middle, low: low)
     }
 
     /// The 40 digits.
     package var text: String {
       String(
         hexadecimal:
-          withUnsafeBytes(of: third.bigEndian, Array.init) + withUnsafeBytes(of: second.bigEndian, Array.init)
-          + withUnsafeBytes(of: first.bigEndian, Array.init))
+          withUnsafeBytes(of: high.bigEndian, Array.init) + withUnsafeBytes(of: middle.bigEndian, Array.init)
+          + withUnsafeBytes(of: low.bigEndian, Array.init))
     }
 
-    private init(_ values: (UInt64, UInt64, UInt64)) {
-      (third, second, first) = (UInt32(truncatingIfNeeded: values.0), values.1, values.2)
+    private init(high: UInt64, middle: UInt64, low: UInt64) {
+      (self.high, self.middle, self.low) = (UInt32(truncatingIfNeeded: high), middle, low)
     }
   }
 
   private var byteCounts: [Name: Int64] = [:]
-  /// The payload names of links, pipes, and directories, which no device stores and which are not opened.
+  /// Payload names that belong to a link, pipe or directory. Devices never write these, so they are not opened.
   private var irregular: Set<Name> = []
   /// The total size of all payloads.
   package private(set) var byteCount: Int64 = 0
@@ -72,7 +77,7 @@ public struct StoredPayloads: Sendable, Equatable {
   /// The candidates for payloads with unusual names, until all files are known.
   private var candidates: [Name: [(path: String, byteCount: Int64)]] = [:]
   /// The paths of candidates that are not used.
-  private var unread: Set<String> = []
+  private var unusedCandidates: Set<String> = []
 
   /// Creates an empty list.
   package init() {}
@@ -103,7 +108,7 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   /// Returns whether a file is an unused candidate for a payload.
-  package func isUnread(_ path: String) -> Bool { unread.contains(path) }
+  package func isUnusedCandidate(_ path: String) -> Bool { unusedCandidates.contains(path) }
 
   /// Returns the path of a payload, stored or not.
   func path(of fileIdentifier: String, in layout: BackupLayout) -> String {
@@ -112,11 +117,11 @@ public struct StoredPayloads: Sendable, Equatable {
 
   /// The finding about unusual names, or `nil` if there are none.
   package var finding: BackupFinding? {
-    guard let first = otherPaths.values.min() ?? unread.min() else { return nil }
-    return .payloadsRenamed(count: otherPaths.count, unread: unread.count, first: first)
+    guard let first = otherPaths.values.min() ?? unusedCandidates.min() else { return nil }
+    return .payloadsRenamed(count: otherPaths.count, unread: unusedCandidates.count, first: first)
   }
 
-  var notes: [BackupAnomaly] { finding.map { [.finding($0)] } ?? [] }
+  var anomalies: [BackupAnomaly] { finding.map { [.finding($0)] } ?? [] }
 
   /// Adds a regular file as a candidate for a payload.
   mutating func addCandidate(_ path: String, for fileIdentifier: String, byteCount: Int64) {
@@ -133,7 +138,7 @@ public struct StoredPayloads: Sendable, Equatable {
         byteCount += files[0].byteCount
         otherPaths[name] = files[0].path
       } else {
-        unread.formUnion(files.map(\.path))
+        unusedCandidates.formUnion(files.map(\.path))
       }
     }
     candidates = [:]

@@ -220,7 +220,7 @@ extension ExtractionWorker {
       return (reading, try explained("SHA-256") { () throws(DataProtectionError) in try digest.finish() })
     } catch {
       if let refusal { throw .stop(job.folder.explain(refusal)) }
-      let endsAll = error.isShortage || error.code == .interrupted || error.code == .notStreamable
+      let endsAll = error.isResourceShortage || error.code == .interrupted || error.code == .notStreamable
       throw endsAll ? .stop(error) : .file(error)
     }
   }

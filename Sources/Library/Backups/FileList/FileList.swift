@@ -154,7 +154,7 @@ public final class FileList: Sendable {
 
   private func note(_ stored: StoredPayloads?) {
     guard let stored else { return }
-    let notes = stored.notes
+    let notes = stored.anomalies
     payloadNotes.withLock { $0 = notes }
   }
 

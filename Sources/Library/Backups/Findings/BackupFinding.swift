@@ -286,10 +286,9 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension BackupAnomaly {
-  /// The fact as a clause, without the file that it is about.
-  package var factWithoutFile: String {
-    guard case .unfinished(let state) = self else { return description }
-    return "it says \(Self.progress(state)), so the device never finished the backup"
+  /// Returns the fact about an unfinished backup as a clause, without the name of `Status.plist`.
+  static func unfinishedFact(_ state: String) -> String {
+    "it says \(progress(state)), so the device never finished the backup"
   }
 
   /// Returns the recorded state of an unfinished backup as a clause: `"uploading", not "finished"`

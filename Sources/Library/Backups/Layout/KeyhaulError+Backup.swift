@@ -137,7 +137,7 @@ extension KeyhaulError {
   ///   - reason: The details with the system's error.
   ///   - errno: The system's error.
   package init(_ code: Code, _ reason: String, of errno: Errno) {
-    guard errno.isShortage else {
+    guard errno.isResourceShortage else {
       self.init(code, reason, errno: errno)
       return
     }

@@ -106,7 +106,7 @@ extension BackupRewriter {
     do throws(KeyhaulError) {
       copy = try measured(files, copyProgress)
     } catch {
-      if error.code == .interrupted || error.isShortage { throw error }
+      if error.code == .interrupted || error.isResourceShortage { throw error }
       return nil
     }
     guard copy.files == own.files, copy.foreign.isEmpty else { return nil }

@@ -113,7 +113,7 @@ final class BackupDecryptor {
           differing.append(file)
         }
       } catch {
-        guard error.code != .interrupted, !error.isShortage else { throw error }
+        guard error.code != .interrupted, !error.isResourceShortage else { throw error }
         faults.append(.init(fileIdentifier: payload.fileIdentifier, error: error))
       }
     }

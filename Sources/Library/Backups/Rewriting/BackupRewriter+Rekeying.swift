@@ -15,7 +15,7 @@ extension BackupRewriter {
       .sealedList, "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
   }
 
-  /// Replaces the keybag of a backup by one with the same class keys, to change its password. In a directory, only
+  /// Replaces the keybag of a backup with one that has the same class keys, to change its password. In a directory, only
   /// `Manifest.plist` and the seal are written.
   ///
   /// The manifest or the container file is written under a temporary name and renamed, so that the old or the new one

@@ -105,7 +105,7 @@ final class KeychainReplacement {
       let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
       guard file.isOwn, let bytes = parts[file.path] else {
         if target.isCopy { return try file.copy(to: sink, as: name, modificationTime: time, copyProgress) }
-        return try file.pass(to: sink, copyProgress)
+        return try file.copyOrLink(to: sink, copyProgress)
       }
       try sink.add(name, bytes, modificationTime: time)
       try copyProgress.add(Int(clamping: file.byteCount))

@@ -38,7 +38,7 @@ extension BackupVerifier {
       }
       // Otherwise, the error is one of the container file.
       let isOfList = listing == nil || files?.failure != nil
-      if error.isShortage || isOfList && error.category == .failed { throw error }
+      if error.isResourceShortage || isOfList && error.category == .failed { throw error }
       findings.add(
         .init(
           isOfList ? .database : .files, isOfList ? .databaseDamaged : .payloadUnreadable,

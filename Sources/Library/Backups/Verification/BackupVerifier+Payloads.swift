@@ -164,7 +164,7 @@ final class PayloadVerifier: Sendable {
       do throws(KeyhaulError) {
         reading = .success(try read(payload.observed(by: hasher), as: file))
       } catch {
-        if error.isShortage { throw error }
+        if error.isResourceShortage { throw error }
         reading = .failure(error)
       }
     }
@@ -298,7 +298,7 @@ package final class PayloadReader: Sendable {
       again = try second.measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
     } catch {
       // The first result stays valid if the second read fails.
-      if error.code == .interrupted || error.isShortage { throw error }
+      if error.code == .interrupted || error.isResourceShortage { throw error }
       return reading
     }
     // The second result counts only if the bytes are the same.

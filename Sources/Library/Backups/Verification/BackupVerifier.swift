@@ -20,7 +20,8 @@ struct BackupVerifier {
     if archive.status != nil { names.append("Status.plist") }
     for note in archive.notes {
       switch note {
-      case .unfinished: findings.add(.init(.structure, .unfinished, file: "Status.plist", note.factWithoutFile))
+      case .unfinished(let state):
+        findings.add(.init(.structure, .unfinished, file: "Status.plist", BackupAnomaly.unfinishedFact(state)))
       // Reported as faults below.
       case .propertyListUnreadable: continue
       case .encryptionClaimed:

@@ -10,18 +10,17 @@ extension Errno {
     return first.lowercased() + text.dropFirst()
   }
 
-  /// Whether no file has the name.
+  /// Whether the file does not exist.
   package var isNotFound: Bool { self == .noSuchFileOrDirectory || self == .notDirectory }
 
   /// Whether no space is left: the disk is full, or the user's quota is used up.
   package var isDiskFull: Bool { self == .noSpace || self == .diskQuotaExceeded }
 
-  /// Whether the system is short of descriptors or memory, which every call needs, so that the error does not concern
-  /// the file.
-  package var isShortage: Bool { Self.shortages.contains(self) }
+  /// Whether the system has run out of file descriptors or memory. Such an error says nothing about the file.
+  package var isResourceShortage: Bool { Self.shortages.contains(self) }
 
-  /// Returns the shortage that a library reports only in words; `nil` if its text does not end with one.
-  package static func shortage(in text: String) -> Errno? { shortages.first { text.hasSuffix($0.description) } }
+  /// Recognizes a shortage by the end of a library's error message; `nil` if there is none.
+  package static func resourceShortage(in text: String) -> Errno? { shortages.first { text.hasSuffix($0.description) } }
 
   private static let shortages: [Errno] = [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory]
 }

@@ -100,7 +100,7 @@ public struct KeyhaulError: ExplainedError {
   package var errno: Errno? { facts.errno }
 
   /// Whether the system had no descriptor or memory left. No file is at fault then, and the whole work ends.
-  package var isShortage: Bool { errno?.isShortage == true }
+  package var isResourceShortage: Bool { errno?.isResourceShortage == true }
 
   /// Returns the error with some of its facts replaced; `nil` keeps a fact.
   package func with(

@@ -4,7 +4,7 @@ import CSQLite
 package protocol DatabaseContent: AnyObject {
   /// The size of the database.
   var byteCount: Int { get }
-  /// Whether the system refused to read. SQLite has no words for that, and reports it as damage in places.
+  /// Whether the system refused to read. SQLite has no result code for this and sometimes reports it as damage.
   var isRefused: Bool { get }
   /// Fills a buffer with the bytes from `offset` on, which must all exist.
   ///
@@ -19,11 +19,11 @@ package protocol DatabaseContent: AnyObject {
 enum ReadOnlyFileSystem {
   static let name = "keyhaul-read-only"
 
-  /// The databases that are about to be opened, by the names they are opened under.
-  private static let waiting = Locked<(next: Int, contents: [String: Waiting])>((0, [:]))
+  /// The databases that are about to be opened, by the names that SQLite opens.
+  private static let pending = Locked<(next: Int, databases: [String: PendingDatabase])>((0, [:]))
 
   /// A database's bytes on their way into SQLite, which opens them on the same thread.
-  fileprivate final class Waiting: @unchecked Sendable {
+  fileprivate final class PendingDatabase: @unchecked Sendable {
     let content: any DatabaseContent
 
     init(_ content: any DatabaseContent) { self.content = content }
@@ -34,27 +34,27 @@ enum ReadOnlyFileSystem {
   /// - Returns: SQLite's result, and the connection, which is to be closed in any case.
   static func open(_ content: any DatabaseContent) -> (code: Int32, connection: OpaquePointer?) {
     guard isRegistered else { return (SQLITE_ERROR, nil) }
-    let handed = Waiting(content)
-    let path = waiting.withLock { state in
+    let database = PendingDatabase(content)
+    let path = pending.withLock { state in
       state.next += 1
-      state.contents["\(state.next)"] = handed
+      state.databases["\(state.next)"] = database
       return "\(state.next)"
     }
-    defer { _ = waiting.withLock { $0.contents.removeValue(forKey: path) } }
+    defer { _ = pending.withLock { $0.databases.removeValue(forKey: path) } }
     var connection: OpaquePointer?
     let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX
     return (sqlite3_open_v2(path, &connection, flags, name), connection)
   }
 
-  private static func take(_ path: UnsafePointer<CChar>?) -> Waiting? {
+  private static func removePending(_ path: UnsafePointer<CChar>?) -> PendingDatabase? {
     guard let path else { return nil }
-    return waiting.withLock { $0.contents.removeValue(forKey: String(cString: path)) }
+    return pending.withLock { $0.databases.removeValue(forKey: String(cString: path)) }
   }
 
   /// Registers the file system once for the process; SQLite keeps pointers to what is allocated here.
   private static let isRegistered: Bool = {
     guard let standard = sqlite3_vfs_find(nil) else { return false }
-    // Time, sleep and randomness stay the system's.
+    // Time, sleep and randomness come from the default VFS.
     var system = standard.pointee
     system.iVersion = 1
     system.szOsFile = Int32(MemoryLayout<OpenFile>.size)
@@ -63,11 +63,11 @@ enum ReadOnlyFileSystem {
     system.zName = UnsafePointer(lastingCopy(of: name))
     system.pAppData = nil
     system.xOpen = { _, path, file, flags, outFlags in
-      guard let file, let taken = ReadOnlyFileSystem.take(path) else { return SQLITE_CANTOPEN }
+      guard let file, let database = ReadOnlyFileSystem.removePending(path) else { return SQLITE_CANTOPEN }
       UnsafeMutableRawPointer(file).initializeMemory(
         as: OpenFile.self,
         repeating: OpenFile(
-          base: sqlite3_file(pMethods: methods), content: Unmanaged.passRetained(taken).toOpaque()), count: 1)
+          base: sqlite3_file(pMethods: methods), content: Unmanaged.passRetained(database).toOpaque()), count: 1)
       outFlags?.pointee = flags
       return SQLITE_OK
     }
@@ -126,13 +126,13 @@ enum ReadOnlyFileSystem {
   }()
 }
 
-/// An open file in the form that SQLite allocates: its own part first.
+/// An open file. SQLite allocates it and requires `sqlite3_file` as the first member.
 private struct OpenFile {
   /// `SQLITE_IOERR_SHORT_READ`, a macro that is computed and so not imported.
   private static let shortRead = SQLITE_IOERR | 2 << 8
 
   let base: sqlite3_file
-  /// A retained `ReadOnlyFileSystem.Waiting`.
+  /// A retained `ReadOnlyFileSystem.PendingDatabase`.
   let content: UnsafeMutableRawPointer
 
   private static func opened(_ file: UnsafeMutablePointer<sqlite3_file>?) -> UnsafeMutablePointer<OpenFile>? {
@@ -141,13 +141,13 @@ private struct OpenFile {
 
   static func content(of file: UnsafeMutablePointer<sqlite3_file>?) -> (any DatabaseContent)? {
     opened(file).map {
-      Unmanaged<ReadOnlyFileSystem.Waiting>.fromOpaque($0.pointee.content).takeUnretainedValue().content
+      Unmanaged<ReadOnlyFileSystem.PendingDatabase>.fromOpaque($0.pointee.content).takeUnretainedValue().content
     }
   }
 
   static func release(_ file: UnsafeMutablePointer<sqlite3_file>?) {
     guard let opened = opened(file) else { return }
-    Unmanaged<ReadOnlyFileSystem.Waiting>.fromOpaque(opened.pointee.content).release()
+    Unmanaged<ReadOnlyFileSystem.PendingDatabase>.fromOpaque(opened.pointee.content).release()
   }
 
   /// Reads bytes for SQLite, which also asks for bytes beyond the end and then expects zeros.

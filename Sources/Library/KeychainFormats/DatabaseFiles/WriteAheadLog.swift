@@ -7,9 +7,8 @@ package struct WriteAheadLog {
   package let pageStarts: [Int: Int]
   /// The number of pages of the database after the last commit, or 0 if the log has none.
   package let pageCount: Int
-  /// Whether current frames follow the last commit: invalid ones, frames without a commit, or a part of a frame. Frames
-  /// of an earlier generation of the log do not count.
-  package let isCutShort: Bool
+  /// Whether uncommitted, invalid or partial frames of this generation follow the last commit.
+  package let hasUncommittedFrames: Bool
   /// The offset of the end of the last commit, or of the end of the header if there is none.
   package let committedByteCount: Int
   /// Whether a whole frame follows the header, of any generation.
@@ -34,8 +33,8 @@ package struct WriteAheadLog {
     var committed: [Int: Int] = [:]
     var pending: [Int: Int] = [:]
     var lastPageCount = 0
-    var countedFrames = 0
-    var isTruncated = false
+    var committedFrameCount = 0
+    var hasInvalidFrame = false
     var frame = 0
     let frameByteCount = Self.frameHeaderByteCount + size
     let frameCount = (bytes.count - Self.headerByteCount) / frameByteCount
@@ -43,30 +42,31 @@ package struct WriteAheadLog {
       let start = Self.headerByteCount + frame * frameByteCount
       let page = Int(bytes.bigEndian(at: start))
       let count = Int(bytes.bigEndian(at: start + 4))
+      // If the salts differ, the frame is of an earlier generation.
       guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]) else { break }
-      isTruncated = page <= 0
-      guard !isTruncated else { break }
       sum.add(bytes, start..<start + 8)
       sum.add(bytes, start + Self.frameHeaderByteCount..<start + frameByteCount)
-      isTruncated = sum.first != bytes.bigEndian(at: start + 16) || sum.second != bytes.bigEndian(at: start + 20)
-      guard !isTruncated else { break }
+      guard page > 0, sum.first == bytes.bigEndian(at: start + 16), sum.second == bytes.bigEndian(at: start + 20) else {
+        hasInvalidFrame = true
+        break
+      }
       pending[page] = start + Self.frameHeaderByteCount
       frame += 1
       if count > 0 {
         committed.merge(pending) { _, later in later }
         pending = [:]
         lastPageCount = count
-        countedFrames = frame
+        committedFrameCount = frame
       }
     }
     pageStarts = committed
     pageCount = lastPageCount
-    committedByteCount = Self.headerByteCount + countedFrames * frameByteCount
+    committedByteCount = Self.headerByteCount + committedFrameCount * frameByteCount
     hasFrames = frameCount > 0
     // An incomplete frame at the end matters only if all frames before it are valid.
     let end = Self.headerByteCount + frameCount * frameByteCount
     let hasPart = frame == frameCount && bytes.count > end
-    isCutShort = isTruncated || hasPart || frame > countedFrames
+    hasUncommittedFrames = hasInvalidFrame || hasPart || frame > committedFrameCount
   }
 }
 

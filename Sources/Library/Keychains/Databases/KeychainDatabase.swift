@@ -160,7 +160,7 @@ package struct KeychainDatabase: Sendable {
       return (try KeychainConnection(image), image, .unreadable)
     }
     guard log.pageByteCount == image.pageByteCount else { return (try KeychainConnection(image), image, .unrelated) }
-    return try applyingJournal(image, as: log.isCutShort ? .partiallyApplied : .applied, "its log") {
+    return try applyingJournal(image, as: log.hasUncommittedFrames ? .partiallyApplied : .applied, "its log") {
       () throws(KeyhaulError) in try image.applying(log, of: logBytes)
     }
   }

@@ -369,7 +369,7 @@ extension SimulatorKeychain {
 }
 
 extension SimulatorKeychain {
-  /// Replaces a database file by a snapshot, byte for byte.
+  /// Replaces a database file with a snapshot, byte for byte.
   ///
   /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite would
   /// apply it to the new file, and the new file takes the name. If the process is killed at any moment, the file has the

@@ -20,7 +20,7 @@ package struct KeychainAudit: Sendable {
   package var leaving: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == true } }
   /// Items that never arrive on another device.
   package var staying: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == false } }
-  /// Items that cannot be read, so that only another copy can show where they arrive.
+  /// Items that cannot be read, so their outcome is unknown.
   package var unreadable: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == nil } }
 }
 
@@ -30,13 +30,13 @@ package struct AppSummary: Sendable {
   package let app: AppName
   /// The decisions about its items that arrive.
   package internal(set) var migrates: [MigrationPlan.Decision] = []
-  /// The decisions about its items that a rule or a key leaves out.
+  /// The decisions about its items that do not move because of a rule or a missing key.
   package internal(set) var staysBehind: [MigrationPlan.Decision] = []
   /// The decisions about its items that are damaged.
   package internal(set) var unreadable: [MigrationPlan.Decision] = []
 
-  /// The decisions about items that the user has to replace, by signing in again or by moving what the item protects.
-  /// Items that a backup with a password would move are not included, because that is the better way.
+  /// The decisions about items that the user must restore by hand. Not included: items that a backup with a password
+  /// would move, because making one is easier.
   package var losses: [MigrationPlan.Decision] {
     (staysBehind + unreadable).filter { decision in
       guard let reason = decision.outcome.reason else { return false }
@@ -75,7 +75,7 @@ extension MigrationPlan {
       let group = decision.identity.accessGroup
       let app = group.flatMap { apps[$0] } ?? directory.app(of: decision.identity)
       if let group, app.isKnown { apps[group] = app }
-      // Changes the summary in place, because taking it out and putting it back would copy its contents.
+      // Mutates in place: removing and reinserting a summary would copy its arrays.
       switch decision.outcome {
       case .migrates: summaries[app, default: AppSummary(app: app)].migrates.append(decision)
       case .staysBehind: summaries[app, default: AppSummary(app: app)].staysBehind.append(decision)
@@ -83,12 +83,12 @@ extension MigrationPlan {
       }
     }
     let ranked = summaries.values.map { summary in
-      (rank: (Self.place(summary.app.kind), -summary.losses.count, summary.app.text), summary: summary)
+      (rank: (Self.rank(summary.app.kind), -summary.losses.count, summary.app.text), summary: summary)
     }
     return ranked.sorted { $0.rank < $1.rank }.map(\.summary)
   }
 
-  private static func place(_ kind: AppName.Kind) -> Int {
+  private static func rank(_ kind: AppName.Kind) -> Int {
     switch kind {
     case .app, .identifier, .group: 0
     case .unnamed: 1

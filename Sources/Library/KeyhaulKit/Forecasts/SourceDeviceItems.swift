@@ -156,7 +156,7 @@ extension BackupArchive {
       do throws(KeyhaulError) {
         return try Self.sessionWithKey(of: device, verb)
       } catch {
-        if error.isShortage { throw error }
+        if error.isResourceShortage { throw error }
         passedOver(device, error)
       }
     }
@@ -172,7 +172,7 @@ extension BackupArchive {
     do throws(KeyhaulError) {
       return try read()
     } catch {
-      if error.isShortage { throw error }
+      if error.isResourceShortage { throw error }
       return nil
     }
   }

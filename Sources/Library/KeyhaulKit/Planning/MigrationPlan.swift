@@ -33,7 +33,7 @@ public struct MigrationPlan: Sendable {
     /// The item of an import. There is one for every item, so it contains no copy of the backup's item.
     package enum Origin: Sendable {
       /// An item of the plan, by its position.
-      case archive(place: UInt32)
+      case archive(position: UInt32)
       /// A system-bound item of the target that `replace` has removed.
       indirect case preserved(IncomingItem)
     }
@@ -257,9 +257,9 @@ extension MigrationPlan {
   package func incoming(_ planned: PlannedImport) throws(KeyhaulError) -> IncomingItem {
     switch planned.origin {
     case .preserved(let incoming): return incoming
-    case .archive(let place):
+    case .archive(let position):
       return try translatingErrors { () throws(KeychainRuleError) in
-        let archived = items[Int(place)]
+        let archived = items[Int(position)]
         return try IncomingItem(again: archived.requireItem(), persistentReference: archived.persistentReference)
       }
     }
@@ -278,14 +278,14 @@ extension MigrationPlan {
   func kind(of planned: PlannedImport) -> ItemKind {
     switch planned.origin {
     case .preserved(let incoming): incoming.item.kind
-    case .archive(let place): items[Int(place)].kind
+    case .archive(let position): items[Int(position)].kind
     }
   }
 
   /// Returns the text about an import whose result would differ from the plan.
   package func difference(at planned: PlannedImport) -> String {
     switch planned.origin {
-    case .archive(let place): "item \(items[Int(place)].index) would not be restored as planned"
+    case .archive(let position): "item \(items[Int(position)].index) would not be restored as planned"
     case .preserved: "one of the system's items would not be restored as planned"
     }
   }

@@ -70,7 +70,7 @@ package enum MigrationPlanner {
         case .eligible(let incoming, let isInferred):
           let step: TargetModel.Step
           do throws(KeychainRuleError) {
-            step = try target.importing(incoming, from: .archive(place: UInt32(clamping: position)), of: items)
+            step = try target.importing(incoming, from: .archive(position: UInt32(clamping: position)), of: items)
           } catch {
             decide(malformed(item, error))
             continue

@@ -97,8 +97,8 @@ public enum Restorer {
     of plan: MigrationPlan, _ progress: (Int, Int) -> Void,
     _ importItem: (IncomingItem) throws(KeyhaulError) -> ImportResolution
   ) throws(KeyhaulError) {
-    for (place, planned) in plan.imports.enumerated() {
-      if place > 0, place.isMultiple(of: progressStep) { progress(place, plan.imports.count) }
+    for (index, planned) in plan.imports.enumerated() {
+      if index > 0, index.isMultiple(of: progressStep) { progress(index, plan.imports.count) }
       let resolution = try importItem(try plan.incoming(planned))
       guard resolution.outcome == planned.outcome else { throw .stalePlan(plan.difference(at: planned)) }
     }

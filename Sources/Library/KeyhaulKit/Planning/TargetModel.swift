@@ -7,7 +7,14 @@ package import Keychains
 
 /// A model of the target's keychain, which the planner updates with each import.
 ///
-/// Conflicts are resolved with the same function as in the store. The model only keeps the owner of each primary key.
+/// Conflicts are resolved with the same function as in the store. The model only keeps the owner of each primary key, in
+/// one of three places:
+///
+/// - `keyOwners` has rows of the target that stayed, and the items that own a key after a conflict.
+/// - `OriginalRow.importedPosition` has items whose key belonged to a removed row.
+/// - `importedPositions` has items whose key is new on the target.
+///
+/// The last two store only the item's position in the backup, to save memory.
 struct TargetModel {
   /// The effect of one import on the target.
   struct Step {
@@ -23,43 +30,43 @@ struct TargetModel {
     let superseded: [Int]
   }
 
-  /// The owner of a primary key. A class, because a table reserves memory for twice its elements.
+  /// The owner of a primary key. A class, so that the dictionary's spare capacity holds pointers, not whole items.
   private final class KeyOwner: Sendable {
-    /// The decrypted item, if it is known. A new date changes its digest.
+    /// The decrypted item, if it is known.
     let item: KeychainItem?
-    private let origin: Origin
+    private let source: Source
 
-    private enum Origin {
+    private enum Source {
       /// A row of the target. Its digest is only computed if another item has the same key.
-      indirect case found(ExistingRow)
+      indirect case targetRow(ExistingRow)
       /// The items of the backup at these positions; empty for a preserved item of the target.
-      case imported([Int])
+      case imported(positions: [Int])
     }
 
-    init(found: ExistingRow, item: KeychainItem?) {
+    init(targetRow: ExistingRow, item: KeychainItem?) {
       self.item = item
-      origin = .found(found)
+      source = .targetRow(targetRow)
     }
 
-    init(item: KeychainItem, places: [Int]) {
+    init(item: KeychainItem, positions: [Int]) {
       self.item = item
-      origin = .imported(places)
+      source = .imported(positions: positions)
     }
 
-    private var found: ExistingRow? { if case .found(let row) = origin { row } else { nil } }
+    private var targetRow: ExistingRow? { if case .targetRow(let row) = source { row } else { nil } }
 
     /// The positions of the backup's items that this owner represents; empty for a row of the target.
-    var places: [Int] { if case .imported(let places) = origin { places } else { [] } }
+    var positions: [Int] { if case .imported(let positions) = source { positions } else { [] } }
 
     /// The state that an item with the same key conflicts with.
-    var existing: ExistingRow? { found ?? item.flatMap { try? ExistingRow(storing: $0) } }
+    var existing: ExistingRow? { targetRow ?? item.flatMap { try? ExistingRow(storing: $0) } }
   }
 
   /// A row of the target before the restore.
   private struct OriginalRow {
     let row: TargetRow
     /// The position of the backup's item that was imported without a conflict after the row had been removed.
-    var place: UInt32?
+    var importedPosition: UInt32?
   }
 
   private let rows: [TargetRow]
@@ -84,7 +91,7 @@ struct TargetModel {
       if policy == .replace && row.isRemovedByReplace {
         removedKeys.insert(row.primaryKey)
       } else {
-        keyOwners[row.primaryKey] = KeyOwner(found: row.existing, item: row.item)
+        keyOwners[row.primaryKey] = KeyOwner(targetRow: row.existing, item: row.item)
       }
     }
     self.originalRows = originalRows
@@ -98,53 +105,78 @@ struct TargetModel {
   var removedIdentities: [ItemDescriptor] {
     rows.filter { row in
       removedKeys.contains(row.primaryKey) && keyOwners[row.primaryKey] == nil
-        && originalRows[row.primaryKey]?.place == nil
+        && originalRows[row.primaryKey]?.importedPosition == nil
         && !row.isTombstone && !(row.isSystemBound && row.item == nil)
     }.map(\.identity)
   }
 
-  /// - Parameter backupItems: The backup's items.
+  /// Imports an item.
+  ///
+  /// - Parameters:
+  ///   - keyed: The item with its primary key.
+  ///   - origin: The origin of the item.
+  ///   - backupItems: The backup's items.
+  /// - Returns: The effect of the import.
   /// - Throws: `.notAvailable` if a digest cannot be computed.
   mutating func importing(
     _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin,
     of backupItems: [BackupItem]
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
-    let known = originalRows[key]
-    // If the target had no row with the key, the key is looked up among the imported items by its digest, which takes
-    // less memory than the key.
-    let digest = known == nil ? try Self.fingerprint(of: key) : nil
+    let originalRow = originalRows[key]
+    // A fingerprint takes less memory than a key.
+    let fingerprint = originalRow == nil ? try Self.fingerprint(of: key) : nil
     var owner = keyOwners[key]
-    if owner == nil, let place = known?.place ?? digest.flatMap({ importedPositions[$0] }) {
-      owner = KeyOwner(item: try Self.incoming(backupItems[Int(place)]).item, places: [Int(place)])
+    if owner == nil, let position = originalRow?.importedPosition ?? fingerprint.flatMap({ importedPositions[$0] }) {
+      owner = KeyOwner(item: try Self.incoming(backupItems[Int(position)]).item, positions: [Int(position)])
     }
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: owner?.existing)
-
-    if owner == nil, case .archive(let place) = origin {
-      if let digest { importedPositions[digest] = place } else { originalRows[key]?.place = place }
-    } else if let stored = resolution.storedItem(incoming: incoming.item, existing: owner?.item) {
-      var places = owner?.places ?? []
-      switch resolution.outcome {
-      case .insertsNew, .replaces: places = origin.places
-      case .identical: places += origin.places
-      case .keepsExisting, .blocked: break
+    if owner == nil, case .archive(let position) = origin {
+      if let fingerprint {
+        importedPositions[fingerprint] = position
+      } else {
+        originalRows[key]?.importedPosition = position
       }
-      keyOwners[key] = KeyOwner(item: stored, places: places)
+    } else if let newOwner = Self.owner(after: resolution, of: incoming, from: origin, previous: owner) {
+      keyOwners[key] = newOwner
     }
-    let conflictingRow = try known.map { (known) throws(KeychainRuleError) in
-      try ConflictingRow(known.row, of: incoming)
+    let conflictingRow = try originalRow.map { (originalRow) throws(KeychainRuleError) in
+      try ConflictingRow(originalRow.row, of: incoming)
     }
-    let change = Self.change(resolution.outcome, conflictingRow)
+    return Self.step(
+      resolution, of: incoming, from: origin, previous: owner, conflictingRow,
+      conflictingItemIndex: owner?.positions.first.map { backupItems[$0].index })
+  }
+
+  /// Returns the owner of a key after an import; `nil` if it is not stored as an item.
+  private static func owner(
+    after resolution: ImportResolution, of incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin,
+    previous: KeyOwner?
+  ) -> KeyOwner? {
+    guard let stored = resolution.storedItem(incoming: incoming.item, existing: previous?.item) else { return nil }
+    let positions =
+      switch resolution.outcome {
+      case .insertsNew, .replaces: origin.positions
+      case .identical: (previous?.positions ?? []) + origin.positions
+      case .keepsExisting, .blocked: previous?.positions ?? []
+      }
+    return KeyOwner(item: stored, positions: positions)
+  }
+
+  private static func step(
+    _ resolution: ImportResolution, of incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin,
+    previous: KeyOwner?, _ conflictingRow: ConflictingRow?, conflictingItemIndex: Int?
+  ) -> Step {
+    let change = change(resolution.outcome, conflictingRow)
     return Step(
       planned: MigrationPlan.PlannedImport(
         origin: origin, outcome: resolution.outcome,
-        writes: !resolution.leavesUnchanged(owner?.item, whenImporting: incoming)),
+        writes: !resolution.leavesUnchanged(previous?.item, whenImporting: incoming)),
       change: change,
-      detail: Self.detail(
-        resolution.outcome, incoming, owner?.places.first.map { backupItems[$0].index }, conflictingRow),
-      overwrites: change == .replaces ? conflictingRow.flatMap { Self.overwritten($0, by: incoming) } : nil,
+      detail: detail(resolution.outcome, incoming, conflictingItemIndex, conflictingRow),
+      overwrites: change == .replaces ? conflictingRow.flatMap { overwritten($0, by: incoming) } : nil,
       isDeletion: incoming.item.isTombstone,
-      superseded: resolution.outcome.isReplacement ? owner?.places ?? [] : [])
+      superseded: resolution.outcome.isReplacement ? previous?.positions ?? [] : [])
   }
 
   private static func fingerprint(of key: PrimaryKey) throws(KeychainRuleError) -> ItemFingerprint {
@@ -196,9 +228,9 @@ struct TargetModel {
     }
   }
 
-  private static func change(_ outcome: ImportResolution.Effect, _ conflictingRow: ConflictingRow?)
-    -> MigrationPlan.Change
-  {
+  private static func change(
+    _ outcome: ImportResolution.Effect, _ conflictingRow: ConflictingRow?
+  ) -> MigrationPlan.Change {
     switch outcome {
     case .identical: return .identical
     case .keepsExisting, .blocked: return .keepsExisting
@@ -209,24 +241,25 @@ struct TargetModel {
   }
 
   /// - Returns: `nil` if the row had no item.
-  private static func overwritten(_ conflictingRow: ConflictingRow, by incoming: IncomingItem) -> MigrationPlan
-    .OverwrittenItem?
-  {
+  private static func overwritten(
+    _ conflictingRow: ConflictingRow, by incoming: IncomingItem
+  ) -> MigrationPlan.OverwrittenItem? {
     switch conflictingRow.row.existing.state {
     case .tombstone: return nil
     case .corrupt, .unreadable: return .damaged
-    case .item(let theirs, _):
-      guard let theirs, let ours = incoming.item.modificationDate else { return .undated }
-      return theirs > ours ? .newer : .olderOrEqual
+    case .item(let targetDate, _):
+      guard let targetDate, let backupDate = incoming.item.modificationDate else { return .undated }
+      return targetDate > backupDate ? .newer : .olderOrEqual
     }
   }
 
   /// Returns the reason for an import's result: the position of the other item of the backup, or a text about the
   /// target's item, mostly both dates. `nil` if there was no conflict, or no reason to state.
   private static func detail(
-    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ metIndex: Int?, _ conflictingRow: ConflictingRow?
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ conflictingItemIndex: Int?,
+    _ conflictingRow: ConflictingRow?
   ) -> String? {
-    if let index = metIndex {
+    if let index = conflictingItemIndex {
       switch outcome {
       case .keepsExisting: return "item \(index) of this backup has the same key and wins"
       case .identical: return "the same as item \(index) of this backup"
@@ -246,11 +279,12 @@ struct TargetModel {
     case (_, .tombstone), (_, .unreadable): return nil
     case (_, .item) where conflictingRow.isSame: return nil
     case (_, .item(nil, _)): return "the existing item has no date"
-    case (_, .item(let theirs?, _)):
-      guard let ours = incoming.item.modificationDate else { return "the backup's item has no date" }
-      let dates = Self.dates(theirs: theirs, ours: ours)
+    case (_, .item(let targetDate?, _)):
+      guard let backupDate = incoming.item.modificationDate else { return "the backup's item has no date" }
+      let dates = Self.dates(onTarget: targetDate, inBackup: backupDate)
       switch outcome {
-      case .insertsNew where theirs > ours: return dates + "; the existing item is newer, but is removed first"
+      case .insertsNew where targetDate > backupDate:
+        return dates + "; the existing item is newer, but is removed first"
       case .replaces(.sameDateSmallerDigest): return dates + "; the backup's item has the smaller digest"
       case .keepsExisting(.sameDateSmallerDigest): return dates + "; the existing item has the smaller digest"
       case .insertsNew, .replaces, .keepsExisting, .identical, .blocked: return dates
@@ -259,11 +293,11 @@ struct TargetModel {
   }
 
   /// Returns both days, or both times if the days are equal.
-  private static func dates(theirs: KeychainDate, ours: KeychainDate) -> String {
-    if theirs == ours { return "both dated \(Timestamp.text(of: ours))" }
-    let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
+  private static func dates(onTarget targetDate: KeychainDate, inBackup backupDate: KeychainDate) -> String {
+    if targetDate == backupDate { return "both dated \(Timestamp.text(of: backupDate))" }
+    let days = (Timestamp.day(of: targetDate), Timestamp.day(of: backupDate))
     return days.0 == days.1
-      ? "on the target: \(Timestamp.text(of: theirs)); in the backup: \(Timestamp.text(of: ours))"
+      ? "on the target: \(Timestamp.text(of: targetDate)); in the backup: \(Timestamp.text(of: backupDate))"
       : "on the target: \(days.0); in the backup: \(days.1)"
   }
 }
@@ -279,7 +313,7 @@ extension TargetModel.Step {
 
 extension MigrationPlan.PlannedImport.Origin {
   /// The positions of the backup's items.
-  fileprivate var places: [Int] { if case .archive(let place) = self { [Int(place)] } else { [] } }
+  fileprivate var positions: [Int] { if case .archive(let position) = self { [Int(position)] } else { [] } }
 }
 
 /// A row of the target's keychain for the planner.

@@ -13,7 +13,7 @@ struct DeviceChange {
     case keep
     /// Deletes the rows of class `akpu`, because the class key is removed.
     case dropPasscodeItems = "drop-passcode-items"
-    /// Replaces the database by an empty one.
+    /// Replaces the database with an empty one.
     case empty
   }
 

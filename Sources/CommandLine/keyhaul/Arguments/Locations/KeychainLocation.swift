@@ -1,10 +1,5 @@
+import Foundation
 import KeyhaulKit
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The location of the keychain that an argument names.
 enum KeychainLocation: Equatable, Sendable {

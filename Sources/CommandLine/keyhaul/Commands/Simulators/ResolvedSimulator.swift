@@ -104,7 +104,7 @@ final class ResolvedSimulator {
     return result
   }
 
-  /// Replaces the keychain by a snapshot, byte for byte.
+  /// Replaces the keychain with a snapshot, byte for byte.
   ///
   /// - Throws: The same errors as `change`.
   func restore(_ snapshot: ResolvedSimulator, _ done: CommittedChange, in session: Session) throws(CommandError) {

@@ -52,10 +52,10 @@ struct SimulatorSnapshot: RunnableCommand {
   }
 }
 
-/// `keyhaul simulator restore`: replaces a Simulator's keychain by a snapshot, byte for byte.
+/// `keyhaul simulator restore`: replaces a Simulator's keychain with a snapshot, byte for byte.
 struct SimulatorRestore: RunnableCommand {
   static let helpScreen = HelpScreen(
-    sentence: "Replace a Simulator's keychain by a snapshot",
+    sentence: "Replace a Simulator's keychain with a snapshot",
     usage: "keyhaul simulator restore SIMULATOR SNAPSHOT",
     examples: [
       "keyhaul simulator restore 'iPhone 16' signed-in.db",
@@ -81,10 +81,10 @@ struct SimulatorRestore: RunnableCommand {
     let new = HumanReadable.count(saved.rows.count, "row")
     if dryRun.isOn {
       try simulator.requireShutDown()
-      try session.announce("Would replace the \(old) of \(simulator.name) by the \(new) of \(snapshot).")
+      try session.announce("Would replace the \(old) of \(simulator.name) with the \(new) of \(snapshot).")
     } else {
       try session.confirm(
-        "Replace the \(old) of \(simulator.name) by the \(new) of \(snapshot)?",
+        "Replace the \(old) of \(simulator.name) with the \(new) of \(snapshot)?",
         refusal: "replacing the keychain of \(simulator.name)")
       let done = CommittedChange(
         "\(simulator.name) was restored from \(snapshot)",

@@ -72,7 +72,7 @@ struct CommandError: Error, Equatable {
 
   /// Returns the advice for a shortage; `nil` if a shortage is not the reason.
   static func shortageAdvice(_ errno: Errno?) -> String? {
-    guard let errno, errno.isShortage else { return nil }
+    guard let errno, errno.isResourceShortage else { return nil }
     return errno == .noMemory
       ? "end other programs, or raise the limit of memory (ulimit -v, or the container's)"
       : "raise the limit of open files: ulimit -n 256"

@@ -11,7 +11,7 @@ struct BackupFileIterator {
 
   /// A file of a backup.
   struct File {
-    /// The path in the backup's directory. For a foreign file, its full name for display.
+    /// The path in the backup's directory. For an unrelated file, its full name for display.
     let path: String
     /// The full name of an entry, or the usual name of a payload with an unusual one.
     let name: EntryName
@@ -65,7 +65,7 @@ struct BackupFileIterator {
     }
 
     /// Copies the file unchanged under its name, with a hard link if possible.
-    func pass(to sink: any StoredFileSink, _ copyProgress: CopyProgress) throws(KeyhaulError) {
+    func copyOrLink(to sink: any StoredFileSink, _ copyProgress: CopyProgress) throws(KeyhaulError) {
       if case .directory(let files, let file) = source, file.storedPath == path,
         try sink.take(path, from: files.handle, file.status)
       {
@@ -102,53 +102,55 @@ struct BackupFileIterator {
   private func withContainer<Value>(
     _ body: (FileDescriptorSource, ContainerFormat) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
-    let file = DirectoryHandle(try opened(path) { () throws(Errno) in try system.openForReading(path) })
-    let feed = try FileDescriptorSource(descriptor: file.descriptor.raw, system: system)
-    let format = try ContainerFormat(feed)
+    let file = SharedDescriptor(try opened(path) { () throws(Errno) in try system.openForReading(path) })
+    let source = try FileDescriptorSource(descriptor: file.descriptor.raw, system: system)
+    let format = try ContainerFormat(source)
     defer { withExtendedLifetime(file) {} }
-    return try body(feed, format)
+    return try body(source, format)
   }
 
-  /// Passes the files to a closure: only the backup's own of a directory, and all of a container.
+  /// Calls a closure for each file. In a directory, these are only the backup's files; in a container, all files.
   ///
-  /// - Returns: The paths of other files in a directory.
+  /// - Returns: The paths of unrelated files in a directory.
   @discardableResult
   func forEachFile(_ body: (File) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> [String] {
     var stored: StoredPayloads?
-    // The names are compared after the first unusual one.
-    func place(_ path: String) throws(KeyhaulError) -> String? {
+    // Returns the usual path of a file of the backup; `nil` if the file is unrelated.
+    func usualPath(of path: String) throws(KeyhaulError) -> String? {
       let layout = archive.layout
       guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
         return path
       }
+      // The stored files are listed only when the first payload with an unusual path is met.
       if stored == nil { stored = try archive.storedFiles() }
       if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
-      // Otherwise, the old list of an updated device, which is also copied, may contain it.
-      let isOfOther = layout.other.storedPath(of: identifier) == path && stored?.isUnread(path) == false
-      return isOfOther ? path : nil
+      // A payload at the other layout's path may belong to the old file list that an updated device left behind. That
+      // list is copied too.
+      let isLeftover = layout.other.storedPath(of: identifier) == path && stored?.isUnusedCandidate(path) == false
+      return isLeftover ? path : nil
     }
     switch archive.source {
     case .directory:
       let files = try DirectoryIterator(path, system: system)
-      return try files.forEachFile(placedBy: place) { (file) throws(KeyhaulError) in
+      return try files.forEachFile(usualPath: usualPath(of:)) { (file) throws(KeyhaulError) in
         try body(
           File(
             path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
             byteLimit: byteLimit(of: file.path), payload: payload(at: file.path), source: .directory(files, file)))
       }
     case .container(let container):
-      try withContainer { (feed, format) throws(KeyhaulError) in
-        let files = try ContainerReader(feed, as: format, limits: limits)
+      try withContainer { (source, format) throws(KeyhaulError) in
+        let files = try ContainerReader(source, as: format, limits: limits)
         while let file = try files.next() {
           let inner = BackupPath.inside(container.directory, file.path)
-          let own = try inner.flatMap { (path) throws(KeyhaulError) in try place(path) }
+          let path = try inner.flatMap { (path) throws(KeyhaulError) in try usualPath(of: path) }
           var name = file.name
-          if let inner, let own, own != inner { name = name.dropLast(inner.utf8.count) + own }
+          if let inner, let path, path != inner { name = name.dropLast(inner.utf8.count) + path }
           try body(
             File(
-              path: own ?? file.name.shown, name: name, isOwn: own != nil, byteCount: file.byteCount,
-              modificationTime: file.modificationTime, byteLimit: own.map(byteLimit) ?? limits.entryByteCount,
-              payload: own.flatMap(payload), source: .container(files, file)))
+              path: path ?? file.name.shown, name: name, isOwn: path != nil, byteCount: file.byteCount,
+              modificationTime: file.modificationTime, byteLimit: path.map(byteLimit) ?? limits.entryByteCount,
+              payload: path.flatMap(payload), source: .container(files, file)))
         }
       }
       return []
@@ -174,11 +176,18 @@ struct BackupFileIterator {
     }
   }
 
-  /// Returns the names of other files in a directory, except those of the operating system. They would be lost with it.
+  /// Returns the names of unrelated files in a directory, except those of the operating system. They would be lost with it.
   func unrelatedNames() throws(KeyhaulError) -> [String] {
     guard isDirectory else { return [] }
     return try forEachFile { _ in }.filter { !FileSystem.isSystemClutter($0) }
   }
+}
+
+/// An open file that is shared by reference.
+private final class SharedDescriptor: Sendable {
+  let descriptor: OwnedFileDescriptor
+
+  init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 }
 
 /// The progress of copying bytes, whose observer can stop the work.
@@ -216,47 +225,47 @@ struct DirectoryIterator {
     let path: String
     let status: FileStatus
     var byteCount: Int64 { status.byteCount }
-    fileprivate let handle: DirectoryHandle
+    fileprivate let content: SharedDescriptor
   }
 
   /// Opens each file of the backup.
   ///
-  /// - Parameter place: Returns the usual path of a file, or `nil` if it is not part of the backup.
-  /// - Returns: The paths of other files.
+  /// - Parameter usualPath: Returns the usual path of a file, or `nil` if it is not part of the backup.
+  /// - Returns: The paths of unrelated files.
   func forEachFile(
-    placedBy place: (String) throws(KeyhaulError) -> String?, _ body: (File) throws(KeyhaulError) -> Void
+    usualPath: (String) throws(KeyhaulError) -> String?, _ body: (File) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> [String] {
-    var foreign: [String] = []
+    var unrelated: [String] = []
     var directories: [String] = []
-    var payloads: [(name: String, place: String)] = []
-    let found = Set(try names(in: handle.descriptor, of: "", foreign: &foreign))
+    var payloads: [(name: String, path: String)] = []
+    let found = Set(try names(in: handle.descriptor, of: "", unrelated: &unrelated))
     for name in BackupPath.parts where found.contains(name) {
-      try lend(name, in: handle.descriptor, at: name, as: name, body)
+      try withFile(name, in: handle.descriptor, at: name, as: name, body)
     }
     for name in found.subtracting(BackupPath.parts).sorted() {
       if BackupPath.payload(at: name) != nil {
-        if let place = try place(name) { payloads.append((name, place)) } else { foreign.append(name) }
+        if let path = try usualPath(name) { payloads.append((name, path)) } else { unrelated.append(name) }
       } else if BackupPath.isPayloadDirectory(name), try isDirectory(name) {
         directories.append(name)
       } else {
-        foreign.append(name)
+        unrelated.append(name)
       }
     }
-    for (name, place) in payloads { try lend(name, in: handle.descriptor, at: name, as: place, body) }
+    for (name, path) in payloads { try withFile(name, in: handle.descriptor, at: name, as: path, body) }
     for name in directories {
       let directory = try systemCall(name) { () throws(Errno) in
         try system.openDirectory(name.systemName, in: handle.descriptor)
       }
-      for payload in try names(in: directory, of: name + "/", foreign: &foreign).sorted() {
-        let path = "\(name)/\(payload)"
-        if BackupPath.payload(at: path) != nil, let place = try place(path) {
-          try lend(payload, in: directory, at: path, as: place, body)
+      for payload in try names(in: directory, of: name + "/", unrelated: &unrelated).sorted() {
+        let storedPath = "\(name)/\(payload)"
+        if BackupPath.payload(at: storedPath) != nil, let path = try usualPath(storedPath) {
+          try withFile(payload, in: directory, at: storedPath, as: path, body)
         } else {
-          foreign.append(path)
+          unrelated.append(storedPath)
         }
       }
     }
-    return foreign.sorted()
+    return unrelated.sorted()
   }
 
   /// Returns whether an entry is a directory. Another file may have the name of a payload directory.
@@ -272,7 +281,7 @@ struct DirectoryIterator {
   ) throws(KeyhaulError) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
-    let raw = file.handle.descriptor.raw
+    let raw = file.content.descriptor.raw
     var count: Int64 = 0
     while count <= file.byteCount {
       let portion = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, into: buffer) }
@@ -290,7 +299,7 @@ struct DirectoryIterator {
     let wanted = Int(min(Int64(count), file.byteCount))
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: wanted, alignment: 16)
     defer { buffer.deallocate() }
-    let raw = file.handle.descriptor.raw
+    let raw = file.content.descriptor.raw
     var done = 0
     while done < wanted {
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
@@ -305,7 +314,7 @@ struct DirectoryIterator {
   }
 
   private func names(
-    in directory: borrowing OwnedFileDescriptor, of prefix: String, foreign: inout [String]
+    in directory: borrowing OwnedFileDescriptor, of prefix: String, unrelated: inout [String]
   ) throws(KeyhaulError) -> [String] {
     let names: [FileSystem.Name]
     do throws(Errno) {
@@ -318,14 +327,15 @@ struct DirectoryIterator {
       if let text = name.validText {
         texts.append(text)
       } else {
-        foreign.append(prefix + name.text)
+        unrelated.append(prefix + name.text)
       }
     }
     return texts
   }
 
-  private func lend(
-    _ name: String, in directory: borrowing OwnedFileDescriptor, at path: String, as place: String,
+  /// Opens a file and passes it to a closure.
+  private func withFile(
+    _ name: String, in directory: borrowing OwnedFileDescriptor, at storedPath: String, as path: String,
     _ body: (File) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let descriptor: OwnedFileDescriptor
@@ -334,15 +344,15 @@ struct DirectoryIterator {
     } catch {
       let isLink = error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice
       throw KeyhaulError(
-        isLink ? .hostile : .unreadable, isLink ? "\(quoted(path)) is not a regular file" : "\(path): \(error.reason)"
-      )
+        isLink ? .hostile : .unreadable,
+        isLink ? "\(quoted(storedPath)) is not a regular file" : "\(storedPath): \(error.reason)")
     }
     let raw = descriptor.raw
-    let status = try systemCall(path) { () throws(Errno) in try system.status(of: raw) }
+    let status = try systemCall(storedPath) { () throws(Errno) in try system.status(of: raw) }
     guard status.kind == .file else {
-      throw KeyhaulError(.hostile, "\(quoted(path)) is not a regular file")
+      throw KeyhaulError(.hostile, "\(quoted(storedPath)) is not a regular file")
     }
-    try body(File(storedPath: path, path: place, status: status, handle: DirectoryHandle(descriptor)))
+    try body(File(storedPath: storedPath, path: path, status: status, content: SharedDescriptor(descriptor)))
   }
 
   private func systemCall<Value: ~Copyable>(

@@ -86,7 +86,7 @@ extension KeyhaulError {
     let code: Code =
       switch error.resultCode {
       case _ where isFileError && reason?.isDiskFull == true: .diskFull
-      case _ where isFileError && reason?.isShortage == true: .storeIO
+      case _ where isFileError && reason?.isResourceShortage == true: .storeIO
       case .SQLITE_FULL: .diskFull
       case .SQLITE_BUSY, .SQLITE_LOCKED: .storeBusy
       case .SQLITE_CORRUPT where isFileError: .storeIO

@@ -42,7 +42,7 @@ enum EmptyData {
     return [byGroup] + indexed.map { "SELECT EXISTS(SELECT 1 FROM \(table) WHERE \($0)=x'')" }
   }
 
-  /// Replaces empty blobs by empty text. If two rows then have the same primary key, the one modified last stays; with
+  /// Replaces empty blobs with empty text. If two rows then have the same primary key, the one modified last stays; with
   /// equal dates, the one with empty text, which Apple's daemon finds.
   static func normalize(in transaction: KeychainTransaction) throws(KeyhaulError) {
     for kind in ItemKind.allCases {
