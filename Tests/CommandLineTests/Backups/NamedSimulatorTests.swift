@@ -6,7 +6,7 @@ import Testing
 
 @testable import keyhaul
 
-/// Simulators in Xcode's folder: two named "iPhone 16", of which one is booted, and an "iPhone 16 Pro".
+/// Simulators in Xcode's folder: two named "iPhone 16", one of them booted, and an "iPhone 16 Pro".
 @Suite("Simulators found by name")
 struct NamedSimulatorTests {
   private static let devices = "Library/Developer/CoreSimulator/Devices"
