@@ -75,7 +75,7 @@ struct VerifyAndDiffTests {
   func flippedBits(part: Int) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var random = SeededRandom(seed: UInt64(part) + 31)
-    let before = PlannedItems(try sandbox.plan("b/"), namesSealed: false)
+    let before = PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false)
     try sandbox.removeSeal("b")
     for file in try sandbox.files(in: "b") where file != "Info.plist" {
       try sandbox.flipBits(Cases.count(12, quick: 3), of: "b/\(file)", using: &random) { offset in
@@ -83,7 +83,9 @@ struct VerifyAndDiffTests {
         let details: Comment = "\(file), byte \(offset): \(outcome)"
         #expect([0, 3, 12, 13, 14].contains(outcome.status), details)
         if file.contains("/") { #expect(outcome.status == 13, details) }
-        if outcome.status == 0 { #expect(PlannedItems(try sandbox.plan("b/"), namesSealed: false) == before, details) }
+        if outcome.status == 0 {
+          #expect(PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false) == before, details)
+        }
       }
     }
   }
