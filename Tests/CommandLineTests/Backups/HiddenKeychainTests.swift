@@ -9,9 +9,9 @@ import Testing
 struct HiddenKeychainTests {
   private static let keychain = "b/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
-  private func sandbox(isThere: Bool) throws -> PhoneSandbox {
+  private func sandbox(isPresent: Bool) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    if isThere {
+    if isPresent {
       try sandbox.write([], to: Self.keychain)
     } else {
       try FileManager.default.removeItem(at: sandbox.home.appending(path: Self.keychain))
@@ -28,8 +28,8 @@ struct HiddenKeychainTests {
       "plan b --password-file .bp --format html -o z.html", "restore b --to new-phone --password-file .bp --yes",
       "why b --account anna --password-file .bp",
     ])
-  func refused(isThere: Bool, line: String) throws {
-    let sandbox = try sandbox(isThere: isThere)
+  func refused(isPresent: Bool, line: String) throws {
+    let sandbox = try sandbox(isPresent: isPresent)
     let before = try sandbox.contents(of: "new-phone")
     let outcome = try sandbox.keyhaul(line)
     #expect(outcome.status == 13 && outcome.output == "", "\(outcome)")
@@ -39,8 +39,8 @@ struct HiddenKeychainTests {
   }
 
   @Test("Inspect shows an unreadable keychain and everything else in the backup", arguments: [true, false])
-  func shown(isThere: Bool) throws {
-    let sandbox = try sandbox(isThere: isThere)
+  func shown(isPresent: Bool) throws {
+    let sandbox = try sandbox(isPresent: isPresent)
     let line = "inspect b --password-file .bp"
     let text = try sandbox.keyhaul(line)
     #expect(text.status == 3 && text.output.contains("cannot be read: "), "\(text)")
@@ -75,7 +75,7 @@ struct DamageRewritingTests {
   }
 
   @Test("Copies and exports report a manifest with bytes after its end")
-  func tail() throws {
+  func trailingBytes() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.write(try sandbox.read("b/Manifest.db") + [1, 2, 3, 4, 5, 6, 7], to: "b/Manifest.db")
     let copy = try sandbox.keyhaul("convert b --decrypted -o clear/ --password-file .bp")

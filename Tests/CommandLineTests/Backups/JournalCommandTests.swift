@@ -23,9 +23,9 @@ struct JournalCommandTests {
     ] {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome)")
-      let said = unwrapped(outcome.errors + outcome.output)
-      #expect(said.contains(fact), "\(line): \(said)")
-      #expect(!said.contains("b is intact") && !said.contains("Nothing in b is damaged"), "\(line): \(said)")
+      let printed = unwrapped(outcome.errors + outcome.output)
+      #expect(printed.contains(fact), "\(line): \(printed)")
+      #expect(!printed.contains("b is intact") && !printed.contains("Nothing in b is damaged"), "\(line): \(printed)")
     }
     #expect(try sandbox.read("b/Manifest.db-wal") == Array("rows that nobody reads".utf8))
     #expect(try sandbox.keyhaul("verify c.tar --password-file .bp").status == 13)

@@ -27,10 +27,10 @@ struct MissingManifestCommandTests {
     ] {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome)")
-      let said = unwrapped(outcome.errors + outcome.output)
-      #expect(said.contains(Self.fact), "\(line): \(said)")
+      let printed = unwrapped(outcome.errors + outcome.output)
+      #expect(printed.contains(Self.fact), "\(line): \(printed)")
       for claim in ["b is intact", "No fault was found", "no password", "No password"] {
-        #expect(!said.contains(claim), "\(line): \(said)")
+        #expect(!printed.contains(claim), "\(line): \(printed)")
       }
     }
     #expect(try sandbox.read("out/KeychainDomain/keychain-backup.plist") == keychain)

@@ -13,33 +13,33 @@ struct OneBackupFolderTests {
     }
   }
 
-  private static let verbs = [
+  private static let lines = [
     "inspect FOLDER --list", "verify FOLDER", "plan FOLDER", "plan FOLDER --to new-phone", "export FOLDER -o x.json",
     "why FOLDER --item 0", "diff FOLDER drive/attic", "item find FOLDER", "rekey FOLDER --new-password-file .bp -n",
     "restore FOLDER --to new-phone -n", "inspect FOLDER --format html -o x.html",
   ]
 
-  @Test("A folder with one backup is that backup, and so is a folder whose only backup is a link", arguments: verbs)
-  func folder(verb: String) throws {
+  @Test("A folder with one backup is that backup, and so is a folder whose only backup is a link", arguments: lines)
+  func folder(line: String) throws {
     let sandbox = try sandbox()
     for (folder, path) in [("Folder", "Folder/inner/attic"), ("Linked", "Linked/attic")] {
-      let outcome = try sandbox.keyhaul("\(verb.replacing("FOLDER", with: folder)) --password-file .bp --yes")
+      let outcome = try sandbox.keyhaul("\(line.replacing("FOLDER", with: folder)) --password-file .bp --yes")
       #expect(outcome.status == 0, "\(outcome)")
       #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
     }
   }
 
-  @Test("A file of a backup leads to the backup", arguments: verbs)
-  func file(verb: String) throws {
+  @Test("A file of a backup leads to the backup", arguments: lines)
+  func file(line: String) throws {
     let sandbox = try sandbox()
     for file in ["Manifest.plist", "Manifest.db", "Info.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
       let path = "./drive/attic/\(file)"
-      let outcome = try sandbox.keyhaul("\(verb.replacing("FOLDER", with: path)) --password-file .bp --yes")
+      let outcome = try sandbox.keyhaul("\(line.replacing("FOLDER", with: path)) --password-file .bp --yes")
       #expect(outcome.status == 0, "\(outcome)")
       #expect(outcome.errors.contains("\(path) is a file of the backup ./drive/attic\n"), "\(outcome)")
     }
     #expect(try sandbox.devices.run("cd drive/attic && keyhaul verify Manifest.db --quick").status == 0)
-    // Beside nothing of a backup a file of such a name may be anything.
+    // Without the rest of a backup next to it, such a file is not treated as a file of a backup.
     try sandbox.devices.run("mkdir alone; cp drive/attic/Info.plist alone")
     #expect(try !sandbox.keyhaul("inspect alone/Info.plist").errors.contains("is a file of the backup"))
   }

@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Folders with several backups")
 struct SeveralBackupsTests {
-  /// `Backup` with a backup of each phone: one directory is called after the device, the other as somebody liked.
+  /// Returns a sandbox whose folder `Backup` has a backup of each phone, and the identifiers of both phones.
+  ///
+  /// The backup of old-phone is named after its identifier, and that of new-phone is named "attic".
   private func sandbox() throws -> (PhoneSandbox, old: String, new: String) {
     func identifier(_ device: String, _ sandbox: PhoneSandbox) throws -> String {
       try #require(try sandbox.object(sandbox.succeed("device show \(device) --json"))["udid"] as? String)
@@ -23,7 +25,7 @@ struct SeveralBackupsTests {
     let (sandbox, old, _) = try sandbox()
     let list = try sandbox.succeed("inspect Backup")
     #expect(list.contains("\(old)") && list.contains("attic") && list.contains("new-phone"))
-    // A name is there to be typed, and never cut.
+    // A name is never cut, because the user may have to type it.
     let narrow = try sandbox.devices.run("COLUMNS=60 keyhaul inspect Backup").output
     #expect(narrow.contains("Backup/\(old)\n") && narrow.contains("Backup/attic\n"), "\(narrow)")
     try sandbox.write([1], to: "Backup/attic/Status.plist")
@@ -108,7 +110,7 @@ struct SeveralBackupsTests {
       let lost = try sandbox.keyhaul("\(verb) Lost")
       #expect(lost.status == 14 && lost.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""), "\(lost)")
     }
-    // A link in a circle leads to nothing new.
+    // A link back to its own folder leads to no backup.
     try sandbox.devices.run("mkdir Circle; ln -s . Circle/again; ln -s ../Circle Circle/round")
     #expect(try sandbox.keyhaul("inspect Circle").status == 14)
   }

@@ -12,17 +12,18 @@ struct UnsupportedLayoutTests {
   func phoneOS3(verb: String) throws {
     let sandbox = try DeviceSandbox()
     let name = "3d0d7e5fb2ce288813306e4d4636395e047a3d28"
-    func write(_ text: String, _ file: String) throws {
-      let list = "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(text)</dict></plist>"
-      try Data(list.utf8).write(to: sandbox.home.appending(path: "old/\(file)"))
+    func writePlist(_ members: String, to file: String) throws {
+      let plist = "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(members)</dict></plist>"
+      try Data(plist.utf8).write(to: sandbox.home.appending(path: "old/\(file)"))
     }
     try sandbox.run("mkdir old; printf hello > old/\(name).mddata; printf x > old/\(name).mdinfo")
-    try write(
+    try writePlist(
       "<key>AuthSignature</key><data>AAAA</data><key>AuthVersion</key><string>2.0</string><key>IsEncrypted</key><false/>"
-        + "<key>Data</key><data>AAAA</data>", "Manifest.plist")
-    try write(
-      "<key>Device Name</key><string>Made Up</string><key>Product Version</key><string>3.1.3</string>", "Info.plist")
-    try write("<key>Backup Success</key><true/>", "Status.plist")
+        + "<key>Data</key><data>AAAA</data>", to: "Manifest.plist")
+    try writePlist(
+      "<key>Device Name</key><string>Made Up</string><key>Product Version</key><string>3.1.3</string>",
+      to: "Info.plist")
+    try writePlist("<key>Backup Success</key><true/>", to: "Status.plist")
     let outcome = try sandbox.run("keyhaul \(verb) old")
     #expect(outcome.status == 14 && outcome.output.isEmpty, "\(outcome)")
     #expect(unwrapped(outcome.errors).contains("a backup of iPhone OS 3 or earlier, in a layout that is not read"))
@@ -84,7 +85,7 @@ struct UnsupportedLayoutTests {
     }
     try sandbox.succeed("convert deep.tar.gz -o unpacked/ -q")
     try sandbox.succeed("verify unpacked --password-file .bp")
-    // Changed in its place, it keeps its folders.
+    // A change in place keeps the folders in the tar file.
     try sandbox.succeed("rekey deep.tar.gz --password-file .bp --new-password-file .bp --rounds 3 -q --in-place")
     try sandbox.succeed("item delete deep.tar.gz --password-file .bp --service chat.example --yes -q --in-place")
     try sandbox.succeed("verify deep.tar.gz --password-file .bp")

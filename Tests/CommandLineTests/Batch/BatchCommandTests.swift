@@ -24,13 +24,13 @@ struct BatchCommandTests {
         Links that were not followed: shelf/again leads to one and shelf/deep/round leads to ../shelf.
 
         """)
-    // The same order and rows, named one by one and mixed with a folder.
+    // The arguments determine the order, also if files and a folder are mixed.
     let named = try tree.rows(of: "inspect \(BackupTree.paths[3]) shelf/deep shelf/one")
     #expect(paths(named) == [BackupTree.paths[3], BackupTree.paths[0], BackupTree.paths[1], BackupTree.paths[2]])
   }
 
   @Test("Each result has the code, error and document of the same command on one backup")
-  func alone() throws {
+  func sameAsSingle() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("head -c 3000 shelf/three.tar.gz > shelf/cut.tar.gz")
     for verb in ["inspect --list", "verify", "plan", "plan --to new-phone"] {
@@ -42,11 +42,11 @@ struct BatchCommandTests {
         let path = try #require(row["path"] as? String)
         let single = try tree.sandbox.keyhaul("\(verb) \(path) --password-file .bp --json")
         #expect((row["code"] as? Int).map { Int32($0) } == single.status, "\(verb) \(path): \(single.errors)")
-        let ended = try single.errors.split(separator: "\n").last.map { try tree.sandbox.object(String($0)) }
+        let exitMessage = try single.errors.split(separator: "\n").last.map { try tree.sandbox.object(String($0)) }
         let error = row["error"] as? [String: Any]
-        if ended?["message_type"] as? String == "exit_error" {
+        if exitMessage?["message_type"] as? String == "exit_error" {
           for member in ["message", "why", "try"] {
-            #expect(error?[member] as? String == ended?[member] as? String, "\(verb) \(path)")
+            #expect(error?[member] as? String == exitMessage?[member] as? String, "\(verb) \(path)")
           }
         } else {
           #expect(error == nil, "\(verb) \(path)")
@@ -56,8 +56,8 @@ struct BatchCommandTests {
           #expect(document == nil)
           continue
         }
-        // What is measured or read off the clock is never the same twice.
-        func steady(_ document: [String: Any]?) throws -> Data {
+        // Measured durations and dates differ from run to run.
+        func comparable(_ document: [String: Any]?) throws -> Data {
           var document = try #require(document)
           if verb.hasPrefix("plan") { for member in ["made", "checksum"] { document[member] = nil } }
           if var keybag = document["keybag"] as? [String: Any] {
@@ -67,7 +67,7 @@ struct BatchCommandTests {
           }
           return try JSONSerialization.data(withJSONObject: document, options: .sortedKeys)
         }
-        #expect(try steady(document) == steady(try tree.sandbox.object(single.output)), "\(verb) \(path)")
+        #expect(try comparable(document) == comparable(try tree.sandbox.object(single.output)), "\(verb) \(path)")
       }
     }
   }
@@ -175,8 +175,8 @@ struct BatchCommandTests {
     }
     #expect(try cell("code", 2) == "14" && cell("result", 2) == "refused" && !cell("reason", 2).isEmpty)
     let table = try tree.sandbox.keyhaul("inspect shelf --password-file .bp").output.split(separator: "\n")
-    let heads = ["CODE", "RESULT", "MODEL", "IOS", "SERIAL", "ITEMS", "BYTES", "DEVICE", "MADE", "PASSWORD", "SEAL"]
-    #expect(table[0].split(separator: " ") == (heads + ["BACKUP"]).map { $0[...] }, "\(table)")
+    let titles = ["CODE", "RESULT", "MODEL", "IOS", "SERIAL", "ITEMS", "BYTES", "DEVICE", "MADE", "PASSWORD", "SEAL"]
+    #expect(table[0].split(separator: " ") == (titles + ["BACKUP"]).map { $0[...] }, "\(table)")
   }
 
   @Test("The reason of a backup that changed after it was sealed is the change, not the items that stay behind")
@@ -206,15 +206,15 @@ struct BatchCommandTests {
   }
 
   @Test("A folder is searched for packed backups with any of the six file name extensions")
-  func endings() throws {
+  func extensions() throws {
     let tree = try BackupTree()
-    let endings = ["tar", "tar.gz", "tgz", "tar.zst", "tzst", "zip"]
-    for ending in endings {
-      try tree.sandbox.succeed("convert shelf/one -o packed.\(ending) -q")
-      try tree.sandbox.devices.run("mkdir -p forms; mv packed.\(ending) forms/")
+    let extensions = ["tar", "tar.gz", "tgz", "tar.zst", "tzst", "zip"]
+    for pathExtension in extensions {
+      try tree.sandbox.succeed("convert shelf/one -o packed.\(pathExtension) -q")
+      try tree.sandbox.devices.run("mkdir -p forms; mv packed.\(pathExtension) forms/")
     }
     let rows = try tree.rows(of: "inspect forms")
-    #expect(rows.compactMap { $0["path"] as? String }.sorted() == endings.map { "forms/packed.\($0)" }.sorted())
+    #expect(rows.compactMap { $0["path"] as? String }.sorted() == extensions.map { "forms/packed.\($0)" }.sorted())
     #expect(rows.allSatisfy { $0["code"] as? Int == 0 }, "\(rows)")
   }
 
@@ -294,12 +294,12 @@ struct BatchCommandTests {
       let path = try #require(row["path"] as? String)
       let single = try tree.sandbox.keyhaul("verify \(path) --password-file .bp --json")
       #expect((row["code"] as? Int).map { Int32($0) } == single.status && single.status != 0, "\(path)")
-      let ended = try tree.sandbox.object(String(try #require(single.errors.split(separator: "\n").last)))
-      if ended["message_type"] as? String == "exit_error" {
+      let exitMessage = try tree.sandbox.object(String(try #require(single.errors.split(separator: "\n").last)))
+      if exitMessage["message_type"] as? String == "exit_error" {
         let error = try #require(row["error"] as? [String: Any], "\(path)")
-        #expect(error["message"] as? String == ended["message"] as? String)
-        #expect(error["why"] as? String == ended["why"] as? String)
-        messages.insert("\(ended["message"] ?? "") \(ended["why"] ?? "")")
+        #expect(error["message"] as? String == exitMessage["message"] as? String)
+        #expect(error["why"] as? String == exitMessage["why"] as? String)
+        messages.insert("\(exitMessage["message"] ?? "") \(exitMessage["why"] ?? "")")
       }
     }
     #expect(messages.count >= 8, "\(messages)")

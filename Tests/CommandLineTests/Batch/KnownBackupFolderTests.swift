@@ -8,7 +8,7 @@ struct KnownBackupFolderTests {
   private static let finder = "Library/Application Support/MobileSync/Backup"
   private static let udid = "00008110-0000000000000001"
 
-  /// A backup in the world's home folder, at this path.
+  /// Returns a sandbox with a backup in this folder of the user's home folder.
   private func sandbox(_ path: String) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir -p '\(path)' && mv b '\(path)/\(Self.udid)'")
@@ -77,10 +77,10 @@ struct KnownBackupFolderTests {
         "Windows/Users/ben/Apple/MobileSync/Backup/two",
       ])
     #expect(try paths("inspect mac") == ["mac/Users/eve/\(Self.finder)/four"])
-    // A user's folder too, and the one backup on a volume is that backup.
+    // A user's folder can be given too, and a volume with one backup stands for that backup.
     #expect(try paths("inspect Windows/Users/ben") == ["Windows/Users/ben/Apple/MobileSync/Backup/two"])
     #expect(try sandbox.keyhaul("verify mac --password-file .bp").output.contains("/four is intact"))
-    // Other folders are searched as before.
+    // Other folders are searched completely.
     #expect(try paths("inspect 'Windows/Program Files'") == ["Windows/Program Files/three"])
   }
 
@@ -89,11 +89,11 @@ struct KnownBackupFolderTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir -p many/z; for n in 1 2 3 4 5 6; do : > many/$n; done; cp -R b many/z/backup")
     let path = sandbox.home.appending(path: "many").path
-    let whole = BackupFinder(path)
-    #expect(try whole.next()?.fault == nil && whole.next() == nil)
-    let cut = BackupFinder(path, limit: 7)
-    let place = try #require(try cut.next())
-    #expect(place.fault?.status == .refused && place.fault?.message.hasPrefix("stopped looking in ") == true)
-    #expect(try cut.next() == nil)
+    let unlimited = BackupFinder(path)
+    #expect(try unlimited.next()?.fault == nil && unlimited.next() == nil)
+    let limited = BackupFinder(path, limit: 7)
+    let fault = try #require(try limited.next()?.fault)
+    #expect(fault.status == .refused && fault.message.hasPrefix("stopped looking in "))
+    #expect(try limited.next() == nil)
   }
 }

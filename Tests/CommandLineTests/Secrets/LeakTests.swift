@@ -164,7 +164,7 @@ struct LeakTests {
   @Test("Every command is covered by the search for leaks")
   func complete() {
     // The demo shows what it made up itself, in a directory of its own.
-    let verbs = Set(HelpTests.verbs).subtracting(["demo"])
+    let verbs = Set(HelpTests.commandNames).subtracting(["demo"])
     let lines = Self.lines + ItemSecrecyTests.lines
     for verb in verbs { #expect(lines.contains { $0.hasPrefix(verb) }, "\(verb)") }
     for verb in ["backup", "inspect", "verify", "diff", "export", "rekey", "convert", "plan", "restore", "why"] {
