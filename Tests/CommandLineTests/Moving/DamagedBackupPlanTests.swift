@@ -108,7 +108,7 @@ struct DamagedBackupPlanTests {
     let damagedRow = try #require(rows.first { $0.hasSuffix("  encrypted") })
     let olderRow = try #require(rows.first { $0.hasSuffix("  old") })
     #expect(damagedRow.hasPrefix("   3  partial            -  "), "\(damagedRow)")
-    #expect(olderRow.hasPrefix("OTHER"), "\(olderRow)")
+    #expect(olderRow.hasPrefix("  14  refused            -  "), "\(olderRow)")
   }
 
   @Test("A backup without a readable keychain leads to a new backup, and to verify")
