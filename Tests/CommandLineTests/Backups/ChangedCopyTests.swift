@@ -78,7 +78,7 @@ struct ChangedCopyTests {
   }
 
   @Test("A backup that Keyhaul made is changed in place without a flag, and a dry run needs none", arguments: changes)
-  func own(line: String) throws {
+  func unflagged(line: String) throws {
     let sandbox = try Self.sandbox()
     #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: "b") + " -n").status == 0)
     #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: "own")).status == 0)

@@ -31,7 +31,7 @@ struct DecryptionTests {
   }
 
   @Test("A password with accents matches in either Unicode form, and the form is reported")
-  func forms() throws {
+  func unicodeForms() throws {
     // The é as one character, and as an e with a combining accent.
     let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
     let sandbox = try sandbox(password: composed)

@@ -161,8 +161,8 @@ struct EmptiedIndexTests {
     ] {
       try Data(bytes).write(to: sandbox.home.appending(path: "k.db-journal"))
       let verified = try sandbox.run("keyhaul verify k.db")
-      let words = "the journal next to it does not begin like one, so SQLite ignores it"
-      #expect(unwrapped(verified.output).contains(words) == isNamed, "\(bytes): \(verified)")
+      let message = "the journal next to it does not begin like one, so SQLite ignores it"
+      #expect(unwrapped(verified.output).contains(message) == isNamed, "\(bytes): \(verified)")
       #expect(verified.status == (isNamed ? 3 : 0), "\(bytes): \(verified)")
     }
   }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Backups without Manifest.plist")
 struct MissingManifestCommandTests {
-  private static let fact =
+  private static let finding =
     "Manifest.plist: it is missing; the manifest database was read as an unencrypted manifest"
 
   @Test("Commands that only read show the files and name the missing Manifest.plist; others reject the backup")
@@ -28,7 +28,7 @@ struct MissingManifestCommandTests {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome)")
       let printed = unwrapped(outcome.errors + outcome.output)
-      #expect(printed.contains(Self.fact), "\(line): \(printed)")
+      #expect(printed.contains(Self.finding), "\(line): \(printed)")
       for claim in ["b is intact", "No fault was found", "no password", "No password"] {
         #expect(!printed.contains(claim), "\(line): \(printed)")
       }

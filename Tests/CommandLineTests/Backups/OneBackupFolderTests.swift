@@ -47,8 +47,8 @@ struct OneBackupFolderTests {
   @Test("Under --json a folder is always a list, even with one backup in it")
   func document() throws {
     let sandbox = try sandbox()
-    for verb in ["inspect", "plan", "verify"] {
-      let document = try sandbox.object(sandbox.keyhaul("\(verb) Folder --password-file .bp --json").output)
+    for command in ["inspect", "plan", "verify"] {
+      let document = try sandbox.object(sandbox.keyhaul("\(command) Folder --password-file .bp --json").output)
       #expect(document["format"] as? String == "backup-list/1" && document["folder"] as? String == "Folder")
     }
   }

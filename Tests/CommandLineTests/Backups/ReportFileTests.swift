@@ -44,11 +44,11 @@ struct ReportFileTests {
   func lostDocument() throws {
     let sandbox = try sandbox()
     let before = try sandbox.names()
-    for verb in ["inspect family.tar", "diff monday.tar family.tar --password-file .bp"] {
-      let lost = try sandbox.devices.run("keyhaul \(verb) --json -o report.json --yes > /dev/full")
-      #expect(lost.status == 1, "\(verb): \(lost)")
-      #expect(lost.errors.contains("could not write the result"), "\(verb): \(lost)")
-      #expect(try sandbox.names() == before, "\(verb)")
+    for line in ["inspect family.tar", "diff monday.tar family.tar --password-file .bp"] {
+      let lost = try sandbox.devices.run("keyhaul \(line) --json -o report.json --yes > /dev/full")
+      #expect(lost.status == 1, "\(line): \(lost)")
+      #expect(lost.errors.contains("could not write the result"), "\(line): \(lost)")
+      #expect(try sandbox.names() == before, "\(line)")
     }
     let printed = try sandbox.keyhaul("inspect family.tar --json -o report.json")
     #expect(try printed.status == 0 && Array(printed.output.utf8) == sandbox.read("report.json"))
@@ -59,18 +59,18 @@ struct ReportFileTests {
   @Test("A page is not shown on a terminal, and does not replace an input")
   func refusals() throws {
     let sandbox = try sandbox()
-    for verb in ["inspect family.tar", "diff family.tar family.tar --password-file .bp"] {
-      let refused = try sandbox.devices.runOnTerminal("\(verb) --format html".split(separator: " ").map(String.init))
+    for line in ["inspect family.tar", "diff family.tar family.tar --password-file .bp"] {
+      let refused = try sandbox.devices.runOnTerminal("\(line) --format html".split(separator: " ").map(String.init))
       #expect(refused.status == 64 && !refused.terminal.contains("<!DOCTYPE"))
-      #expect(try sandbox.succeed("\(verb) --format html -o -").hasPrefix("<!DOCTYPE html>"))
+      #expect(try sandbox.succeed("\(line) --format html -o -").hasPrefix("<!DOCTYPE html>"))
       let before = try sandbox.read("family.tar")
-      #expect(try sandbox.keyhaul("\(verb) --format html -o family.tar --yes").status == 64)
+      #expect(try sandbox.keyhaul("\(line) --format html -o family.tar --yes").status == 64)
       #expect(try sandbox.read("family.tar") == before)
     }
     try sandbox.backUp(to: "folder/")
     for output in ["devices/old-phone/device.json", "devices/new-phone/new", "./devices/../devices/old-phone/report"] {
-      for verb in ["diff old-phone new-phone", "plan old-phone --to new-phone"] {
-        #expect(try sandbox.keyhaul("\(verb) -o \(output) --yes").status == 64, "\(verb) -o \(output)")
+      for line in ["diff old-phone new-phone", "plan old-phone --to new-phone"] {
+        #expect(try sandbox.keyhaul("\(line) -o \(output) --yes").status == 64, "\(line) -o \(output)")
       }
     }
     let files = try sandbox.files(in: "folder")

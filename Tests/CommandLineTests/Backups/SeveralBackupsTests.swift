@@ -101,13 +101,13 @@ struct SeveralBackupsTests {
     try sandbox.backUp(to: "drive/Backup/attic/")
     try sandbox.devices.run("ln -s ../drive/Backup/attic Linked/attic; ln -s ../drive/Backup MobileSync/Backup")
     try sandbox.devices.run("ln -s /nowhere/drive Lost/Backup")
-    for verb in ["inspect", "verify", "plan"] {
+    for command in ["inspect", "verify", "plan"] {
       for (folder, path) in [("Linked", "Linked/attic"), ("MobileSync", "MobileSync/Backup/attic")] {
-        let outcome = try sandbox.keyhaul("\(verb) \(folder) --password-file .bp")
+        let outcome = try sandbox.keyhaul("\(command) \(folder) --password-file .bp")
         #expect(outcome.status == 0, "\(outcome)")
         #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
       }
-      let lost = try sandbox.keyhaul("\(verb) Lost")
+      let lost = try sandbox.keyhaul("\(command) Lost")
       #expect(lost.status == 14 && lost.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""), "\(lost)")
     }
     // A link back to its own folder leads to no backup.

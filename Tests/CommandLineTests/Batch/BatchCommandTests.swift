@@ -33,23 +33,23 @@ struct BatchCommandTests {
   func sameAsSingle() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("head -c 3000 shelf/three.tar.gz > shelf/cut.tar.gz")
-    for verb in ["inspect --list", "verify", "plan", "plan --to new-phone"] {
-      let many = try tree.sandbox.keyhaul("\(verb) shelf --password-file .bp --format ndjson")
+    for command in ["inspect --list", "verify", "plan", "plan --to new-phone"] {
+      let many = try tree.sandbox.keyhaul("\(command) shelf --password-file .bp --format ndjson")
       #expect(many.status == 3, "\(many.errors)")
       let rows = try tree.rows(many.output)
       #expect(rows.count == 5)
       for row in rows {
         let path = try #require(row["path"] as? String)
-        let single = try tree.sandbox.keyhaul("\(verb) \(path) --password-file .bp --json")
-        #expect((row["code"] as? Int).map { Int32($0) } == single.status, "\(verb) \(path): \(single.errors)")
+        let single = try tree.sandbox.keyhaul("\(command) \(path) --password-file .bp --json")
+        #expect((row["code"] as? Int).map { Int32($0) } == single.status, "\(command) \(path): \(single.errors)")
         let exitMessage = try single.errors.split(separator: "\n").last.map { try tree.sandbox.object(String($0)) }
         let error = row["error"] as? [String: Any]
         if exitMessage?["message_type"] as? String == "exit_error" {
           for member in ["message", "why", "try"] {
-            #expect(error?[member] as? String == exitMessage?[member] as? String, "\(verb) \(path)")
+            #expect(error?[member] as? String == exitMessage?[member] as? String, "\(command) \(path)")
           }
         } else {
-          #expect(error == nil, "\(verb) \(path)")
+          #expect(error == nil, "\(command) \(path)")
         }
         let document = row["document"] as? [String: Any]
         guard !single.output.isEmpty else {
@@ -59,7 +59,7 @@ struct BatchCommandTests {
         // Measured durations and dates differ from run to run.
         func comparable(_ document: [String: Any]?) throws -> Data {
           var document = try #require(document)
-          if verb.hasPrefix("plan") { for member in ["made", "checksum"] { document[member] = nil } }
+          if command.hasPrefix("plan") { for member in ["made", "checksum"] { document[member] = nil } }
           if var keybag = document["keybag"] as? [String: Any] {
             keybag["unlock_seconds"] = nil
             keybag["unlocked_in_seconds"] = nil
@@ -67,7 +67,7 @@ struct BatchCommandTests {
           }
           return try JSONSerialization.data(withJSONObject: document, options: .sortedKeys)
         }
-        #expect(try comparable(document) == comparable(try tree.sandbox.object(single.output)), "\(verb) \(path)")
+        #expect(try comparable(document) == comparable(try tree.sandbox.object(single.output)), "\(command) \(path)")
       }
     }
   }
@@ -111,12 +111,12 @@ struct BatchCommandTests {
   @Test(
     "No format of many backups sends a name's control characters to a terminal",
     arguments: ["verify", "inspect", "plan", "item find"], ["text", "csv", "json", "ndjson"])
-  func namesOnTerminal(verb: String, format: String) throws {
-    guard verb != "item find" || format != "ndjson" else { return }
+  func namesOnTerminal(command: String, format: String) throws {
+    guard command != "item find" || format != "ndjson" else { return }
     let tree = try BackupTree()
     try tree.sandbox.devices.run("mkdir shelf/new; cp shelf/three.tar.gz \"$(printf 'shelf/new/a\\033[31mb.tar.gz')\"")
-    let arguments = verb.split(separator: " ").map(String.init) + ["shelf/new", "--password-file", ".bp"]
-    let format = verb == "item find" && format == "text" ? [] : ["--format", format]
+    let arguments = command.split(separator: " ").map(String.init) + ["shelf/new", "--password-file", ".bp"]
+    let format = command == "item find" && format == "text" ? [] : ["--format", format]
     let outcome = try tree.sandbox.devices.runOnTerminal(arguments + format)
     let shown = unwrapped(outcome.terminal)
     #expect(shown.contains("31mb.tar.gz") && !outcome.terminal.contains("\u{1B}[31mb"), "\(outcome)")

@@ -179,9 +179,9 @@ struct CaseReportTests {
   }
 
   @Test("--fields is refused beside --case, because a report has every field", arguments: ["verify", "inspect"])
-  func fields(verb: String) throws {
+  func fields(command: String) throws {
     let tree = try BackupTree()
-    let outcome = try tree.sandbox.keyhaul("\(verb) shelf \(Self.names) -o case.json --fields path")
+    let outcome = try tree.sandbox.keyhaul("\(command) shelf \(Self.names) -o case.json --fields path")
     #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
     #expect(
       unwrapped(outcome.errors).contains("\"message\":\"--case and --fields cannot be used together\""), "\(outcome)")

@@ -8,9 +8,9 @@ struct FolderPasswordTests {
   @Test(
     "On a terminal, Keyhaul asks once, and tries the password on every backup",
     arguments: ["verify", "plan", "inspect --list"])
-  func once(verb: String) throws {
+  func once(command: String) throws {
     let tree = try BackupTree()
-    let outcome = try tree.sandbox.keyhaul("\(verb) shelf", typed: [PhoneSandbox.password])
+    let outcome = try tree.sandbox.keyhaul("\(command) shelf", typed: [PhoneSandbox.password])
     #expect(outcome.terminal.components(separatedBy: "Password of the backups in shelf: ").count == 2, "\(outcome)")
     #expect(outcome.status == 0 && outcome.output.contains("4 backups: 4 with exit code 0.\n"), "\(outcome)")
   }

@@ -31,23 +31,23 @@ struct KnownBackupFolderTests {
   }
 
   @Test("Without an argument, plan and verify list the backups and ask for one of them", arguments: ["plan", "verify"])
-  func named(verb: String) throws {
+  func named(command: String) throws {
     let sandbox = try sandbox(Self.finder)
-    let outcome = try sandbox.keyhaul(verb)
+    let outcome = try sandbox.keyhaul(command)
     let path = "\(sandbox.home.path)/\(Self.finder)/\(Self.udid)"
     #expect(outcome.status == 64 && outcome.output.contains("  \(path)\n"), "\(outcome)")
-    #expect(outcome.errors.hasPrefix("error: keyhaul \(verb) needs a backup"), "\(outcome)")
+    #expect(outcome.errors.hasPrefix("error: keyhaul \(command) needs a backup"), "\(outcome)")
     #expect(unwrapped(outcome.errors).contains("1 backup was found"), "\(outcome)")
-    #expect(outcome.output.contains("\nOne of them in full: keyhaul \(verb) '\(path)'\n"), "\(outcome)")
-    let quiet = try sandbox.keyhaul("\(verb) --json")
+    #expect(outcome.output.contains("\nOne of them in full: keyhaul \(command) '\(path)'\n"), "\(outcome)")
+    let quiet = try sandbox.keyhaul("\(command) --json")
     #expect(quiet.status == 64 && quiet.output.isEmpty, "\(quiet)")
   }
 
   @Test("If there are no backups, the message names the folders that were searched")
   func none() throws {
     let sandbox = try DeviceSandbox()
-    for verb in ["inspect", "plan", "verify"] {
-      let outcome = try sandbox.run("keyhaul \(verb)")
+    for command in ["inspect", "plan", "verify"] {
+      let outcome = try sandbox.run("keyhaul \(command)")
       #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
       #expect(
         unwrapped(outcome.errors).contains("there are no backups in \(sandbox.home.path)/\(Self.finder), "),

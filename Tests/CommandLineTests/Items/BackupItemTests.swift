@@ -80,8 +80,8 @@ struct BackupItemTests {
     let document = try JSONReader.read(Array(changed.utf8))
     #expect(document["changed"] == .count(1) && document["source"] == ["kind": "archive", "name": .string(name)])
     #expect(document["items"]?.arrayValue?.first?["attributes"]?["acct"] == "zara")
-    let found = try JSONReader.read(Array(sandbox.succeed("item find \(backup) --label Renamed --json").utf8))
-    #expect(found["items"]?.arrayValue == document["items"]?.arrayValue)
+    let search = try JSONReader.read(Array(sandbox.succeed("item find \(backup) --label Renamed --json").utf8))
+    #expect(search["items"]?.arrayValue == document["items"]?.arrayValue)
     #expect(try sandbox.succeed("item find \(backup) --label Renamed --reveal") == "new secret")
 
     let rehearsed = try sandbox.succeed("item delete \(backup) --service fresh.example -n")
@@ -218,11 +218,11 @@ struct BackupItemTests {
     let one = "--service chat.example --account anna"
     #expect(try sandbox.keyhaul("\(find) \(one)").status == 0)
     try sandbox.write(bytes, to: "plain/\(payload)")
-    let found = try sandbox.keyhaul("\(find) \(one)")
-    #expect(found.status == 3 && !found.output.isEmpty, "\(found)")
+    let match = try sandbox.keyhaul("\(find) \(one)")
+    #expect(match.status == 3 && !match.output.isEmpty, "\(match)")
     // The document of --json has no notes.
     let note = "1 item of plain cannot be decrypted here and may match"
-    #expect(found.errors.contains(note) == (format != "--json"), "\(found)")
+    #expect(match.errors.contains(note) == (format != "--json"), "\(match)")
     let none = try sandbox.keyhaul("\(find) --service nobody")
     #expect(none.status == 4 && none.errors.contains(note) == (format != "--json"), "\(none)")
     let other = try sandbox.keyhaul("\(find) --server imap.example.org")

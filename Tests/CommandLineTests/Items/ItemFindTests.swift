@@ -28,9 +28,9 @@ struct ItemFindTests {
     let document = try sandbox.document("keyhaul item find old-phone --json --reveal")
     #expect(document["format"] == "keychain-items/1")
     #expect(document["source"] == ["kind": "device", "name": "old-phone"])
-    let found = Self.items(of: document)
-    #expect(found.count == described.count)
-    for (index, (item, description)) in zip(found, described).enumerated() {
+    let items = Self.items(of: document)
+    #expect(items.count == described.count)
+    for (index, (item, description)) in zip(items, described).enumerated() {
       #expect(item["index"] == .count(index))
       #expect(item["kind"] == description["kind"])
       #expect(item["protection"] == description["protection"])
@@ -202,8 +202,8 @@ struct ItemFindTests {
       }
     }
     let described = Self.items(of: try Self.fixture("hostile-names"))
-    let found = Self.items(of: try sandbox.document("keyhaul item find hostile-names --json"))
-    #expect(found.map { $0["attributes"]?["labl"] } == described.map { $0["attributes"]?["labl"] })
+    let items = Self.items(of: try sandbox.document("keyhaul item find hostile-names --json"))
+    #expect(items.map { $0["attributes"]?["labl"] } == described.map { $0["attributes"]?["labl"] })
     let terminal = try sandbox.runOnTerminal(["item", "find", "hostile-names", "--color", "never"])
     #expect(terminal.terminal.unicodeScalars.allSatisfy(Self.isPlain))
   }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Expectations for the four restores")
 struct ExpectationScenarioTests {
   @Test("A plan checks the expectations for its own restore, and counts the others")
-  func own() throws {
+  func plan() throws {
     let expectations = try ExpectationSandbox(ExpectationSandbox.fourScenarios)
     let encrypted = try expectations.check()
     #expect(

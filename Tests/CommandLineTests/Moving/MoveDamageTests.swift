@@ -61,8 +61,8 @@ struct MoveDamageTests {
     status.replaceSubrange(
       try #require(status.firstRange(of: Array("finished".utf8))), with: Array("uploaded".utf8))
     try sandbox.write(status, to: "b/Status.plist")
-    for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
-      let outcome = try sandbox.keyhaul("\(verb) --password-file .bp")
+    for line in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 13 && outcome.errors.hasPrefix("error: b/ was never finished\n"), "\(outcome)")
       #expect(outcome.errors.ranges(of: "the device never finished the backup").count == 1)
     }
@@ -159,8 +159,8 @@ struct MoveDamageTests {
     let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == "DPIC" })
     for offset in field.range { manifest[offset] = 0xFF }
     try sandbox.write(manifest, to: "b/Manifest.plist")
-    for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone", "inspect b/ --list"] {
-      let outcome = try sandbox.keyhaul(verb)
+    for line in ["plan b/ --to new-phone", "restore b/ --to new-phone", "inspect b/ --list"] {
+      let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == 14 && outcome.output.isEmpty)
       #expect(
         outcome.errors == """
