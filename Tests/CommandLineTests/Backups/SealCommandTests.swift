@@ -221,9 +221,10 @@ struct SealCommandTests {
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13)
     let text = unwrapped(verified.output)
-    let seal = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
-    let file = try #require(text.range(of: "Manifest.db: it has changed since the backup was sealed"), "\(verified)")
-    #expect(seal.lowerBound < file.lowerBound && !text.contains("more"), "\(verified)")
+    let sealFault = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
+    let fileFault = try #require(
+      text.range(of: "Manifest.db: it has changed since the backup was sealed"), "\(verified)")
+    #expect(sealFault.lowerBound < fileFault.lowerBound && !text.contains("more"), "\(verified)")
   }
 
   @Test("Every changed bit in a sealed backup is found (24 bits per file, 3 in a quick run)")
