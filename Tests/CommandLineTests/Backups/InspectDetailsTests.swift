@@ -42,7 +42,7 @@ struct InspectDetailsTests {
     #expect(page.contains("by macOS 10.15.7") && page.contains("iPhone 14 Pro (iPhone15,2)"))
   }
 
-  @Test("Inspect calls a value measured only if it was measured")
+  @Test("Inspect shows the time of unlocking only if it was measured")
   func unlockTime() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let sealed = try sandbox.object(sandbox.succeed("inspect b --json --home elsewhere -q"))

@@ -75,7 +75,7 @@ struct IterationQuestionTests {
     #expect(try Self.sandbox(iterations: 50_001).keyhaul(line).status == 14)
   }
 
-  @Test("The backup can be inspected without its password")
+  @Test("A backup with a high iteration count can be inspected without its password")
   func unopened() throws {
     let sandbox = try Self.sandbox(iterations: 4_000_000)
     #expect(try sandbox.succeed("inspect b/ --keybag").contains("1 + 4,000,000 iterations, about "))

@@ -44,7 +44,7 @@ struct OneBackupFolderTests {
     #expect(try !sandbox.keyhaul("inspect alone/Info.plist").errors.contains("is a file of the backup"))
   }
 
-  @Test("Under --json a folder is always a list, even with one backup in it")
+  @Test("With --json, a folder always results in a list, even if it contains one backup")
   func document() throws {
     let sandbox = try sandbox()
     for command in ["inspect", "plan", "verify"] {
@@ -53,7 +53,7 @@ struct OneBackupFolderTests {
     }
   }
 
-  @Test("A link beside a backup is not followed, and is named with its target")
+  @Test("A link next to a backup is not followed, and is named with its target")
   func link() throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("cp -R drive/attic Linked/own; ln -s /nowhere Linked/gone")
@@ -66,7 +66,7 @@ struct OneBackupFolderTests {
       "\(list)")
   }
 
-  @Test("A path that does not exist is named among several, and an argument that may be a password is not")
+  @Test("An error names a missing path among several, but not an argument that may be a password")
   func missing() throws {
     let sandbox = try sandbox()
     for path in ["Folder/nothing", "nothing.tar.gz", "./nothing"] {

@@ -74,7 +74,7 @@ struct ReportLeftoverTests {
     #expect(try bytes(report) == [4])
   }
 
-  @Test("Only own leftovers are deleted: no other names, folders, links, pipes or files in use")
+  @Test("Only leftovers of the same report are deleted, but no other names, folders, links, pipes or files in use")
   func others() throws {
     let (session, report) = try sessionWithReport()
     let directory = session.directory.path + "/reports/"

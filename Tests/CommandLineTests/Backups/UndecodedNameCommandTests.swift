@@ -60,14 +60,14 @@ struct UndecodedNameCommandTests {
     #expect(manifest.contains("\"relative_path_bytes\":\"\(Self.name.hex)\""), "\(manifest)")
   }
 
-  @Test("Inspect, verify and export read Manifest.db and the file")
+  @Test("Inspect, verify and export read a file whose name in Manifest.db is not UTF-8")
   func readDatabase() throws {
     let sandbox = try database()
     try checkBackup(sandbox, manifest: "Manifest.db")
     #expect(try sandbox.succeed("inspect b --tree -v").contains("abc%F5%BA.dat"))
   }
 
-  @Test("Inspect, verify, export and convert read Manifest.mbdb and the file")
+  @Test("Inspect, verify, export and convert read a file whose name in Manifest.mbdb is not UTF-8")
   func readOldManifest() throws {
     let backup = try BackupWithFiles(undecoded: (Self.name, Self.text))
     try checkBackup(backup.sandbox, manifest: "Manifest.mbdb")

@@ -79,7 +79,7 @@ struct UnprovenKeyTests {
     #expect(try done.status == 0 && sandbox.object(done.output)["device_key_proven"] as? Bool == false, "\(done)")
   }
 
-  @Test("A device key that an item confirms needs no flag, and one that does not fit is refused with it")
+  @Test("A device key that an item confirms needs no flag, and one that does not match is refused even with the flag")
   func proven() throws {
     let sandbox = try Self.sandbox("--account anna --protection when-unlocked-this-device")
     let foreign = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")

@@ -141,7 +141,7 @@ struct VerifyAndDiffTests {
 
   // MARK: inspect
 
-  @Test("Files, folders and links are counted apart in inspect's text, page and JSON")
+  @Test("Files, folders and links are counted separately in inspect's text, page and JSON")
   func kinds() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")

@@ -218,7 +218,7 @@ struct BatchCommandTests {
     #expect(rows.allSatisfy { $0["code"] as? Int == 0 }, "\(rows)")
   }
 
-  @Test("Paths are read from a file or stream, separated by lines or NUL, and a missing one stops nothing")
+  @Test("Paths are read from a file or stream, separated by lines or NUL, and a missing path does not stop the run")
   func list() throws {
     let tree = try BackupTree()
     try tree.sandbox.write(Array("\(BackupTree.paths[3])\n\nnowhere.tar\nshelf/deep\n".utf8), to: "list")
@@ -245,7 +245,7 @@ struct BatchCommandTests {
     #expect(bytes.output.contains("\r\nshelf/one,0,ok,"))
   }
 
-  @Test("Invalid calls are rejected as a whole, and arguments that are not files are not repeated")
+  @Test("Invalid command lines are rejected without a result, and arguments that are not files are not repeated")
   func refused() throws {
     let tree = try BackupTree()
     for (line, message) in [

@@ -178,7 +178,7 @@ struct CaseReportTests {
       ])
   }
 
-  @Test("--fields is refused beside --case, because a report has every field", arguments: ["verify", "inspect"])
+  @Test("--fields cannot be combined with --case, because a report has every field", arguments: ["verify", "inspect"])
   func fields(command: String) throws {
     let tree = try BackupTree()
     let outcome = try tree.sandbox.keyhaul("\(command) shelf \(Self.names) -o case.json --fields path")

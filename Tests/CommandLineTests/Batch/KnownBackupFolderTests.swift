@@ -84,7 +84,7 @@ struct KnownBackupFolderTests {
     #expect(try paths("inspect 'Windows/Program Files'") == ["Windows/Program Files/three"])
   }
 
-  @Test("A search of a folder ends after a maximum number of names, and says so")
+  @Test("A search of a folder ends after a maximum number of names, and reports this")
   func limit() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir -p many/z; for n in 1 2 3 4 5 6; do : > many/$n; done; cp -R b many/z/backup")

@@ -22,7 +22,7 @@ struct SearchLimitTests {
     #expect(refused.output.contains("64 folders deep"))
   }
 
-  @Test("A path in a list may have 65,536 bytes, or up to twice as many if it is noticed late")
+  @Test("A path in a list may have 65,536 bytes, and a path of more than twice that size is always rejected")
   func paths() throws {
     let sandbox = try DeviceSandbox(after: "keyhaul device create phone")
     for (count, status) in [(PathList.maximumByteCount, 3), (2 * PathList.maximumByteCount + 1, 14)] {

@@ -30,7 +30,7 @@ struct ItemAddTests {
   }
 
   @Test(
-    "The result says where the item can move, and stores the class given as a word or a code",
+    "The result states where the item can move, and the class may be given as a word or a code",
     arguments: [
       ("when-unlocked", "ak", "moves with an encrypted backup"),
       ("after-first-unlock", "ck", "moves with an encrypted backup"),

@@ -123,7 +123,9 @@ struct ProtectedSecretTests {
     #expect(!hidden.errors.contains(Self.authentication), "\(hidden)")
   }
 
-  @Test("`item find` prints a protected secret alone only if the source is a dump", arguments: Source.allCases)
+  @Test(
+    "`item find` prints a single protected secret only if the source is a dump or a database",
+    arguments: Source.allCases)
   func secret(_ source: Source) throws {
     let sandbox = try Self.sandbox()
     let outcome = try sandbox.keyhaul("item find \(source.argument) --service protected.example --reveal")

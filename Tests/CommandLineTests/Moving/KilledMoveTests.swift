@@ -48,7 +48,7 @@ struct KilledMoveTests {
   }
 
   @Test(
-    "A killed backup over another leaves the old or the new one (30 times, 9 in a quick run)",
+    "A killed backup that replaces another one leaves the old or the new backup (30 times, 9 in a quick run)",
     arguments: ["b.zip", "b/", "b.tar"])
   func backup(name: String) throws {
     let sandbox = try PhoneSandbox()

@@ -176,7 +176,7 @@ struct MoveDamageTests {
   }
 
   @Test(
-    "Changed bits cost single items or reject the backup, and move no other item (30 per file, 8 in a quick run)",
+    "Changed bits make single items unreadable or the backup invalid, and move no other item (30 per file, 8 in a quick run)",
     arguments: 0..<2)
   func flippedBits(part: Int) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")

@@ -176,7 +176,7 @@ struct OutlookTests {
     #expect(unwrapped(damaged.output).contains("total 22 22"), "\(damaged)")
   }
 
-  @Test("A plan for an empty backup restores nothing, and says no more")
+  @Test("A plan for an empty backup says that nothing moves and nothing is restored")
   func empty() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create bare -q")
@@ -190,7 +190,7 @@ struct OutlookTests {
     #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
   }
 
-  @Test("A view of the plan is for a new iPhone, and says so")
+  @Test("A view of the plan states that it is for a new iPhone")
   func views() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for view in ["--compare", "--by-app"] {

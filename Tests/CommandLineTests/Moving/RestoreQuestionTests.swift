@@ -121,7 +121,7 @@ struct RestoreQuestionTests {
     #expect(copied.status == 0, "\(copied)")
   }
 
-  @Test("A device that is locked or erased in the meantime is not restored to")
+  @Test("Nothing is restored to a device that is locked or erased during the question")
   func lockedMeanwhile() throws {
     let sandbox = try sandbox()
     let (locked, _) = try run(sandbox, line, duringQuestion: "keyhaul device lock new-phone -q")

@@ -128,7 +128,7 @@ struct TransferMethodTests {
     #expect((sealed["ways"] as? [[String: Any]])?.map { $0["yes"] as? Int } == [14, 0, 0, 0])
   }
 
-  @Test("For the source device, nothing says that a Secure Enclave key works")
+  @Test("A plan for the source device does not claim that a Secure Enclave key works")
   func sameDevice() throws {
     let sandbox = try sandbox()
     let plan = try sandbox.object(sandbox.succeed("plan rules.tar --to every-rule --password-file .bp --json"))

@@ -177,7 +177,7 @@ struct WhyTests {
     #expect((merged["here"] as? [String: Any])?["removed"] as? Bool == false)
   }
 
-  @Test("Any attribute finds an item, also data and stars; several are listed, and none ends with 4")
+  @Test("Any attribute finds an item, even with data or a pattern; several items are listed, and no match exits with 4")
   func finding() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for attributes in [
