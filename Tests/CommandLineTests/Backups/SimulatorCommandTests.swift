@@ -37,8 +37,8 @@ struct SimulatorCommandTests {
     }.sorted()
   }
 
-  @Test("A Simulator is listed, filled from a device, saved, and reset for one app; other items stay")
-  func lifecycle() throws {
+  @Test("A list of Simulators shows their items, and a dry run of seed shows the items but changes nothing")
+  func listed() throws {
     let sandbox = try Self.sandbox()
     #expect(
       try sandbox.run("keyhaul simulator list Devices").output
@@ -51,7 +51,11 @@ struct SimulatorCommandTests {
     #expect(rehearsed.output.split(separator: "\n").count == 24 && rehearsed.status == 0)
     #expect(rehearsed.errors.contains("1 key of phone cannot be used in a Simulator"), "\(rehearsed)")
     #expect(try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json") == before)
+  }
 
+  @Test("Seed puts the items of a device into a Simulator, and a repeated seed puts only changed items")
+  func seeded() throws {
+    let sandbox = try Self.sandbox()
     let seeded = try sandbox.run("keyhaul simulator seed Devices/UDID --from phone --yes")
     #expect(seeded.output == "Put 22 items from phone into Devices/UDID: 22 new.\n" && seeded.status == 0, "\(seeded)")
     // The items of the bundled description lack values that a device adds, such as the UUID.
@@ -76,6 +80,13 @@ struct SimulatorCommandTests {
         try sandbox.run("keyhaul simulator seed Devices/UDID --from phone --yes \(flags)").output.hasPrefix(sentence))
     }
     #expect(try sandbox.run("keyhaul verify Devices/UDID").output.contains("35 of 35 can be decrypted"))
+  }
+
+  @Test("A snapshot equals the Simulator's keychain, and a reset deletes only the items of the given apps")
+  func reset() throws {
+    let sandbox = try Self.sandbox()
+    let before = try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json")
+    #expect(try sandbox.run("keyhaul simulator seed Devices/UDID --from phone --yes").status == 0)
     #expect(try sandbox.run("keyhaul simulator snapshot Devices/UDID -o saved.db").status == 0)
     #expect(try sandbox.run("keyhaul diff saved.db Devices/UDID --exit-code").status == 0)
     #expect(try sandbox.run("stat -c %a saved.db").output == "600\n")
