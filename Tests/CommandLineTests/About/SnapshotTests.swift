@@ -144,7 +144,7 @@ struct SnapshotTests {
   }
 
   /// The plans for an iPhone's backups (`IPhoneBackups`).
-  private static let phoneReports = [
+  private static let phoneReports: [(name: String, line: String)] = [
     ("phone-plain", "plan plain/"), ("phone-encrypted", "plan encrypted/ --password-file .bp"),
     ("phone-old", "plan old/"), ("phone-all", "plan encrypted/ --password-file .bp -v"),
   ]
@@ -184,6 +184,6 @@ struct SnapshotTests {
       Set(names)
         == Set(
           expected + ["diff-hostile.ascii.txt", "inspect.ascii.txt", "plan-device.ascii.txt", "why-hostile.ascii.txt"]
-            + Self.phoneReports.map { "\($0.0).80.txt" } + Self.phoneReports.dropLast().map { "\($0.0).60.txt" }))
+            + Self.phoneReports.map { "\($0.name).80.txt" } + Self.phoneReports.dropLast().map { "\($0.name).60.txt" }))
   }
 }

@@ -37,8 +37,9 @@ struct PublishedKeyTests {
     #expect(
       created.status == 0 && created.errors.hasPrefix("warning: anyone can compute the hardware key of old-phone\n"))
     try check(sandbox)
-    let alone = try sandbox.run("keyhaul device create x --published-hardware-key")
-    #expect(alone.status == 64 && alone.errors.hasPrefix("error: --published-hardware-key needs --from\n"))
+    let withoutSource = try sandbox.run("keyhaul device create x --published-hardware-key")
+    #expect(
+      withoutSource.status == 64 && withoutSource.errors.hasPrefix("error: --published-hardware-key needs --from\n"))
   }
 
   @Test("A device of an earlier version with a published key is recognized")
