@@ -20,8 +20,8 @@ package struct FileSystem: Sendable {
     case failure(Errno)
     /// A read or write handles only the first half of its bytes.
     case short
-    /// The call has no effect but reports success, like `fsync` on a disk that does not sync. A call that opens something
-    /// is still made.
+    /// The call has no effect but reports success, like `fsync` on a disk that does not sync. A call that opens
+    /// something is still made.
     case omitted
   }
 

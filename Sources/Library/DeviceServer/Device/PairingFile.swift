@@ -2,8 +2,8 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// The stored pairings of a device: its RSA key, the computers that it trusts, and the pair record that its usbmuxd keeps
-/// for the computer.
+/// The stored pairings of a device: its RSA key, the computers that it trusts, and the pair record that its usbmuxd
+/// keeps for the computer.
 struct PairingFile: Sendable {
   /// The DER of the device's RSAPrivateKey.
   var privateKey: SensitiveBytes

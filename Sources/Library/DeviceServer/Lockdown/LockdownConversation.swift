@@ -31,8 +31,8 @@ package struct LockdownConversation {
 
   /// Answers requests until the client ends the conversation.
   ///
-  /// - Throws: The errors of the channel; `.malformed` for bytes that are not lockdown's protocol, `.untrusted` if the client
-  ///   does not prove its pairing.
+  /// - Throws: The errors of the channel; `.malformed` for bytes that are not lockdown's protocol, `.untrusted` if the
+  ///   client does not prove its pairing.
   package mutating func run(on base: any ByteChannel) throws(WireError) {
     var channel = base
     while let value = try PropertyListFrame.small.read(from: channel, within: isInSession ? nil : Self.idleLimit) {
