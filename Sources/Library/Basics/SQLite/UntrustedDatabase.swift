@@ -383,8 +383,8 @@ package struct SQLiteFailure: Error {
     self.kind = kind
     message = connection.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? "SQLite gave no reason"
     reason = sqlite3_errstr(result).map { "SQLite says: \(String(cString: $0))" } ?? "SQLite gave no reason"
-    let number = kind == .readOnly || kind == .disk ? sqlite3_system_errno(connection) : 0
-    systemError = number == 0 ? nil : Errno(rawValue: number)
+    let errorNumber = kind == .readOnly || kind == .disk ? sqlite3_system_errno(connection) : 0
+    systemError = errorNumber == 0 ? nil : Errno(rawValue: errorNumber)
   }
 }
 

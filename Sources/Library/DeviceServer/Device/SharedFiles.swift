@@ -85,8 +85,8 @@ package final class SharedFiles: Sendable {
       guard var node = state.nodes[path], !node.isDirectory, offset <= Self.maximumByteCount,
         bytes.count <= Self.maximumByteCount - offset
       else { return false }
-      let others = state.nodes.reduce(0) { $0 + ($1.key == path ? 0 : $1.value.bytes.count) }
-      guard max(node.bytes.count, offset + bytes.count) <= Self.maximumByteCount - others else { return false }
+      let otherByteCount = state.nodes.reduce(0) { $0 + ($1.key == path ? 0 : $1.value.bytes.count) }
+      guard max(node.bytes.count, offset + bytes.count) <= Self.maximumByteCount - otherByteCount else { return false }
       state.nodes[path] = nil
       if node.bytes.count < offset + bytes.count {
         node.bytes += [UInt8](repeating: 0, count: offset + bytes.count - node.bytes.count)
