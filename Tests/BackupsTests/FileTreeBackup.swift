@@ -7,7 +7,7 @@ import TestSupport
 
 /// A backup of iOS 10 or later with any files, encrypted or not.
 final class FileTreeBackup {
-  /// A row of the list and its stored content.
+  /// A row of the manifest and its stored content.
   struct File: Sendable {
     var domain = "HomeDomain"
     let path: String
@@ -52,11 +52,11 @@ final class FileTreeBackup {
     for (number, file) in files.enumerated() {
       let identifier = SHA1.hash(Self.bytes("\(file.domain)-\(file.path)")).hex
       var stored = file.content ?? []
-      var field: [UInt8]?
+      var wrappedKey: [UInt8]?
       if isEncrypted, file.content != nil {
         let key = try Secret(count: 32, from: SeededRandomSource(seed: "\(number)"))
         // A class without a key in the keybag wraps nothing.
-        field =
+        wrappedKey =
           file.keyClass == 12
           ? [12, 0, 0, 0] + [UInt8](repeating: 7, count: 40)
           : try sample.keys.wrapFileKey(key, keyClass: KeyClass(rawValue: file.keyClass))
@@ -72,7 +72,7 @@ final class FileTreeBackup {
       let type: UInt32 = file.target != nil ? 0o120000 : file.content == nil ? 0o040000 : 0o100000
       let record = FileRecord(
         relativePath: file.path, target: file.target, digest: file.content == nil ? nil : digest,
-        encryptionKey: try field.map(ClassWrappedKey.init(parsing:)), mode: type | file.mode,
+        encryptionKey: try wrappedKey.map(ClassWrappedKey.init(parsing:)), mode: type | file.mode,
         lastModified: file.modified, size: file.size ?? Int64(file.content?.count ?? 0),
         protectionClass: KeyClass(rawValue: file.keyClass))
       sql += ExternalDatabase.row(
@@ -112,20 +112,20 @@ final class FileTreeBackup {
   }
 }
 
-/// Returns the files in a folder with their kinds, modes, times, and contents, without the manifest.
-func standing(in directory: TemporaryDirectory, _ name: String) throws -> [String: String] {
+/// Returns the files in a folder with their kinds, modes, times, and contents, without Keyhaul's list of them.
+func entries(in directory: TemporaryDirectory, _ name: String) throws -> [String: String] {
   let files = FileManager.default
   return try files.subpathsOfDirectory(atPath: directory.path(name)).reduce(into: [:]) { tree, path in
     guard !path.hasPrefix("keyhaul-files") else { return }
-    let whole = directory.path("\(name)/\(path)")
-    let attributes = try files.attributesOfItem(atPath: whole)
+    let fullPath = directory.path("\(name)/\(path)")
+    let attributes = try files.attributesOfItem(atPath: fullPath)
     let mode = String(attributes[.posixPermissions] as? Int ?? 0, radix: 8)
     let seconds = ((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0).rounded(.towardZero)
     // Some file systems support any time.
     let time = Int(exactly: seconds).map { "\($0)" } ?? "\(seconds)"
     switch attributes[.type] as? FileAttributeType {
     case .typeDirectory?: tree[path] = "directory \(mode)"
-    case .typeSymbolicLink?: tree[path] = "link \(try files.destinationOfSymbolicLink(atPath: whole))"
+    case .typeSymbolicLink?: tree[path] = "link \(try files.destinationOfSymbolicLink(atPath: fullPath))"
     default:
       tree[path] = "file \(mode) \(time) \(String(decoding: try directory.read("\(name)/\(path)"), as: UTF8.self))"
     }

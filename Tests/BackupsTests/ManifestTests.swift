@@ -103,7 +103,7 @@ struct ManifestTests {
     #expect(error?.reason == "Status.plist: it does not say whether the backup was finished")
   }
 
-  @Test("Without IsEncrypted, the key of the list determines the encryption, with a note")
+  @Test("Without IsEncrypted, the key of the manifest database determines the encryption, with a note")
   func encryptionNotStated() throws {
     let encrypted = try open(packed(try files("Manifest.plist") { $0["IsEncrypted"] = nil }))
     #expect(encrypted.isEncrypted)
@@ -118,7 +118,7 @@ struct ManifestTests {
     #expect(try failure(try files("Manifest.plist") { $0["IsEncrypted"] = .array([]) })?.code == .damaged)
   }
 
-  @Test("A newer version is unsupported, and a backup without a manifest is incomplete")
+  @Test("A newer version is unsupported, and a backup without a manifest database is incomplete")
   func unsupported() throws {
     #expect(try failure(try self.files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
     var files = try SampleBackup().storedFiles()

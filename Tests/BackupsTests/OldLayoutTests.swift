@@ -82,8 +82,8 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("A backup with a newer list as well is read with the newer one")
-  func bothLists() throws {
+  @Test("A backup with an old and a new manifest is read with the new one")
+  func bothManifests() throws {
     let sample = try SampleBackup()
     let old = try MBDBBackup(sample)
     var files = try sample.storedFiles()
@@ -97,35 +97,36 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("A truncated list of an old backup is damaged and never opens with fewer files")
+  @Test("A truncated manifest of an old backup is damaged or has fewer records, at the end of a record")
   func truncated() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
-    let list = try #require(files["Manifest.mbdb"])
-    var wholeCuts = 0
-    for count in list.indices {
-      files["Manifest.mbdb"] = Array(list.prefix(count))
+    let manifest = try #require(files["Manifest.mbdb"])
+    var cutsAfterRecord = 0
+    for count in manifest.indices {
+      files["Manifest.mbdb"] = Array(manifest.prefix(count))
       do throws(KeyhaulError) {
         let archive = try reopened(files)
         let opened = try archive.fileList().listing()
         // The end of a record does not show whether more records follow.
         #expect(opened.fileCount < 3 || opened.linkCount < 1)
-        wholeCuts += 1
+        cutsAfterRecord += 1
       } catch {
         #expect(error.category == .damaged, "\(count): \(error)")
       }
     }
-    #expect(wholeCuts == 6)
+    // The manifest has six records. A cut after its header or after one of the first five is not detected.
+    #expect(cutsAfterRecord == 6)
   }
 
-  @Test("An old list with a flipped bit is an error or a list")
+  @Test("An old manifest with a flipped bit is read or refused, without a crash")
   func flipped() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
-    let list = try #require(files["Manifest.mbdb"])
+    let manifest = try #require(files["Manifest.mbdb"])
     var random = SeededRandom(seed: 4)
     for _ in 0..<500 {
-      var changed = list
+      var changed = manifest
       changed[Int.random(in: 0..<changed.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
       files["Manifest.mbdb"] = changed
       do throws(KeyhaulError) {
@@ -138,15 +139,15 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("An old list with a duplicate keychain file is refused, and an unlisted keychain file is damaged")
+  @Test("An old manifest with a duplicate keychain file is refused, and an unlisted keychain file is damaged")
   func duplicate() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
-    let list = try #require(files["Manifest.mbdb"])
-    files["Manifest.mbdb"] = list + list.dropFirst(6)
+    let manifest = try #require(files["Manifest.mbdb"])
+    files["Manifest.mbdb"] = manifest + manifest.dropFirst(6)
     let twice = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(twice?.code == .hostile)
-    files["Manifest.mbdb"] = Array(list.prefix(6))
+    files["Manifest.mbdb"] = Array(manifest.prefix(6))
     let unlisted = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(unlisted?.code == .damaged)
     files[KeychainPayload.fileIdentifier] = nil
