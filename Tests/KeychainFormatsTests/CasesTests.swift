@@ -2,7 +2,7 @@ import Basics
 import TestSupport
 import Testing
 
-@Suite("The selection of test cases for a quick run")
+@Suite("Selection of test cases for a quick run")
 struct CasesTests {
   @Test(
     "A quick run takes the first case, the last case and one case of each part between them, in order",
