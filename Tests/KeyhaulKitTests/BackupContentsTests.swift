@@ -19,7 +19,7 @@ private struct ForbiddenBytes {
     all.append((name + " in base64", Array(Data(bytes).base64EncodedString().utf8.dropLast(3))))
   }
 
-  /// All keys of the phone.
+  /// Adds all class keys.
   mutating func add(_ name: String, _ keys: ClassKeys) {
     for keyClass in keys.classes {
       let key = keys.entries[keyClass]?.key?.secret.withBytes { Array($0) }
@@ -64,7 +64,7 @@ struct BackupContentsTests {
   @Test(
     "A backup contains no secret and no key in plain text, in any packaging", arguments: TestSetup.Packaging.allCases,
     [nil, TestSetup.password])
-  func nothingInClear(_ packaging: TestSetup.Packaging, password: String?) throws {
+  func noPlaintext(_ packaging: TestSetup.Packaging, password: String?) throws {
     let setup = try TestSetup(seed: "desk \(packaging) \(password == nil)")
     let phone = try setup.phone("phone", passcode: "4711-passcode")
     let session = try phone.openTestSession()
@@ -118,9 +118,9 @@ struct BackupContentsTests {
     #expect(try KeychainSnapshot(onSame).item("moves") != nil)
     #expect(try KeychainSnapshot(onSame).item("stays") != nil)
     // Without a phone, the kinds and classes of items are known, but not their contents.
-    let nowhere = try setup.open(path, password: nil, on: nil)
-    #expect(nowhere.items.map(\.protection) == [.whenUnlocked, .whenUnlockedThisDeviceOnly])
-    #expect(nowhere.items.allSatisfy { $0.item == nil && $0.provesHardware == nil })
+    let withoutDevice = try setup.open(path, password: nil, on: nil)
+    #expect(withoutDevice.items.map(\.protection) == [.whenUnlocked, .whenUnlockedThisDeviceOnly])
+    #expect(withoutDevice.items.allSatisfy { $0.item == nil && $0.provesHardware == nil })
   }
 
   @Test("An item added without a class is migratable")

@@ -14,16 +14,17 @@ struct HardwareClassTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
 
   /// Returns a keybag for a phone. All keybags have the same class keys and salts.
-  private func bag(_ password: String?, _ key: DeviceKey) throws -> UnlockedKeybag {
+  private func makeKeybag(_ password: String?, _ key: DeviceKey) throws -> UnlockedKeybag {
     try BackupKeybag.make(
       password: secret(password), deviceKey: key, rounds: 1, random: SeededRandomSource(seed: "two devices"))
   }
 
-  /// Returns the old phone's keybag, with the classes of `own` wrapped with the new phone's key.
-  private func mixed(_ own: Set<ProtectionClass>, _ sourceDeviceBag: Keybag, _ targets: Keybag) -> Keybag {
-    var mixed = sourceDeviceBag
-    for index in mixed.classKeys.indices where own.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
-      mixed.classKeys[index] = targets.classKeys[index]
+  /// Returns the old phone's keybag, with the target's classes wrapped with the new phone's key.
+  private func mixed(_ targetClasses: Set<ProtectionClass>, source: Keybag, target: Keybag) -> Keybag {
+    var mixed = source
+    for index in mixed.classKeys.indices
+    where targetClasses.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
+      mixed.classKeys[index] = target.classKeys[index]
     }
     return mixed
   }
@@ -41,19 +42,19 @@ struct HardwareClassTests {
       [KeychainItem.password("\($0.rawValue) 1", $0), .password("\($0.rawValue) 2", $0)]
     }
     let password = hasPassword ? TestSetup.password : nil
-    let sourceDeviceBag = try bag(password, old.deviceKey())
-    let sourceDeviceKeybag = sourceDeviceBag.keybag
-    let makersKeys = sourceDeviceBag.classKeys
-    let targetsBag = try bag(password, new.deviceKey()).keybag
-    let passcodeKey = try sourceDeviceKeybag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
+    let unlockedSource = try makeKeybag(password, old.deviceKey())
+    let sourceKeybag = unlockedSource.keybag
+    let sourceKeys = unlockedSource.classKeys
+    let targetKeybag = try makeKeybag(password, new.deviceKey()).keybag
+    let passcodeKey = try sourceKeybag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
     var count = 0
     for set in Cases.chosen(0..<(1 << bound.count), quick: 12) {
-      let own = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
-      let opened = try mixed(own, sourceDeviceKeybag, targetsBag).unlock(
+      let targetClasses = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
+      let opened = try mixed(targetClasses, source: sourceKeybag, target: targetKeybag).unlock(
         passcodeKey: passcodeKey.copy(), deviceKey: new.deviceKey())
       // Damage no wrapped key, the first one of each class, or both of each class.
       for damage in [[]] + Self.classes.flatMap({ [[($0, 1)], [($0, 1), ($0, 2)]] }) {
-        try check(items, own, damage, makersKeys, opened, bound: bound, hasPassword: hasPassword, on: new)
+        try check(items, targetClasses, damage, sourceKeys, opened, bound: bound, hasPassword: hasPassword, on: new)
         count += 1
       }
     }
@@ -61,7 +62,7 @@ struct HardwareClassTests {
   }
 
   private func check(
-    _ items: [KeychainItem], _ own: Set<ProtectionClass>, _ damage: [(ProtectionClass, Int)],
+    _ items: [KeychainItem], _ targetClasses: Set<ProtectionClass>, _ damage: [(ProtectionClass, Int)],
     _ sourceDevice: ClassKeys, _ target: ClassKeys, bound: [ProtectionClass], hasPassword: Bool,
     on session: DeviceSession
   ) throws {
@@ -84,7 +85,7 @@ struct HardwareClassTests {
 
     // The expected outcomes by hand: without a device wrap, with this device's wrap, and with the other device's.
     func isProven(_ protection: ProtectionClass) -> Bool {
-      own.contains(protection) && damage.filter { $0.0 == protection }.count < 2
+      targetClasses.contains(protection) && damage.filter { $0.0 == protection }.count < 2
     }
     let expected = items.indices.map { index -> MigrationPlan.Outcome in
       let protection = Self.classes[index / 2]
@@ -98,20 +99,20 @@ struct HardwareClassTests {
     }
     let proven = bound.filter(isProven)
     let isSameDevice = proven.count == bound.count ? true : proven.isEmpty ? false : Bool?.none
-    let what = "of \(own.map(\.rawValue).sorted()), damaged \(damaged.sorted()), password \(hasPassword)"
+    let context = "of \(targetClasses.map(\.rawValue).sorted()), damaged \(damaged.sorted()), password \(hasPassword)"
 
     try KeychainSnapshot.empty(session.device)
     let before = try KeychainSnapshot(session)
     let plan = MigrationPlanner.plan(
       archived, onto: try Restorer.targetRows(of: session), policy: .replace,
       context: RestoreContext(backupHasPassword: hasPassword))
-    #expect(plan.decisions.map(\.outcome) == expected, "\(what)")
-    #expect(plan.isSameDevice == isSameDevice, "\(what)")
+    #expect(plan.decisions.map(\.outcome) == expected, "\(context)")
+    #expect(plan.isSameDevice == isSameDevice, "\(context)")
     try Restorer.restore(plan, onto: session)
     let check = PlanVerifier(plan, of: items, before: before, after: try KeychainSnapshot(session))
-    #expect(check.differences.isEmpty, "\(what)")
+    #expect(check.differences.isEmpty, "\(context)")
     for decision in plan.decisions where decision.outcome.reason == .deviceBound {
-      #expect((decision.detail?.contains("Keyhaul cannot tell which") == true) == (isSameDevice == nil), "\(what)")
+      #expect((decision.detail?.contains("Keyhaul cannot tell which") == true) == (isSameDevice == nil), "\(context)")
     }
   }
 }
