@@ -95,7 +95,7 @@ struct BackupDirectoryTests {
   }
 
   @Test("The error for a directory that is not a backup names nearby backups")
-  func near() throws {
+  func nearbyBackups() throws {
     let directory = try TemporaryDirectory()
     func reason(_ path: String) -> String? {
       do throws(KeyhaulError) {

@@ -29,8 +29,8 @@ struct EncryptedManifestTests {
 
   /// Returns the decrypted record of the keychain file.
   private func record(_ sample: borrowing SampleBackup) throws -> [UInt8] {
-    let list = try open(packed(try sample.storedFiles())).fileList(with: sample.keys)
-    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let fileList = try open(packed(try sample.storedFiles())).fileList(with: sample.keys)
+    let file = try fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     return try #require(try file?.record()).archived()
   }
 

@@ -78,9 +78,9 @@ struct EntryNameTests {
       let keybag = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
       try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b"), with: keybag)
-      let again = try BackupArchive.open(.path(directory.path("b")))
-      #expect(again.keybag == keybag)
-      #expect(try again.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+      let rekeyed = try BackupArchive.open(.path(directory.path("b")))
+      #expect(rekeyed.keybag == keybag)
+      #expect(try rekeyed.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
     let written = Data(try directory.read("b"))
     for path in files.map(\.path) {

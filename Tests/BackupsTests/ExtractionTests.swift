@@ -30,14 +30,14 @@ struct ExtractionTests {
     startThread: @escaping SecureThread.Starter = SecureThread.start
   ) throws -> ExtractedFiles {
     let archive = try BackupArchive.open(.path(directory.path(name)))
-    let list = try list(of: archive, backup)
-    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: choosing)
+    let fileList = try fileList(of: archive, backup)
+    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), choosing: choosing)
     return try FileExtractor(system: system, startThread: startThread).extract(
-      .init(plan, choice: choice, into: directory.path(out)), from: archive, list: list, keys: backup.unlocked(),
+      .init(plan, choice: choice, into: directory.path(out)), from: archive, list: fileList, keys: backup.unlocked(),
       progress: progress)
   }
 
-  private static func list(of archive: BackupArchive, _ backup: FileTreeBackup) throws -> FileList {
+  private static func fileList(of archive: BackupArchive, _ backup: FileTreeBackup) throws -> FileList {
     guard archive.isListEncrypted, let keys = try backup.unlocked() else { return try archive.fileList() }
     return try archive.fileList(with: keys)
   }
@@ -162,12 +162,12 @@ struct ExtractionTests {
     func number(_ path: String) throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: directory.path("out/\(path)"))[.systemFileNumber] as? Int
     }
-    let kept = try number("HomeDomain/top.bin")
+    let fileNumber = try number("HomeDomain/top.bin")
     try directory.write(Array("silk".utf8), to: "out/HomeDomain/Library/notes.txt")
     try FileManager.default.removeItem(atPath: directory.path("out/HomeDomain/Library/read-only"))
     let result = try Self.extract(backup, directory)
     #expect(result.fileCount == 5 && result.keptCount == 3)
-    #expect(try number("HomeDomain/top.bin") == kept)
+    #expect(try number("HomeDomain/top.bin") == fileNumber)
     #expect(try entries(in: directory, "out") == Self.expected)
   }
 

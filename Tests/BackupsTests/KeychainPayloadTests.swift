@@ -185,24 +185,35 @@ struct KeychainPayloadTests {
 }
 
 @Suite("The published synthetic backup")
-struct SyntheticBackupTests {
-  @Test("The synthetic backup opens with its password, including its items")
-  func opens() throws {
-    let vectors = try TestVectors.section("synthetic_backup")
-    let directory = try TemporaryDirectory()
-    let keybag = try Keybag(parsing: try vectors["keybag_hex"].bytes)
+final class SyntheticBackupTests {
+  private let directory: TemporaryDirectory
+  private let vectors: TestVectors
+  private let keybag: Keybag
+  private let keys: ClassKeys
+  /// The encrypted items, and the keychain file that contains them.
+  private let items: [KeychainBackupFile.Entry]
+  private let keychain: [UInt8]
+
+  /// Writes the backup from its parts in the vectors.
+  init() throws {
+    directory = try TemporaryDirectory()
+    vectors = try TestVectors.section("synthetic_backup")
+    keybag = try Keybag(parsing: try vectors["keybag_hex"].bytes)
     let password: Secret? = Secret(utf8: try vectors["password"].string)
     let deviceKey: DeviceKey? = nil
-    let keys = try keybag.unlock(password: password, deviceKey: deviceKey)
-
-    var items: [KeychainBackupFile.Entry] = []
-    for item in try vectors["items"].elements.prefix(4) {
-      let kind = try #require(ItemKind(rawValue: try item["table"].string))
-      let blob = try item["v_Data_hex"].bytes
-      items.append(.init(kind: kind, blob: blob, persistentReference: try item["v_PersistentRef_hex"].bytes))
+    keys = try keybag.unlock(password: password, deviceKey: deviceKey)
+    items = try vectors["items"].elements.prefix(4).map { item in
+      KeychainBackupFile.Entry(
+        kind: try #require(ItemKind(rawValue: try item["table"].string)), blob: try item["v_Data_hex"].bytes,
+        persistentReference: try item["v_PersistentRef_hex"].bytes)
     }
-    let keychain = try KeychainBackupFile(keybagUUID: keybag.uuidText, entries: items).serialized()
+    keychain = try KeychainBackupFile(keybagUUID: keybag.uuidText, entries: items).serialized()
+    try writeFiles()
+    try writePropertyLists()
+  }
 
+  /// Writes the payloads and the encrypted manifest database.
+  private func writeFiles() throws {
     var rows = ""
     for file in try vectors["files"].elements {
       let record = try file["file_blob_hex"].bytes
@@ -218,6 +229,9 @@ struct SyntheticBackupTests {
     let manifestKey = Secret(copying: try vectors["manifest_key_hex"].bytes)
     let database = try ExternalDatabase.bytes(ExternalDatabase.schema + rows)
     try directory.write(try FileCipher.encrypt(database, key: manifestKey), to: "Manifest.db")
+  }
+
+  private func writePropertyLists() throws {
     let manifest: PropertyDictionary = [
       "BackupKeyBag": .data(try vectors["keybag_hex"].bytes), "IsEncrypted": .boolean(true), "Version": .string("10.0"),
       "ManifestKey": .data(try vectors["manifest_key_field_hex"].bytes),
@@ -226,25 +240,37 @@ struct SyntheticBackupTests {
     try directory.write(try BinaryPlist.encode(.dictionary(manifest)), to: "Manifest.plist")
     try directory.write(
       try BinaryPlist.encode(.dictionary(["SnapshotState": .string("finished")])), to: "Status.plist")
+  }
 
+  @Test("The synthetic backup opens with its password, and all of its files are stored")
+  func files() throws {
     let archive = try BackupArchive.open(.path(directory.path))
     #expect(archive.device.productVersion == "17.0")
     #expect(try archive.storedFiles().count == 3)
-    let listing = try archive.fileList(with: keys).listing()
+    let fileList = try archive.fileList(with: keys)
+    let listing = try fileList.listing()
     #expect(listing.fileCount == 3)
     #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 2])
     #expect(listing.unreadableRowCount == 0)
-    let list = try archive.fileList(with: keys)
-    #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
+    #expect(try fileList.listing(against: try archive.storedFiles()).missingCount == 0)
+  }
+
+  @Test("Without stored payloads, all regular files of the synthetic backup are missing")
+  func missingFiles() throws {
+    let fileList = try BackupArchive.open(.path(directory.path)).fileList(with: keys)
     let noPayloads = StoredPayloads()
     var missing: Set<String> = []
-    let counted = try list.listing(against: noPayloads) { (file, _) throws(KeyhaulError) in
+    let listing = try fileList.listing(against: noPayloads) { (file, _) throws(KeyhaulError) in
       if noPayloads.lacks(file) { missing.insert(file.fileIdentifier) }
     }
     let regular = try vectors["files"].elements.filter { try $0["flags"].integer == 1 }
     #expect(missing == Set(try regular.map { try $0["fileID"].string }))
-    #expect(counted.missingCount == missing.count)
-    let opened = try archive.keychainFile(with: keys)
+    #expect(listing.missingCount == missing.count)
+  }
+
+  @Test("The keychain of the synthetic backup has its items, in the order of their kinds")
+  func keychainFile() throws {
+    let opened = try BackupArchive.open(.path(directory.path)).keychainFile(with: keys)
     #expect(opened.bytes == keychain)
     #expect(opened.file.keybagUUID == keybag.uuidText)
     #expect(

@@ -57,20 +57,20 @@ struct LargeManifestTests {
       #expect(stored.isInFile == (storage == .temporaryFile))
       #expect(stored.byteCount == encrypted.count)
       digests.append(stored.sha256)
-      let list = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
+      let fileList = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
       var count = 0
-      try list.forEachFile { (file) throws(KeyhaulError) in
+      try fileList.forEachFile { (file) throws(KeyhaulError) in
         count += 1
         // A nested query.
         if count.isMultiple(of: 500), let path = file.relativePath {
           let nested = #expect(throws: KeyhaulError.self) {
-            try list.file(domain: "HomeDomain", relativePath: path)
+            try fileList.file(domain: "HomeDomain", relativePath: path)
           }
           #expect(nested?.code == .hostile)
         }
       }
       #expect(count == 2000)
-      #expect(try list.listing().unreadableRowCount == 2000)
+      #expect(try fileList.listing().unreadableRowCount == 2000)
     }
     #expect(digests[0] == digests[1])
     #expect(digests[0] == (try Digest.sha256(encrypted)))
@@ -85,8 +85,8 @@ struct LargeManifestTests {
     let before = try names()
     let stored = try spooled(try FileCipher.encrypt(plain, key: key), .temporaryFile)
     #expect(stored.isInFile)
-    let list = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
-    #expect(try list.listing().unreadableRowCount == 2)
+    let fileList = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
+    #expect(try fileList.listing().unreadableRowCount == 2)
     #expect(try names().subtracting(before).isEmpty)
     let bytes = try stored.bytes()
     #expect(!bytes.isEmpty)

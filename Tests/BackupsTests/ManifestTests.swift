@@ -62,11 +62,11 @@ struct ManifestTests {
       root["Lockdown"] = .dictionary(lockdown)
     }
     let bytes = try #require(changed["Manifest.plist"])
-    let again = try BackupManifest(parsing: try BackupManifest(parsing: bytes).serialized())
-    #expect(again.others["AppleIDs"] == .dictionary(["someone": .string("else")]))
-    let lockdown = try #require(again.others["Lockdown"]?.dictionaryValue)
+    let reparsed = try BackupManifest(parsing: try BackupManifest(parsing: bytes).serialized())
+    #expect(reparsed.others["AppleIDs"] == .dictionary(["someone": .string("else")]))
+    let lockdown = try #require(reparsed.others["Lockdown"]?.dictionaryValue)
     #expect(lockdown["com.apple.Accessibility"] == .dictionary(["VoiceOver": .boolean(true)]))
-    #expect(again.device.name == "old-phone")
+    #expect(reparsed.device.name == "old-phone")
   }
 
   @Test(

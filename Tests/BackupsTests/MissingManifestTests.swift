@@ -38,10 +38,10 @@ struct MissingManifestTests {
       #expect(archive.findings == [.manifestMissing])
       #expect(!archive.isEncrypted && !archive.isListEncrypted && archive.keybag.classKeys.isEmpty)
       #expect(archive.status?.isFinished == true)
-      let list = try archive.fileList()
-      let listing = try list.listing(against: archive.storedFiles())
+      let fileList = try archive.fileList()
+      let listing = try fileList.listing(against: archive.storedFiles())
       #expect(listing.fileCount == UnencryptedBackupFixture.files.count + 1 && listing.missingCount == 0)
-      let notes = try #require(try list.file(domain: "AppDomain-com.example", relativePath: "Documents/notes"))
+      let notes = try #require(try fileList.file(domain: "AppDomain-com.example", relativePath: "Documents/notes"))
       var content: [UInt8] = []
       try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
         guard payload.fileIdentifier == notes.fileIdentifier else { return }
@@ -80,9 +80,9 @@ struct MissingManifestTests {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
     let complete = try open(packed(files))
-    let list = try complete.fileList(with: sample.keys)
+    let fileList = try complete.fileList(with: sample.keys)
     let plain = try complete.keychainFile(with: sample.keys).bytes
-    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let file = try fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     files["Manifest.plist"] = nil
     files["Manifest.db"] = try ExternalDatabase.bytes(
       ExternalDatabase.schema

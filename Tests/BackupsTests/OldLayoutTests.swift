@@ -37,16 +37,16 @@ struct OldLayoutTests {
       #expect(archive.notes.isEmpty)
       #expect(archive.hasKeychain)
       #expect(try archive.storedFiles().count == 3)
-      let list = try archive.fileList()
-      let listing = try list.listing()
+      let fileList = try archive.fileList()
+      let listing = try fileList.listing()
       #expect(listing.fileCount == 3)
       #expect(listing.directoryCount == 2)
       #expect(listing.linkCount == 1)
       #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 4])
       #expect(listing.unreadableRowCount == 0)
-      #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
+      #expect(try fileList.listing(against: try archive.storedFiles()).missingCount == 0)
       // An empty file would not require a payload.
-      #expect(try list.listing(against: StoredPayloads()).missingCount == 2)
+      #expect(try fileList.listing(against: StoredPayloads()).missingCount == 2)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
   }
@@ -57,8 +57,8 @@ struct OldLayoutTests {
     let directory = try TemporaryDirectory()
     let backup = try MBDBBackup(sample)
     for archive in try archives(backup, directory) {
-      let list = try archive.fileList(with: sample.keys)
-      let file = try #require(try list.file(domain: "HomeDomain", relativePath: MBDBBackup.notePath))
+      let fileList = try archive.fileList(with: sample.keys)
+      let file = try #require(try fileList.file(domain: "HomeDomain", relativePath: MBDBBackup.notePath))
       #expect(file.kind == .file)
       #expect(try file.hasMatchingIdentifier())
       #expect(try file.record()?.lastModified == 1_400_000_000)
@@ -71,8 +71,8 @@ struct OldLayoutTests {
       #expect(reading.storedSHA1 == SHA1.hash(stored))
       #expect(reading.storedSHA1 == (try file.record())?.digest)
       #expect(reading.hasValidPadding)
-      #expect(try list.file(domain: "HomeDomain", relativePath: "Library/none") == nil)
-      let link = try #require(try list.file(domain: "HomeDomain", relativePath: "Library/link"))
+      #expect(try fileList.file(domain: "HomeDomain", relativePath: "Library/none") == nil)
+      let link = try #require(try fileList.file(domain: "HomeDomain", relativePath: "Library/link"))
       #expect(link.kind == .link)
       #expect(try link.record()?.target == "/etc/passwd")
       let error = #expect(throws: KeyhaulError.self) {

@@ -19,8 +19,8 @@ struct PlaintextManifestTests {
     var files = try sample.storedFiles()
     var root = try propertyList("Manifest.plist", in: files)
     let archive = try open(packed(files))
-    let list = try archive.fileList(with: sample.keys)
-    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let fileList = try archive.fileList(with: sample.keys)
+    let file = try fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     let record = try #require(try file?.record())
     root["ManifestKey"] = manifestKey
     files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))

@@ -101,22 +101,22 @@ struct ReaderTrapTests {
       + ExternalDatabase.row(
         SHA1.hash(Array("HomeDomain-a".utf8)).hex, "HomeDomain", "a", 16, nil)
       + ExternalDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, "HomeDomain", "b", 17, nil)
-    let list = FileList(
+    let fileList = FileList(
       try ManifestDatabase(
         try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(ExternalDatabase.schema + sql)))))
-    let listing = try list.listing()
+    let listing = try fileList.listing()
     #expect(listing.rowWithoutDomainCount == 2)
     #expect(listing.unreadableRowCount == 0)
     #expect(listing.fileCount == 1)
     #expect(listing.otherCount == 1)
     var kinds: [ListedFile.Kind] = []
-    try list.forEachFile { (file) throws(KeyhaulError) in
+    try fileList.forEachFile { (file) throws(KeyhaulError) in
       kinds.append(file.kind)
       #expect(try file.record() == nil)
       #expect(try file.hasMatchingIdentifier())
     }
     #expect(kinds == [.other, .file, .other, .file])
-    #expect(try list.file(domain: "HomeDomain", relativePath: "b")?.kind == .file)
+    #expect(try fileList.file(domain: "HomeDomain", relativePath: "b")?.kind == .file)
   }
 
   @Test("Class 16 in a keybag is a separate class, not class 0 of a later generation")

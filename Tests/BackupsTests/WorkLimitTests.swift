@@ -36,9 +36,9 @@ struct WorkLimitTests {
       rows.append("('\(identifier)','D\(number)','',2,NULL)")
     }
     let sql = ExternalDatabase.schema + "INSERT INTO Files VALUES " + rows.joined(separator: ",")
-    let list = FileList(
+    let fileList = FileList(
       try ManifestDatabase(try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(sql)))))
-    let error = #expect(throws: KeyhaulError.self) { try list.listing() }
+    let error = #expect(throws: KeyhaulError.self) { try fileList.listing() }
     #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
 

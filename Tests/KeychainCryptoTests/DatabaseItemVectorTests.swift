@@ -107,9 +107,9 @@ struct DatabaseItemVectorTests {
         continue
       }
       #expect(opened.verdict.rawValue == (try fault["verdict"].string), "\(name): \(String(describing: opened.fault))")
-      let opens = try fault["opens"].elements.map { try $0.string }
-      #expect((opened.item != nil) == opens.contains("attributes"), "\(name)")
-      #expect(opened.isOpen == opens.contains("secret"), "\(name)")
+      let decryptedParts = try fault["opens"].elements.map { try $0.string }
+      #expect((opened.item != nil) == decryptedParts.contains("attributes"), "\(name)")
+      #expect(opened.isOpen == decryptedParts.contains("secret"), "\(name)")
       if name == "secret-key-pad-08-metadata-ff" { #expect(opened.findings == [.mixedKeyStores]) }
       if name == "keyclass-38" { #expect(opened.findings == [.generationInSimulator]) }
     }

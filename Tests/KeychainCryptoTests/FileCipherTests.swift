@@ -20,7 +20,7 @@ struct FileCipherTests {
     #expect(Array(encrypted.prefix(16)).hex == "f58c4c04d6e5f1ba779eabfb5f7bfbd6")
   }
 
-  @Test("Files of every length survive a round trip, and whole blocks get a block of padding")
+  @Test("Files of every length survive a round trip, and complete blocks get a block of padding")
   func roundTrip() throws {
     for count in 0...70 {
       let plain = (0..<count).map { UInt8($0) }
@@ -76,7 +76,7 @@ struct FileCipherTests {
 
   @Test("A file with invalid padding is decrypted completely and reported")
   func unpadded() throws {
-    // Without its last block, a padded file of whole blocks is unpadded CBC.
+    // Without its last block, a padded file of complete blocks is unpadded CBC.
     let plain = [UInt8](repeating: 0x41, count: 64)
     let unpadded = Array(try FileCipher.encrypt(plain, key: key()).dropLast(16))
     #expect(try FileCipher.decrypt(unpadded, key: key()) == .init(bytes: plain, hasValidPadding: false))

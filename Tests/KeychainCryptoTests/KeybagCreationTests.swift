@@ -210,7 +210,7 @@ struct SystemKeybagTests {
     }
   }
 
-  @Test("The passcode unlocks all classes, and a wrong one none")
+  @Test("The passcode unlocks all classes, and a wrong passcode unlocks none")
   func unlock() throws {
     let unlocked = try make("1234")
     let bag = try SystemKeybag(parsing: unlocked.keybag.serialized())
@@ -344,20 +344,20 @@ struct ClassKeyMemoryTests {
   func drop() throws {
     var keys = try keys()
     let revealed = [keys.revealed(6), keys.revealed(7)]
-    let dropped = try #require(revealed[0])
-    let kept = try #require(revealed[1])
+    let droppedKey = try #require(revealed[0])
+    let remainingKey = try #require(revealed[1])
     keys = keys.dropping([.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
     #expect(keys[6] == .locked)
     #expect(keys[9] == .locked)
     #expect(keys[7] == .available)
     #expect(keys[12] == .absent)
     let memory = try keys.exported().revealed
-    #expect(!memory.contains(dropped))
-    #expect(memory.contains(kept))
+    #expect(!memory.contains(droppedKey))
+    #expect(memory.contains(remainingKey))
     let imported = try ClassKeys(importing: Secret(copying: memory))
     #expect(imported[6] == .locked)
     #expect(imported.revealed(6) == nil)
-    #expect(imported.revealed(7) == kept)
+    #expect(imported.revealed(7) == remainingKey)
   }
 
   @Test("A Curve25519 class keeps its public key in a round trip")

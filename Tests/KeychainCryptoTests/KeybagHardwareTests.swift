@@ -28,7 +28,7 @@ struct KeybagHardwareTests {
   }
 
   @Test("A new keybag has all device wraps of its kind, and the two kinds differ in classes 6 to 8")
-  func made() throws {
+  func newKeybags() throws {
     #expect(classesWithoutDeviceWrap(in: try keybag("pw"), hasPassword: true) == [])
     #expect(classesWithoutDeviceWrap(in: try keybag(nil), hasPassword: false) == [])
     #expect(classesWithoutDeviceWrap(in: try keybag(nil), hasPassword: true) == [])

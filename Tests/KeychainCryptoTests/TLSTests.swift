@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-/// A client of OpenSSL with a certificate of its own, without a socket.
+/// A client of OpenSSL with its own certificate, without a socket.
 private final class TLSClient {
   let certificate: [UInt8]
   private let context: OpaquePointer

@@ -77,7 +77,7 @@ struct AttributeMapTests {
   }
 
   @Test("Packing preserves the text of a date, a date that is not a number, and empty values")
-  func packedExactly() throws {
+  func packedDates() throws {
     let dates: [KeychainDate] = [
       KeychainDate(secondsSinceReferenceDate: 0.25, encodedText: "20010101000000.25Z"),
       KeychainDate(secondsSinceReferenceDate: 0.25), KeychainDate(secondsSinceReferenceDate: .nan),
@@ -99,6 +99,10 @@ struct AttributeMapTests {
       #expect(unpacked.encodedText == date.encodedText)
     }
     #expect(values.indices.dropFirst(dates.count).allSatisfy { packed[$0] == values[$0] })
+  }
+
+  @Test("Packing preserves UUIDs in both cases, and texts that look like UUIDs")
+  func packedUUIDs() throws {
     let texts: [String] = [
       "9866DE2D-1601-4A2B-A978-EF6767496B37", "9866de2d-1601-4A2B-A978-EF6767496B37",
       "9866DE2D-1601-4A2B-A978-EF6767496B3",
@@ -106,19 +110,26 @@ struct AttributeMapTests {
       "G866DE2D-1601-4A2B-A978-EF6767496B37",
       "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", String(repeating: "é", count: 18),
     ]
-    let identifiers = try #require(PackedPropertyValues(texts.map(PropertyValue.string)))
-    #expect(texts.indices.allSatisfy { identifiers[$0] == .string(texts[$0]) })
+    let packed = try #require(PackedPropertyValues(texts.map(PropertyValue.string)))
+    #expect(texts.indices.allSatisfy { packed[$0] == .string(texts[$0]) })
+  }
+
+  @Test("Packing preserves integers next to every power of two")
+  func packedIntegers() throws {
     let bits = (0..<64).flatMap { shift in [-1, 0, 1].map { (Int64(1) << shift) &+ $0 } }
     let numbers = bits + bits.map { 0 &- $0 } + [.min, .max]
-    let integers = try #require(PackedPropertyValues(numbers.map(PropertyValue.integer)))
-    #expect(numbers.indices.allSatisfy { integers[$0] == .integer(numbers[$0]) })
+    let packed = try #require(PackedPropertyValues(numbers.map(PropertyValue.integer)))
+    #expect(numbers.indices.allSatisfy { packed[$0] == .integer(numbers[$0]) })
+  }
+
+  @Test("A value that is too large, or of a type that attributes do not have, is not packed")
+  func unpackable() {
     // The largest packed value has two offsets of two bytes and its type.
     let maximumByteCount = (16 << 10) - 3 * 2 - 2 - 1
     #expect(PackedPropertyValues([.integer(1), .data(Array(repeating: 7, count: maximumByteCount))]) != nil)
     let others: [PropertyValue] = [
       .data(Array(repeating: 7, count: maximumByteCount + 1)), .null, .real(1), .uid(1), .unsignedInteger(.max),
-      .array([]),
-      .dictionary([:]), .set([]),
+      .array([]), .dictionary([:]), .set([]),
     ]
     for value in others {
       #expect(PackedPropertyValues([.integer(1), value]) == nil)

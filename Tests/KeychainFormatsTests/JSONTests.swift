@@ -16,9 +16,9 @@ struct JSONReadingTests {
       ("a", .string("\u{1B}[31m \"q\" \\ ü \u{1F511}\n\u{0}\u{202E}\u{2028}")), ("", .array([])),
     ])
     for text in [value.text(), value.compactText(), String(decoding: value.bytes(), as: UTF8.self)] {
-      let again = try parse(text)
-      #expect(again == value)
-      #expect(again.fields?.map(\.0) == ["b", "a", ""])
+      let reparsed = try parse(text)
+      #expect(reparsed == value)
+      #expect(reparsed.fields?.map(\.0) == ["b", "a", ""])
       // Foundation reads the same value.
       let foundation = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
       #expect(foundation?["a"] as? String == value["a"]?.stringValue)

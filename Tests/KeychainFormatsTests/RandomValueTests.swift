@@ -45,8 +45,8 @@ struct RandomValueTests {
     let bytes = try BinaryPlist.encode(value)
     #expect(try BinaryPlist.decode(bytes) == value)
     let foundation = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
-    let again = try PropertyListSerialization.data(fromPropertyList: foundation, format: .binary, options: 0)
-    #expect(try DERPropertyList.encode(BinaryPlist.decode(Array(again))) == DERPropertyList.encode(value))
+    let reencoded = try PropertyListSerialization.data(fromPropertyList: foundation, format: .binary, options: 0)
+    #expect(try DERPropertyList.encode(BinaryPlist.decode(Array(reencoded))) == DERPropertyList.encode(value))
   }
 
   @Test("Random values survive a round trip through DER, except for the order of pairs", arguments: UInt64(0)..<100)
@@ -94,9 +94,9 @@ struct RandomValueTests {
     written.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
     // A decoded item has the texts of its dates and the order of DER.
     let item = try KeychainItem(derDictionary: written.derDictionary(), kind: .genericPassword)
-    let again = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
+    let reencoded = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
     #expect(item.roundTripsExactly == item.isPacked)
-    #expect(!item.isPacked || again.hasSamePackedContent(as: item))
+    #expect(!item.isPacked || reencoded.hasSamePackedContent(as: item))
     // Another order gives the same result.
     let pairs = item.attributes.map { ($0.key, $0.value) }.shuffled(using: &random)
     var shuffled = KeychainItem(kind: .genericPassword, secrets: item.secrets)

@@ -27,7 +27,7 @@ private struct ForbiddenBytes {
     }
   }
 
-  func found(in haystack: [UInt8]) -> [String] {
+  func matches(in haystack: [UInt8]) -> [String] {
     let data = Data(haystack)
     return all.filter { data.range(of: Data($0.bytes)) != nil }.map(\.name)
   }
@@ -84,17 +84,17 @@ struct BackupContentsTests {
     if let password { needles.add("password", Array(password.utf8)) }
     #expect(needles.all.count > 3 * (20 + 2 + 11 + 11))
 
-    #expect(needles.found(in: try Self.everyFile(below: path)) == [])
+    #expect(needles.matches(in: try Self.everyFile(below: path)) == [])
     // The stored bytes, and the decrypted manifest and keychain file.
     let archive = try BackupArchive.open(.path(path))
     for part in MetadataFile.allCases {
-      #expect(needles.found(in: archive.parts[part] ?? []) == [])
-      #expect(needles.found(in: try archive.parts[large: part]?.bytes() ?? []) == [])
+      #expect(needles.matches(in: archive.parts[part] ?? []) == [])
+      #expect(needles.matches(in: try archive.parts[large: part]?.bytes() ?? []) == [])
     }
-    #expect(needles.found(in: try #require(try archive.parts.database?.bytes())) == [])
-    #expect(needles.found(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
+    #expect(needles.matches(in: try #require(try archive.parts.database?.bytes())) == [])
+    #expect(needles.matches(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
     // The search works: it finds bytes that are present.
-    #expect(needles.found(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
+    #expect(needles.matches(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
   }
 
   @Test("A backup without a password can be decrypted only on its source device")

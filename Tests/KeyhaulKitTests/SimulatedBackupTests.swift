@@ -35,24 +35,27 @@ struct SimulatedBackupTests {
           for policy in ExistingItemPolicy.allCases {
             let predicted = try Restorer.plan(simulatedBackup, onto: session, policy: policy)
             let real = try Restorer.plan(archive, onto: session, policy: policy)
-            let count = real.decisions.count
-            #expect(
-              predicted.decisions.prefix(count).map(ComparableDecision.init)
-                == real.decisions.map(ComparableDecision.init))
-            for (predictedDecision, realDecision) in zip(predicted.decisions, real.decisions)
-            where realDecision.item != nil {
-              #expect(predictedDecision.identity == realDecision.identity)
-            }
-            #expect(predicted.removed == real.removed)
-            #expect(predicted.isSameDevice == real.isSameDevice)
-            let rules = excluded.compactMap(\.outcome.reason)
-            #expect(predicted.decisions.dropFirst(count).map(\.outcome) == rules.map { .staysBehind($0) })
-            #expect(predicted.decisions.dropFirst(count).map(\.identity) == excluded.map(\.identity))
-            #expect(predicted.decisions.map(\.index) == Array(predicted.decisions.indices))
+            expectEqual(predicted, real, excluded: excluded)
           }
         }
       }
     }
+  }
+
+  /// Checks that the plan of a device has the decisions of its backup's plan, followed by the items that the backup
+  /// excludes.
+  private func expectEqual(_ predicted: MigrationPlan, _ real: MigrationPlan, excluded: [MigrationPlan.Decision]) {
+    let count = real.decisions.count
+    let (inBackup, notInBackup) = (predicted.decisions.prefix(count), predicted.decisions.dropFirst(count))
+    #expect(inBackup.map(ComparableDecision.init) == real.decisions.map(ComparableDecision.init))
+    for (predictedDecision, realDecision) in zip(inBackup, real.decisions) where realDecision.item != nil {
+      #expect(predictedDecision.identity == realDecision.identity)
+    }
+    #expect(predicted.removed == real.removed)
+    #expect(predicted.isSameDevice == real.isSameDevice)
+    #expect(notInBackup.map(\.outcome) == excluded.compactMap(\.outcome.reason).map { .staysBehind($0) })
+    #expect(notInBackup.map(\.identity) == excluded.map(\.identity))
+    #expect(predicted.decisions.map(\.index) == Array(predicted.decisions.indices))
   }
 
   @Test("A plan for another hardware key equals that of a backup opened with that key")

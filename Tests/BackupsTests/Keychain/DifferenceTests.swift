@@ -160,8 +160,9 @@ struct DifferenceTests {
       from: [encrypted(0, reference(1))], to: decrypted(bound, .password("anna"), from: 4))
     #expect(forward.added.map(\.index) == [5] && forward.possiblyInFirst.map(\.index) == [4])
     #expect(forward.undecrypted == .init(onlyInFirst: 1))
-    let back = try KeychainDifference(from: decrypted(bound), to: [encrypted(0, nil, .tagMismatch)])
-    #expect(back.removed.isEmpty && back.possiblyInSecond.map(\.identity.account) == ["token"] && back.isEmpty)
+    let backward = try KeychainDifference(from: decrypted(bound), to: [encrypted(0, nil, .tagMismatch)])
+    #expect(
+      backward.removed.isEmpty && backward.possiblyInSecond.map(\.identity.account) == ["token"] && backward.isEmpty)
     var key = bound
     key.kind = .key
     #expect(try KeychainDifference(from: [encrypted(0, nil)], to: decrypted(key)).added.count == 1)

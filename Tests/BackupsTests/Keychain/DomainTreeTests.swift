@@ -47,7 +47,7 @@ struct DomainTreeTests {
     #expect(depth == min(requested, DomainTree.maximumDepth))
   }
 
-  @Test("Each file is in its own directory, in any order of the list")
+  @Test("Each file is in its own directory, in any order of the manifest")
   func neighbors() throws {
     let root = try tree([
       .init("Library/a", bytes(1)), .init("Library/b", bytes(2)), .init("Library2/c", bytes(4)), .init("d", bytes(8)),
@@ -71,7 +71,7 @@ struct DomainTreeTests {
     #expect(root.children.first?.children.first?.missingCount == 1)
   }
 
-  @Test("Positions are grouped by domain and directory, in any order of the list")
+  @Test("Positions are grouped by domain and directory, in any order of the manifest")
   func positions() throws {
     let backup = try EditableBackup(
       hasPassword: false,
@@ -79,12 +79,12 @@ struct DomainTreeTests {
         .init("b/z", [1]), .init("top", [1]), .init("Documents/c", [1], domain: "AppDomain-org.example.app"),
         .init("b/a", [1]), .init("a/b/deep", [1]),
       ], hasKeychain: false)
-    let list = try backup.open().fileList()
+    let fileList = try backup.open().fileList()
     var index = FilesByDirectory()
-    _ = try list.listing { (file, position) throws(KeyhaulError) in index.add(file, at: position) }
-    let reader = try list.reader()
+    _ = try fileList.listing { (file, position) throws(KeyhaulError) in index.add(file, at: position) }
+    let reader = try fileList.reader()
     let names = try index.inOrder.map { location in try reader.file(at: location)?.relativePath }
-    // The domain's directory is first. Files of a directory are in the list's order.
+    // The domain's directory is first. Files of a directory are in the manifest's order.
     #expect(names == ["Documents/c", "top", "a/b/deep", "b/z", "b/a"])
   }
 

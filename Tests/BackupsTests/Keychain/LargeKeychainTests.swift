@@ -100,13 +100,16 @@ struct LargeKeychainTests {
       items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
     let archive = try BackupArchive.open(.path(backup.path))
     let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-    let own = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
-    #expect(own.hiddenKeychain == nil && own.items.count == 1)
+    let withSourceKey = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
+    #expect(withSourceKey.hiddenKeychain == nil && withSourceKey.items.count == 1)
     let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
-    let again = try own.archive.open(with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: own)
+    let again = try withSourceKey.archive.open(
+      with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: withSourceKey)
     #expect(again.hiddenKeychain?.kind == .keychainDamaged && again.items.isEmpty)
     #expect(
-      try own.archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: own).items
+      try withSourceKey.archive.open(
+        with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: withSourceKey
+      ).items
         .count == 1)
   }
 

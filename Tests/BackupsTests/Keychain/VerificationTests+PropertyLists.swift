@@ -21,7 +21,7 @@ extension VerificationTests {
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
   }
 
-  @Test("A backup without its progress is not verified as whole, even without faults")
+  @Test("A backup without Status.plist is not verified as whole, even without faults")
   func unconfirmed() throws {
     let backup = try backup()
     try backup.remove("Status.plist")

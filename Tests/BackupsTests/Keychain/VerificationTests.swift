@@ -99,10 +99,10 @@ struct VerificationTests {
   @Test("A backup without a password is foreign without its device's key, and whole with it")
   func withoutPassword() throws {
     let backup = try backup(hasPassword: false, files: [EditableBackup.File("letter.txt", Self.text)])
-    let foreign = try verify(backup)
-    #expect(foreign.verdict == .foreign && foreign.isWhole)
-    #expect(foreign.items == .init(readable: 0, deviceBound: 3, damaged: 0))
-    #expect(detail(.files, foreign) == "2 of 2 present, 2 digests match")
+    let withoutDeviceKey = try verify(backup)
+    #expect(withoutDeviceKey.verdict == .foreign && foreign.isWhole)
+    #expect(withoutDeviceKey.items == .init(readable: 0, deviceBound: 3, damaged: 0))
+    #expect(detail(.files, withoutDeviceKey) == "2 of 2 present, 2 digests match")
     #expect(try verify(backup, hardware: .own).verdict == .whole)
     // One of its files has no digest.
     let unproven = try self.backup(hasPassword: false)

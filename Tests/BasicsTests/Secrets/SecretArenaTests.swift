@@ -88,9 +88,9 @@ struct SecretArenaTests {
       let first = arena.allocate(1 << 22)
       first.initializeMemory(as: UInt8.self, repeating: 1)
       arena.release(first)
-      let again = arena.allocate(1 << 22)
-      #expect(again.baseAddress == first.baseAddress && again.allSatisfy { $0 == 0 })
-      arena.release(again)
+      let reused = arena.allocate(1 << 22)
+      #expect(reused.baseAddress == first.baseAddress && reused.allSatisfy { $0 == 0 })
+      arena.release(reused)
     }
   #endif
 }

@@ -131,19 +131,19 @@ struct ParallelMapTests {
 
   @Test("Two elements that wait for each other are both processed")
   func together() {
-    let arrived = NSCondition()
+    let condition = NSCondition()
     let count = Counter()
     var numbers = Numbers(count: 2)
     var areBothRunning: [Bool] = []
     ParallelMap.run(
       jobs: 2, next: { numbers.next() },
       work: { (_: Int) in
-        arrived.lock()
-        defer { arrived.unlock() }
+        condition.lock()
+        defer { condition.unlock() }
         count.change(by: 1)
-        arrived.broadcast()
+        condition.broadcast()
         let end = Date(timeIntervalSinceNow: 60)
-        while count.current < 2, arrived.wait(until: end) {}
+        while count.current < 2, condition.wait(until: end) {}
         return count.current == 2
       }, deliver: { areBothRunning.append($0) })
     #expect(areBothRunning == [true, true])

@@ -25,21 +25,23 @@
     @Test("A thread overwrites its stack when it ends, because the system reuses it")
     func stack() throws {
       let bytes = (0..<64).map { UInt8($0 &* 3 &+ 50) }
-      let seen = Locked<(address: Int, bytes: Data?)>((0, nil))
+      let bytesWhileRunning = Locked<(address: Int, bytes: Data?)>((0, nil))
       let ended = DispatchSemaphore(value: 0)
       let bytesAfterEnd = Locked<Data?>(nil)
       let isRunning = SecureThread.start {
         Self.writeDeep(bytes) { address in
-          seen.withLock { $0 = (address, try? Self.memory(at: address, count: bytes.count)) }
+          bytesWhileRunning.withLock { $0 = (address, try? Self.memory(at: address, count: bytes.count)) }
         }
       } ended: {
-        bytesAfterEnd.withLock { $0 = try? Self.memory(at: seen.withLock { $0.address }, count: bytes.count) }
+        bytesAfterEnd.withLock {
+          $0 = try? Self.memory(at: bytesWhileRunning.withLock { $0.address }, count: bytes.count)
+        }
         ended.signal()
       }
       try #require(isRunning)
       ended.wait()
       // The thread was waiting when both were read, so its stack was still mapped.
-      let before: Data? = seen.withLock { $0.bytes }
+      let before: Data? = bytesWhileRunning.withLock { $0.bytes }
       #expect(before == Data(bytes))
       let read: Data? = bytesAfterEnd.withLock { $0 }
       let remaining = try #require(read)
