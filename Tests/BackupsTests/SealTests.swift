@@ -116,7 +116,7 @@ struct SealTests {
   @Test("A removed and an added metadata file are reported")
   func takenAndAdded() throws {
     let taken = try breaks { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
-    #expect(taken.map(\.file) == ["Info.plist"] && taken.allSatisfy(\.isNotFound))
+    #expect(taken.map(\.file) == ["Info.plist"] && taken.allSatisfy(\.isFileMissing))
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let info = try directory.read("b/Info.plist")

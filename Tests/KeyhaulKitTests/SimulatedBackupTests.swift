@@ -85,11 +85,11 @@ struct SimulatedBackupTests {
     let open = BackupItem.Opening.opened(.genericPassword())
     let (opens, shut) = (item(open, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
     let damaged = item(.failed(.malformed("its form")), nil)
-    #expect(ItemSnapshot(item(open, nil).tried(like: opens, at: 3)) == ItemSnapshot(opens))
-    #expect(ItemSnapshot(item(open, nil).tried(like: shut, at: 3)) == ItemSnapshot(shut))
-    #expect(ItemSnapshot(damaged.tried(like: shut, at: 3)) == ItemSnapshot(shut))
-    #expect(damaged.tried(like: opens, at: 7).index == 7)
-    #expect(ItemSnapshot(damaged.tried(like: opens, at: 3)).failure == .malformed("its form"))
+    #expect(ItemSnapshot(item(open, nil).withResult(of: opens, at: 3)) == ItemSnapshot(opens))
+    #expect(ItemSnapshot(item(open, nil).withResult(of: shut, at: 3)) == ItemSnapshot(shut))
+    #expect(ItemSnapshot(damaged.withResult(of: shut, at: 3)) == ItemSnapshot(shut))
+    #expect(damaged.withResult(of: opens, at: 7).index == 7)
+    #expect(ItemSnapshot(damaged.withResult(of: opens, at: 3)).failure == .malformed("its form"))
   }
 
   /// The known properties of an item, with a digest of its value.

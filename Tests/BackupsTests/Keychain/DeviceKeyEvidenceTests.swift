@@ -59,7 +59,7 @@ struct DeviceKeyEvidenceTests {
     #expect(DeviceKeyVerification([open, closed]) == .proven)
     #expect(DeviceKeyVerification([open, item(.keyUnwrapFailed, Self.cku)]) == .divided(unproven: [Self.cku.keyClass]))
     #expect(DeviceKeyVerification([closed, closed, needsNone]) == .foreign(itemCount: 2))
-    #expect(DeviceKeyVerification([needsNone]) == .unshown)
+    #expect(DeviceKeyVerification([needsNone]) == .unknown)
     #expect(DeviceKeyVerification([]) == .noItems)
   }
 

@@ -227,7 +227,7 @@ extension ExtractionWorker {
 
   /// Compares the digests of the list and the seal with those that were read, as a verification does.
   private func digestStatus(of reading: PayloadReader.Reading) -> ExtractedFiles.DigestStatus {
-    switch reading.isRight {
+    switch reading.isUnchanged {
     case true?: .right
     case false?: .differs
     case nil: .none

@@ -20,6 +20,7 @@ package struct BackupInstaller: Sendable {
     package let leftover: String?
   }
 
+  /// Writes a backup to its destination.
   package func place(
     _ backup: OutgoingBackup, at destination: BackupDestination, replace: Bool
   ) throws(KeyhaulError) -> InstalledBackup {
@@ -49,7 +50,7 @@ package struct BackupInstaller: Sendable {
     do throws(KeyhaulError) {
       switch destination {
       case .directory(let path):
-        try requireDirectory(at: path, calling: BackupDirectory.name(for: identifier), replace: replace)
+        try requireDirectory(at: path, named: BackupDirectory.name(for: identifier), replace: replace)
       case .file(let path, _): try requireFile(at: path, replace: replace)
       case .stream: break
       }
@@ -69,18 +70,18 @@ package struct BackupInstaller: Sendable {
     return sink.byteCount
   }
 
-  /// Adds the path to an error of writing.
+  /// Adds the path to an error of writing. Returns other errors unchanged.
   ///
   /// - Parameter byteCount: The required free space in bytes, or `nil` if it is unknown.
-  package func explain(_ failure: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
-    guard failure.code == .writing else { return failure }
-    let (path, errno) = (quotedPath(path), failure.errno)
+  package func explain(_ error: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
+    guard error.code == .writing else { return error }
+    let (path, errno) = (quotedPath(path), error.errno)
     let needed = byteCount.map { " (needs \(HumanReadable.grouped($0)) bytes)" } ?? ""
     return switch errno {
     case .noSpace: KeyhaulError(.noSpace, "no space left on \(path)\(needed)", errno: errno)
     case .diskQuotaExceeded: KeyhaulError(.noSpace, "the quota is used up on \(path)\(needed)", errno: errno)
-    case .noSuchFileOrDirectory: KeyhaulError(.notFound, "\(path): \(failure.reason)", errno: errno)
-    default: KeyhaulError(.unwritable, "\(path): \(failure.reason)", errno: errno)
+    case .noSuchFileOrDirectory: KeyhaulError(.notFound, "\(path): \(error.reason)", errno: errno)
+    default: KeyhaulError(.unwritable, "\(path): \(error.reason)", errno: errno)
     }
   }
 
@@ -116,21 +117,21 @@ extension BackupInstaller {
     _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: PreservedAccess = .none
   ) throws(KeyhaulError) -> InstalledBackup {
     do throws(KeyhaulError) {
-      let target = try resolve(path, calling: backup.directoryName)
-      let parent = try opening(target.place.parent)
+      let target = try resolve(path, named: backup.directoryName)
+      let parent = try openDirectory(target.place.parent)
       try require(target.contents, of: target.place, replace: replace, in: parent)
-      sweepDirectories(of: target.place, in: parent)
+      removeLeftovers(of: target.place, in: parent)
       let temporary = target.place.sibling("tmp")
       do throws(KeyhaulError) {
-        // Kept until the directory is renamed, because a claim ends with its descriptor.
-        let replaced = access == .none ? nil : try replacedFiles(of: target.place, target.contents, in: parent)
+        let replaced = access == .none ? nil : try replacedDirectory(of: target.place, target.contents, in: parent)
         let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
         try backup.check("\(target.place.parent)/\(temporary)")
         if access != .all { try keepPermissions(of: target.place, target.contents, in: parent, for: sink) }
         let leftover = try install(temporary, as: target.place, in: parent, over: target.contents)
+        // The sink claims the directory until it is renamed, because a claim ends with its descriptor.
         withExtendedLifetime(sink) {}
         return InstalledBackup(
-          path: target.path, byteCount: backup.byteCount, isDurable: keepsNames(of: parent),
+          path: target.path, byteCount: backup.byteCount, isDurable: syncEntries(of: parent),
           leftover: leftover.map { "\(target.place.parent)/\($0)" })
       } catch {
         system.discardTree(temporary, in: parent)
@@ -142,10 +143,10 @@ extension BackupInstaller {
   }
 
   /// Checks whether `placeDirectory` would accept a destination, without writing.
-  func requireDirectory(at path: String, calling directoryName: String?, replace: Bool) throws(KeyhaulError) {
-    let target = try resolve(path, calling: directoryName)
+  func requireDirectory(at path: String, named directoryName: String?, replace: Bool) throws(KeyhaulError) {
+    let target = try resolve(path, named: directoryName)
     try require(
-      target.contents, of: target.place, replace: replace, in: try opening(target.place.parent))
+      target.contents, of: target.place, replace: replace, in: try openDirectory(target.place.parent))
   }
 
   /// Checks whether an entry can be replaced.
@@ -154,31 +155,31 @@ extension BackupInstaller {
   ) throws(KeyhaulError) {
     switch contents {
     case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(place.name)) already contains a backup")
-    case .backup: try requireNothingElse(in: place, parent)
+    case .backup: try requireNoUnrelatedFiles(in: place, parent)
     case .otherDirectory: throw KeyhaulError(.occupied, "\(quoted(place.name)) contains other files")
     case .file: throw KeyhaulError(.occupied, "\(quoted(place.name)) is not a folder")
     case .nothing, .emptyDirectory: break
     }
   }
 
-  /// Returns the directory itself, or the one for this device in it if it has other content.
+  /// Returns the directory for a backup: the given one, or a directory for the device in it if it has other content.
   private func resolve(
-    _ path: String, calling directoryName: String?
+    _ path: String, named directoryName: String?
   ) throws(KeyhaulError) -> (place: DestinationPath, path: String, contents: DestinationContents) {
     if let place = DestinationPath(path) {
       let contents = try contents(of: place)
       if contents != .otherDirectory { return (place, path, contents) }
     }
     guard let directoryName else { throw KeyhaulError(.occupied, "\(quoted(path)) contains other files") }
-    let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
-    guard let place = DestinationPath(inner), place.name == directoryName else {
+    let innerPath = (path.hasSuffix("/") ? path : path + "/") + directoryName
+    guard let place = DestinationPath(innerPath), place.name == directoryName else {
       throw KeyhaulError(.occupied, "\(quoted(directoryName)) is not a valid folder name")
     }
-    return (place, inner, try contents(of: place))
+    return (place, innerPath, try contents(of: place))
   }
 
   private func contents(of place: DestinationPath) throws(KeyhaulError) -> DestinationContents {
-    let parent = try opening(place.parent)
+    let parent = try openDirectory(place.parent)
     do throws(Errno) {
       guard let status = try system.status(of: place.name.systemName, in: parent) else { return .nothing }
       guard status.kind == .directory else { return .file }
@@ -191,13 +192,13 @@ extension BackupInstaller {
   }
 
   /// Checks that the replaced backup's directory has no other files, which would be lost.
-  private func requireNothingElse(
+  private func requireNoUnrelatedFiles(
     in place: DestinationPath, _ parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
-    let foreign = try systemCall { () throws(Errno) in
+    let unrelated = try systemCall { () throws(Errno) in
       try system.unrelatedFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
     }
-    guard let first = foreign.first else { return }
+    guard let first = unrelated.first else { return }
     throw KeyhaulError(.occupied, "\(quoted(place.name)) holds \(quoted(first)), which is not part of a backup")
   }
 
@@ -214,7 +215,7 @@ extension BackupInstaller {
   }
 
   /// Returns the directory of the replaced backup, or `nil` if there is none.
-  private func replacedFiles(
+  private func replacedDirectory(
     of place: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> DirectoryHandle? {
     guard contents == .backup else { return nil }
@@ -288,14 +289,14 @@ extension BackupInstaller {
 
   /// Removes a replaced backup, unless other files were added to it in the meantime. Returns whether it is removed.
   private func discard(replaced name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
-    let foreign = try? system.unrelatedFiles(
+    let unrelated = try? system.unrelatedFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
     // The directory was checked before. If this fails now, the backup is still removed.
-    guard foreign?.isEmpty != false else { return false }
+    guard unrelated?.isEmpty != false else { return false }
     do throws(Errno) {
       try removePayloadsFirst(of: name, in: parent)
     } catch {
-      // The rest is removed below, or reported by its name.
+      // The remaining files are removed below, or the backup is reported as a leftover.
     }
     return system.discardTree(name, in: parent)
   }
@@ -365,7 +366,7 @@ extension BackupInstaller {
     guard let place = DestinationPath(path) else {
       throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
     }
-    let parent = try opening(place.parent)
+    let parent = try openDirectory(place.parent)
     let status = try systemCall { () throws(Errno) in try system.status(of: place.name.systemName, in: parent) }
     guard let kind = status?.kind, kind != .file || !replace else { return }
     throw explain(.occupied(kind), at: place)
@@ -381,12 +382,12 @@ extension BackupInstaller {
     }
   }
 
-  package func opening(_ parent: String) throws(KeyhaulError) -> OwnedFileDescriptor {
-    try systemCall { () throws(Errno) in try system.openDirectory(parent) }
+  private func openDirectory(_ path: String) throws(KeyhaulError) -> OwnedFileDescriptor {
+    try systemCall { () throws(Errno) in try system.openDirectory(path) }
   }
 
-  /// Syncs a directory's entries. Returns whether this succeeded. The new backup is already in place.
-  package func keepsNames(of parent: borrowing OwnedFileDescriptor) -> Bool {
+  /// Syncs a directory's entries, with the new backup already in place. Returns whether this succeeded.
+  package func syncEntries(of parent: borrowing OwnedFileDescriptor) -> Bool {
     do throws(Errno) {
       try system.syncDirectory(parent)
       return true
@@ -395,6 +396,7 @@ extension BackupInstaller {
     }
   }
 
+  /// Runs a system call and converts its error to one of writing.
   package func systemCall<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(KeyhaulError) -> Result {
     try converting({ KeyhaulError.writing($0) }, body)
   }
@@ -403,12 +405,12 @@ extension BackupInstaller {
   /// file in it.
   package func removeLeftovers(besideDirectory path: String) {
     guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
-    sweepDirectories(of: place, in: parent)
+    removeLeftovers(of: place, in: parent)
   }
 
   /// Removes temporary directories of interrupted runs, unless they contain files that are not part of a backup, which
   /// a user may have added.
-  package func sweepDirectories(of place: DestinationPath, in parent: borrowing OwnedFileDescriptor) {
+  package func removeLeftovers(of place: DestinationPath, in parent: borrowing OwnedFileDescriptor) {
     system.removeLeftovers(of: place, .directory, in: parent) { name, parent in
       do throws(Errno) {
         return try !system.unrelatedFiles(in: try system.openDirectory(name, in: parent), atMost: 1).isEmpty
