@@ -31,7 +31,7 @@ struct ExtractionTests {
   ) throws -> ExtractedFiles {
     let archive = try BackupArchive.open(.path(directory.path(name)))
     let list = try list(of: archive, backup)
-    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: choosing)
+    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), selecting: choosing)
     return try FileExtractor(system: system, startThread: startThread).extract(
       .init(plan, choice: choice, into: directory.path(out)), from: archive, list: list, keys: backup.unlocked(),
       progress: progress)
