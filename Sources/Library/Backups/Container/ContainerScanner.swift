@@ -111,38 +111,13 @@ struct ContainerScanner {
       renamed[directory, default: []].append(.init(path: path, identifier: identifier, byteCount: byteCount))
     }
     guard let requested = path.requested else { return nil }
-    if requested.part.isJournal {
-      // SQLite leaves empty journals.
-      guard byteCount > 0 else { return nil }
-      guard byteCount <= requested.part.limit(limits) else {
-        parts[requested.directory, default: MetadataFiles()].unreadJournals[requested.part] = (
-          byteCount, "Keyhaul reads at most \(HumanReadable.bytes(requested.part.limit(limits)))"
-        )
-        return nil
-      }
-    }
+    // SQLite leaves empty journals.
+    guard byteCount > 0 || !requested.part.isJournal else { return nil }
     let isKeychain = requested.part == .keychain || requested.part == .oldKeychain
     let limit = isKeychain ? keychainLimit : requested.part.limit(limits)
-    if byteCount > limit, [.info, .status].contains(requested.part) {
-      let error = KeyhaulError(
-        .overLimit,
-        "\(requested.part.path) has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
-      )
-      parts[requested.directory, default: MetadataFiles()].unreadable.append(
-        UnreadablePropertyList(requested.part, error))
-      return nil
-    }
-    if byteCount > limit, requested.part == .seal {
-      parts[requested.directory, default: MetadataFiles()].sealFault = KeyhaulError(
-        .overLimit,
-        "it has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))")
-      return nil
-    }
     guard byteCount <= limit else {
-      throw KeyhaulError(
-        .overLimit,
-        "entry \(entryCount), \(quoted(name)), claims \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
-      )
+      try recordOversized(requested, name: name, byteCount: byteCount, limit: limit)
+      return nil
     }
     // Many directories could each ask for a backup's worth of memory.
     requestedByteCount += byteCount
@@ -150,6 +125,29 @@ struct ContainerScanner {
       throw KeyhaulError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
     }
     return requested
+  }
+
+  /// Records that a metadata file is larger than its limit.
+  ///
+  /// - Throws: `.overLimit` if the backup cannot be opened without the file.
+  private mutating func recordOversized(
+    _ requested: RequestedFile, name: EntryName, byteCount: Int64, limit: Int
+  ) throws(KeyhaulError) {
+    let (directory, part) = (requested.directory, requested.part)
+    let size = "\(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
+    switch part {
+    case .databaseLog, .databaseJournal:
+      parts[directory, default: MetadataFiles()].unreadJournals[part] = (
+        byteCount, "Keyhaul reads at most \(HumanReadable.bytes(limit))"
+      )
+    case .info, .status:
+      let error = KeyhaulError(.overLimit, "\(part.path) has \(size)")
+      parts[directory, default: MetadataFiles()].unreadable.append(UnreadablePropertyList(part, error))
+    case .seal:
+      parts[directory, default: MetadataFiles()].sealFault = KeyhaulError(.overLimit, "it has \(size)")
+    case .manifest, .database, .keychain, .oldDatabase, .oldKeychain:
+      throw KeyhaulError(.overLimit, "entry \(entryCount), \(quoted(name)), claims \(size)")
+    }
   }
 
   mutating func store(_ bytes: [UInt8], for requested: RequestedFile) {

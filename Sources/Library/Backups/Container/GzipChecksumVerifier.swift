@@ -64,14 +64,14 @@ final class GzipChecksumVerifier: ByteSource {
   /// - Parameter consumed: The position of libarchive in the stream before it returned these bytes. All compressed
   ///   bytes before it are included.
   func process(_ bytes: UnsafeRawBufferPointer, consumed: Int64) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
+    var remaining = bytes[...]
+    while !remaining.isEmpty {
       endMembers()
-      let count = min(Int64(rest.count), distanceToBoundary ?? .max)
-      let part = rest.prefix(Int(count))
+      let count = min(Int64(remaining.count), distanceToBoundary ?? .max)
+      let part = remaining.prefix(Int(count))
       checksum.update(UnsafeRawBufferPointer(rebasing: part))
       byteCount += count
-      rest = rest.dropFirst(Int(count))
+      remaining = remaining.dropFirst(Int(count))
     }
     endMembers()
     if let index = pending.firstIndex(where: { $0.offset > consumed }), index > 0 { pending.removeFirst(index) }

@@ -64,9 +64,9 @@ package struct ItemChange: Sendable, Equatable {
   ) -> [AttributeCode] {
     if haveEqualAttributes(old, new) { return [] }
     let hasWholeSeconds = oldScope.hasWholeSeconds || newScope.hasWholeSeconds
-    let known = AttributeTable.definitions(of: new.kind).map(\.code)
-    let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(known).sorted()
-    return (known + others).filter { code in
+    let definedCodes = AttributeTable.definitions(of: new.kind).map(\.code)
+    let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(definedCodes).sorted()
+    return (definedCodes + others).filter { code in
       guard !bookkeeping.contains(code), oldScope.includes(code), newScope.includes(code) else { return false }
       let (old, new) = (value(of: code, in: old), value(of: code, in: new))
       return !(hasWholeSeconds && isSameSecond(old, new)) && !isSame(old, new)

@@ -64,12 +64,14 @@ package struct BackupRewriter: Sendable {
 
   /// Removes temporary files next to an unchanged copy.
   package func removeLeftovers(at path: String, isDirectory: Bool) {
-    guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
-    BackupInstaller(system: system).removeLeftovers(of: place, in: parent)
-    guard isDirectory else { return system.removeLeftovers(of: place, .file, in: parent) }
+    guard let destination = DestinationPath(path), let parent = try? system.openDirectory(destination.parent) else {
+      return
+    }
+    BackupInstaller(system: system).removeLeftovers(of: destination, in: parent)
+    guard isDirectory else { return system.removeLeftovers(of: destination, .file, in: parent) }
     guard let directory = try? system.openDirectory(path) else { return }
     for part in [MetadataFile.manifest, .seal] {
-      if let place = DestinationPath(part.path) { system.removeLeftovers(of: place, .file, in: directory) }
+      if let destination = DestinationPath(part.path) { system.removeLeftovers(of: destination, .file, in: directory) }
     }
   }
 
