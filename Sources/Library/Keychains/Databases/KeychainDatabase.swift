@@ -259,7 +259,7 @@ extension KeychainDatabase {
 
   /// Returns whether the item cannot be decrypted because the database itself has no key for its class.
   package func lacksKey(of opened: DecryptedDatabaseItem) -> Bool {
-    guard opened.fault?.place == .metadataClassKey, let keyClass = opened.keyClass else { return false }
+    guard opened.fault?.step == .metadataClassKey, let keyClass = opened.keyClass else { return false }
     return wrappedMetadataKeys[keyClass.withoutGeneration]?.isEmpty ?? true
   }
 

@@ -49,6 +49,6 @@ extension KeychainDatabase {
   /// Whether the database has keys, all in the form that a Simulator's key store writes.
   fileprivate var containsOwnKeys: Bool {
     let keys = wrappedMetadataKeys.values.filter { !$0.isEmpty }
-    return !keys.isEmpty && keys.allSatisfy { SimulatorKeyStore.of($0) != nil }
+    return !keys.isEmpty && keys.allSatisfy { SimulatorKeyStore(detectedIn: $0) != nil }
   }
 }

@@ -371,23 +371,23 @@ extension SimulatorKeychain {
 extension SimulatorKeychain {
   /// Replaces a database file with a snapshot, byte for byte.
   ///
-  /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite would
-  /// apply it to the new file, and the new file takes the name. If the process is killed at any moment, the file has the
-  /// items of before or is the snapshot.
+  /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite
+  /// would apply it to the new file, and the new file takes the name. If the process is killed at any moment, the file
+  /// has the items of before or is the snapshot.
   ///
   /// - Parameters:
   ///   - path: The path of the database to replace.
   ///   - snapshot: The database to write (`KeychainDatabase.image`).
   ///   - image: The database to replace, as it was read.
   ///   - system: The file system.
-  /// - Throws: `.databaseBusy` if another process has the file open or has changed it, `.unchangeable` if the snapshot's
-  ///   keys are not a Simulator's, and errors of writing. An error of stage `afterCommit` if the file was replaced but may
-  ///   not be on the disk yet.
+  /// - Throws: `.databaseBusy` if another process has the file open or has changed it, `.unchangeable` if the
+  ///   snapshot's keys are not a Simulator's, and errors of writing. An error of stage `afterCommit` if the file was
+  ///   replaced but may not be on the disk yet.
   package static func replace(
     at path: String, with snapshot: KeychainDatabase, changing image: [UInt8], system: FileSystem = .real
   ) throws(KeyhaulError) {
     let keys = snapshot.wrappedMetadataKeys.values.filter { !$0.isEmpty }
-    guard keys.allSatisfy({ SimulatorKeyStore.of($0) != nil }) else {
+    guard keys.allSatisfy({ SimulatorKeyStore(detectedIn: $0) != nil }) else {
       throw KeyhaulError(.unchangeable, "the snapshot's keys are not a Simulator's keys")
     }
     guard let place = DestinationPath(path) else { throw KeyhaulError(.databaseNotWritable, "it has no file name") }

@@ -108,8 +108,9 @@ package struct DatabaseVerification {
   private static func items(_ rows: [KeychainDatabase.DecryptedRow], of database: KeychainDatabase) -> Check {
     let damaged = rows.filter { row in
       switch row.opened.verdict {
-      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is lost.
-      case .tagMismatch: row.opened.fault?.place != .metadataClassKey
+      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is
+      // lost.
+      case .tagMismatch: row.opened.fault?.step != .metadataClassKey
       case .noClassKey: database.lacksKey(of: row.opened)
       case .malformed, .tamper: true
       case .open, .unsupportedVersion, .accessControl: false
@@ -132,7 +133,7 @@ package struct DatabaseVerification {
       id: .items, outcome: damaged.isEmpty ? (withoutKey.isEmpty ? .passed : .unchecked) : .failed,
       detail: parts.joined(separator: ", "),
       faults: (damaged + withoutKey).map { row in
-        (row.row, row.opened.fault.map { "\($0.verdict.rawValue) (\($0.place.rawValue)): \($0.reason)" } ?? "")
+        (row.row, row.opened.fault.map { "\($0.verdict.rawValue) (\($0.step.rawValue)): \($0.reason)" } ?? "")
       })
   }
 

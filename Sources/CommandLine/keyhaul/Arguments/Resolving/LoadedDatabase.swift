@@ -46,7 +46,7 @@ struct LoadedDatabase {
   private func checkKeys(named name: String, isAnyGiven: Bool, in session: Session) throws(CommandError) {
     guard !rows.isEmpty, !rows.contains(where: { $0.opened.item != nil }) else { return }
     if isAnyGiven,
-      rows.contains(where: { $0.opened.fault?.place == .metadataClassKey && $0.opened.verdict == .tagMismatch })
+      rows.contains(where: { $0.opened.fault?.step == .metadataClassKey && $0.opened.verdict == .tagMismatch })
     {
       throw CommandError(
         .wrongPassword, "the class keys cannot decrypt \(name)", why: "none of them unwraps a metadata key",

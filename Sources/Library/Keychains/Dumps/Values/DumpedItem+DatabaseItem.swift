@@ -10,8 +10,8 @@ extension DumpedItem.Content {
   package init(_ opened: DecryptedDatabaseItem) {
     let fault = opened.fault.map { fault in
       // If the wrapped key cannot be decrypted, the class key may be that of another class or device.
-      let isOtherKey = fault.verdict == .tagMismatch && fault.place == .metadataClassKey
-      return DumpFault(isOtherKey ? .noClassKey : Reason(fault.verdict), "\(fault.place.rawValue): \(fault.reason)")
+      let isOtherKey = fault.verdict == .tagMismatch && fault.step == .metadataClassKey
+      return DumpFault(isOtherKey ? .noClassKey : Reason(fault.verdict), "\(fault.step.rawValue): \(fault.reason)")
     }
     guard var item = opened.item else {
       self = .undecryptable(
