@@ -104,7 +104,7 @@ package final class SimulatorKeychain {
     }
     namesActualClasses = keyColumns.contains("actualKeyclass")
     wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
-    let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.of)
+    let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.init(detectedIn:))
     guard stores.allSatisfy({ $0 != nil }) else {
       throw KeyhaulError(.unchangeable, "its keys are not a Simulator's keys")
     }
