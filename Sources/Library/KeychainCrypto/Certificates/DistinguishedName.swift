@@ -73,7 +73,8 @@ struct DistinguishedName {
   private static let asciiOrUTF8Tags: Set<UInt8> = [0x0C, 0x12, 0x13, 0x14, 0x16, 0x1A]
   private static let bmpStringTag: UInt8 = 0x1E
 
-  /// Returns the text of a string, or `nil` for another type or invalid bytes. Teletex strings are treated as ASCII.
+  /// Returns the text of a string, or `nil` if the value has another type or invalid bytes. Teletex strings are treated
+  /// as ASCII.
   private static func text(of value: ASN1Cursor.Element) -> String? {
     if value.tag.rawValue == bmpStringTag { return bigEndianText(of: value.contents) }
     guard asciiOrUTF8Tags.contains(value.tag.rawValue), !value.contents.isEmpty else { return nil }

@@ -29,7 +29,7 @@ public enum BackupKeybag {
   /// the device key.
   ///
   /// - Parameters:
-  ///   - password: The password, or `nil` for a backup without one.
+  ///   - password: The password, or `nil` if the backup has none.
   ///   - deviceKey: The hardware key of the backup's device.
   ///   - rounds: The iterations of the slow step, 1 to `maximumRounds`.
   ///   - random: The source of keys, salts and identifiers.

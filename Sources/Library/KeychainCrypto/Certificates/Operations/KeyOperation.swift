@@ -25,7 +25,7 @@ struct KeyOperation: ~Copyable {
   ///
   /// - Parameters:
   ///   - initialize: The OpenSSL function that starts this kind of operation.
-  ///   - padding: The padding for RSA, or `nil` for a key on a curve.
+  ///   - padding: The padding for RSA, or `nil` if the key is on a curve.
   borrowing func begin(
     _ initialize: (OpaquePointer?) -> Int32, padding: Int32?
   ) throws(CertificateError) {

@@ -9,9 +9,9 @@ extension DumpedItem.Content {
   /// - Parameter opened: The decrypted row. An access control without constraints is ignored.
   package init(_ opened: DecryptedDatabaseItem) {
     let fault = opened.fault.map { fault in
-      // If the wrapped key cannot be decrypted, the class key may be that of another class or device.
-      let isOtherKey = fault.verdict == .tagMismatch && fault.step == .metadataClassKey
-      return DumpFault(isOtherKey ? .noClassKey : Reason(fault.verdict), "\(fault.step.rawValue): \(fault.reason)")
+      // If the class key does not unwrap the key of the attributes, it may be the key of another class or device.
+      let isWrongKey = fault.verdict == .tagMismatch && fault.step == .metadataClassKey
+      return DumpFault(isWrongKey ? .noClassKey : Reason(fault.verdict), "\(fault.step.rawValue): \(fault.reason)")
     }
     guard var item = opened.item else {
       self = .undecryptable(

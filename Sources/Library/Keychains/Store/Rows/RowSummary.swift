@@ -92,7 +92,7 @@ struct RawRow {
 }
 
 extension ExistingRow {
-  /// Creates the view of a row that a conflicting item needs.
+  /// Creates the description of a row for resolving a conflict with an imported item.
   ///
   /// - Throws: `.notAvailable` if a digest cannot be computed.
   package init(_ row: KeychainRow) throws(KeyhaulError) {
