@@ -29,20 +29,20 @@ struct FaultyRowTests {
         classKeys: Dictionary(
           uniqueKeysWithValues: classKeys.map { (try keyClass($0), SensitiveBytes(copying: try $1.bytes)) }))
       let opened = try #require(database.decrypted(with: keys).first)
-      #expect(opened.row.sealed == blob, "\(name)")
+      #expect(opened.row.encryptedItem == blob, "\(name)")
       guard !Self.notOpened.contains(name) else {
-        #expect(opened.opened.verdict == .unsupportedVersion && opened.opened.item == nil, "\(name)")
+        #expect(opened.result.verdict == .unsupportedVersion && opened.result.item == nil, "\(name)")
         continue
       }
       // Only the last byte of the padding is correct. Apple decrypts such an item.
       if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
-        #expect(opened.opened.isOpen && opened.opened.verdict == .open, "\(name)")
+        #expect(opened.result.isOpen && opened.result.verdict == .open, "\(name)")
         continue
       }
-      #expect(opened.opened.verdict.rawValue == (try fault["verdict"].string), "\(name)")
+      #expect(opened.result.verdict.rawValue == (try fault["verdict"].string), "\(name)")
       let opens = try fault["opens"].elements.map { try $0.string }
-      #expect((opened.opened.item != nil) == opens.contains("attributes"), "\(name)")
-      #expect(opened.opened.isOpen == opens.contains("secret"), "\(name)")
+      #expect((opened.result.item != nil) == opens.contains("attributes"), "\(name)")
+      #expect(opened.result.isOpen == opens.contains("secret"), "\(name)")
     }
   }
 

@@ -84,7 +84,7 @@ struct RollbackJournalTests {
     #expect(database.journalStatus == .rolledBack && database.isIntact)
     let former = try KeychainDatabase(file: unfinished.before)
     #expect(database.rows.count == 12)
-    #expect(database.rows.map(\.sealed) == former.rows.map(\.sealed))
+    #expect(database.rows.map(\.encryptedItem) == former.rows.map(\.encryptedItem))
     #expect(database.rows.map(\.number) == former.rows.map(\.number))
     let ours = try Unfinished.rows(Self.everything, of: database.image)
     #expect(try ours == unfinished.asSQLiteHasIt(Self.everything))

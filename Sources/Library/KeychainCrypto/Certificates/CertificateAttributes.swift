@@ -123,9 +123,9 @@ package struct CertificateAttributes: Sendable, Hashable {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the certificate").cursor
     try outer.checkEnd("the certificate")
-    let first = try members.next("the first part").tag
-    let second = try members.next("the second part").tag
-    guard first == .sequence, second == .sequence else {
+    let firstTag = try members.next("the first part").tag
+    let secondTag = try members.next("the second part").tag
+    guard firstTag == .sequence, secondTag == .sequence else {
       throw CertificateError(.unexpectedKind, "it does not have the structure of a certificate")
     }
   }

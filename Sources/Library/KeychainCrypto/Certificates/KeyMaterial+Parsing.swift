@@ -92,8 +92,8 @@ extension KeyMaterial {
   // MARK: PEM
 
   private static func onlyKey(in text: PEM) throws(CertificateError) -> KeyMaterial {
-    let others: Set = ["EC PARAMETERS", "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"]
-    let blocks = text.blocks.filter { !others.contains($0.label) }
+    let otherLabels: Set = ["EC PARAMETERS", "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"]
+    let blocks = text.blocks.filter { !otherLabels.contains($0.label) }
     guard let block = blocks.first else {
       throw CertificateError(.unexpectedKind, "it contains \"\(text.blocks[0].label)\" in PEM, not a key")
     }
@@ -393,7 +393,7 @@ struct PEM {
   /// - Returns: `nil` if the text contains no block.
   init?(_ text: UnsafeRawBufferPointer) throws(CertificateError) {
     var blocks: [Block] = []
-    var lines = Lines(rest: text)
+    var lines = Lines(remaining: text)
     while let line = lines.next() {
       guard let label = Self.label(of: line, after: Self.begin) else { continue }
       guard blocks.count < Self.maximumBlockCount else {
@@ -434,14 +434,14 @@ struct PEM {
   }
 
   private struct Lines {
-    var rest: UnsafeRawBufferPointer
+    var remaining: UnsafeRawBufferPointer
 
     /// Returns the next line without its end (LF or CRLF) and without outer blanks, or `nil` at the end.
     mutating func next() -> UnsafeRawBufferPointer? {
-      guard !rest.isEmpty else { return nil }
-      let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
-      var line = rest[..<end]
-      rest = UnsafeRawBufferPointer(rebasing: rest[min(end + 1, rest.endIndex)...])
+      guard !remaining.isEmpty else { return nil }
+      let end = remaining.firstIndex(of: UInt8(ascii: "\n")) ?? remaining.endIndex
+      var line = remaining[..<end]
+      remaining = UnsafeRawBufferPointer(rebasing: remaining[min(end + 1, remaining.endIndex)...])
       while let last = line.last, Self.isBlank(last) { line.removeLast() }
       while let first = line.first, Self.isBlank(first) { line.removeFirst() }
       return UnsafeRawBufferPointer(rebasing: line)

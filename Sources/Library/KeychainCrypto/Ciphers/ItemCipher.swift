@@ -176,8 +176,8 @@ package struct SealKey: ~Copyable {
 /// number n:
 ///
 /// - The tags differ by E(0) xor E(1), because the part of a tag that depends on key and ciphertext is the same.
-/// - The key stream of the empty IV is E(1) E(2) E(3) …, that of the zero IV is E(2) E(3) …, the same one block
-///   later.
+/// - The key stream of the empty IV is E(1) E(2) E(3) …, and the key stream of the zero IV is E(2) E(3) …, the same one
+///   block later.
 ///
 /// This is secure only with a new key for every item, as in Apple's code.
 struct EmptyNonceGCM {
@@ -204,12 +204,12 @@ struct EmptyNonceGCM {
     }
   }
 
-  /// Converts the tag of one IV to that of the other.
+  /// Converts the tag for one IV to the tag for the other.
   func converted(tag: [UInt8]) -> [UInt8] {
     tag.indices.map { tag[$0] ^ blocks[$0] ^ blocks[Self.blockSize + $0] }
   }
 
-  /// Converts the key stream of the zero IV in `stream` to that of the empty IV.
+  /// Converts the key stream of the zero IV in `stream` to the key stream of the empty IV.
   func shift(keyStream stream: UnsafeMutableRawBufferPointer) {
     guard let base = stream.baseAddress else { return }
     let movedByteCount = max(stream.count - Self.blockSize, 0)

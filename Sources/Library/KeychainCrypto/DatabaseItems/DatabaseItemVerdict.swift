@@ -87,7 +87,7 @@ package struct DecryptedDatabaseItem: Sendable {
 
   /// An unusual property of an item that can be decrypted.
   package enum Finding: String, Sendable, CaseIterable, Hashable {
-    /// The digest differs from that of the content. Checked only if the secret was decrypted.
+    /// The stored digest differs from the digest of the content. Checked only if the secret was decrypted.
     case digestDiffers = "digest-differs"
     /// The class has a key generation although a Simulator's key store wrapped the keys, which never writes one.
     case generationInSimulator = "generation-in-simulator"

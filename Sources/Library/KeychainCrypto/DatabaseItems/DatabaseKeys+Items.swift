@@ -24,7 +24,7 @@ extension DatabaseKeys {
   package func open(
     row bytes: [UInt8], kind: ItemKind, secretKey: SensitiveBytes? = nil
   ) throws(DataProtectionError) -> DecryptedDatabaseItem {
-    var opened = DecryptedDatabaseItem()
+    var result = DecryptedDatabaseItem()
     if let version = ItemBlob.versionNumber(of: bytes), DatabaseItemBlob.Version(rawValue: version) == nil {
       return try openOlder(bytes, version: version, kind: kind)
     }
@@ -32,8 +32,8 @@ extension DatabaseKeys {
     do throws(FormatError) {
       blob = try DatabaseItemBlob(parsing: bytes)
     } catch {
-      opened.fault = DatabaseItemFault(error, .messages)
-      return opened
+      result.fault = DatabaseItemFault(error, .messages)
+      return result
     }
     return try open(blob, kind: kind, secretKey: secretKey)
   }
@@ -48,30 +48,30 @@ extension DatabaseKeys {
   package func open(
     _ blob: DatabaseItemBlob, kind: ItemKind, secretKey: SensitiveBytes? = nil
   ) throws(DataProtectionError) -> DecryptedDatabaseItem {
-    var opened = DecryptedDatabaseItem()
-    opened.keyClass = blob.keyClass
+    var result = DecryptedDatabaseItem()
+    result.keyClass = blob.keyClass
     do throws(DatabaseItemError) {
-      let (item, store) = try attributes(of: blob, kind: kind, into: &opened)
-      opened.content = .attributes(item)
-      let completeItem = try secret(of: blob, key: secretKey, into: item, store, &opened)
-      try checkClasses(blob, item, opened.accessControl)
-      opened.content = .open(completeItem)
+      let (item, store) = try attributes(of: blob, kind: kind, into: &result)
+      result.content = .attributes(item)
+      let completeItem = try secret(of: blob, key: secretKey, into: item, store, &result)
+      try checkClasses(blob, item, result.accessControl)
+      result.content = .open(completeItem)
       if let digest = item[.digest], try computedDigest(of: completeItem) != digest.dataValue {
-        opened.findings.insert(.digestDiffers)
+        result.findings.insert(.digestDiffers)
       }
     } catch {
       switch error {
-      case .fault(let fault): opened.fault = fault
+      case .fault(let fault): result.fault = fault
       case .failed(let failure): throw failure
       }
     }
-    return opened
+    return result
   }
 
   // MARK: Attributes
 
   private func attributes(
-    of blob: DatabaseItemBlob, kind: ItemKind, into opened: inout DecryptedDatabaseItem
+    of blob: DatabaseItemBlob, kind: ItemKind, into result: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> (KeychainItem, SimulatorKeyStore?) {
     guard blob.attributes.tamperCheck.hasSameBytes(as: blob.secret.tamperCheck) else {
       throw DatabaseItemError(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
@@ -93,7 +93,7 @@ extension DatabaseKeys {
       return item
     }
     try checkTamperCheck(item[.tamperCheck], equals: blob.attributes.tamperCheck, at: .attributesTamperCheck)
-    opened.accessControl = try convertingFormatError(at: .accessControl) { () throws(FormatError) in
+    result.accessControl = try convertingFormatError(at: .accessControl) { () throws(FormatError) in
       guard let bytes = item[.secAccessControl]?.dataValue else {
         throw FormatError(.accessControl, .malformed, "it is missing")
       }
@@ -101,7 +101,7 @@ extension DatabaseKeys {
     }
     item[.tamperCheck] = nil
     item[.secAccessControl] = nil
-    if classKey.store != nil, blob.keyClass.generation != 0 { opened.findings.insert(.generationInSimulator) }
+    if classKey.store != nil, blob.keyClass.generation != 0 { result.findings.insert(.generationInSimulator) }
     return (item, classKey.store)
   }
 
@@ -118,7 +118,7 @@ extension DatabaseKeys {
 
   private func secret(
     of blob: DatabaseItemBlob, key givenKey: SensitiveBytes?, into item: KeychainItem, _ store: SimulatorKeyStore?,
-    _ opened: inout DecryptedDatabaseItem
+    _ result: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> KeychainItem {
     let unwrapped: UnwrappedKey
     if let givenKey {
@@ -129,7 +129,7 @@ extension DatabaseKeys {
     } else {
       unwrapped = try secretKey(of: blob)
     }
-    if let store, let other = unwrapped.store, other != store { opened.findings.insert(.mixedKeyStores) }
+    if let store, let other = unwrapped.store, other != store { result.findings.insert(.mixedKeyStores) }
     let box = try convertingFormatError(at: .secretBox) { () throws(FormatError) in
       try ArchivedBox(archive: blob.secret.box)
     }
@@ -191,7 +191,7 @@ extension DatabaseKeys {
   /// Decrypts an item of version 2 or 3; versions 4 to 6 are reported as unsupported instead of damaged.
   func openOlder(_ bytes: [UInt8], version: UInt32, kind: ItemKind) throws(DataProtectionError) -> DecryptedDatabaseItem
   {
-    var opened = DecryptedDatabaseItem()
+    var result = DecryptedDatabaseItem()
     do throws(DatabaseItemError) {
       if version == AccessControlBlob.version, (try? AccessControlBlob(parsing: bytes)) != nil {
         throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can decrypt it")
@@ -202,20 +202,20 @@ extension DatabaseKeys {
       } catch {
         throw .fault(DatabaseItemFault(error, error.code == .unsupportedVersion ? .version : .messages))
       }
-      opened.keyClass = blob.keyClass
-      let item = try item(in: blob, kind: kind, &opened)
-      opened.content = .open(item)
+      result.keyClass = blob.keyClass
+      let item = try item(in: blob, kind: kind, &result)
+      result.content = .open(item)
     } catch {
       switch error {
-      case .fault(let fault): opened.fault = fault
+      case .fault(let fault): result.fault = fault
       case .failed(let failure): throw failure
       }
     }
-    return opened
+    return result
   }
 
   private func item(
-    in blob: ItemBlob, kind: ItemKind, _ opened: inout DecryptedDatabaseItem
+    in blob: ItemBlob, kind: ItemKind, _ result: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> KeychainItem {
     let keyClass = blob.keyClass.withoutGeneration
     guard let blobClass = ProtectionClass(keyClass: keyClass) else {
@@ -245,7 +245,7 @@ extension DatabaseKeys {
     guard item.protection == blobClass else {
       throw DatabaseItemError(.malformed, .classes, "its pdmn does not name its class, \(keyClass.rawValue)")
     }
-    if unwrapped.store != nil, blob.keyClass.generation != 0 { opened.findings.insert(.generationInSimulator) }
+    if unwrapped.store != nil, blob.keyClass.generation != 0 { result.findings.insert(.generationInSimulator) }
     return item
   }
 }

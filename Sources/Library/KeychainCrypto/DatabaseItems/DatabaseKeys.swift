@@ -24,7 +24,8 @@ package final class DatabaseKeys: Sendable {
   /// - Parameters:
   ///   - wrappedMetadataKeys: The column `data` of the table `metadatakeys` by class. An empty value is ignored.
   ///   - metadataKeys: The same keys, unwrapped, 32 bytes each; these take precedence over wrapped ones.
-  ///   - classKeys: The keys of a device's own keybag by class, 32 bytes each; not those of a backup.
+  ///   - classKeys: The keys of a device's own keybag by class, 32 bytes each; not the keys of a backup's
+  ///     keybag.
   /// - Throws: `.malformed` for a key of another length.
   package init(
     wrappedMetadataKeys: [KeyClass: SensitiveBytes] = [:], metadataKeys: [KeyClass: SensitiveBytes] = [:],
@@ -199,11 +200,11 @@ extension DatabaseKeys {
 /// A Simulator's key store, which "wraps" a key by appending eight equal bytes.
 ///
 /// Source: Apple `SecAKSObjCWrappers.m`, `mockaks.m` (iOS 13 and later) and `SecKeybagSupport.c` (earlier). The later
-/// form was seen in 200 rows that Apple's code wrote. No database of a real Simulator was available.
+/// format was seen in 200 rows that Apple's code wrote. No database of a real Simulator was available.
 package enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
   /// Simulators up to iOS 12.
   case upToIOS12
-  /// Simulators since iOS 13, which reject the earlier form.
+  /// Simulators since iOS 13, which reject the earlier format.
   case sinceIOS13
 
   static let padByteCount = 8

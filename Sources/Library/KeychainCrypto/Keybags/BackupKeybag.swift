@@ -388,7 +388,7 @@ extension Keybag {
   }
 }
 
-/// A number of iterations far above that of real keybags, although it may be within the limit.
+/// A number of iterations far above the number in real keybags, although it may be within the limit.
 package struct ExcessiveIterationCount: Sendable, Equatable {
   /// The iterations that the keybag requires.
   package let rounds: UInt32
@@ -408,8 +408,8 @@ package struct ExcessiveIterationCount: Sendable, Equatable {
   }
 }
 
-/// A number of iterations that differs from that of real keybags. Either the keybag was changed, and no password can
-/// unlock it any more, or it was created to be unlocked quickly.
+/// A number of iterations that differs from the number in real keybags. Either the keybag was changed, and no password
+/// can unlock it any more, or it was created to be unlocked quickly.
 package struct NonstandardIterationCount: Sendable, Equatable {
   /// The iterations that the keybag requires; 0 if it lacks the slow step.
   package let rounds: UInt32

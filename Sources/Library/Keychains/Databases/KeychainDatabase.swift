@@ -53,7 +53,7 @@ package struct KeychainDatabase: Sendable {
     /// The row's number in the table.
     package let number: Int64
     /// The column `data`, which is the encrypted item. Empty if the column does not contain data.
-    package let sealed: [UInt8]
+    package let encryptedItem: [UInt8]
     /// The column `sha1`; `nil` if it contains no data, or if the table has no such column.
     package let digest: [UInt8]?
     /// Whether the table has a column `sha1`. In iOS 6 and earlier (schema 5) it does not.
@@ -62,7 +62,7 @@ package struct KeychainDatabase: Sendable {
     package let columns: [AttributeCode: ColumnValue]
 
     /// The version word of the item without its highest bit; `nil` if the item has fewer than four bytes.
-    package var version: UInt32? { ItemBlob.versionNumber(of: sealed) }
+    package var version: UInt32? { ItemBlob.versionNumber(of: encryptedItem) }
   }
 
   /// The largest accepted number of item rows in a database.
@@ -144,7 +144,7 @@ package struct KeychainDatabase: Sendable {
         for (index, code) in codes.enumerated() { values[code] = row.value(Int32(index + 3)) }
         try append(
           Row(
-            kind: kind, number: row.number(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2),
+            kind: kind, number: row.number(0) ?? 0, encryptedItem: row.data(1) ?? [], digest: row.data(2),
             hasDigestColumn: hasDigestColumn, columns: values))
       }
     }
@@ -153,7 +153,8 @@ package struct KeychainDatabase: Sendable {
       guard rows.count < limit else {
         throw KeyhaulError(.databaseOverLimit, "it has more than \(limit) items")
       }
-      byteCount += row.sealed.count + (row.digest?.count ?? 0) + row.columns.values.reduce(0) { $0 + $1.byteCount }
+      byteCount +=
+        row.encryptedItem.count + (row.digest?.count ?? 0) + row.columns.values.reduce(0) { $0 + $1.byteCount }
       // Rows that share their pages would take more memory than the file has bytes.
       guard byteCount <= maximumByteCount else {
         throw KeyhaulError(.databaseOverLimit, "its rows contain more bytes than the file")
@@ -284,14 +285,16 @@ extension KeychainDatabase {
   ///
   /// - Throws: An error that is not the fault of a single item.
   package func decrypted(with keys: DatabaseKeys) throws(DataProtectionError) -> [DecryptedRow] {
-    var all: [DecryptedRow] = []
-    for row in rows { all.append(try DecryptedRow(row, opened: keys.open(row: row.sealed, kind: row.kind))) }
-    return all
+    var decryptedRows: [DecryptedRow] = []
+    for row in rows {
+      decryptedRows.append(try DecryptedRow(row, result: keys.open(row: row.encryptedItem, kind: row.kind)))
+    }
+    return decryptedRows
   }
 
   /// Returns whether the item cannot be decrypted because the database itself has no key for its class.
-  package func lacksKey(of opened: DecryptedDatabaseItem) -> Bool {
-    guard opened.fault?.step == .metadataClassKey, let keyClass = opened.keyClass else { return false }
+  package func lacksKey(of item: DecryptedDatabaseItem) -> Bool {
+    guard item.fault?.step == .metadataClassKey, let keyClass = item.keyClass else { return false }
     return wrappedMetadataKeys[keyClass.withoutGeneration]?.isEmpty ?? true
   }
 
@@ -300,7 +303,7 @@ extension KeychainDatabase {
     /// The row.
     package let row: Row
     /// The decrypted parts of the item, and the fault that prevents decrypting the rest.
-    package let opened: DecryptedDatabaseItem
+    package let result: DecryptedDatabaseItem
     /// Whether the column `sha1` is the digest of the content; `nil` if the secret was not decrypted or there is no
     /// such column.
     package let hasMatchingDigest: Bool?
@@ -308,12 +311,12 @@ extension KeychainDatabase {
     /// not decrypted.
     package let differingColumns: [AttributeCode]
 
-    init(_ row: Row, opened: DecryptedDatabaseItem) {
+    init(_ row: Row, result: DecryptedDatabaseItem) {
       self.row = row
-      self.opened = opened
+      self.result = result
       hasMatchingDigest =
-        opened.isOpen && row.hasDigestColumn ? opened.item.flatMap { try? $0.digest() }.map { row.digest == $0 } : nil
-      differingColumns = opened.item.map { Self.differences(of: row, from: $0) } ?? []
+        result.isOpen && row.hasDigestColumn ? result.item.flatMap { try? $0.digest() }.map { row.digest == $0 } : nil
+      differingColumns = result.item.map { Self.differences(of: row, from: $0) } ?? []
     }
 
     /// Columns whose values cannot be compared, because they are not computed from an attribute of the same name.

@@ -14,7 +14,7 @@ extension KeychainDump {
     let items = rows.enumerated().map { index, row in
       DumpedItem(
         entry: index, kind: row.row.kind, content: row.content,
-        hasMismatchedDigest: row.hasMatchingDigest == false || row.opened.findings.contains(.digestDiffers))
+        hasMismatchedDigest: row.hasMatchingDigest == false || row.result.findings.contains(.digestDiffers))
     }
     let isSelfContained = database.containsOwnKeys || !hasGivenKeys && items.contains { $0.item != nil }
     self.init(
@@ -30,7 +30,7 @@ extension KeychainDump {
 extension KeychainDatabase.DecryptedRow {
   /// The decrypted content, with the App Clip flag. The flag is only in a column, not in the encrypted item.
   fileprivate var content: DumpedItem.Content {
-    let content = DumpedItem.Content(opened)
+    let content = DumpedItem.Content(result)
     guard let flag = row.columns[.appClip]?.integerValue, flag != 0 else { return content }
     func addingFlag(_ item: KeychainItem) -> KeychainItem {
       var item = item

@@ -108,8 +108,8 @@ extension KeychainRow {
     var columns = row.row.columns
     // If the schema lacks the column, the keychain has no shared copies.
     if columns[.sharingGroup] == nil { columns[.sharingGroup] = .text([]) }
-    var item = row.opened.isOpen ? row.opened.item : nil
-    if let constraints = row.opened.accessControl?.constraints { item?[.accessControl] = .dictionary(constraints) }
+    var item = row.result.isOpen ? row.result.item : nil
+    if let constraints = row.result.accessControl?.constraints { item?[.accessControl] = .dictionary(constraints) }
     let sharingGroup = columns[.sharingGroup]?.textValue ?? ""
     let summary = RowSummary(
       reference: RowReference(kind: kind, rowID: row.row.number),

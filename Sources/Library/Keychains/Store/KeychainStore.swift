@@ -72,8 +72,8 @@ package final class KeychainStore: Sendable {
     }
   }
 
-  /// Opens a keychain after comparing its schema with Apple's. Empty data in the form that Apple's daemon does not find
-  /// is normalized in one transaction (`EmptyData`), which does not change any item.
+  /// Opens a keychain after comparing its schema with Apple's. Empty data that Apple's daemon would not find is
+  /// normalized in one transaction (`EmptyData`), which does not change any item.
   ///
   /// - Parameters:
   ///   - path: The path of `keychain-2.db` in a device's folder.

@@ -280,7 +280,7 @@ extension DeviceFixture {
 extension DeviceSession {
   /// Returns whether anyone can compute the device's hardware key, so that device-bound items are not protected by it.
   ///
-  /// A device with published keys records this. For older devices, the key is compared with those of known seeds and
+  /// A device with published keys records this. For older devices, the key is compared with the keys of known seeds and
   /// the device's name.
   ///
   /// - Parameter seeds: The seeds of published fixtures, in addition to `DeviceFixture.standardSeed`.

@@ -25,7 +25,7 @@ final class SessionCache: Sendable {
     var session: DeviceSession?
     /// Whether the session should be closed after its use.
     var shouldClose = false
-    let opened = ContinuousClock.now
+    let openTime = ContinuousClock.now
     var lastUse = ContinuousClock.now
     var hasIdleTimer = false
   }
@@ -55,7 +55,7 @@ final class SessionCache: Sendable {
     let directory = session.device.directory
     let (isCached, needsIdleTimer) = lock.withLock {
       guard var entry = entries[directory], !entry.shouldClose, !session.isInvalidated,
-        entry.opened.duration(to: .now) < Self.maximumAge
+        entry.openTime.duration(to: .now) < Self.maximumAge
       else {
         entries[directory] = nil
         return (false, false)

@@ -14,9 +14,9 @@ extension KeyMaterial {
       throw CertificateError(.unexpectedKind, "the other key is not a public key on the same curve")
     }
     let operation = try KeyOperation(self)
-    let other = try KeyHandle(publicKey)
+    let peer = try KeyHandle(publicKey)
     try operation.begin(EVP_PKEY_derive_init, padding: nil)
-    guard EVP_PKEY_derive_set_peer(operation.context, other.handle) == 1 else {
+    guard EVP_PKEY_derive_set_peer(operation.context, peer.handle) == 1 else {
       throw .openSSL("EVP_PKEY_derive_set_peer")
     }
     let secret = try operation.result(

@@ -46,7 +46,7 @@ enum CertificateStrength {
   /// bytes, so 2,041 bits are enough.
   ///
   /// Source: Apple `SecPolicyAddStrongKeySizeOptions`, `SecPolicyCheckKeySize`, `SecCertificateIsAtLeastMinKeySize`.
-  /// The last one accepts no other kind of key.
+  /// `SecCertificateIsAtLeastMinKeySize` accepts no other kind of key.
   private static func hasStrongServerKey(_ der: [UInt8]) throws(CertificateError) -> Bool {
     guard let key = try CertificateAttributes(der: der).publicKey else { return false }
     let byteCount = (key.sizeInBits + 7) / 8

@@ -47,7 +47,7 @@ package struct TrustEvaluation: Sendable {
     case validityTooLong
     /// A server certificate does not state that it is for servers.
     case serverPurposeMissing
-    /// Another reason, in OpenSSL's words.
+    /// Another reason, with OpenSSL's description.
     case other(String)
   }
 

@@ -79,7 +79,7 @@ struct DumpCollector {
   }
 }
 
-/// Names of tables other than those of the four kinds of items.
+/// Names of known tables that do not contain one of the four kinds of items.
 enum TableName {
   /// The table of identities. Keychains do not have one; in a dump it repeats certificates and keys.
   static let identities = "idnt"

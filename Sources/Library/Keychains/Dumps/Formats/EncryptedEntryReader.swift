@@ -111,10 +111,10 @@ struct EncryptedEntryReader {
     }
     let storedKey = entry["data"]?.dictionaryValue?["unwrappedKey"]
     let secretKey = storedKey.map { Self.bytes($0).map(Self.key) ?? SensitiveBytes(copying: []) }
-    let opened = try Self.translatingErrors { [keys] () throws(DataProtectionError) in
+    let decrypted = try Self.translatingErrors { [keys] () throws(DataProtectionError) in
       try keys.open(blob, kind: kind, secretKey: secretKey)
     }
-    return (DumpedItem.Content(opened), opened.findings.contains(.digestDiffers))
+    return (DumpedItem.Content(decrypted), decrypted.findings.contains(.digestDiffers))
   }
 
   private static func blob(of entry: PropertyDictionary, _ keyClass: KeyClass?) throws(EncryptedPartError)

@@ -9,7 +9,7 @@ enum ObjectionReader {
   private static let secretMember = "dataHex"
   private static let renderingMember = "data"
 
-  /// Returns whether a text is a placeholder that objection writes for a value without a text form. The last
+  /// Returns whether a text is a placeholder that objection writes for a value that it cannot show as text. The last
   /// placeholder contains the name of an Objective-C class.
   ///
   /// Source: objection, `agent/src/ios/keychain.ts` and `agent/src/ios/lib/helpers.ts`.

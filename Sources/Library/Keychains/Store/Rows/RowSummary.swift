@@ -88,7 +88,7 @@ package struct KeychainRow: Sendable {
 struct RawRow {
   let summary: RowSummary
   /// The content of `data`; `nil` if it is not a blob.
-  let sealedItem: [UInt8]?
+  let encryptedItem: [UInt8]?
 }
 
 extension ExistingRow {

@@ -90,7 +90,7 @@ struct KeychainTable {
       uuid: values[.uuid]?.textValue,
       persistentReference: values[.persistentReference]?.blobValue ?? [],
       isRemovedByRestore: RestoreRemoval.removes(keys))
-    return RawRow(summary: summary, sealedItem: values[.encryptedData]?.blobValue)
+    return RawRow(summary: summary, encryptedItem: values[.encryptedData]?.blobValue)
   }
 }
 
@@ -115,8 +115,8 @@ struct WritableRow {
     item[.digest] = .data(try translatingRuleErrors(try item.storedDigest()))
     var columns = try translatingRuleErrors(try ItemColumns.values(of: item))
     let table = KeychainTable.table(of: item.kind)
-    let sealed = try RowEncryption.encrypt(item, keys: keys, random: random)
-    for index in table.encryptedColumnIndexes { columns[index] = .blob(sealed) }
+    let encrypted = try RowEncryption.encrypt(item, keys: keys, random: random)
+    for index in table.encryptedColumnIndexes { columns[index] = .blob(encrypted) }
     kind = item.kind
     primaryKey = table.primaryKeyColumnIndexes.map { columns[$0] }
     self.columns = columns

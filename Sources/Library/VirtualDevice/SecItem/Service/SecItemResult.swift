@@ -27,7 +27,7 @@ struct SecItemResult {
     }
   }
 
-  /// Returns the result for a found item: all attributes except secrets and identifiers.
+  /// Returns the result for a matching item: all attributes except secrets and identifiers.
   func value(forMatch match: SecItemMatch) -> SecItemValue? {
     value(
       match.item, certificate: match.certificate,

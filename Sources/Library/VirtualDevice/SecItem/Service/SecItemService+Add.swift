@@ -113,7 +113,7 @@ extension SecItemService {
 }
 
 extension KeychainItem {
-  /// Adds attributes from the bytes of a certificate, or of a key in the form that keychains store, if the caller does
+  /// Adds attributes from the bytes of a certificate, or of a key as keychains store it, if the caller does
   /// not specify them. Other bytes are stored as they are, as in Apple's daemon.
   fileprivate mutating func fillDerivedAttributes() {
     guard let secret else { return }

@@ -79,7 +79,7 @@ extension SecItemService {
   }
 }
 
-/// The result of a search, and the found rows that can never be decrypted.
+/// The result of a search, and the matching rows that can never be decrypted.
 package struct SecItemSearch {
   package let outcome: Result<SecItemValue?, SecItemError>
   package let undecodable: [RowReference]
