@@ -113,7 +113,8 @@ struct PKCS12Password {
   /// Creates the password for decrypting a file.
   ///
   /// - Parameters:
-  ///   - bytes: The password as it was typed. If it is empty and does not match, no password is tried too.
+  ///   - bytes: The password as it was typed. If it is empty and does not match, the file is also tried without a
+  ///     password.
   ///   - file: The file.
   init(_ bytes: UnsafeRawBufferPointer, matching file: borrowing PKCS12Handle) throws(CertificateError) {
     guard let count = Int32(exactly: bytes.count) else { throw .wrongPassword }
