@@ -105,7 +105,7 @@ struct DocumentMemberTests {
 
   private func document(_ first: [KeychainEntry], _ second: [KeychainEntry]) throws -> JSONValue {
     let difference = try KeychainDifference(from: first, to: second)
-    return DifferenceDocument(side("one", first), side("two", second), difference, showsUnseen: false).json
+    return DifferenceDocument(side("one", first), side("two", second), difference, listsBlindSpots: false).json
   }
 
   private func accounts(_ items: JSONValue?) -> [JSONValue?]? { items?.arrayValue?.map { $0["account"] } }

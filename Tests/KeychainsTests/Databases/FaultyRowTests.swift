@@ -8,9 +8,9 @@ import Testing
 @Suite("Damaged rows of a keychain database")
 struct FaultyRowTests {
   /// Items of version 6, which the reader of the vectors decrypts but Keyhaul does not.
-  private static let notOpened: Set = ["v6-device", "v6-simulator"]
+  private static let unsupportedItems: Set = ["v6-device", "v6-simulator"]
 
-  @Test("The 71 faults of the test vectors result in their verdicts, and in the parts that can be decrypted")
+  @Test("The 71 faults of the test vectors result in the expected verdicts and decrypted parts")
   func faults() throws {
     let vectors = try TestVectors.databaseItems()
     let faults = try vectors["faults"].elements
@@ -28,21 +28,21 @@ struct FaultyRowTests {
       let keys = try database.keys(
         classKeys: Dictionary(
           uniqueKeysWithValues: classKeys.map { (try keyClass($0), SensitiveBytes(copying: try $1.bytes)) }))
-      let opened = try #require(database.decrypted(with: keys).first)
-      #expect(opened.row.encryptedItem == blob, "\(name)")
-      guard !Self.notOpened.contains(name) else {
-        #expect(opened.result.verdict == .unsupportedVersion && opened.result.item == nil, "\(name)")
+      let decrypted = try #require(database.decrypted(with: keys).first)
+      #expect(decrypted.row.encryptedItem == blob, "\(name)")
+      guard !Self.unsupportedItems.contains(name) else {
+        #expect(decrypted.result.verdict == .unsupportedVersion && decrypted.result.item == nil, "\(name)")
         continue
       }
       // Only the last byte of the padding is correct. Apple decrypts such an item.
       if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
-        #expect(opened.result.isOpen && opened.result.verdict == .open, "\(name)")
+        #expect(decrypted.result.isOpen && decrypted.result.verdict == .open, "\(name)")
         continue
       }
-      #expect(opened.result.verdict.rawValue == (try fault["verdict"].string), "\(name)")
-      let opens = try fault["opens"].elements.map { try $0.string }
-      #expect((opened.result.item != nil) == opens.contains("attributes"), "\(name)")
-      #expect(opened.result.isOpen == opens.contains("secret"), "\(name)")
+      #expect(decrypted.result.verdict.rawValue == (try fault["verdict"].string), "\(name)")
+      let decryptableParts = try fault["opens"].elements.map { try $0.string }
+      #expect((decrypted.result.item != nil) == decryptableParts.contains("attributes"), "\(name)")
+      #expect(decrypted.result.isOpen == decryptableParts.contains("secret"), "\(name)")
     }
   }
 

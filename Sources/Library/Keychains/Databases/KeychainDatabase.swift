@@ -144,7 +144,7 @@ package struct KeychainDatabase: Sendable {
         for (index, code) in codes.enumerated() { values[code] = row.value(Int32(index + 3)) }
         try append(
           Row(
-            kind: kind, number: row.number(0) ?? 0, encryptedItem: row.data(1) ?? [], digest: row.data(2),
+            kind: kind, number: row.integer(0) ?? 0, encryptedItem: row.data(1) ?? [], digest: row.data(2),
             hasDigestColumn: hasDigestColumn, columns: values))
       }
     }
@@ -230,7 +230,7 @@ package struct KeychainDatabase: Sendable {
     let minor = columns.contains("minor") ? "minor" : "0"
     var version: SchemaVersion?
     try database.forEachRow("SELECT version, \(minor) FROM main.tversion LIMIT 1") { row in
-      guard let major = row.number(0), let minor = row.number(1) else { return }
+      guard let major = row.integer(0), let minor = row.integer(1) else { return }
       version = SchemaVersion(major: Int(major & 0xFF), minor: Int(minor & 0xFF))
     }
     return version

@@ -46,9 +46,9 @@ package struct VerificationDocument {
 
   /// Returns a fault or finding of a document as a sentence, with its file and the index of its item.
   package static func sentence(of fault: JSONValue) -> String {
-    let place = (fault["file"] ?? fault["place"])?.stringValue
+    let location = (fault["file"] ?? fault["place"])?.stringValue
     let item = fault["index"]?.integerValue.map { "item \($0)" }
-    return [place, item, fault["detail"]?.stringValue].compactMap(\.self).joined(separator: ": ")
+    return [location, item, fault["detail"]?.stringValue].compactMap(\.self).joined(separator: ": ")
   }
 
   private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {
@@ -88,15 +88,15 @@ package enum DeviceKeyVerdict: String, Sendable {
   /// Creates the verdict about a device key.
   ///
   /// - Parameters:
-  ///   - proof: The evidence from the items.
+  ///   - evidence: The evidence from the items.
   ///   - isForeign: Whether another key was used instead, because the given one decrypts none of the items.
-  package init(_ proof: DeviceKeyEvidence, isForeign: Bool) {
-    if isForeign || proof.isSameDevice == false {
+  package init(_ evidence: DeviceKeyEvidence, isForeign: Bool) {
+    if isForeign || evidence.isSameDevice == false {
       self = .foreign
-    } else if proof.isDivided {
+    } else if evidence.isDivided {
       self = .divided
     } else {
-      self = proof.proven.isEmpty ? .unproven : .proven
+      self = evidence.proven.isEmpty ? .unproven : .proven
     }
   }
 

@@ -37,7 +37,7 @@ struct ExportedItems {
       var stream = document.stream()
       try source.forEachEntry(in: session) { (entry) throws(CommandError) in
         processed.record(entry)
-        try stream.append(document.object(entry, includesSecret: origin.kind == .dump), to: portion)
+        try stream.append(document.object(entry, statesSecret: origin.kind == .dump), to: portion)
       }
       try requireSomething()
       return try stream.end(origin.blindSpotFields, to: portion)
