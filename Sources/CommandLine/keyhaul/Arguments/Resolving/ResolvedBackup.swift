@@ -255,7 +255,7 @@ struct LoadedBackup {
     guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
       // A far higher count has its own question.
       parameters.excessiveIterations == nil,
-      let odd = parameters.nonstandardIterations(isTwofold: archive.manifest.manifestKey != nil)
+      let odd = parameters.nonstandardIterations(hasTwoSteps: archive.manifest.manifestKey != nil)
     else { return }
     let count =
       odd.rounds == 0
