@@ -79,8 +79,7 @@ struct ItemSection {
   private var table: PageTable {
     PageTable(
       title: counts.total == 1 ? "The item" : "All \(HumanReadable.grouped(counts.total)) items",
-      resultTitle: "Can be "
-        + "restored to",
+      resultTitle: "Can be restored to",
       rows: (backup.items ?? []).map(row),
       filters: [
         (.moves, "any device"), (.stays, "\(HTMLWriter.shortened(page.sourceName, to: 24)) only"), (.lost, "damaged"),

@@ -101,7 +101,7 @@ extension KeychainItem {
 
 /// A check of bytes that contain a secret. A `String` would be a copy that is not overwritten.
 enum UTF8Text {
-  /// Whether bytes are UTF-8 without a null character.
+  /// Returns whether bytes are UTF-8 without a null character.
   static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var decoder = UTF8()
     var iterator = bytes.makeIterator()

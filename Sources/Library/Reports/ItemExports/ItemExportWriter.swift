@@ -1,6 +1,6 @@
 public import KeyhaulKit
 
-/// Writes an export item by item, without keeping the items or the whole text in memory.
+/// Writes an export item by item, without keeping the items or the complete text in memory.
 public struct ItemExportWriter: ~Copyable {
   /// The number of bytes that are collected before they are written.
   private static let portionByteCount = 32_768
@@ -12,12 +12,12 @@ public struct ItemExportWriter: ~Copyable {
   public internal(set) var counts = ItemExportCounts()
   /// The text that is not written yet.
   var text = SensitiveBuffer()
-  /// The state of `credentialExchange`.
+  /// The state of the format `credentialExchange`.
   var exchange: CredentialExchange?
-  /// The state of `codes` and `migration`.
+  /// The state of the formats `codes` and `migration`.
   var page: CodePage?
   /// The digests of the one-time passwords so far, to find duplicates.
-  private var codes: Set<[UInt8]> = []
+  private var passwordDigests: Set<[UInt8]> = []
 
   /// Creates a writer. The start of the text is written together with the first items.
   ///
@@ -74,7 +74,7 @@ public struct ItemExportWriter: ~Copyable {
   /// Records a one-time password, and returns whether it is not a duplicate of an earlier one.
   private mutating func isNew(_ password: OneTimePassword) -> Bool {
     guard let digest = password.digest else { return true }
-    return codes.insert(digest).inserted
+    return passwordDigests.insert(digest).inserted
   }
 
   private mutating func flush<Failure: Error>(
@@ -85,7 +85,7 @@ public struct ItemExportWriter: ~Copyable {
     text.removeAll()
   }
 
-  /// Ends the export, and writes the rest of the text.
+  /// Ends the export, and writes the remaining text.
   ///
   /// - Parameter output: Writes the text, as in `append(_:to:)`.
   /// - Returns: The counts of exported and omitted items.

@@ -3,10 +3,10 @@ import KeyhaulKit
 /// The section about anomalies of a backup that did not prevent the report; nothing if there are none.
 struct FindingSection {
   /// The anomalies, each with its location. Untrusted.
-  let findings: [(place: String, fact: String, isLoss: Bool, isRestorable: Bool)]
+  let findings: [(location: String, fact: String, isLoss: Bool, isRestorable: Bool)]
 
   init(_ findings: [BackupFinding]) {
-    self.findings = findings.map { ($0.place, $0.fact, $0.isLoss, !$0.blocks(.restoring)) }
+    self.findings = findings.map { ($0.file, $0.fact, $0.isLoss, !$0.blocks(.restoring)) }
   }
 
   init(_ findings: [PlanDocument.Finding]) {
@@ -24,7 +24,7 @@ struct FindingSection {
       page.element("ul") { page in
         for finding in findings {
           page.element("li") { page in
-            page.element("code", HTMLWriter.shortened(finding.place))
+            page.element("code", HTMLWriter.shortened(finding.location))
             page.escapedText(": \(HTMLWriter.shortened(finding.fact, to: Self.maximumFactLength)). ")
             page.text(finding.isLoss ? "Part of it is lost in this copy" : "Nothing is lost")
             page.text(finding.isRestorable ? "." : "; such a backup cannot be restored.")
@@ -54,7 +54,7 @@ struct NotInBackupSection {
         guard !items.isEmpty else { continue }
         ReasonCard(
           reason: reason, style: reason.isDamage ? .lost : .stays, items: items.map { .init(nil, $0.identity) },
-          place: reason.isDamage ? "Cannot be read on the device" : "Never in a backup"
+          outcome: reason.isDamage ? "Cannot be read on the device" : "Never in a backup"
         ).write(to: &page)
       }
       Self.write(sourceDeviceItems.addedSince, to: &page)

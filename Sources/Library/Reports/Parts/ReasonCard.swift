@@ -17,12 +17,12 @@ struct ReasonCard {
   let explanation: Explanation
   let style: Tiles.Style
   let items: [Item]
-  /// The place where the items are lost, if the page has cards of several places.
-  var place: String?
+  /// The outcome for the items, such as "Lost either way", if the page has cards of several outcomes.
+  var outcome: String?
 
-  init(reason: Reason, style: Tiles.Style, items: [Item], place: String? = nil) {
+  init(reason: Reason, style: Tiles.Style, items: [Item], outcome: String? = nil) {
     self.init(explanation: reason.explanation, style: style, items: items)
-    self.place = place
+    self.outcome = outcome
   }
 
   init(explanation: Explanation, style: Tiles.Style, items: [Item]) {
@@ -38,7 +38,7 @@ struct ReasonCard {
     page.element("article", ["class": "card \(style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { page in
         page.element("b", HumanReadable.count(items.count, "item"))
-        if let place { page.text(place) }
+        if let outcome { page.text(outcome) }
         page.element("code", explanation.id)
       }
       page.element("h3", explanation.headline.prefix(1).uppercased() + explanation.headline.dropFirst())
@@ -115,8 +115,8 @@ struct ItemLabel: Sendable {
   init(_ identity: ItemDescriptor, index: Int?) {
     let names = identity.names
     isEncrypted = names.isEmpty && identity.accessGroup == nil
-    let place = index.map { "item \($0)" } ?? identity.kind.noun
-    name = names.first ?? (isEncrypted ? "encrypted \(place)" : "unnamed \(place)")
+    let positionOrKind = index.map { "item \($0)" } ?? identity.kind.noun
+    name = names.first ?? (isEncrypted ? "encrypted \(positionOrKind)" : "unnamed \(positionOrKind)")
     account = names.dropFirst().first
   }
 

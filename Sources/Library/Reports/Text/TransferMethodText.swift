@@ -50,8 +50,8 @@ extension SourceDeviceItems {
       ("Not in this backup", addedSince),
     ].filter { !$0.1.isEmpty }
     return groups.flatMap { title, items in
-      let head = wrapped("\(title) (\(HumanReadable.grouped(items.count)))").map { style.painted($0, .yellow) }
-      return head + ReportItemTable(items, showsAll: showsAll, row: Self.row).lines(style: style)
+      let heading = wrapped("\(title) (\(HumanReadable.grouped(items.count)))").map { style.painted($0, .yellow) }
+      return heading + ReportItemTable(items, showsAll: showsAll, row: Self.row).lines(style: style)
     } + wrapped(statement, groups.isEmpty ? "" : "    ") + [""]
   }
 
@@ -73,8 +73,8 @@ extension Checklist {
   func lines(style: TextStyle, isShort: Bool) -> [String] {
     let groups = groups.filter { !$0.entries.isEmpty }
     guard !groups.isEmpty else { return [] }
-    let head = style.adapted(UntrustedText.escaped(name.isEmpty ? title : "\(title) \(HTMLWriter.shortened(name))"))
-    return WordWrap.lines(of: head, columns: style.width).map { style.painted($0, .bold) }
+    let heading = style.adapted(UntrustedText.escaped(name.isEmpty ? title : "\(title) \(HTMLWriter.shortened(name))"))
+    return WordWrap.lines(of: heading, columns: style.width).map { style.painted($0, .bold) }
       + groups.flatMap { group in
         (isShort ? [] : ["  " + style.adapted(UntrustedText.escaped(group.title))])
           + group.entries.prefix(Self.maximumEntryCount).flatMap { lines(of: $0, style, isShort: isShort) }
@@ -86,10 +86,10 @@ extension Checklist {
     let indent = isShort ? "  " : "    "
     let text = entry.name.isEmpty ? entry.text : "\(HTMLWriter.shortened(entry.name)): \(entry.text)"
     let named = entry.items.prefix(Self.maximumNameCount).map { [$0.name, $0.account].compactMap(\.self) }
-    let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
+    let moreCount = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
     let names =
       named.map { HTMLWriter.shortened($0.joined(separator: " · ")) }
-      + (rest > 0 ? ["\(HumanReadable.grouped(rest)) more"] : [])
+      + (moreCount > 0 ? ["\(HumanReadable.grouped(moreCount)) more"] : [])
     let texts =
       [("\(indent)[ ] ", text)] + (entry.items.isEmpty ? [] : [("\(indent)    ", names.joined(separator: ", "))])
       + entry.details.map { ("\(indent)    ", $0) }

@@ -84,7 +84,7 @@ extension ItemFind {
       if session.isJSON {
         try put((isFirst ? list.head() : "") + list.row(result, isFirst: isFirst))
       } else if common.isCSV {
-        let table = ItemCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHead: isFirst)
+        let table = ItemCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHeader: isFirst)
         let isShown = showsTable(in: session)
         try put(
           table.withBytes { table in

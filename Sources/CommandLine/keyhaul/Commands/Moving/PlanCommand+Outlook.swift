@@ -15,7 +15,7 @@ extension PlanCommand {
     let request = OutlookRequest(
       source: source, argument: argument, productType: loaded.archive.device.productType, hardware: opened.hardware,
       isDamaged: !opened.backup.damage.isEmpty, oneTimePasswords: opened.oneTimePasswords,
-      condition: BackupCondition(damage: opened.backup.damage, findings: source.shownFindings))
+      condition: BackupCondition(damage: opened.backup.damage, findings: source.reportedFindings))
     return try planWithoutTarget(request, opened.restoreOutlook, expectations, in: session)
   }
 
@@ -60,7 +60,7 @@ extension PlanCommand {
       productType: request.productType, hardware: request.hardware, sourceArgument: request.argument,
       isRedacted: redact)
     let source = redact ? request.source.redacted : request.source
-    summary.findings = source.shownFindings
+    summary.findings = source.reportedFindings
     summary.protection = source.nonstandardProtection
     summary.backupCondition = request.condition
     summary.codes = request.oneTimePasswords.map {

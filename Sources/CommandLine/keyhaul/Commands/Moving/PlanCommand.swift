@@ -191,7 +191,7 @@ struct PlanCommand: BatchCommand {
     let plan = try opened.plan(onto: .device(device), policy: move.policy, for: .planning)
     var source = ReportSource(loaded, namesFrom: opened)
     source.sourceDeviceItems = sourceDeviceItems
-    source.condition = BackupCondition(damage: opened.backup.damage, findings: source.shownFindings)
+    source.condition = BackupCondition(damage: opened.backup.damage, findings: source.reportedFindings)
     var report = try report(plan, of: source, onto: device, in: session)
     report.sourceArgument = argument
     report.codes = oneTimePasswords.map { $0.overview(moving: plan, names: source.apps) }

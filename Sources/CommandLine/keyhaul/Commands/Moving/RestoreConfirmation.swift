@@ -89,7 +89,7 @@ struct RestoreConfirmation {
       if let newer = losses.lossText.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
     } else if !losses.lossText.isEmpty {
       try session.confirm(losses.lossText.question, refusal: losses.lossText.refusal, showing: wasAsked ? [] : lines())
-    } else if losses.lossText.bringsSomething, !isPlanned, !wasAsked, let terminal = session.terminal() {
+    } else if losses.lossText.addsOrOverwrites, !isPlanned, !wasAsked, let terminal = session.terminal() {
       try session.ask(losses.lossText.question, on: terminal, showing: lines())
     }
   }

@@ -27,8 +27,8 @@ package struct ItemDocument {
   ///
   /// - Parameters:
   ///   - entry: The item.
-  ///   - includesSecret: Whether to state if the secret is known, as in documents about a dump.
-  package func object(_ entry: KeychainEntry, includesSecret: Bool = false) -> JSONValue {
+  ///   - statesSecret: Whether to state if the secret is known, as in documents about a dump.
+  package func object(_ entry: KeychainEntry, statesSecret: Bool = false) -> JSONValue {
     var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
     fields += [
       ("kind", .string(entry.kind.reportName)), ("table", .string(entry.kind.rawValue)),
@@ -42,7 +42,7 @@ package struct ItemDocument {
     }
     fields.append(("readable", true))
     fields.append(("attributes", Self.attributes(of: item)))
-    if includesSecret { fields.append(("has_secret", .boolean(entry.hasSecret))) }
+    if statesSecret { fields.append(("has_secret", .boolean(entry.hasSecret))) }
     if revealsSecrets, !(omitsProtectedSecrets && item.requiresAuthentication), let secret = item.secret {
       fields.append(("secret", Self.secret(secret)))
     }

@@ -37,7 +37,7 @@ struct ExportedItems {
       var stream = document.stream()
       try source.forEachEntry(in: session) { (entry) throws(CommandError) in
         processed.record(entry)
-        try stream.append(document.object(entry, includesSecret: origin.kind == .dump), to: portion)
+        try stream.append(document.object(entry, statesSecret: origin.kind == .dump), to: portion)
       }
       try requireSomething()
       return try stream.end(origin.blindSpotFields, to: portion)
@@ -180,8 +180,8 @@ struct ExportedItems {
     Reason.allCases.compactMap { reason in processed.unreadable[reason].map { (reason, $0) } }
   }
 
-  /// The number of items that are lost in this copy.
-  var damagedCount: Int { unreadable.reduce(0) { $0 + ($1.0.isDamage ? $1.1 : 0) } }
+  /// The number of items that are damaged, or whose secret is.
+  var damagedCount: Int { unreadable.reduce(processed.damagedSecretCount) { $0 + ($1.0.isDamage ? $1.1 : 0) } }
 
   /// Makes sure that there is something to write.
   ///
@@ -297,6 +297,8 @@ struct ExportCounts {
   private(set) var readable: [ItemKind: Int] = [:]
   /// The number of unreadable items for each reason.
   private(set) var unreadable: [Reason: Int] = [:]
+  /// The number of readable items whose secret is damaged.
+  private(set) var damagedSecretCount = 0
   /// The reasons why items cannot be read, in the order of first occurrence.
   private(set) var reasons: [Reason] = []
   /// The number of secrets that a document would show.
@@ -317,6 +319,7 @@ struct ExportCounts {
       return
     }
     readable[item.kind, default: 0] += 1
+    if entry.reason?.isDamage == true { damagedSecretCount += 1 }
     if isProtected(item) {
       protected[item.kind, default: 0] += 1
     } else if item.secret != nil {
