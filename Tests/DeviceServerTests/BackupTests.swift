@@ -525,7 +525,7 @@ private final class SilentChannel: ByteChannel {
 }
 
 @Suite("Malicious clients")
-struct HostileClientTests {
+struct MaliciousClientTests {
   @Test("A client that says nothing before it has a session is cut off after a minute, wherever it stops")
   func silence() throws {
     let phone = try ServedPhone()
