@@ -207,7 +207,7 @@ private final class FuzzedPhone: Sendable {
     let vectors: [Message]
     let pairRecords: [[String: Value]]
 
-    /// A member of a pairing record, of which only texts are used.
+    /// A member of a pairing record. Only texts are used.
     enum Value: Decodable {
       case text(String)
       case other
