@@ -163,7 +163,7 @@ class Wait:
     # A context manager that creates the reason to wait. Its value has the streams of the program.
     context: object
     command: list
-    # Exit codes that are expected besides that of the signal.
+    # Other expected exit codes than that of the signal.
     codes: tuple = ()
 
 
