@@ -532,7 +532,7 @@ struct MaliciousClientTests {
   @Test("A silent client without a session is disconnected after at most a minute, wherever it stops")
   func silence() throws {
     let phone = try ServedPhone()
-    let server = try DeviceServer([phone.served], at: .loopback(port: 0, version6: false)) { _ in }
+    let server = try DeviceServer([phone.served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
     let connect = try ProtocolVector.named("mux.Connect.lockdown.request").bytes
     let query = try ProtocolVector.named("lockdown.QueryType.request").bytes
     let sent = connect + query
@@ -589,7 +589,7 @@ struct MaliciousClientTests {
     let lines = LineRecorder()
     let starter = OneThread()
     let server = try DeviceServer(
-      [phone.served], at: .loopback(port: 0, version6: false), startThread: { starter.start($0, $1) },
+      [phone.served], at: .loopback(port: 0, usesIPv6: false), startThread: { starter.start($0, $1) },
       log: { lines.add($0) })
     #expect(server.start())
     let port = try #require(UInt16(server.address.split(separator: ":").last ?? ""))
