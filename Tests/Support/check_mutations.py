@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Change the sources in one place at a time, and check that the tests notice each change.
+"""Make one change of the sources at a time, and check that the tests notice each change.
 
     check_mutations.py [--only 3,17] [--folder FOLDER] [--copy-only|--build-only|--skip-build] [--baseline] [--quick]
         [--table FILE]

@@ -28,8 +28,8 @@ class Mutation:
     @property
     def parts(self):
         """The text before the changed expression, the expression, and the text after it."""
-        before, rest = self.context.split("«")
-        return before, *rest.split("»")
+        before, remainder = self.context.split("«")
+        return before, *remainder.split("»")
 
 
 MUTATIONS = []

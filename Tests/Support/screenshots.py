@@ -198,7 +198,7 @@ def check_paper(browser, path, checks):
 
 
 def check_filters(browser, path, checks):
-    """Check that each filter shows as many rows as its label says, without scripts."""
+    """Check that each filter shows as many rows as its label states, without scripts."""
     with browser.showing(path, opens_details=True) as page:
         for label in page.query_selector_all(".filter label"):
             label.click()

@@ -53,7 +53,7 @@ class BackupBuilder:
         return value if changed is None else changed
 
     def build(self):
-        """Build the whole backup."""
+        """Build all files of the backup."""
         options = self.options
         bag = self._keybag()
         files = list(options.files)
