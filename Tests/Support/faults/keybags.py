@@ -2,7 +2,7 @@
 
 import struct
 
-from keychain_backup.builder import number
+from keychain_backup.builder import encoded_number
 
 from . import DAMAGED, REFUSED, SUCCESS, WRONG_PASSWORD, Fault, flip_bit, partial_loss, verify_and_plan
 
@@ -34,7 +34,7 @@ def add_record(name, change):
 def edit_class(key_class, edit):
     """Return an edit of one class's records."""
     def change(groups):
-        edit(next(group for group in groups if [b"CLAS", number(key_class)] in group))
+        edit(next(group for group in groups if [b"CLAS", encoded_number(key_class)] in group))
     return change
 
 
@@ -51,7 +51,7 @@ def replace_with(value):
 
 
 def increment(value):
-    return number(int.from_bytes(value, "big") + 1)
+    return encoded_number(int.from_bytes(value, "big") + 1)
 
 
 def header_fault(name, summary, exit_code, edit, *messages, exit_codes=None):
@@ -82,14 +82,14 @@ def edit_all_classes(edit):
 def without_class(key_class):
     """Return an edit that removes a class."""
     def change(groups):
-        return [records for records in groups if [b"CLAS", number(key_class)] not in records]
+        return [records for records in groups if [b"CLAS", encoded_number(key_class)] not in records]
     return change
 
 
 def with_second_key(key_class):
     """Return an edit that adds a second, damaged key for a class."""
     def change(groups):
-        position = next(i for i, records in enumerate(groups) if [b"CLAS", number(key_class)] in records)
+        position = next(i for i, records in enumerate(groups) if [b"CLAS", encoded_number(key_class)] in records)
         records = [list(record) for record in groups[position]]
         edit_record(b"WPKY", flip_middle)(records)
         groups.insert(position + 1, records)
@@ -136,9 +136,9 @@ def derivation_faults():
             f"{lower_case_name}-short", f"{name.decode()} has 3 bytes", DAMAGED,
             edit_record(name, replace_with(b"\x00\x00\x05")), "keybag")
     yield header_fault("dpic-over-the-limit", "the sum of DPIC and ITER exceeds the limit by one", REFUSED,
-                       edit_record(b"DPIC", replace_with(number(LIMIT - 4))), "rounds")
+                       edit_record(b"DPIC", replace_with(encoded_number(LIMIT - 4))), "rounds")
     yield header_fault("dpic-zero", "DPIC is 0, so the key derivation has one stage", WRONG_PASSWORD,
-                       edit_record(b"DPIC", replace_with(number(0))), "password")
+                       edit_record(b"DPIC", replace_with(encoded_number(0))), "password")
     yield header_fault("dpsl-absent", "DPSL is absent, so the key derivation has one stage", WRONG_PASSWORD,
                        edit_record(b"DPSL", remove), "password")
     yield header_fault("dpic-absent", "DPIC is absent, so the key derivation has one stage", WRONG_PASSWORD,
@@ -193,7 +193,7 @@ def class_faults():
         "clas-short", "a class number has 3 bytes", DAMAGED, 7, edit_record(b"CLAS", replace_with(b"\x00\x00\x07")),
         "keybag")
     yield class_fault("clas-23", "class 7 has the number 23, an unknown class", DAMAGED, 7,
-                      edit_record(b"CLAS", replace_with(number(0x17))))
+                      edit_record(b"CLAS", replace_with(encoded_number(0x17))))
     yield Fault(
         "keybag-class-7-absent", "the key of class 7 is absent, so its items cannot be decrypted",
         {"verify": DAMAGED, "plan": 3}, ("item 0",), edits={"classes": without_class(7)})
@@ -209,9 +209,9 @@ def class_faults():
         commands=("verify", "plan"))
     yield class_fault(
         "wrap-7-says-3", "class 7 is marked as also wrapped with the device key", DAMAGED, 7,
-        edit_record(b"WRAP", replace_with(number(3))), "class 7")
+        edit_record(b"WRAP", replace_with(encoded_number(3))), "class 7")
     yield class_fault("wrap-10-says-2", "class 10 is marked as wrapped only with the password", DAMAGED, 10,
-                      edit_record(b"WRAP", replace_with(number(2))), "item 3")
+                      edit_record(b"WRAP", replace_with(encoded_number(2))), "item 3")
     yield Fault("keybag-open-to-everybody", "no password, and classes 6 to 8 are wrapped only with the empty password",
                 {"inspect": SUCCESS, "verify": REFUSED, "plan": REFUSED},
                 ("classes 6, 7 and 8", "not wrapped with a device's hardware key"), base="plain-unbound")
@@ -220,17 +220,18 @@ def class_faults():
         {"inspect": SUCCESS, "verify": DAMAGED, "plan": SUCCESS},
         ("classes 9, 10 and 11", "not wrapped with a device's hardware key"), base="encrypted-unbound")
     yield class_fault("wrap-7-says-1", "class 7 is marked as wrapped only with the device key", DAMAGED, 7,
-                      edit_record(b"WRAP", replace_with(number(1))))
+                      edit_record(b"WRAP", replace_with(encoded_number(1))))
     yield class_fault(
-        "wrap-7-says-0", "class 7 is marked as not wrapped", DAMAGED, 7, edit_record(b"WRAP", replace_with(number(0)))
+        "wrap-7-says-0", "class 7 is marked as not wrapped", DAMAGED, 7,
+        edit_record(b"WRAP", replace_with(encoded_number(0)))
     )
     yield class_fault(
         "wrap-short", "a class key's WRAP has 3 bytes", DAMAGED, 7, edit_record(b"WRAP", replace_with(b"\x00\x00\x02")),
         "keybag")
     yield class_fault("ktyp-1-without-pbky", "class 7 has the key type Curve25519 and no public key", DAMAGED, 7,
-                      edit_record(b"KTYP", replace_with(number(1))))
+                      edit_record(b"KTYP", replace_with(encoded_number(1))))
     yield class_fault(
-        "ktyp-9", "class 7 has an unknown key type", DAMAGED, 7, edit_record(b"KTYP", replace_with(number(9)))
+        "ktyp-9", "class 7 has an unknown key type", DAMAGED, 7, edit_record(b"KTYP", replace_with(encoded_number(9)))
     )
 
 
