@@ -69,7 +69,7 @@ struct EncryptedManifestTests {
     for stored in ["'\(base64(row))'", "x'\(Array(base64(row).utf8).hex)'", "x'\(row.hex)'"] {
       let archive = try backup(sample, stored: stored)
       #expect(archive.isEncrypted && archive.isListEncrypted && !archive.isListFileEncrypted)
-      #expect(archive.hasSealedRecords && archive.notes.isEmpty)
+      #expect(archive.hasEncryptedRecords && archive.notes.isEmpty)
       #expect(try archive.keychainFile(with: keys(of: archive)).bytes == sample.contents.keychainFile)
     }
   }
@@ -108,7 +108,7 @@ struct EncryptedManifestTests {
     let sample = try SampleBackup()
     let archive = try backup(
       sample, stored: "x'\(try encrypted(try record(sample)).hex)'", properties: properties)
-    #expect(archive.isEncrypted && archive.hasSealedRecords)
+    #expect(archive.isEncrypted && archive.hasEncryptedRecords)
     let error = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: keys(of: archive)) }
     #expect(error?.code == .damaged && error?.reason.contains(reason) == true)
   }
@@ -127,7 +127,7 @@ struct EncryptedManifestTests {
 
   @Test("Without rows, the password properties identify a backup of iOS 10.0")
   func noRows() throws {
-    #expect(try backup(SampleBackup(), stored: "").hasSealedRecords)
+    #expect(try backup(SampleBackup(), stored: "").hasEncryptedRecords)
   }
 
   @Test("The password of a backup of iOS 10.0 cannot be changed or removed")

@@ -31,7 +31,7 @@ struct ExtractionTests {
   ) throws -> ExtractedFiles {
     let archive = try BackupArchive.open(.path(directory.path(name)))
     let fileList = try fileList(of: archive, backup)
-    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), choosing: choosing)
+    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: choosing)
     return try FileExtractor(system: system, startThread: startThread).extract(
       .init(plan, choice: choice, into: directory.path(out)), from: archive, list: fileList, keys: backup.unlocked(),
       progress: progress)

@@ -145,7 +145,7 @@ struct MaliciousExtractionTests {
     try backup.write(to: directory)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     let fileList = try archive.fileList(with: archive.keybag.keys(SampleBackup.password))
-    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), choosing: { _ in true })
+    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: { _ in true })
     #expect(plan.rowWithoutIdentifierCount == 2 && plan.fileCount == 1)
     let copy = try BackupRewriter(system: unsynced).decrypt(
       archive, at: directory.path("backup"), to: BackupDestination(path: directory.path("clear/")),

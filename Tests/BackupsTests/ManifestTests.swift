@@ -76,7 +76,7 @@ struct ManifestTests {
     for value in [nil, PropertyValue.array([])] {
       let archive = try open(packed(try files("Manifest.plist") { $0[key] = value }))
       #expect(archive.findings.map(\.kind) == [kind])
-      #expect(archive.findings.map(\.place) == ["Manifest.plist"])
+      #expect(archive.findings.map(\.file) == ["Manifest.plist"])
       try archive.require(.reading)
       try archive.require(.planning)
       for use in [BackupPurpose.restoring, .rewriting] {

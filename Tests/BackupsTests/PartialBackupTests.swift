@@ -10,7 +10,7 @@ struct PartialBackupTests {
   private func partialBackup(of files: [(path: String, bytes: [UInt8])]) throws -> BackupArchive {
     let directory = try TemporaryDirectory()
     try directory.write(packed(files), to: "backup.tar")
-    return try BackupArchive.open(.path(directory.path("backup.tar")), system: .real, takesRemains: true)
+    return try BackupArchive.open(.path(directory.path("backup.tar")), system: .real, acceptsPartialBackup: true)
   }
 
   @Test(
@@ -20,7 +20,7 @@ struct PartialBackupTests {
     files["Manifest.plist"] = Array("once upon a time".utf8)
     #expect(try failure(opening: packed(files))?.category == .damaged)
     let archive = try partialBackup(of: files)
-    #expect(archive.isRemainder && archive.isManifestUnreadable)
+    #expect(archive.isPartial && archive.isManifestUnreadable)
     #expect(archive.findings.map(\.kind) == [.manifestUnreadable])
     #expect(archive.status?.isFinished == true && archive.device.name == "old-phone" && archive.hasKeychain)
     for use in BackupPurpose.allCases where use != .reading {
@@ -34,7 +34,7 @@ struct PartialBackupTests {
     files["Manifest.db"] = nil
     #expect(try failure(opening: packed(files))?.code == .payloadMissing)
     let archive = try partialBackup(of: files)
-    #expect(archive.isRemainder && !archive.isManifestUnreadable && archive.isEncrypted)
+    #expect(archive.isPartial && !archive.isManifestUnreadable && archive.isEncrypted)
     #expect(archive.findings.map(\.kind) == [.listUnreadable] && archive.keybag.classKeys.count == 11)
     #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
   }

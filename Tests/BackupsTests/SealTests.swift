@@ -118,7 +118,7 @@ struct SealTests {
   @Test("A removed and an added metadata file are reported")
   func removedAndAdded() throws {
     let removed = try sealViolations { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
-    #expect(removed.map(\.file) == ["Info.plist"] && removed.allSatisfy(\.isNotFound))
+    #expect(removed.map(\.file) == ["Info.plist"] && removed.allSatisfy(\.isFileMissing))
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let info = try directory.read("b/Info.plist")

@@ -102,7 +102,7 @@ struct UndecodedNameTests {
     #expect(try fileList.files(shownAs: "HomeDomain", MBDBBackup.notePath).isEmpty)
     // A name matches the file with this name, not one that is displayed like it.
     #expect(try fileList.file(domain: "HomeDomain", relativePath: "Library/abc%F5%BA.dat") == nil)
-    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), choosing: { _ in true })
+    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: { _ in true })
     let result = try FileExtractor(system: unsynced).extract(
       .init(plan, choice: "all", into: directory.path("out")), from: archive, list: fileList,
       keys: archive.keybag.keys(SampleBackup.password), progress: { _, _ in true })

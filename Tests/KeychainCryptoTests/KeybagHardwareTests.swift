@@ -23,8 +23,8 @@ struct KeybagHardwareTests {
     return bag
   }
 
-  private func classesWithoutDeviceWrap(in bag: Keybag, hasPassword: Bool) -> [UInt32] {
-    BackupKeybag.classesWithoutHardware(of: bag, hasPassword: hasPassword).map(\.rawValue)
+  private func numbers(_ bag: Keybag, hasPassword: Bool) -> [UInt32] {
+    BackupKeybag.classesWithoutDeviceWrap(in: bag, hasPassword: hasPassword).map(\.rawValue)
   }
 
   @Test("A new keybag has all device wraps of its kind, and the two kinds differ in classes 6 to 8")

@@ -120,7 +120,7 @@ struct BackupContentsTests {
     // Without a phone, the kinds and classes of items are known, but not their contents.
     let withoutDevice = try setup.open(path, password: nil, on: nil)
     #expect(withoutDevice.items.map(\.protection) == [.whenUnlocked, .whenUnlockedThisDeviceOnly])
-    #expect(withoutDevice.items.allSatisfy { $0.item == nil && $0.provesHardware == nil })
+    #expect(withoutDevice.items.allSatisfy { $0.item == nil && $0.provesDeviceKey == nil })
   }
 
   @Test("An item added without a class is migratable")

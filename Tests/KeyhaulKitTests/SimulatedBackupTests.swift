@@ -89,11 +89,11 @@ struct SimulatedBackupTests {
     let open = BackupItem.Opening.opened(.genericPassword())
     let (decrypted, undecrypted) = (item(open, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
     let damaged = item(.failed(.malformed("a fault")), nil)
-    #expect(ItemSnapshot(item(open, nil).tried(like: decrypted, at: 3)) == ItemSnapshot(decrypted))
-    #expect(ItemSnapshot(item(open, nil).tried(like: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
-    #expect(ItemSnapshot(damaged.tried(like: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
-    #expect(damaged.tried(like: decrypted, at: 7).index == 7)
-    #expect(ItemSnapshot(damaged.tried(like: decrypted, at: 3)).failure == .malformed("a fault"))
+    #expect(ItemSnapshot(item(open, nil).withResult(of: decrypted, at: 3)) == ItemSnapshot(decrypted))
+    #expect(ItemSnapshot(item(open, nil).withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
+    #expect(ItemSnapshot(damaged.withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
+    #expect(damaged.withResult(of: decrypted, at: 7).index == 7)
+    #expect(ItemSnapshot(damaged.withResult(of: decrypted, at: 3)).failure == .malformed("a fault"))
   }
 
   /// The known properties of an item, with a digest of its value.

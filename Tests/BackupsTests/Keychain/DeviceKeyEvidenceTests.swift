@@ -60,7 +60,7 @@ struct DeviceKeyEvidenceTests {
     #expect(
       DeviceKeyVerification([decrypted, item(.keyUnwrapFailed, Self.cku)]) == .divided(unproven: [Self.cku.keyClass]))
     #expect(DeviceKeyVerification([failed, failed, needsNone]) == .foreign(itemCount: 2))
-    #expect(DeviceKeyVerification([needsNone]) == .unshown)
+    #expect(DeviceKeyVerification([needsNone]) == .unknown)
     #expect(DeviceKeyVerification([]) == .noItems)
   }
 

@@ -18,7 +18,8 @@ struct DifferenceTests {
 
   private func encrypted(_ index: Int, _ reference: [UInt8]?, _ reason: Reason = .deviceBound) -> KeychainEntry {
     KeychainEntry(
-      index: index, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      index: index, undecryptable: ItemDescriptor(undecryptable: .genericPassword),
+      protection: .whenUnlockedThisDeviceOnly,
       persistentReference: reference, reason: reason)
   }
 

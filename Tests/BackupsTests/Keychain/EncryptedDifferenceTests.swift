@@ -14,7 +14,7 @@ struct EncryptedDifferenceTests {
     kind: ItemKind = .genericPassword, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly
   ) throws -> KeychainEntry {
     let item = KeychainEntry(
-      index: index, sealed: ItemDescriptor(undecryptable: kind), protection: protection,
+      index: index, undecryptable: ItemDescriptor(undecryptable: kind), protection: protection,
       persistentReference: try reference.map {
         try PersistentReference.uuid(kind, [UInt8](repeating: $0, count: 16)).serialized()
       }, reason: reason)

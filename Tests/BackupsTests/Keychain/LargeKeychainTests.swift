@@ -23,7 +23,7 @@ struct LargeKeychainTests {
     let secret: [UInt8]?
     let failure: BackupItem.Failure?
     let reference: [UInt8]?
-    let location: BackupItem.BlobPlace?
+    let location: BackupItem.BlobLocation?
     let fingerprint: ItemFingerprint?
 
     init(_ item: BackupItem) throws {
@@ -220,7 +220,7 @@ struct LargeKeychainTests {
     case .verifying:
       let key = try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
       let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
-      #expect(verification.found == [] && verification.items?.deviceBound == 6)
+      #expect(verification.findings == [] && verification.items?.deviceBound == 6)
     }
   }
 }

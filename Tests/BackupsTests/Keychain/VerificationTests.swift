@@ -76,7 +76,7 @@ struct VerificationTests {
     )
     #expect(
       verification.files
-        == .init(listed: 4, present: 4, unstored: 1, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
+        == .init(listed: 4, present: 4, unstored: 1, withMatchingDigest: 2, withoutDigest: 1, withValidPadding: 2))
     #expect(detail(.keybag, verification) == "11 of 11 class keys can be unwrapped")
     #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
   }
@@ -142,7 +142,7 @@ struct VerificationTests {
     let backup = try backup()
     try backup.write(Self.text, to: "00/0000000000000000000000000000000000000000")
     let verification = try verify(backup)
-    #expect(verification.verdict == .unproven && verification.files?.surplus == 1)
+    #expect(verification.verdict == .unproven && verification.files?.unlisted == 1)
     #expect(verification.notes == ["1 stored file is not in the manifest"])
   }
 
@@ -172,7 +172,7 @@ struct VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1])
     #expect(fault.kind == .paddingInvalid && fault.offset == count - 16)
-    #expect(fault.placeText == "HomeDomain/undigested.txt at byte 48: it does not end with valid padding")
+    #expect(fault.reasonWithLocation == "HomeDomain/undigested.txt at byte 48: it does not end with valid padding")
   }
 
   @Test("A backup with a missing file is incomplete, without other faults")
@@ -182,7 +182,7 @@ struct VerificationTests {
     let verification = try verify(backup)
     #expect(verification.faultCount == [.files: 1] && verification.missingCount == 1)
     #expect(verification.isOnlyIncomplete && !verification.isWhole)
-    #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed but not stored")
+    #expect(verification.faults.first?.reasonWithLocation == "HomeDomain/letter.txt: it is listed but not stored")
     #expect(
       detail(.files, verification)
         == "3 of 4 present, 1 of them empty and not stored, 1 digest matches, 1 without a digest, 1 padding valid "
@@ -260,7 +260,7 @@ struct VerificationTests {
     try backup.change("Manifest.db") { $0.removeLast(5) }
     let verification = try verify(backup, knowsPassword: false)
     #expect(verification.faultCount == [.database: 1] && verification.isQuick)
-    #expect(try verify(backup).faults.contains { $0.placeText.ranges(of: "Manifest.db").count > 1 } == false)
+    #expect(try verify(backup).faults.contains { $0.reasonWithLocation.ranges(of: "Manifest.db").count > 1 } == false)
   }
 
   @Test("A damaged class key is reported, and items of other classes are checked")

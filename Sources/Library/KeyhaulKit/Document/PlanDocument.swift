@@ -348,7 +348,7 @@ extension PlanDocument {
     /// Creates the finding of the document.
     package init(_ finding: BackupFinding) {
       id = finding.kind.rawValue
-      place = finding.place
+      place = finding.file
       detail = finding.fact
       isLoss = finding.isLoss
       isRestorable = !finding.blocks(.restoring)

@@ -183,7 +183,7 @@ public final class SimulatedBackup: Sendable {
       guard let probe = item.keyClass.flatMap({ openedProbes[$0] }) else {
         throw KeyhaulError(DataProtectionError(.malformed, "no item of the same class could be tried"))
       }
-      items.append(item.tried(like: probe, at: keepsPositions ? Int(exported[item.index].rowID) : item.index))
+      items.append(item.withResult(of: probe, at: keepsPositions ? Int(exported[item.index].rowID) : item.index))
     }
     return items
   }

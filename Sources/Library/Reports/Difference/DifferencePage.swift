@@ -118,7 +118,7 @@ public struct DifferencePage: HTMLPage {
   /// Returns the row of an item. If another row would look the same, the result states how the items differ: "new: port
   /// 8443, not synced".
   private func row(
-    _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ text: String
+    _ side: KeychainDifference.UnmatchedItem, _ style: PageTable.Style, _ symbol: String, _ text: String
   ) -> PageTable.Row {
     let disambiguators = side.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(

@@ -6,7 +6,7 @@ struct FindingSection {
   let findings: [(location: String, fact: String, isLoss: Bool, isRestorable: Bool)]
 
   init(_ findings: [BackupFinding]) {
-    self.findings = findings.map { ($0.place, $0.fact, $0.isLoss, !$0.blocks(.restoring)) }
+    self.findings = findings.map { ($0.file, $0.fact, $0.isLoss, !$0.blocks(.restoring)) }
   }
 
   init(_ findings: [PlanDocument.Finding]) {

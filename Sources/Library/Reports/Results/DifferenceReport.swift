@@ -73,7 +73,7 @@ package struct DifferenceReport: Report {
   /// Returns the row of an item. If another row would look the same, the remark states how the items differ: "new: port
   /// 8443, not synced".
   private static func row(
-    _ symbol: String, _ side: KeychainDifference.Side, _ state: String, _ color: Color
+    _ symbol: String, _ side: KeychainDifference.UnmatchedItem, _ state: String, _ color: Color
   ) -> Row {
     let disambiguators = side.disambiguators.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
     let remark = disambiguators.isEmpty ? state : "\(state): \(disambiguators.joined(separator: ", "))"
@@ -127,7 +127,7 @@ package struct DifferenceReport: Report {
 
   /// Returns the sentence about items of a side that may match encrypted items of the other side; `nil` if there are none.
   private static func doubt(
-    of items: [KeychainDifference.Side], in side: ComparisonSide, and other: ComparisonSide, state: String
+    of items: [KeychainDifference.UnmatchedItem], in side: ComparisonSide, and other: ComparisonSide, state: String
   ) -> String? {
     guard !items.isEmpty else { return nil }
     let subject = items.count == 1 ? "it is" : "they are"

@@ -72,7 +72,7 @@ package struct Inspection: Report {
       let builder = DomainTree.Builder(stored: stored, depth: showsAll ? .max : 1)
       let namesFiles = part == .tree && showsAll
       var index = FilesByDirectory()
-      listing = try fileList.listing(against: stored, lending: .file) { (file, position) throws(KeyhaulError) in
+      listing = try fileList.listing(against: stored, only: .file) { (file, position) throws(KeyhaulError) in
         builder.add(file)
         byDomain.add(file, stored: stored)
         if namesFiles { index.add(file, at: position) }
@@ -80,7 +80,7 @@ package struct Inspection: Report {
       tree = builder.tree
       fileListing = namesFiles ? FileListing(list: fileList, index: index, stored: files) : nil
     } else {
-      listing = try fileList?.listing(against: stored, lending: .file) { (file, _) throws(KeyhaulError) in
+      listing = try fileList?.listing(against: stored, only: .file) { (file, _) throws(KeyhaulError) in
         byDomain.add(file, stored: stored)
       }
       tree = nil
@@ -276,7 +276,7 @@ extension Inspection {
 
   /// Returns the lines about items that are not in the backup; none if the backup has no keychain or is a remainder.
   private func blindSpotLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
-    guard archive.hasKeychain, !archive.isRemainder else { return [] }
+    guard archive.hasKeychain, !archive.isPartial else { return [] }
     return (sourceDeviceItems?.lines(style: style, showsAll: showsAll) ?? []) + BackupBlindSpots.lines(style: style)
   }
 
@@ -314,7 +314,7 @@ extension Inspection {
       lines.append("\(HumanReadable.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
     lines += blindSpotLines(style, showsAll)
-    if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
+    if !isUnlocked, archive.hasKeychain, !archive.isPartial, archive.isEncrypted, !isKeybagUnusable {
       lines.append(
         hasMatchingPassword
           ? "The password is right: it unwraps class keys of the keybag."
@@ -384,7 +384,7 @@ extension Inspection {
 
   /// The sentences about the keychain: whether it is readable, and the devices that it can be restored to.
   private var keychainText: String {
-    if archive.isRemainder {
+    if archive.isPartial {
       return archive.hasKeychain
         ? "its file is stored; its contents are not known" : "its file is not stored"
     }

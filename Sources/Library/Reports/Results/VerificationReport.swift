@@ -91,7 +91,7 @@ package struct VerificationReport {
   ) -> [Line] {
     // Many faults of the seal have the same reason, so the location must be compared too.
     let faults = verification.faults.filter { fault in
-      fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.placeText : fault.reason)
+      fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.reasonWithLocation : fault.reason)
     }
     let shown = showsAll ? faults[...] : faults.prefix(Self.defaultFaultLimit)
     let space = String(repeating: " ", count: Self.indent)
@@ -99,7 +99,8 @@ package struct VerificationReport {
       var escaped = fault
       escaped.file = fault.file.map { UntrustedText.escaped($0) }
       return WordWrap.labeled(
-        space, style.adapted(UntrustedText.escaped(escaped.placeText, keepingEscapes: true)), columns: style.width)
+        space, style.adapted(UntrustedText.escaped(escaped.reasonWithLocation, keepingEscapes: true)),
+        columns: style.width)
     }
     let total = verification.faultCount[check.id, default: 0]
     let inDetailCount = verification.faults.count { $0.check == check.id } - faults.count
@@ -132,7 +133,7 @@ package struct VerificationReport {
         ? "\(name) is not complete: \(loss); \(others)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
     case .unconfirmed:
       return "\(noFaultClause), as far as Keyhaul could check. It is not known whether the device finished the backup: "
-        + "there is no \(verification.found.contains(.stateMissing) ? "entry for it in Status.plist" : "Status.plist")."
+        + "there is no \(verification.findings.contains(.stateMissing) ? "entry for it in Status.plist" : "Status.plist")."
     case .foreign:
       guard skippedChecks.isEmpty else { return partialConclusion }
       let count = verification.items?.deviceBound ?? 0
@@ -172,7 +173,8 @@ package struct VerificationReport {
   /// seen)"; empty if files were not checked.
   private var undetectableChanges: String {
     guard let files = verification.files else { return "" }
-    let right = "\(HumanReadable.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
+    let right =
+      "\(HumanReadable.count(files.withMatchingDigest, "digest")) \(files.withMatchingDigest == 1 ? "is" : "are") right"
     let others =
       files.unread > 0
       ? "\(HumanReadable.count(files.unproven, "file")) could not be compared with a digest"
@@ -217,9 +219,9 @@ package struct VerificationReport {
     let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
     // A manifest without a version was read, but may also have another fault.
     let lacksVersion =
-      verification.found.contains { $0.kind == .versionMissing }
-      && !verification.found.contains { $0.kind == .manifestUnreadable }
-    let lacksManifest = verification.found.contains(.manifestMissing)
+      verification.findings.contains { $0.kind == .versionMissing }
+      && !verification.findings.contains { $0.kind == .manifestUnreadable }
+    let lacksManifest = verification.findings.contains(.manifestMissing)
     let unreadable = propertyLists.compactMap(\.file).filter {
       !lacksVersion && !lacksManifest || $0 != "Manifest.plist"
     }
@@ -231,7 +233,7 @@ package struct VerificationReport {
     if !lacksManifest, count[.keybag, default: 0] > unboundCount {
       parts.append("its keybag differs from what was written")
     }
-    if verification.found.contains(where: { $0.kind == .listJournalUnread }) {
+    if verification.findings.contains(where: { $0.kind == .listJournalUnread }) {
       parts.append("a journal or log next to its manifest was not read, although it may change the manifest")
     }
     if count[.database] != nil { parts.append("its manifest differs from what was written") }

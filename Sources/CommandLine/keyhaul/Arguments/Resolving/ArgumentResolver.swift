@@ -80,7 +80,7 @@ struct ArgumentResolver {
   /// none.
   private func backup(containing file: String) -> String? {
     let parts = file.split(separator: "/", omittingEmptySubsequences: false)
-    for depth in 1...2 where parts.count >= depth && BackupPath.isOwn(parts.suffix(depth)) {
+    for depth in 1...2 where parts.count >= depth && BackupPath.isBackupFile(parts.suffix(depth)) {
       let parent = parts.count == depth ? "." : parts.dropLast(depth).joined(separator: "/")
       let owner = parent.isEmpty ? "/" : parent
       // A file with such a name alone proves nothing, so another file of a backup must be next to it.

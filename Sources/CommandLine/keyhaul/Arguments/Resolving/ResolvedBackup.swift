@@ -91,12 +91,13 @@ struct ResolvedBackup {
 
   /// Reads a backup.
   ///
-  /// - Parameter takesRemains: Whether to also open the rest of a backup that has lost Manifest.plist or the manifest.
+  /// - Parameter acceptsPartialBackup: Whether to also open the rest of a backup that has lost Manifest.plist or the
+  ///   manifest.
   static func read(
-    at location: BackupLocation, storage: ManifestStorage, takesRemains: Bool = false
+    at location: BackupLocation, storage: ManifestStorage, acceptsPartialBackup: Bool = false
   ) throws(KeyhaulError) -> BackupArchive {
     func read() throws(KeyhaulError) -> BackupArchive {
-      try BackupArchive.open(location, storage: storage, system: .real, takesRemains: takesRemains)
+      try BackupArchive.open(location, storage: storage, system: .real, acceptsPartialBackup: acceptsPartialBackup)
     }
     guard case .stream = location else { return try read() }
     return try Interruption.exitingImmediatelyOnSignal(read)
@@ -108,15 +109,15 @@ struct ResolvedBackup {
   ///   - access: Whether the command reads or changes the backup.
   ///   - storage: The storage for a large manifest or keychain.
   ///   - use: The purpose. A problem that blocks it is an error, any other a warning.
-  ///   - takesRemains: Whether to also open the rest of a backup that has lost Manifest.plist or the manifest.
+  ///   - acceptsPartialBackup: Whether to also open the rest of a backup that has lost Manifest.plist or the manifest.
   func open(
     _ access: BackupLock.Access = .reading, storage: ManifestStorage, for use: BackupPurpose = .reading,
-    takesRemains: Bool = false, in session: Session
+    acceptsPartialBackup: Bool = false, in session: Session
   ) throws(CommandError) -> LoadedBackup {
     let location = try location(for: access, in: session)
     let archive: BackupArchive
     do throws(KeyhaulError) {
-      archive = try Self.read(at: location, storage: storage, takesRemains: takesRemains)
+      archive = try Self.read(at: location, storage: storage, acceptsPartialBackup: acceptsPartialBackup)
     } catch {
       throw CommandError(backup: error, name: name)
     }
@@ -214,7 +215,7 @@ struct LoadedBackup {
       advice = "another copy; results for items of these classes apply only to this copy"
       ignoresQuiet = true
     case .manifestUnreadable:
-      message = "\(name)'s \(finding.place) cannot be read"
+      message = "\(name)'s \(finding.file) cannot be read"
       advice = "another copy; without this file, nothing in this copy can be decrypted"
     case .manifestMissing:
       message = "\(name) is not a whole backup"
@@ -254,7 +255,7 @@ struct LoadedBackup {
     guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
       // A far higher count has its own question.
       parameters.excessiveIterations == nil,
-      let odd = parameters.nonstandardIterations(isTwofold: archive.manifest.manifestKey != nil)
+      let odd = parameters.nonstandardIterations(hasTwoSteps: archive.manifest.manifestKey != nil)
     else { return }
     let count =
       odd.rounds == 0
@@ -335,7 +336,7 @@ extension BackupMetadata {
   }
 
   private static func state(of archive: BackupArchive) -> BackupDirectory.Entry.State? {
-    guard !archive.isManifestMissing, !archive.isRemainder, archive.unreadablePropertyLists.isEmpty else {
+    guard !archive.isManifestMissing, !archive.isPartial, archive.unreadablePropertyLists.isEmpty else {
       return .damaged
     }
     guard let status = archive.status, status.snapshotState != nil else { return nil }

@@ -220,7 +220,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   private func known(_ queued: QueuedBackup, _ resumeLog: ResumeLog) -> BatchResult? {
     guard
       let archive = try? ResolvedBackup.read(
-        at: .path(queued.path), storage: command.unlocking.storage, takesRemains: true)
+        at: .path(queued.path), storage: command.unlocking.storage, acceptsPartialBackup: true)
     else { return nil }
     // The digest does not cover everything that the seal covers, so a backup with a broken seal is checked again.
     guard archive.seal?.violations.isEmpty != false else { return nil }

@@ -133,7 +133,7 @@ final class EditableDevice: EditableKeychain {
       }
       let rows = try selection.rows(on: openDevice, to: changes == nil ? "delete" : "change")
       if changes != nil, rows.contains(where: \.isLocked) { throw ItemError.locked("change", on: openDevice) }
-      let indexes = try openDevice.keychain.positions(of: Set(rows.map(\.place)))
+      let indexes = try openDevice.keychain.positions(of: Set(rows.map(\.rowReference)))
       confirmedState = (openDevice.record.revision, indexes)
       return rows.map { $0.numbered(indexes) }
     }
@@ -222,7 +222,7 @@ final class EditableDevice: EditableKeychain {
   ) throws(CommandError) -> [KeychainEntry] {
     do throws(KeyhaulError) {
       var changed: [KeychainEntry] = []
-      for entry in entries { changed += KeychainEntry.all(of: try openDevice.find(ItemQuery(row: entry.place))) }
+      for entry in entries { changed += KeychainEntry.all(of: try openDevice.find(ItemQuery(row: entry.rowReference))) }
       return changed.map { $0.numbered(confirmedState?.indexes ?? [:]) }
     } catch {
       throw ItemError.finding(error, on: openDevice)
@@ -318,9 +318,9 @@ struct EditableBackup: RewrittenKeychain {
         let (stored, index) = try keychain.add(item)
         changed = [KeychainEntry(index: index, item: stored)]
       case .update(let rows, let changes):
-        let new = try keychain.update(rows.map { Int($0.place.rowID) }, with: changes)
+        let new = try keychain.update(rows.map { Int($0.rowReference.rowID) }, with: changes)
         changed = zip(rows, new).map { row, item in KeychainEntry(index: row.index, item: item) }
-      case .delete(let rows): keychain.remove(rows.map { Int($0.place.rowID) })
+      case .delete(let rows): keychain.remove(rows.map { Int($0.rowReference.rowID) })
       }
       bytes = try keychain.serialized()
     } catch {
@@ -390,12 +390,12 @@ struct EditableSimulator: RewrittenKeychain {
           let new = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
             try changes.applied(to: old, now: now)
           }
-          try keychain.replace(row: row.place.rowID, with: new)
-          changed.append(KeychainEntry(new, at: row.place, index: row.index))
+          try keychain.replace(row: row.rowReference.rowID, with: new)
+          changed.append(KeychainEntry(new, at: row.rowReference, index: row.index))
         }
         return changed
       case .delete(let rows):
-        for row in rows { try keychain.remove(row: row.place.rowID, of: row.kind) }
+        for row in rows { try keychain.remove(row: row.rowReference.rowID, of: row.kind) }
         return []
       }
     }
@@ -454,7 +454,7 @@ extension KeychainEntry {
   /// Returns the entry with its position among all items of its keychain.
   func numbered(_ indexes: [RowReference: Int]) -> KeychainEntry {
     var result = self
-    result.index = indexes[place]
+    result.index = indexes[rowReference]
     return result
   }
 }

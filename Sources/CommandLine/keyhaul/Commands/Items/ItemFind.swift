@@ -112,7 +112,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     case .device(let device):
       return try device.withSession(.reading) { openDevice in
         let rows = try search(for: selection, on: openDevice)
-        let indexes = session.isJSON ? try openDevice.keychain.positions(of: Set(rows.map(\.place))) : [:]
+        let indexes = session.isJSON ? try openDevice.keychain.positions(of: Set(rows.map(\.rowReference))) : [:]
         let document = ItemDocument(source: ("device", openDevice.name), revealsSecrets: reveal)
         return (rows.map { $0.numbered(indexes) }, document, false)
       }

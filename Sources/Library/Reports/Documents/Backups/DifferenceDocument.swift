@@ -52,7 +52,7 @@ package struct DifferenceDocument {
     return json.adding(side.disclaimer.map { [$0.field] } ?? [])
   }
 
-  private static func json(_ side: KeychainDifference.Side) -> JSONValue {
+  private static func json(_ side: KeychainDifference.UnmatchedItem) -> JSONValue {
     .object(
       [("index", .count(side.index))] + JSONValue.identity(side.identity) + [
         ("protection", .text(side.protection?.rawValue)), ("modified", .text(side.modified.map(Timestamp.text))),

@@ -29,7 +29,7 @@ package struct VerificationDocument {
         verification.unchecked.map { ["id": .string($0.id.rawValue), "detail": .string($0.reason)] }),
       "faults": .array(verification.faults.map(Self.json)),
       "fault_count": .count(verification.faultCount.values.reduce(0, +)),
-      "findings": .array(verification.found.map(\.json)),
+      "findings": .array(verification.findings.map(\.json)),
       "notes": .array(verification.notes.map { .string($0) }),
       "files": verification.files.map(Self.json) ?? .null,
       "items": verification.items.map { items in
@@ -55,8 +55,8 @@ package struct VerificationDocument {
     [
       "listed": .count(files.listed), "present": .count(files.present), "empty_not_stored": .count(files.unstored),
       "missing": .count(files.missing),
-      "surplus": .count(files.surplus), "digests_right": .count(files.digestsRight),
-      "without_digest": .count(files.withoutDigest), "padding_right": .count(files.paddingRight),
+      "surplus": .count(files.unlisted), "digests_right": .count(files.withMatchingDigest),
+      "without_digest": .count(files.withoutDigest), "padding_right": .count(files.withValidPadding),
       "other_size": .count(files.otherSize),
       "unread": .count(files.unread),
     ]

@@ -58,7 +58,7 @@ struct FolderExport {
       domains: command.domain, app: command.filter.attributes.app, path: command.filter.attributes.path,
       in: loaded.archive)
     let plan = try explaining(loaded) { () throws(KeyhaulError) in
-      try ExtractionPlan(of: list, stored: try loaded.archive.storedFiles(), choosing: choice.contains)
+      try ExtractionPlan(of: list, stored: try loaded.archive.storedFiles(), selecting: choice.contains)
     }
     guard plan.rowCount > 0 else { throw noMatchingFile(in: loaded, list) }
     let request = FileExtractor.Request(plan, choice: choice.text, into: folder)

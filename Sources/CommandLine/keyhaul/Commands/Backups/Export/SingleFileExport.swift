@@ -154,8 +154,8 @@ struct SingleFileExport {
   ) throws(CommandError) -> CommandExitStatus {
     let matchesDigest = reading.payload.matches(reading.record?.digest)
     let plainByteCount = reading.payload.plainByteCount
-    let isRight = reading.isRight ?? true
-    if !isRight {
+    let isUnchanged = reading.isUnchanged ?? true
+    if !isUnchanged {
       session.warn(
         "\(domain)/\(path) is not what was backed up",
         why: matchesDigest == false
@@ -171,7 +171,7 @@ struct SingleFileExport {
         "format": "file-export/1", "source": .string(loaded.name), "domain": .string(domain), "path": .string(path),
         "output": .string(command.output), "bytes": .integer(plainByteCount),
         "digest_fits": matchesDigest.map { .boolean($0) } ?? .null,
-        "as_sealed": reading.isSealed.map { .boolean($0) } ?? .null, "dry_run": .boolean(command.dryRun.isOn),
+        "as_sealed": reading.matchesSeal.map { .boolean($0) } ?? .null, "dry_run": .boolean(command.dryRun.isOn),
       ])
     } else {
       let did = command.dryRun.isOn ? "Would export" : "Exported"
@@ -180,7 +180,7 @@ struct SingleFileExport {
         + "\(UntrustedText.escaped(Export.shown(command.output))) (\(HumanReadable.bytes(plainByteCount)))."
       try command.announce(sentence, in: session)
     }
-    return isRight ? .ok : .partial
+    return isUnchanged ? .ok : .partial
   }
 }
 

@@ -59,11 +59,11 @@ struct Inspect: CaseReportCommand {
     try report.prepare(inputs: found.files + unlocking.files, in: session)
     // Text and JSON can show what is left of a damaged backup. The HTML page and single parts need a complete one.
     let loaded = try found.open(
-      storage: unlocking.storage, takesRemains: part == nil && !common.isHTML, in: session)
+      storage: unlocking.storage, acceptsPartialBackup: part == nil && !common.isHTML, in: session)
     let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
     var (opened, obstacle): (DecryptedBackup?, BackupFinding?)
     do {
-      opened = loaded.archive.isRemainder ? nil : try self.opened(loaded, by: unlocker, in: session)
+      opened = loaded.archive.isPartial ? nil : try self.opened(loaded, by: unlocker, in: session)
       if let reason = opened?.backup.keybagDamage {
         let damage = BackupFinding.classKeysDamaged(reason: reason)
         loaded.warn(about: damage, in: session)

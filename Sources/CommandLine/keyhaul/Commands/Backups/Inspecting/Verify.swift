@@ -71,7 +71,7 @@ struct Verify: CaseReportCommand {
     for note in report.verification.notes {
       let text = "\(name): \(UntrustedText.escaped(note, keepingEscapes: true))"
       // An unusual row is reported even if its file is intact.
-      let isAboutNames = report.verification.found.contains {
+      let isAboutNames = report.verification.findings.contains {
         [.listNamesNotUTF8, .payloadsRenamed].contains($0.kind) && $0.description == note
       }
       if isAboutNames { session.info(text) } else { session.debug(text) }

@@ -142,7 +142,7 @@ struct BackupReencryption {
         .refused, "this is not the hardware key of \(loaded.name)'s source device",
         why: "it decrypts none of the \(HumanReadable.count(itemCount, "item")) that need such a key",
         try: "the 0x835 key of that device")
-    case .unshown, .noItems:
+    case .unknown, .noItems:
       try agree(toUnproven: hardware, hasItems: !opened.items.isEmpty, in: session)
       return (hardware, false)
     }

@@ -75,7 +75,7 @@ struct Convert: RunnableCommand, DecryptingCommand {
   /// Returns the exit status. A copy without a journal that may change the manifest does not show that there was one.
   private func status(of loaded: LoadedBackup, without unrelatedFiles: [String]) -> CommandExitStatus {
     let losesJournal = loaded.archive.findings.contains { finding in
-      finding.kind == .listJournalUnread && unrelatedFiles.contains(finding.place)
+      finding.kind == .listJournalUnread && unrelatedFiles.contains(finding.file)
     }
     return losesJournal ? .partial : .ok
   }
