@@ -17,7 +17,7 @@ struct SourceItems {
   }
 
   /// Keeps only the items of these access groups.
-  mutating func keep(groups: Set<String>) {
+  mutating func keepOnly(groups: Set<String>) {
     items.removeAll { item in !(item.accessGroup.map(groups.contains) ?? false) }
   }
 
@@ -28,16 +28,16 @@ struct SourceItems {
     _ source: String, _ unlocking: BackupAccessOptions, _ databaseKeys: DatabaseKeyOptions,
     in session: Session
   ) throws -> SourceItems {
-    let found: ResolvedSource
+    let resolved: ResolvedSource
     do throws(CommandError) {
-      found = try SourceResolver(session, databaseKeys).keychain(source)
+      resolved = try SourceResolver(session, databaseKeys).keychain(source)
     } catch {
       guard error.status == .notFound, let bytes = BundledFixtures.bytes(named: source) else { throw error }
       try unlocking.reject(for: source)
       return try items(ofFixture: bytes, named: source)
     }
-    try databaseKeys.check([found])
-    switch found {
+    try databaseKeys.check([resolved])
+    switch resolved {
     case .device(let device):
       try unlocking.reject(for: device.name)
       return try device.withSession(.reading) { openDevice in
@@ -50,8 +50,8 @@ struct SourceItems {
       dump.warn(in: session)
       // Keeps out items without a readable secret, which an app would find but could not use.
       return SourceItems(name: source, dump.dump.entries)
-    case .backup(let archive):
-      let loaded = try archive.open(storage: unlocking.storage, in: session)
+    case .backup(let backup):
+      let loaded = try backup.open(storage: unlocking.storage, in: session)
       let opened = try BackupUnlocker(loaded, unlocking.decryption, in: session).open(
         with: unlocking.password, for: .exporting)
       var source = SourceItems(name: loaded.name, opened.entries)
