@@ -5,13 +5,23 @@ protocol CaseReportCommand: BatchCommand {
 }
 
 extension CaseReportCommand {
+  /// The rows of the help screen about many backups and case reports.
+  static var caseReportRows: [HelpScreen.Row] {
+    [
+      .init("--paths-from", "read more paths from a file; - is standard input"),
+      .init("--passwords", "a file that says where each backup's password is"),
+      .init("--case", "with --examiner and -o, write a report for a case file"),
+      .init("--resume", "skip backups whose results are already in this file"),
+    ]
+  }
+
   var output: String? { report.output }
 
   func caseRequest() throws(CommandError) -> CaseOptions.Request? {
     try caseReport.request(output: output, common, many, fields: fieldOptions.fields)
   }
 
-  func forCase() -> Self {
+  func withoutOutput() -> Self {
     var command = self
     command.report.output = nil
     command.caseReport = CaseOptions()
@@ -19,7 +29,7 @@ extension CaseReportCommand {
   }
 
   func command(for path: String) -> Self {
-    var command = forCase()
+    var command = withoutOutput()
     command.paths = [path]
     command.common.disablePrompts()
     return command
