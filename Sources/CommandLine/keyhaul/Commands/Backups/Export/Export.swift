@@ -84,8 +84,8 @@ struct Export: RunnableCommand, DecryptingCommand {
       throw CommandError.usage(
         "--domain is given twice", why: "-o names one file", try: "--files DIR for all of them")
     }
-    let isChecked = domain.isEmpty && !ExportFormat.writesPage(common, output: output)
-    if isChecked { try common.check(output: output) } else { try common.check() }
+    let checksFileName = domain.isEmpty && !ExportFormat.writesPage(common, output: output)
+    if checksFileName { try common.check(output: output) } else { try common.check() }
     if let domain = domain.first { return try SingleFileExport(self, domain: domain).run(in: session) }
     let selection = try ItemSelection(filter)
     if let path = filter.attributes.path, path.contains("/"), !path.hasPrefix("/") {
@@ -106,9 +106,9 @@ struct Export: RunnableCommand, DecryptingCommand {
   private func openSource(
     _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
-    let found = try SourceResolver(session, databaseKeys).keychain(source)
-    try databaseKeys.check([found])
-    switch found {
+    let resolvedSource = try SourceResolver(session, databaseKeys).keychain(source)
+    try databaseKeys.check([resolvedSource])
+    switch resolvedSource {
     case .device(let device):
       try unlocking.reject(for: device.name)
       try prepareOutput(inputs: device.files, in: session)
@@ -116,16 +116,16 @@ struct Export: RunnableCommand, DecryptingCommand {
         try ExportSource(
           of: openDevice, named: device.name, selection, wantsSecrets: reveal || !format.isDocument)
       }
-    case .dump(let found):
-      try found.reject(unlocking)
-      try rejectApp(of: "a \(found.noun)")
-      try prepareOutput(inputs: found.files, in: session)
-      found.warn(in: session)
-      return ExportSource(of: found, selection)
-    case .backup(let found):
+    case .dump(let dump):
+      try dump.reject(unlocking)
+      try rejectApp(of: "a \(dump.noun)")
+      try prepareOutput(inputs: dump.files, in: session)
+      dump.warn(in: session)
+      return ExportSource(of: dump, selection)
+    case .backup(let backup):
       try rejectApp(of: "a backup")
-      try prepareOutput(from: found, in: session)
-      return try open(found, selection, format, in: session)
+      try prepareOutput(from: backup, in: session)
+      return try open(backup, selection, format, in: session)
     }
   }
 
@@ -142,19 +142,19 @@ struct Export: RunnableCommand, DecryptingCommand {
   }
 
   /// Rejects an output that is an input or inside the backup.
-  func prepareOutput(from archive: ResolvedBackup, in session: Session) throws(CommandError) {
-    try prepareOutput(inputs: archive.files + unlocking.files, in: session)
+  func prepareOutput(from backup: ResolvedBackup, in session: Session) throws(CommandError) {
+    try prepareOutput(inputs: backup.files + unlocking.files, in: session)
   }
 
   private func open(
-    _ found: ResolvedBackup, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
+    _ backup: ResolvedBackup, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
-    let loaded = try found.open(storage: unlocking.storage, in: session)
+    let loaded = try backup.open(storage: unlocking.storage, in: session)
     // Without --reveal, reject before asking for a password. If the password need not be typed, the error can state the
     // number of secrets.
-    let source = try unlocking.password.source(environment: session.environment)
-    let isAsked = loaded.archive.isEncrypted && source == .prompt
-    if isAsked, !reveal, format.needsSecrets {
+    let passwordSource = try unlocking.password.source(environment: session.environment)
+    let isPrompted = loaded.archive.isEncrypted && passwordSource == .prompt
+    if isPrompted, !reveal, format.needsSecrets {
       throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: nil)
     }
     let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
@@ -167,9 +167,9 @@ struct Export: RunnableCommand, DecryptingCommand {
     if let damage = reader.keybagDamage {
       session.warn("\(loaded.name)'s keybag is damaged", why: damage, try: "another copy")
     }
-    var items = ExportSource(reader, of: loaded, selection)
-    if format.containsOneTimePasswords { items.authenticators = authenticators(of: loaded, reader, in: session) }
-    return items
+    var source = ExportSource(reader, of: loaded, selection)
+    if format.containsOneTimePasswords { source.authenticators = authenticators(of: loaded, reader, in: session) }
+    return source
   }
 
   /// Returns the accounts in files of authenticator apps. Warns if the backup's manifest cannot be read.
