@@ -64,7 +64,7 @@ struct NewDevice {
         throw error.at(.afterCommit)
       }
     } catch {
-      if error.isStopped { try Interruption.check("no device was made") }
+      if error.isCancellation { try Interruption.check("no device was made") }
       if error.code == .badFixture, let fixture { throw FixtureSource.failure(error, argument: fixture.argument) }
       if error.code == .badFixture, let imported {
         throw CommandError(

@@ -143,7 +143,7 @@ final class EditableDevice: EditableKeychain {
     guard entries.compactMap(\.item).allSatisfy({ changes.attributesAreNoOp(for: $0) }) else { return false }
     guard !changes.secrets.isEmpty else { return true }
     return try device.withSession(.reading) { openDevice in
-      let found = try selection.found(on: openDevice, wantsSecret: true).compactMap(\.item)
+      let found = try selection.items(on: openDevice, wantsSecret: true).compactMap(\.item)
       return found.count == entries.count && found.allSatisfy { changes.isNoOp(for: $0) }
     }
   }

@@ -141,7 +141,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     let limit = isBareSecret ? nil : limit.map { Int($0) }
     // The database applies a limit in its own order.
     let isCountable = selection.query.condition == nil && sort == nil
-    let rows = try selection.found(on: openDevice, wantsSecret: reveal, limit: isCountable ? limit : nil)
+    let rows = try selection.items(on: openDevice, wantsSecret: reveal, limit: isCountable ? limit : nil)
     return sorted(rows)
   }
 

@@ -44,7 +44,9 @@ struct SearchableItems {
 
   /// Returns the matching items. For items that cannot be decrypted, compares the known attributes.
   func matching(_ selection: ItemSelection) -> [KeychainEntry] {
-    entries.filter { row in row.item.map(selection.matches) ?? selection.matches(row.identity, row.protection) }
+    entries.filter { row in
+      row.item.map(selection.matches) ?? selection.matches(row.identity, protection: row.protection)
+    }
   }
 
   /// The items that cannot be decrypted with the keys of this source.

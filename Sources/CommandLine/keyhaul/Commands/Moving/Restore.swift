@@ -76,7 +76,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let confirmation = RestoreConfirmation(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil,
       isPolicyChosen: saved != nil || move.existing.given != nil, session: session)
-    confirmation.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
+    confirmation.damage.warn(in: session, isNamedLater: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn {
       let report = try target.withTarget(.reading) { lockedTarget in
         let sourceDevice = try unlocker.sourceDevice(

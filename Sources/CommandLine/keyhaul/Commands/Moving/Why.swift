@@ -145,7 +145,7 @@ struct Why: RunnableCommand, DecryptingCommand {
       return try find()
     } catch {
       guard let device = error.subject else { throw CommandError(error) }
-      throw error.isOfDevice ? CommandError(error, device: device) : CommandError(error, using: device)
+      throw error.concernsDevice ? CommandError(error, device: device) : CommandError(error, using: device)
     }
   }
 

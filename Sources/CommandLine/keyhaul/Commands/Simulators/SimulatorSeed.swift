@@ -36,7 +36,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     let simulator = try target.find(in: session)
     var source = try SourceItems.read(from, unlocking, databaseKeys, in: session)
     let groups = Set(source.items.compactMap(\.accessGroup))
-    if !app.isEmpty { source.keep(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
+    if !app.isEmpty { source.keepOnly(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
     guard !source.items.isEmpty else {
       let near = app.first.flatMap { AppGroups.nearest(to: $0, among: groups) }
       session.info(
