@@ -25,13 +25,13 @@ struct SearchableItems {
     }
   }
 
-  init(_ found: ResolvedDump) {
-    name = found.typed
+  init(_ dump: ResolvedDump) {
+    name = dump.typed
     sourceKind = "dump"
     omitsProtectedSecrets = false
-    entries = found.dump.items.compactMap { dumped in
-      let row = found.database.map { $0.rows[dumped.entry].row.number }
-      let entry = KeychainEntry(dumped, of: found.dump, row: row)
+    entries = dump.dump.items.compactMap { dumpItem in
+      let row = dump.database.map { $0.rows[dumpItem.entry].row.number }
+      let entry = KeychainEntry(dumpItem, of: dump.dump, row: row)
       if let item = entry.item {
         return item.isTombstone ? nil : KeychainEntry(item, at: entry.place, index: entry.index)
       }
