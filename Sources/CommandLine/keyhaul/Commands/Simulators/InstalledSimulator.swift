@@ -75,9 +75,10 @@ struct InstalledSimulator {
   }
 
   /// Returns whether an argument names this Simulator: by UDID, by name, or with `booted`.
-  func isNamed(by word: String) -> Bool {
-    let word = word.lowercased()
-    return udid.lowercased() == word || name?.lowercased() == word || word == "booted" && state == .booted
+  func isNamed(by argument: String) -> Bool {
+    let argument = argument.lowercased()
+    return udid.lowercased() == argument || name?.lowercased() == argument
+      || argument == "booted" && state == .booted
   }
 
   /// The folder of the Simulators that Xcode creates.
