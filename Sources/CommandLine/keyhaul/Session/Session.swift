@@ -68,12 +68,12 @@ final class Session {
     results = BufferedOutput(descriptor: output)
     messages = BufferedOutput(descriptor: errors)
     let settings = TerminalSettings(environment: environment, color: common.color)
-    resultsAreOnTerminal = TerminalSettings.isTerminal(output)
-    messagesAreOnTerminal = TerminalSettings.isTerminal(errors)
+    resultsAreOnTerminal = TerminalDevice.isTerminal(output)
+    messagesAreOnTerminal = TerminalDevice.isTerminal(errors)
     resultStyle = settings.style(
-      isTerminal: resultsAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: output))
+      isTerminal: resultsAreOnTerminal, terminalWidth: TerminalDevice.reportedWidth(of: output))
     messageStyle = settings.style(
-      isTerminal: messagesAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: errors))
+      isTerminal: messagesAreOnTerminal, terminalWidth: TerminalDevice.reportedWidth(of: errors))
   }
 
   /// Creates one of the many sessions of a command on many backups. It captures its output and never asks.

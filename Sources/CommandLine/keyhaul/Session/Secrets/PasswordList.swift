@@ -77,8 +77,10 @@ struct PasswordList: Sendable {
     }
     var entries: [Entry] = []
     // Splits bytes, because CR LF is a single character of a string.
-    for (index, ended) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-      let line = String(decoding: ended.last == UInt8(ascii: "\r") ? ended.dropLast() : ended, as: UTF8.self)
+    for (index, lineBytes) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
+    {
+      let line = String(
+        decoding: lineBytes.last == UInt8(ascii: "\r") ? lineBytes.dropLast() : lineBytes, as: UTF8.self)
       guard !line.allSatisfy({ $0 == " " || $0 == "\t" }), !line.hasPrefix("#") else { continue }
       guard let entry = entry(line, number: index + 1) else {
         throw .usage(
@@ -109,11 +111,11 @@ struct PasswordList: Sendable {
   ///   - path: The backup's path, as the user typed it or as it was found.
   ///   - identifier: The identifier of the source device, as the backup states it; `nil` if it states none.
   func passwords(for path: String, of identifier: String?) -> [ReusablePassword] {
-    var found: [ReusablePassword] = []
+    var matching: [ReusablePassword] = []
     for (entry, password) in passwords where Self.matches(entry.pattern, path: path, identifier: identifier) {
-      if !found.contains(where: { $0 === password }) { found.append(password) }
+      if !matching.contains(where: { $0 === password }) { matching.append(password) }
     }
-    return found
+    return matching
   }
 
   /// The number of keys that were derived from all passwords.
