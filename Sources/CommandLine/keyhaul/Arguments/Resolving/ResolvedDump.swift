@@ -118,8 +118,8 @@ struct ResolvedDump {
 
   /// Returns the dump as one side of a comparison.
   ///
-  /// - Parameter comparesWithBackup: Whether the other side is a backup. If so, items that no backup contains do not count
-  ///   as differences.
+  /// - Parameter comparesWithBackup: Whether the other side is a backup. If so, items that no backup contains do not
+  ///   count as differences.
   func side(comparesWithBackup: Bool) -> ComparisonSide {
     var items: [KeychainEntry] = []
     var leftOut: [MigrationPlan.Decision] = []

@@ -312,8 +312,8 @@ extension BackupUnlocker {
     return HardwareKey(.given, key, fallback: try sourceDeviceKey(excluding: target))
   }
 
-  /// Returns the hardware key to use: the given one, or a fallback if it decrypts none of the items that need a key. Warns
-  /// if the user gave the wrong key.
+  /// Returns the hardware key to use: the given one, or a fallback if it decrypts none of the items that need a key.
+  /// Warns if the user gave the wrong key.
   func usableKey(_ hardware: HardwareKey?, with key: BackupKey) -> HardwareKey? {
     guard let hardware, !hardware.isGuess || hardware.fallback != nil else { return hardware }
     // If the backup cannot be read at all, the caller reports that.

@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Reports
 
-/// The result for one of many backups (`backup-answer/1`): the exit code, the error and the document of the same command
-/// on this backup.
+/// The result for one of many backups (`backup-answer/1`): the exit code, the error and the document of the command on
+/// this backup.
 struct BatchResult: Equatable, Sendable {
   static let format = "backup-answer/1"
 

@@ -202,7 +202,8 @@ enum Interruption {
     #else
       let handler = action.__sigaction_handler.sa_handler
     #endif
-    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    let ignoringHandler: (@convention(c) (Int32) -> Void)? = SIG_IGN
+    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(ignoringHandler, to: Int.self)
   }
 
   private static func setHandler(_ action: inout sigaction, _ handler: @convention(c) (Int32) -> Void) {
