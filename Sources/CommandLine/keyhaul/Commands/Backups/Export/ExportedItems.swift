@@ -42,7 +42,7 @@ struct ExportedItems {
       try requireItems()
       return try stream.end(origin.blindSpotFields, to: portion)
     }
-    var writer = ItemExportWriter(format, made: DeviceEnvironment.interruptible.clock.now())
+    var writer = ItemExportWriter(format, date: DeviceEnvironment.interruptible.clock.now())
     try source.forEachEntry(in: session) { (entry) throws(CommandError) in
       processed.record(entry)
       guard let item = entry.attributes, format.kinds.contains(item.kind), !processed.isProtected(item) else { return }
