@@ -207,7 +207,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
     let singleCommand = command.command(for: queued.path)
     let session = session(for: singleCommand, queued, CapturedOutput())
     return try ResumeInputs.digest(
-      parameters: parameters, inputs: singleCommand.inputs(in: session), singleCommand.unlocking.decryption, in: session
+      parameters: parameters, inputs: singleCommand.inputs(in: session), singleCommand.accessOptions.decryption,
+      in: session
     )
   }
 
@@ -222,7 +223,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   private func earlierResult(for queued: QueuedBackup, in resumeLog: ResumeLog) -> BatchResult? {
     guard
       let archive = try? ResolvedBackup.read(
-        at: .path(queued.path), storage: command.unlocking.storage, allowsIncomplete: true)
+        at: .path(queued.path), storage: command.accessOptions.storage, allowsIncomplete: true)
     else { return nil }
     // The digest does not cover everything that the seal covers, so a backup with a broken seal is checked again.
     guard archive.seal?.violations.isEmpty != false else { return nil }
@@ -246,8 +247,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
     return locks.withLock(for: identifier) {
       if passwords.contains(where: { $0.isKnown(as: identifier) }) { return true }
       let loaded = LoadedBackup(name: session.backupPath, archive: archive)
-      let unlocker = BackupUnlocker(loaded, command.unlocking.decryption, in: session)
-      guard (try? unlocker.key(command.unlocking.password)) != nil, let password = session.matchedPassword else {
+      let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
+      guard (try? unlocker.key(command.accessOptions.password)) != nil, let password = session.matchedPassword else {
         return false
       }
       password.addIdentifier(identifier)

@@ -19,13 +19,13 @@ struct BatchRun<Command: BatchCommand> {
     self.session = session
     try command.validateBatch()
     try Self.checkNames(command.paths, in: session)
-    try command.unlocking.decryption.validateForBatch()
+    try command.accessOptions.decryption.validateForBatch()
     let parameters = try command.resultParameters(in: session)
     let list = try command.many.pathsFrom.map { path throws(CommandError) in try PathList(path, in: session) }
     let passwords = try Self.passwords(command, in: session)
     if let output = command.output, output != "-" {
       try session.common.check(output: output)
-      try session.prepareOutput(output, inputs: command.paths + command.unlocking.files + command.many.files)
+      try session.prepareOutput(output, inputs: command.paths + command.accessOptions.files + command.many.files)
     }
     if let resume = command.many.resume {
       guard resume != "-" else {
@@ -38,7 +38,7 @@ struct BatchRun<Command: BatchCommand> {
     let commandName = session.commandName.split(separator: " ").dropFirst().joined(separator: " ")
     let digest = try command.many.resume.map { _ in
       try ResumeInputs.digest(
-        parameters: parameters, inputs: command.inputs(in: session), command.unlocking.decryption, in: session)
+        parameters: parameters, inputs: command.inputs(in: session), command.accessOptions.decryption, in: session)
     }
     let worker = BatchWorker(
       command: command, name: session.commandName, commandName: commandName, environment: session.environment,
@@ -152,7 +152,7 @@ struct BatchRun<Command: BatchCommand> {
   }
 
   private static func passwords(_ command: Command, in session: Session) throws(CommandError) -> BatchPasswords {
-    let flags = command.unlocking.password
+    let flags = command.accessOptions.password
     if let path = command.many.passwords {
       guard !flags.isGiven else {
         throw .usage("--passwords and a password cannot be used together", try: "use only one of them")

@@ -15,7 +15,7 @@ struct CaseReportRun<Command: BatchCommand> {
         "a case report needs backups in files", why: "- is a stream, whose files cannot be compared before and after",
         try: "the path of the backup")
     }
-    let inputs = command.paths + command.unlocking.files + command.many.files
+    let inputs = command.paths + command.accessOptions.files + command.many.files
     try session.prepareOutput(request.output, inputs: inputs)
     // The results go into the report instead.
     batch = try BatchRun(command.withoutOutput(), in: session)

@@ -24,16 +24,16 @@ struct EditableBackup: RewrittenKeychain {
   ///
   /// - Throws: An error if the backup cannot be decrypted or rewritten.
   init(
-    _ backup: ResolvedBackup, _ selection: ItemSelection, _ unlocking: BackupAccessOptions, _ change: ChangeOptions,
+    _ backup: ResolvedBackup, _ selection: ItemSelection, _ accessOptions: BackupAccessOptions, _ change: ChangeOptions,
     to verb: String, isDryRun: Bool, in session: Session
   ) throws(CommandError) {
     self.selection = selection
     changeOptions = change
-    try change.check(differsFrom: backup.files + unlocking.files, in: session)
+    try change.check(differsFrom: backup.files + accessOptions.files, in: session)
     // The backup is rewritten next to the file that a link points to.
     path = URL(filePath: try backup.requirePath(for: "item \(verb)")).resolvingSymlinksInPath().path
     let onlyReads = isDryRun || change.output != nil
-    loaded = try backup.open(onlyReads ? .reading : .writing, storage: unlocking.storage, in: session)
+    loaded = try backup.open(onlyReads ? .reading : .writing, storage: accessOptions.storage, in: session)
     do throws(KeyhaulError) {
       try loaded.archive.require(.rewriting)
       try BackupRewriter.checkReencryption(of: loaded.archive)
@@ -41,9 +41,9 @@ struct EditableBackup: RewrittenKeychain {
       throw CommandError(backup: error, name: loaded.name)
     }
     target = try change.target(for: loaded, isDryRun: isDryRun, in: session)
-    unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let candidate = try unlocker.hardwareKey()
-    key = try unlocker.key(unlocking.password)
+    key = try unlocker.key(accessOptions.password)
     opened = try unlocker.open(with: key, candidate, for: .rewriting)
     try Self.requireKeychainAsRecorded(opened, loaded.name)
     hardware = opened.isSameDevice == false ? candidate?.fallback : candidate

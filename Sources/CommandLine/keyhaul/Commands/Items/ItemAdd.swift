@@ -38,7 +38,7 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     let itemWithoutSecret = try itemWithoutSecret()
     let selection = try ItemSelection(ItemFilterOptions(kind: kind, attributes: attributes))
-    let keychain = try target.edit(selection, unlocking, change, to: "add", isDryRun: dryRun.isOn, in: session)
+    let keychain = try target.edit(selection, accessOptions, change, to: "add", isDryRun: dryRun.isOn, in: session)
     try keychain.check(attributes)
     let item = try addingSecret(to: itemWithoutSecret, in: session)
     let shown = UntrustedText.escaped(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)

@@ -33,7 +33,7 @@ struct ItemDelete: RunnableCommand, DecryptingCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let selection = try ItemSelection(filter).required(to: "delete")
-    let keychain = try target.edit(selection, unlocking, change, to: "delete", isDryRun: dryRun.isOn, in: session)
+    let keychain = try target.edit(selection, accessOptions, change, to: "delete", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: nil, in: session)
     guard !entries.isEmpty else {
       session.info("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")

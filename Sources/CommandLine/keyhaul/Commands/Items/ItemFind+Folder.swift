@@ -30,7 +30,7 @@ extension ItemFind {
     let passwordProvider = try batchPasswords(in: session)
     if let output, output != "-" {
       try session.prepareOutput(
-        output, inputs: [folder] + unlocking.files + [passwords])
+        output, inputs: [folder] + accessOptions.files + [passwords])
     }
     var summary = BatchSummary()
     if let output, output != "-" {
@@ -120,9 +120,9 @@ extension ItemFind {
       status = fault.status
     } else {
       do {
-        let keychain = try singleCommand.target.find(unlocking, databaseKeys, in: capturingSession)
+        let keychain = try singleCommand.target.find(accessOptions, databaseKeys, in: capturingSession)
         let (rows, document, mayBeIncomplete) = try singleCommand.search(
-          for: selection, in: keychain, unlocking, capturingSession)
+          for: selection, in: keychain, accessOptions, capturingSession)
         try capturingSession.writeDocument(document, of: rows, to: nil)
         items = rows
         status = mayBeIncomplete || rows.contains { $0.item == nil } ? .partial : rows.isEmpty ? .noMatch : .ok

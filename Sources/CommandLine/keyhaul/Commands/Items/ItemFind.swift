@@ -73,10 +73,10 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     }
     if try isForFolder(session) { return try searchFolder(in: session) }
     if reveal { try rejectTerminal(in: session) }
-    let source = try target.find(unlocking, databaseKeys, in: session)
-    if let output, output != "-" { try session.prepareOutput(output, inputs: source.files + unlocking.files) }
+    let source = try target.find(accessOptions, databaseKeys, in: session)
+    if let output, output != "-" { try session.prepareOutput(output, inputs: source.files + accessOptions.files) }
     let selection = try ItemSelection(filter)
-    let (rows, document, mayBeIncomplete) = try search(for: selection, in: source, unlocking, session)
+    let (rows, document, mayBeIncomplete) = try search(for: selection, in: source, accessOptions, session)
     if session.isJSON {
       try session.writeDocument(document, of: rows, to: output)
       if reveal, document.omitsProtectedSecrets { warnAboutProtected(rows, in: session) }
@@ -105,7 +105,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   /// - Returns: The matching items, their document, and whether a damaged item may also match, so that the result may
   ///   be incomplete.
   func search(
-    for selection: ItemSelection, in source: ResolvedSource, _ unlocking: BackupAccessOptions, _ session: Session
+    for selection: ItemSelection, in source: ResolvedSource, _ accessOptions: BackupAccessOptions, _ session: Session
   ) throws -> (rows: [KeychainEntry], document: ItemDocument, mayBeIncomplete: Bool) {
     let items: SearchableItems
     switch source {
@@ -117,8 +117,8 @@ struct ItemFind: TabularCommand, DecryptingCommand {
         return (rows.map { $0.numbered(indexes) }, document, false)
       }
     case .backup(let backup):
-      let loaded = try backup.open(storage: unlocking.storage, in: session)
-      let opened = try BackupUnlocker(loaded, unlocking.decryption, in: session).open(with: unlocking.password)
+      let loaded = try backup.open(storage: accessOptions.storage, in: session)
+      let opened = try BackupUnlocker(loaded, accessOptions.decryption, in: session).open(with: accessOptions.password)
       items = SearchableItems(opened, named: loaded.name)
     case .dump(let dump):
       dump.warn(in: session)

@@ -43,7 +43,7 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
     guard !itemChanges.attributes.isEmpty || newSecret.isGiven else {
       throw CommandError.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
     }
-    let keychain = try target.edit(selection, unlocking, change, to: "update", isDryRun: dryRun.isOn, in: session)
+    let keychain = try target.edit(selection, accessOptions, change, to: "update", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: itemChanges, in: session)
     let readable = entries.filter { $0.item != nil }
     guard !readable.isEmpty else { return try report(entries, changed: [], of: keychain, in: session) }

@@ -69,7 +69,7 @@ extension PlanCommand {
   /// Returns the parameters of the result. They include the target's revision, because a result for an earlier state is
   /// not reused.
   func resultParameters(in session: Session) throws -> [String] {
-    var flags = unlocking.decryption.resultParameters + common.detail
+    var flags = accessOptions.decryption.resultParameters + common.detail
     if let view { flags.append(view.flag) }
     if let expect { flags.append("--expect \(expect)") }
     if let sourceDevice { flags.append("--source \(sourceDevice)") }

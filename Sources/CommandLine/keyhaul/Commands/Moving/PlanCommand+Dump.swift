@@ -13,7 +13,7 @@ extension PlanCommand {
         "--source is for backups only", why: "\(dump.typed) is a \(dump.noun), which does not name its source device",
         try: "leave --source out")
     }
-    try dump.reject(unlocking)
+    try dump.reject(accessOptions)
     try dump.rejectPage(in: session)
     guard let target else {
       throw CommandError.usage(

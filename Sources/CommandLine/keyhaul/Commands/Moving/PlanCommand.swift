@@ -96,7 +96,7 @@ struct PlanCommand: BatchCommand {
     let sourceDevice = try sourceDevice.map { name throws(CommandError) in try finder.device(name) }
     if let output, output != "-" {
       let devices = (target?.files ?? []) + (sourceDevice?.files ?? [])
-      try session.prepareOutput(output, inputs: resolvedSource.files + devices + unlocking.files + [expect])
+      try session.prepareOutput(output, inputs: resolvedSource.files + devices + accessOptions.files + [expect])
     }
     do {
       return try plan(from: resolvedSource, onto: target, sourceDevice: sourceDevice, expectations, in: session)
@@ -142,12 +142,12 @@ struct PlanCommand: BatchCommand {
       throw .usage(
         "--source is for backups only", why: "\(source) is a device, so every item is known", try: "leave --source out")
     }
-    if unlocking.password.isGiven {
+    if accessOptions.password.isGiven {
       throw .usage(
         "a plan made from a device needs no password", why: "it opens no backup; it assumes one with a password",
         try: "leave the password out; --no-password plans for a backup without one")
     }
-    try unlocking.decryption.reject(for: source)
+    try accessOptions.decryption.reject(for: source)
   }
 
   /// Opens a backup, decrypts it, and plans for it.
@@ -155,19 +155,19 @@ struct PlanCommand: BatchCommand {
     _ backup: ResolvedBackup, argument: String?, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
-    let loaded = try backup.open(storage: unlocking.storage, for: .planning, in: session)
+    let loaded = try backup.open(storage: accessOptions.storage, for: .planning, in: session)
     if noPassword {
       throw CommandError.usage(
         "\(loaded.name) is an existing backup", why: "--no-password plans a new backup of a device",
         try: "leave --no-password out")
     }
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // A device is not locked while the user types, so its key is read first. This also shows early whether it can be
     // read.
     let hardware = try ResolvedDevice.withSessions(target, sourceDevice) { target, _ in
       try unlocker.hardwareKey(excluding: target)
     }
-    let key = try unlocker.key(unlocking.password)
+    let key = try unlocker.key(accessOptions.password)
     return try ResolvedDevice.withSessions(target, sourceDevice) { target, namedSource in
       guard let target else {
         let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: namedSource)

@@ -57,8 +57,8 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let target: ResolvedTarget =
       if let simulator { .simulator(simulator) } else { .device(try finder.device(move.target(of: archive))) }
     let fileStatus = backup.fileStatus
-    let loaded = try backup.open(storage: unlocking.storage, for: .restoring, in: session)
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let loaded = try backup.open(storage: accessOptions.storage, for: .restoring, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // The device is not locked while the user types. Afterwards, Keyhaul checks that it has not changed.
     let keys = try target.withTarget(.reading) { lockedTarget in
       try PreparedRestore.check(lockedTarget, loaded, saved)
@@ -67,7 +67,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
         sourceDevice: try unlocker.hardwareKey(excluding: lockedTarget.device), identifier: lockedTarget.identifier
       )
     }
-    let key = try unlocker.key(unlocking.password)
+    let key = try unlocker.key(accessOptions.password)
     let opened = try unlocker.open(
       with: key, keys.sourceDevice, onto: keys.target, for: .restoring)
     unlocker.warnIfUnsealed()
@@ -83,17 +83,13 @@ struct Restore: RunnableCommand, DecryptingCommand {
           of: opened.backup, named: nil, orTarget: lockedTarget.device, with: key)
         return try prepared.report(onto: lockedTarget, sourceDeviceItems: sourceDevice?.items, in: session)
       }
-      try print(report, onto: target, in: session)
-      try confirmation.warnAboutOnlyCopies(report, willRestore: false)
-      session.info("Nothing was changed (--dry-run).")
-      try confirmation.rejectRemovalOnlyRestore(report)
-      return prepared.status(of: report)
+      return try finishDryRun(report, confirmation, onto: target, in: session)
     }
     let shown =
       try confirmation.mayAsk ? target.withTarget(.reading) { try prepared.report(onto: $0, in: session) } : nil
     if let shown {
       try confirmation.obtain(for: shown)
-      try backup.requireUnchanged(since: loaded.archive, fileStatus, storage: unlocking.storage)
+      try backup.requireUnchanged(since: loaded.archive, fileStatus, storage: accessOptions.storage)
     }
     return try target.withTarget(.writing) { lockedTarget in
       let report = try prepared.report(onto: lockedTarget, since: shown, in: session)
@@ -101,6 +97,17 @@ struct Restore: RunnableCommand, DecryptingCommand {
       try restore(report, onto: lockedTarget, target, in: session)
       return prepared.status(of: report)
     }
+  }
+
+  /// Prints the plan, and reports what a restore would warn about or reject.
+  private func finishDryRun(
+    _ report: PlanReport, _ confirmation: RestoreConfirmation, onto target: ResolvedTarget, in session: Session
+  ) throws -> CommandExitStatus {
+    try print(report, onto: target, in: session)
+    try confirmation.warnAboutOnlyCopies(report, willRestore: false)
+    session.info("Nothing was changed (--dry-run).")
+    try confirmation.rejectRemovalOnlyRestore(report)
+    return confirmation.prepared.status(of: report)
   }
 
   /// Rejects flags that apply only to devices.

@@ -63,7 +63,7 @@ struct Why: RunnableCommand, DecryptingCommand {
     switch resolvedSource {
     case .backup(let backup): return try explain(wanted, of: backup, selection, to: target, in: session)
     case .dump(let dump):
-      try dump.reject(unlocking)
+      try dump.reject(accessOptions)
       return try ResolvedDevice.withSessions(target, nil) { target, _ in
         try explain(wanted, of: dump, to: target, in: session)
       }
@@ -79,13 +79,13 @@ struct Why: RunnableCommand, DecryptingCommand {
     to target: ResolvedDevice?,
     in session: Session
   ) throws -> CommandExitStatus {
-    let loaded = try backup.open(storage: unlocking.storage, for: target == nil ? .reading : .planning, in: session)
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let loaded = try backup.open(storage: accessOptions.storage, for: target == nil ? .reading : .planning, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // The device is not locked while the user types.
     let hardware = try ResolvedDevice.withSessions(target, nil) { device, _ in
       try unlocker.hardwareKey(excluding: device)
     }
-    let key = try unlocker.key(unlocking.password)
+    let key = try unlocker.key(accessOptions.password)
     return try ResolvedDevice.withSessions(target, nil) { target, _ in
       let opened =
         try target.map { target in
@@ -115,7 +115,7 @@ struct Why: RunnableCommand, DecryptingCommand {
   private func explain(
     _ wanted: ItemExplainer.Selection, of device: ResolvedDevice, to target: DeviceSession?, in session: Session
   ) throws -> CommandExitStatus {
-    try unlocking.reject(for: source)
+    try accessOptions.reject(for: source)
     return try device.withSession(.reading) { openDevice in
       let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
         try ItemExplainer(wanted).explanations(on: openDevice, onto: target, policy: existing.policy)

@@ -34,7 +34,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
-    var source = try SourceItems.read(from, unlocking, databaseKeys, in: session)
+    var source = try SourceItems.read(from, accessOptions, databaseKeys, in: session)
     let groups = Set(source.items.compactMap(\.accessGroup))
     if !app.isEmpty { source.keepOnly(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
     guard !source.items.isEmpty else {

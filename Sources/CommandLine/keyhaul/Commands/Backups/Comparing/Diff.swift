@@ -82,7 +82,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
     }
     for case .dump(let dump) in sides {
       try dump.rejectPage(in: session)
-      if !sides.contains(where: \.isBackup) { try dump.reject(unlocking) }
+      if !sides.contains(where: \.isBackup) { try dump.reject(accessOptions) }
     }
   }
 

@@ -110,14 +110,14 @@ struct Export: RunnableCommand, DecryptingCommand {
     try databaseKeys.check([resolvedSource])
     switch resolvedSource {
     case .device(let device):
-      try unlocking.reject(for: device.name)
+      try accessOptions.reject(for: device.name)
       try prepareOutput(inputs: device.files, in: session)
       return try device.withSession(.reading) { openDevice in
         try ExportSource(
           of: openDevice, named: device.name, selection, wantsSecrets: reveal || !format.isDocument)
       }
     case .dump(let dump):
-      try dump.reject(unlocking)
+      try dump.reject(accessOptions)
       try rejectApp(of: "a \(dump.noun)")
       try prepareOutput(inputs: dump.files, in: session)
       dump.warn(in: session)
@@ -143,23 +143,23 @@ struct Export: RunnableCommand, DecryptingCommand {
 
   /// Rejects an output that is an input or inside the backup.
   func prepareOutput(from backup: ResolvedBackup, in session: Session) throws(CommandError) {
-    try prepareOutput(inputs: backup.files + unlocking.files, in: session)
+    try prepareOutput(inputs: backup.files + accessOptions.files, in: session)
   }
 
   private func open(
     _ backup: ResolvedBackup, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
-    let loaded = try backup.open(storage: unlocking.storage, in: session)
+    let loaded = try backup.open(storage: accessOptions.storage, in: session)
     // Without --reveal, reject before asking for a password. If the password need not be typed, the error can state the
     // number of secrets.
-    let passwordSource = try unlocking.password.source(environment: session.environment)
+    let passwordSource = try accessOptions.password.source(environment: session.environment)
     let isPrompted = loaded.archive.isEncrypted && passwordSource == .prompt
     if isPrompted, !reveal, format.needsSecrets {
       throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: nil)
     }
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
-    let reader = try unlocker.reader(with: try unlocker.key(unlocking.password), hardware, for: .exporting)
+    let reader = try unlocker.reader(with: try unlocker.key(accessOptions.password), hardware, for: .exporting)
     guard loaded.archive.hasKeychain else {
       throw CommandError(
         backup: KeyhaulError(.noKeychain, "it has no stored keychain file"), name: loaded.name)

@@ -44,8 +44,8 @@ struct FolderExport {
   func run(in session: Session) throws -> CommandExitStatus {
     let backup = try SourceResolver(session).backup(command.source)
     _ = try backup.requirePath(for: "export --files")
-    try session.requireOutput(folder, differsFrom: backup.files + command.unlocking.files, after: "--files")
-    let loaded = try backup.open(storage: command.unlocking.storage, in: session)
+    try session.requireOutput(folder, differsFrom: backup.files + command.accessOptions.files, after: "--files")
+    let loaded = try backup.open(storage: command.accessOptions.storage, in: session)
     let keys = try unlock(loaded, in: session)
     let list: FileList
     switch keys {
@@ -87,15 +87,15 @@ struct FolderExport {
   private func unlock(_ loaded: LoadedBackup, in session: Session) throws(CommandError) -> ClassKeys? {
     guard loaded.archive.areFilesEncrypted else {
       if !loaded.archive.isEncrypted,
-        let source = try command.unlocking.password.origin(environment: session.environment)
+        let source = try command.accessOptions.password.origin(environment: session.environment)
       {
         throw loaded.unexpectedPassword(source)
       }
       return nil
     }
-    let unlocker = BackupUnlocker(loaded, command.unlocking.decryption, in: session)
+    let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
-    let key = try unlocker.key(command.unlocking.password)
+    let key = try unlocker.key(command.accessOptions.password)
     return try unlocker.classKeys(with: key, unlocker.usableKey(hardware, with: key))
   }
 

@@ -49,11 +49,11 @@ struct Inspect: CaseReportCommand {
   private func inspect(_ backup: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
     if let backups = backup.backups { throw BackupDirectoryResolver.several(backups, in: paths.first ?? "") }
     if hash { return try printHash(of: backup, in: session) }
-    try report.prepare(inputs: backup.files + unlocking.files, in: session)
+    try report.prepare(inputs: backup.files + accessOptions.files, in: session)
     // Text and JSON can show what is left of a damaged backup. The HTML page and single parts need a complete one.
     let loaded = try backup.open(
-      storage: unlocking.storage, allowsIncomplete: part == nil && !common.isHTML, in: session)
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+      storage: accessOptions.storage, allowsIncomplete: part == nil && !common.isHTML, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let (decrypted, obstacle) = try decrypt(loaded, with: unlocker, in: session)
     let inspection = try loaded.inspecting { () throws(KeyhaulError) in
       try Inspection(
@@ -77,7 +77,7 @@ struct Inspect: CaseReportCommand {
         "--hash cannot be used with other parts, formats or backups", why: "it prints one line of text",
         try: "keyhaul inspect --hash ARCHIVE")
     }
-    let loaded = try backup.open(storage: unlocking.storage, in: session)
+    let loaded = try backup.open(storage: accessOptions.storage, in: session)
     guard loaded.archive.isEncrypted, let line = loaded.archive.keybag.passwordHash else {
       throw CommandError(
         .refused, "cannot print a hash for \(loaded.name)",
@@ -90,7 +90,7 @@ struct Inspect: CaseReportCommand {
 
   /// Shows the contents of another tool's dump.
   private func inspect(_ dump: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
-    try dump.reject(unlocking)
+    try dump.reject(accessOptions)
     try dump.rejectPage(in: session)
     if let part, part != .list {
       throw .usage(
@@ -146,16 +146,16 @@ struct Inspect: CaseReportCommand {
   private func decryptedBackup(
     _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
   ) throws -> DecryptedBackup? {
-    let hasDeviceKey = try unlocking.decryption.deviceKeySource() != nil
-    if !loaded.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(loaded)
+    let hasDeviceKey = try accessOptions.decryption.deviceKeySource() != nil
+    if !loaded.archive.isEncrypted || accessOptions.password.isGiven || hasDeviceKey || needsPassword(loaded)
       || session.hasListedPassword
     {
-      return try DecryptedBackup(unlocker, unlocking.password)
+      return try DecryptedBackup(unlocker, accessOptions.password)
     }
-    guard try unlocking.password.source(environment: session.environment) != .prompt else { return nil }
+    guard try accessOptions.password.source(environment: session.environment) != .prompt else { return nil }
     // A password from the environment is optional: an overview needs none, so a wrong one is only a warning.
     do {
-      return try DecryptedBackup(unlocker, unlocking.password)
+      return try DecryptedBackup(unlocker, accessOptions.password)
     } catch let error as CommandError {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }

@@ -41,7 +41,7 @@ struct Verify: CaseReportCommand {
 
   /// Rejects flags that contradict each other.
   func checkFlags() throws(CommandError) {
-    guard quick, unlocking.password.isGiven else { return }
+    guard quick, accessOptions.password.isGiven else { return }
     throw .usage(
       "--quick and a password cannot be used together",
       why: "--quick checks only what needs no password",
@@ -57,7 +57,7 @@ struct Verify: CaseReportCommand {
   }
 
   private func verify(_ backup: ResolvedBackup, in session: Session) throws(CommandError) -> CommandExitStatus {
-    try self.report.prepare(inputs: backup.files + unlocking.files, in: session)
+    try self.report.prepare(inputs: backup.files + accessOptions.files, in: session)
     let report = try report(of: backup, in: session)
     try session.deliver(
       VerifyResult(json: report.json) { report.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
@@ -94,7 +94,7 @@ struct Verify: CaseReportCommand {
   /// Checks a keychain database.
   private func verify(_ dump: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
     guard let rows = dump.database else { throw dump.notABackupError }
-    try dump.reject(unlocking)
+    try dump.reject(accessOptions)
     if quick {
       throw .usage(
         "--quick applies only to backups", why: "\(dump.typed) is checked in one step", try: "leave --quick out")
@@ -118,7 +118,7 @@ struct Verify: CaseReportCommand {
     let (location, name) = (try backup.location(in: session), backup.name)
     let archive: BackupArchive
     do throws(KeyhaulError) {
-      archive = try ResolvedBackup.read(at: location, storage: unlocking.storage)
+      archive = try ResolvedBackup.read(at: location, storage: accessOptions.storage)
     } catch {
       guard error.category == .damaged else { throw CommandError(backup: error, name: name) }
       return VerificationReport(
@@ -143,7 +143,7 @@ struct Verify: CaseReportCommand {
     of loaded: LoadedBackup, in session: Session
   ) throws(CommandError) -> (BackupVerification, DeviceKeyVerdict?) {
     if quick, loaded.archive.isEncrypted {
-      if try unlocking.decryption.deviceKeySource() != nil {
+      if try accessOptions.decryption.deviceKeySource() != nil {
         throw .usage(
           "--quick and a device key cannot be used together",
           why: "without the password nothing in \(loaded.name) can be decrypted",
@@ -155,12 +155,12 @@ struct Verify: CaseReportCommand {
       return (try verification(of: loaded, with: nil, in: session), nil)
     }
     // Items that the key of a virtual device cannot decrypt stay unchecked.
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     var hardware = try unlocker.hardwareKey()
     let isKeyGiven = hardware?.isGuess == false
     let keys: ClassKeys?
     do throws(CommandError) {
-      let key = try unlocker.key(unlocking.password)
+      let key = try unlocker.key(accessOptions.password)
       if let fault = key.keybagFault {
         return (try verification(of: loaded, with: nil, keybagFault: fault, in: session), nil)
       }
@@ -188,7 +188,7 @@ struct Verify: CaseReportCommand {
     guard loaded.archive.isEncrypted, !loaded.archive.areFilesEncrypted, session.terminal() == nil,
       session.availablePasswords.isEmpty
     else { return false }
-    return try unlocking.password.source(environment: session.environment) == .prompt
+    return try accessOptions.password.source(environment: session.environment) == .prompt
   }
 
   private func verification(

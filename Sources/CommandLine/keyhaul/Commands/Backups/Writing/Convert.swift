@@ -36,7 +36,7 @@ struct Convert: RunnableCommand, DecryptingCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    try BackupOutput.check(output, differsFrom: unlocking.files, in: session)
+    try BackupOutput.check(output, differsFrom: accessOptions.files, in: session)
     try checkFlags()
     let backup = try SourceResolver(session).backup(archive)
     let path = try backup.requirePath(for: "convert")
