@@ -141,7 +141,7 @@ struct CommandPath {
     return .usage("\(name) needs a command", why: "its commands are \(HumanReadable.list(names))", try: "\(name) -h")
   }
 
-  /// Returns whether an argument is "-h", alone or combined with other short flags: "-qh".
+  /// Returns whether an argument is "-h", by itself or combined with other short flags: "-qh".
   private static func asksForShortHelp(_ argument: String) -> Bool {
     let letters = argument.dropFirst()
     return argument.first == "-" && letters.allSatisfy("hnqvy".contains) && letters.count { $0 == "h" } == 1

@@ -66,7 +66,7 @@ extension CommandError {
   /// Returns this error as one that occurred after a final change, without its original advice, which does not apply.
   func after(_ change: CommittedChange) -> CommandError {
     var failure = self
-    // A signal or a closed pipe says nothing about the change.
+    // The cause of a signal or a closed pipe is left out, because it does not concern the change.
     let cause: String?
     if case .signal = status { cause = nil } else { cause = why }
     failure.status = .doneBut

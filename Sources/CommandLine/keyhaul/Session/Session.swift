@@ -26,7 +26,7 @@ final class Session {
   var committedChange: CommittedChange?
   /// The captured output if this session is one of many; `nil` if it prints. Such a session never asks.
   private let capturedOutput: CapturedOutput?
-  /// The fields to print of a document's rows; `nil` if the whole document is printed.
+  /// The fields to print of a document's rows; `nil` if the complete document is printed.
   var chosenFields: ChosenFields?
   /// The passwords for the backups of a command on many.
   let passwordProvider: (any PasswordProvider)?
@@ -38,7 +38,7 @@ final class Session {
   var matchedPassword: ReusablePassword?
   /// Whether the command read a backup that has changed since it was sealed, so that it cannot report full success.
   var hasReadChangedBackup = false
-  /// The device folders that suggested commands must name, because a device's name alone does not find it.
+  /// The device folders that suggested commands must name, because a device's name is not enough to find it.
   var homesToShow: Set<String> = []
   /// The number of status lines written so far.
   private var statusLineCount = 0
@@ -300,12 +300,13 @@ final class Session {
   /// - Parameter purpose: The use, for messages: "the backup".
   /// - Throws: `.usage` if standard input already has a use.
   func claimStandardInput(for purpose: String) throws(CommandError) {
-    if let first = standardInputClaim {
-      guard first != purpose else {
-        throw .usage("standard input cannot be \(first) twice", why: "it can be read only once", try: "a file for one")
+    if let earlierPurpose = standardInputClaim {
+      guard earlierPurpose != purpose else {
+        throw .usage(
+          "standard input cannot be \(purpose) twice", why: "it can be read only once", try: "a file for one")
       }
       throw .usage(
-        "standard input cannot be both \(first) and \(purpose)", why: "it can be read only once",
+        "standard input cannot be both \(earlierPurpose) and \(purpose)", why: "it can be read only once",
         try: "a file for one of them")
     }
     standardInputClaim = purpose

@@ -39,8 +39,8 @@ enum KnownBackupFolders {
   static func below(_ path: String) -> [String] {
     let root = absoluteFolder(path) ?? path
     let users = names(in: "\(root)/\(Self.users)").map { "\(root)/\(Self.users)/\($0)" }
-    let known = ([root] + users).flatMap { user in belowHome.map { "\(user)/\($0)" } }
-    return distinct(known.filter(containsBackups))
+    let candidates = ([root] + users).flatMap { user in belowHome.map { "\(user)/\($0)" } }
+    return distinct(candidates.filter(containsBackups))
   }
 
   /// Returns the folders with backups of a user. idevicebackup2 writes into any folder, and names a backup after its

@@ -11,7 +11,7 @@ import KeyhaulKit
 /// A device argument is a name in the device folder, or a path if it contains a slash. If an argument may be either,
 /// the content of the path decides. A name that is both a device and another file is an error.
 struct ArgumentResolver {
-  /// The folder of the virtual devices; `nil` if none is configured, in which case a name alone never means a device.
+  /// The folder of the virtual devices; `nil` if none is configured. Then only a path can mean a device.
   let home: String?
   let content: (String) -> PathContent
   /// Returns the names of the existing devices, for suggestions.

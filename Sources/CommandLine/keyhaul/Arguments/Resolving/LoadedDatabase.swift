@@ -98,7 +98,7 @@ struct LoadedDatabase {
     let now = DeviceClock.system.now().secondsSince1970
     return statuses.all.contains { status in
       guard let age = status.map({ now - $0.lastChange }) else { return false }
-      // A time far in the future was set by another clock and says nothing about the present.
+      // A time far in the future was set by another clock, so it does not show that the file has just changed.
       return (-1..<Double(clockTickMilliseconds) / 1000).contains(age)
     }
   }

@@ -263,7 +263,7 @@ final class BackupUnlocker {
 }
 
 extension LoadedBackup {
-  /// The advice for a backup whose manifest falsely says that it has no password.
+  /// The advice for a backup whose manifest falsely states that it has no password.
   static let adviceForDeniedPassword =
     "don't trust this copy; use the source device's own copy. If there is none, set IsEncrypted to true in the "
     + "Manifest.plist of another copy, and provide its password"

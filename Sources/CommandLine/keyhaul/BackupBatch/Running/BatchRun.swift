@@ -191,7 +191,7 @@ struct BatchRun<Command: BatchCommand> {
 
   private static func formatter(of command: Command, commandName: String, _ session: Session) -> any ResultFormatter {
     let isFile = command.output.map { $0 != "-" } ?? false
-    if let chosen = session.chosenFields { return FieldsFormatter(chosenFields: chosen) }
+    if let chosenFields = session.chosenFields { return FieldsFormatter(chosenFields: chosenFields) }
     if command.common.isNDJSON { return NDJSONFormatter() }
     if command.common.isCSV {
       return CSVFormatter(columns: Command.columns, isShown: session.resultIsOnTerminal && !isFile)

@@ -55,27 +55,27 @@ struct Why: RunnableCommand, DecryptingCommand {
         "--app does not select an item", why: "it makes a command act as an app, and the why command only explains",
         try: "--access-group GROUP")
     }
-    let wanted = ItemExplainer.Selection(selection.query, index: item, matches: selection.matches)
+    let itemFilter = ItemExplainer.Selection(selection.query, index: item, matches: selection.matches)
     let finder = try SourceResolver(session, databaseKeys)
     let resolvedSource = try finder.keychain(source)
     try databaseKeys.check([resolvedSource])
     let target = try to.map { to throws(CommandError) in try finder.device(to) }
     switch resolvedSource {
-    case .backup(let backup): return try explain(wanted, of: backup, selection, to: target, in: session)
+    case .backup(let backup): return try explain(itemFilter, of: backup, selection, to: target, in: session)
     case .dump(let dump):
       try dump.reject(accessOptions)
       return try ResolvedDevice.withSessions(target, nil) { target, _ in
-        try explain(wanted, of: dump, to: target, in: session)
+        try explain(itemFilter, of: dump, to: target, in: session)
       }
     case .device(let device):
       return try ResolvedDevice.withSessions(target, nil) { target, _ in
-        try explain(wanted, of: device, to: target, in: session)
+        try explain(itemFilter, of: device, to: target, in: session)
       }
     }
   }
 
   private func explain(
-    _ wanted: ItemExplainer.Selection, of backup: ResolvedBackup, _ selection: ItemSelection,
+    _ itemFilter: ItemExplainer.Selection, of backup: ResolvedBackup, _ selection: ItemSelection,
     to target: ResolvedDevice?,
     in session: Session
   ) throws -> CommandExitStatus {
@@ -98,7 +98,7 @@ struct Why: RunnableCommand, DecryptingCommand {
         (device: $0, plan: try opened.plan(onto: .device($0), policy: existing.policy, for: .planning))
       }
       let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
-        try ItemExplainer(wanted).explanations(
+        try ItemExplainer(itemFilter).explanations(
           in: opened.backup, named: loaded.name, sourceDevice: sourceDevice, onto: restore)
       }
       let unnamedItems = opened.backup.items.filter { item in
@@ -113,12 +113,12 @@ struct Why: RunnableCommand, DecryptingCommand {
   }
 
   private func explain(
-    _ wanted: ItemExplainer.Selection, of device: ResolvedDevice, to target: DeviceSession?, in session: Session
+    _ itemFilter: ItemExplainer.Selection, of device: ResolvedDevice, to target: DeviceSession?, in session: Session
   ) throws -> CommandExitStatus {
     try accessOptions.reject(for: source)
     return try device.withSession(.reading) { openDevice in
       let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
-        try ItemExplainer(wanted).explanations(on: openDevice, onto: target, policy: existing.policy)
+        try ItemExplainer(itemFilter).explanations(on: openDevice, onto: target, policy: existing.policy)
       }
       let source = try ReportSource(openDevice, hasPassword: true)
       return try print(
@@ -127,10 +127,11 @@ struct Why: RunnableCommand, DecryptingCommand {
   }
 
   private func explain(
-    _ wanted: ItemExplainer.Selection, of dump: ResolvedDump, to target: DeviceSession?, in session: Session
+    _ itemFilter: ItemExplainer.Selection, of dump: ResolvedDump, to target: DeviceSession?, in session: Session
   ) throws -> CommandExitStatus {
     let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
-      try ItemExplainer(wanted).explanations(of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
+      try ItemExplainer(itemFilter).explanations(
+        of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
     }
     let source = ReportSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
     return try print(

@@ -198,7 +198,7 @@ struct ExistingItems {
         if let constraints = control.constraints { item[.accessControl] = .dictionary(constraints) }
       }
       items[digest, default: []].append(
-        ExistingItem(item: Self.plain(item), appClip: row.row.columns[.appClip]?.integerValue ?? 0))
+        ExistingItem(item: Self.comparable(item), appClip: row.row.columns[.appClip]?.integerValue ?? 0))
     }
   }
 
@@ -206,8 +206,8 @@ struct ExistingItems {
   func contains(_ item: KeychainItem) -> Bool {
     guard let digest = try? item.digest(), let existing = items[digest] else { return false }
     let appClip = item[.appClip]?.integerValue ?? 0
-    let plain = Self.plain(item)
-    return existing.contains { $0.appClip == appClip && Self.areEqual($0.item, plain) }
+    let comparable = Self.comparable(item)
+    return existing.contains { $0.appClip == appClip && Self.areEqual($0.item, comparable) }
   }
 
   private static func areEqual(_ item: KeychainItem, _ other: KeychainItem) -> Bool {
@@ -215,7 +215,8 @@ struct ExistingItems {
       && item.secrets.allSatisfy { other.secrets[$0.key]?.constantTimeEquals($0.value) == true }
   }
 
-  private static func plain(_ item: KeychainItem) -> KeychainItem {
+  /// Returns an item without the attributes that are not compared as part of it.
+  private static func comparable(_ item: KeychainItem) -> KeychainItem {
     var item = item
     item[.persistentReference] = nil
     item[.appClip] = nil

@@ -31,12 +31,12 @@ struct PasswordList: Sendable {
     if path != "-" { try Self.checkThatOthersCannotChange(path, what: what) }
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: what, in: session)
     let entries = try Self.entries(of: bytes, named: InputFile.name(path))
-    var read: [(source: SecretSource, password: ReusablePassword)] = []
+    var readSources: [(source: SecretSource, password: ReusablePassword)] = []
     passwords = try entries.map { (entry) throws(CommandError) in
-      if let known = read.first(where: { $0.source == entry.source }) { return (entry, known.password) }
+      if let earlier = readSources.first(where: { $0.source == entry.source }) { return (entry, earlier.password) }
       let origin = "line \(entry.line) of \(InputFile.name(path))"
       let password = ReusablePassword(try session.password(from: entry.source, of: origin), from: origin)
-      read.append((entry.source, password))
+      readSources.append((entry.source, password))
       return (entry, password)
     }
   }
@@ -53,15 +53,15 @@ struct PasswordList: Sendable {
     let (why, advice): (String, String)
     switch exposure {
     case nil: return
-    case .writableFile(let place):
-      why = "\(place) can be changed by other users, and contains commands that Keyhaul runs"
-      advice = "chmod 600 \(ShellQuoting.quote(place))"
-    case .writableFolder(let place):
+    case .writableFile(let file):
+      why = "\(file) can be changed by other users, and contains commands that Keyhaul runs"
+      advice = "chmod 600 \(ShellQuoting.quote(file))"
+    case .writableFolder(let folder):
       why =
-        "other users can write to the folder \(place) and replace the list, which contains commands that Keyhaul runs"
-      advice = "chmod go-w \(ShellQuoting.quote(place))"
-    case .otherOwner(let place):
-      why = "\(place) belongs to another user, who can change the commands that Keyhaul runs"
+        "other users can write to the folder \(folder) and replace the list, which contains commands that Keyhaul runs"
+      advice = "chmod go-w \(ShellQuoting.quote(folder))"
+    case .otherOwner(let path):
+      why = "\(path) belongs to another user, who can change the commands that Keyhaul runs"
       advice = "copy the list into a folder of your own"
     }
     throw CommandError(.refused, "refused to read \(what)", why: why, try: advice)

@@ -70,15 +70,15 @@ final class TerminalDevice {
   /// Makes another process group the terminal's foreground group, as a shell does. It can then read the terminal, and
   /// gets its Ctrl-C.
   ///
-  /// - Parameter wanted: The settings to apply, which the group had when the terminal was last taken back from it.
+  /// - Parameter groupSettings: The settings to apply, which the group had when the terminal was last taken back from it.
   /// - Returns: `false` if this program does not have the terminal; in that case nothing is changed.
   @discardableResult
-  func lend(to group: pid_t, with wanted: termios? = nil) -> Bool {
+  func lend(to group: pid_t, with groupSettings: termios? = nil) -> Bool {
     var settings = termios()
     guard isForeground, tcgetattr(descriptor, &settings) == 0 else { return false }
     settingsBeforeLending = settings
     Interruption.willLendTerminal(descriptor, from: settings)
-    if var wanted { tcsetattr(descriptor, TCSADRAIN, &wanted) }
+    if var groupSettings { tcsetattr(descriptor, TCSADRAIN, &groupSettings) }
     setForeground(group)
     return true
   }

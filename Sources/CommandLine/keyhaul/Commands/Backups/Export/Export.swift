@@ -99,7 +99,8 @@ struct Export: RunnableCommand, DecryptingCommand {
     return items.damagedCount > 0 || source.authenticators.hasUnreadableFile ? .partial : .ok
   }
 
-  static func shown(_ output: String) -> String { output == "-" ? "standard output" : output }
+  /// Returns the name of the output in messages.
+  static func outputName(_ output: String) -> String { output == "-" ? "standard output" : output }
 
   // MARK: The items
 
@@ -155,7 +156,7 @@ struct Export: RunnableCommand, DecryptingCommand {
     let passwordSource = try accessOptions.password.source(environment: session.environment)
     let isPrompted = loaded.archive.isEncrypted && passwordSource == .prompt
     if isPrompted, !reveal, format.needsSecrets {
-      throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: nil)
+      throw ExportedItems.missingRevealFlag(Self.outputName(output), format, count: nil)
     }
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
@@ -212,7 +213,7 @@ struct Export: RunnableCommand, DecryptingCommand {
       if isBuffered { buffer.append(portion) }
     }
     guard reveal || items.secretCount == 0 else {
-      throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: items.secretCount)
+      throw ExportedItems.missingRevealFlag(Self.outputName(output), format, count: items.secretCount)
     }
     if isBuffered { try writing(in: session) { (portion) throws(CommandError) in try buffer.withBytes(portion) } }
     return items
@@ -242,7 +243,7 @@ struct Export: RunnableCommand, DecryptingCommand {
       : items.secretCount > 0 ? " (in plain text)" : ""
     let sentence =
       "\(did) \(HumanReadable.count(items.count, format.noun)) from \(UntrustedText.escaped(items.name)) to "
-      + "\(UntrustedText.escaped(Self.shown(output)))\(note)."
+      + "\(UntrustedText.escaped(Self.outputName(output)))\(note)."
     let deletion = output == "-" || dryRun.isOn ? nil : items.deletionSentence
     let sentences = [sentence] + [items.balance, items.filesSentence, deletion].compactMap(\.self)
     try announce(sentences.joined(separator: " "), in: session)

@@ -29,9 +29,9 @@ struct FolderExport {
         "--files and --reveal cannot be used together", why: "a file is exported as it is",
         try: "use only one of them")
     }
-    var others = command.filter
-    (others.attributes.path, others.attributes.app) = (nil, nil)
-    guard try !ItemSelection(others).isRestricted else {
+    var itemFilter = command.filter
+    (itemFilter.attributes.path, itemFilter.attributes.app) = (nil, nil)
+    guard try !ItemSelection(itemFilter).isRestricted else {
       throw .usage(
         "--files cannot be used with attributes of items", why: "it exports files, not items",
         try: "--domain, --app and --path")

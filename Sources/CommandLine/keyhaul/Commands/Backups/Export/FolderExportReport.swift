@@ -48,11 +48,11 @@ struct FolderExportReport {
         "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") already in \(folder), and "
           + "\(files.fileCount == 1 ? "was" : "were") not compared again.")
     }
-    let kept =
+    let keptNote =
       files.keptCount > 0
       ? "; \(HumanReadable.grouped(files.keptCount)) of them were already there and were not compared again" : ""
     try session.announce(
-      "Wrote \(count) of \(source) to \(folder) (\(HumanReadable.bytes(files.byteCount)))\(kept).")
+      "Wrote \(count) of \(source) to \(folder) (\(HumanReadable.bytes(files.byteCount)))\(keptNote).")
     session.info("\(UntrustedText.escaped(files.manifestPath)) lists each file with its SHA-256.")
     session.info(digestText(files))
     for renamed in files.renamed {

@@ -17,9 +17,9 @@ struct SingleFileExport {
     guard let path = command.filter.attributes.path else {
       throw .usage("--domain needs --path", why: "--path names the file in the domain", try: "--path PATH")
     }
-    var others = command.filter
-    others.attributes.path = nil
-    guard try !ItemSelection(others).isRestricted else {
+    var itemFilter = command.filter
+    itemFilter.attributes.path = nil
+    guard try !ItemSelection(itemFilter).isRestricted else {
       throw .usage(
         "--domain cannot be used with attributes of items", why: "it exports a file, not items",
         try: "--domain and --path alone")
@@ -178,7 +178,7 @@ struct SingleFileExport {
       let did = command.dryRun.isOn ? "Would export" : "Exported"
       let sentence =
         "\(did) \(UntrustedText.escaped("\(domain)/\(path)")) from \(UntrustedText.escaped(loaded.name)) to "
-        + "\(UntrustedText.escaped(Export.shown(command.output))) (\(HumanReadable.bytes(plainByteCount)))."
+        + "\(UntrustedText.escaped(Export.outputName(command.output))) (\(HumanReadable.bytes(plainByteCount)))."
       try command.announce(sentence, in: session)
     }
     return isRight ? .ok : .partial
