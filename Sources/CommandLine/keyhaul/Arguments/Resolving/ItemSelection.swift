@@ -122,8 +122,8 @@ struct ItemSelection {
 
   /// Returns the matching items of a device.
   ///
-  /// - Parameter limit: The maximum number of rows that the database returns before conditions are checked; `nil` for no
-  ///   limit.
+  /// - Parameter limit: The maximum number of rows that the database returns before conditions are checked; `nil` if
+  ///   there is no limit.
   func items(
     on openDevice: DeviceSession, wantsSecret: Bool, limit: Int? = nil
   ) throws(CommandError) -> [KeychainEntry] {

@@ -103,7 +103,7 @@ struct LoadedDatabase {
     }
   }
 
-  /// The statuses of a database's file, write-ahead log and rollback journal; `nil` for a missing file.
+  /// The statuses of a database's file, write-ahead log and rollback journal; `nil` if the file is missing.
   private struct FileStatuses {
     let database: FileStatus?
     let log: FileStatus?

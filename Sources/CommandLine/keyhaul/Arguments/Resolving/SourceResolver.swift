@@ -57,7 +57,7 @@ struct SourceResolver {
     case dump(ResolvedDump)
   }
 
-  /// Finds a backup, a dump or a database. Rejects keys for a keychain database if it is none.
+  /// Finds a backup, a dump or a database. Rejects keys for a keychain database if it is not one.
   ///
   /// - Throws: `.usage` for a device.
   func backupOrDump(_ typed: String) throws(CommandError) -> BackupOrDump {
