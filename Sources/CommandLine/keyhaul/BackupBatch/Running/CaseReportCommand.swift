@@ -5,14 +5,15 @@ protocol CaseReportCommand: BatchCommand {
 }
 
 extension CaseReportCommand {
-  /// The rows of the help screen about many backups and case reports.
-  static var caseReportRows: [HelpScreen.Row] {
-    [
+  /// Adds the rows of the help screen about many backups, case reports and JSON.
+  static func addingSharedRows(to rows: [HelpScreen.Row]) -> [HelpScreen.Row] {
+    let sharedRows: [HelpScreen.Row] = [
       .init("--paths-from", "read more paths from a file; - is standard input"),
       .init("--passwords", "a file that says where each backup's password is"),
       .init("--case", "with --examiner and -o, write a report for a case file"),
-      .init("--resume", "skip backups whose results are already in this file"),
+      .init("--resume", "skip backups whose results are already in this file"), "--json",
     ]
+    return rows + sharedRows
   }
 
   var output: String? { report.output }

@@ -124,7 +124,7 @@ struct PlanCommand: BatchCommand {
     case .dump(let dump):
       return try planDump(dump, onto: target, sourceDevice: sourceDevice, expectations, in: session)
     case .device(let device):
-      try rejectBackupFlags(for: device)
+      try rejectBackupFlags()
       return try device.withSession(.reading) { openDevice in
         try ResolvedDevice.withSessions(target, nil) { target, _ in
           guard let target else {
@@ -137,7 +137,7 @@ struct PlanCommand: BatchCommand {
   }
 
   /// Rejects flags that apply only to a backup.
-  private func rejectBackupFlags(for device: ResolvedDevice) throws(CommandError) {
+  private func rejectBackupFlags() throws(CommandError) {
     if sourceDevice != nil {
       throw .usage(
         "--source is for backups only", why: "\(source) is a device, so every item is known", try: "leave --source out")

@@ -8,11 +8,11 @@ struct Inspect: CaseReportCommand {
     sentence: "Show what is in a backup",
     usage: "keyhaul inspect ARCHIVE|FOLDER... [--list|--keybag|--tree] [-o FILE]",
     examples: ["keyhaul inspect family.backup --list --password-file ~/.bp", "keyhaul inspect Backup --format csv"],
-    flags: [
+    flags: addingSharedRows(to: [
       "--list", "--keybag", "--tree",
       .init("--hash", "print the hash that hashcat needs to recover the password"), "--output", "--format",
       "--password-file",
-    ] + caseReportRows + ["--json"])
+    ]))
   static let configuration = makeConfiguration(named: "inspect")
   static let formats: [OutputFormat] = [.text, .json, .html, .ndjson, .csv]
 

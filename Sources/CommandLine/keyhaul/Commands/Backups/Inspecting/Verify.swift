@@ -8,11 +8,11 @@ struct Verify: CaseReportCommand {
     sentence: "Check a backup's files, keys and items",
     usage: "keyhaul verify ARCHIVE|FOLDER... [--quick] [--sealed] [-o FILE]",
     examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
-    flags: [
+    flags: addingSharedRows(to: [
       "--quick", .init("--sealed", "exit with 3 if there is no seal"), "--password-file",
       .init("--device-key-file", "also check items that only their device can decrypt"),
       .init("-v", "list every fault"), .init("--output", "write the result to a file"), "--format",
-    ] + caseReportRows + ["--json"])
+    ]))
   static let configuration = makeConfiguration(named: "verify")
   static let formats: [OutputFormat] = [.text, .json, .ndjson, .csv]
 
