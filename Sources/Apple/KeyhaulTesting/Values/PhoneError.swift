@@ -28,7 +28,7 @@ public struct PhoneError: ExplainedError {
     case staleMove
     /// The result of the restore differs from the prediction.
     case otherOutcome
-    /// A lower layer failed, whose texts are kept.
+    /// A lower layer failed. The error has its texts.
     case underlying
   }
 
@@ -45,7 +45,7 @@ public struct PhoneError: ExplainedError {
     self.reason = reason
   }
 
-  /// Creates the error for one of a lower layer, with advice for tests instead of for the program.
+  /// Creates the error for an error of a lower layer, with advice for tests instead of advice for the program.
   init(_ error: some ExplainedError) {
     reason = error.reason
     var advice = error.advice
