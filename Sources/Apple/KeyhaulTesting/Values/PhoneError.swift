@@ -22,7 +22,7 @@ public struct PhoneError: ExplainedError {
     case noSuchApp
     /// The phone has several apps or none, and the test does not name one.
     case appNotNamed
-    /// Another phone's `run` has the whole process.
+    /// The calls of the whole process already go to another phone.
     case processInUse
     /// The phone has changed since the move was planned.
     case staleMove

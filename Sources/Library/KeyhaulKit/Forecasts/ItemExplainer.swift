@@ -359,13 +359,14 @@ extension ItemExplainer {
       }
     }
     return dump.items.compactMap { dumped in
-      let named = dumped.item ?? KeychainItem(named: ItemDescriptor(undecryptable: dumped.kind), dumped.protection)
-      guard selection.contains(named, index: dumped.index) else { return nil }
+      let namedItem = dumped.item ?? KeychainItem(named: ItemDescriptor(undecryptable: dumped.kind), dumped.protection)
+      guard selection.contains(namedItem, index: dumped.index) else { return nil }
       guard !tombstoneIndexes.contains(dumped.index) else {
-        return Self.explanation(ofDeleted: dumped.item, ItemDescriptor(named), named.protection)
+        return Self.explanation(ofDeleted: dumped.item, ItemDescriptor(namedItem), namedItem.protection)
       }
       return Self.explanation(
-        of: dumped, named: ItemDescriptor(named), exclusion: exclusions[dumped.index], onTarget: onTarget[dumped.index])
+        of: dumped, named: ItemDescriptor(namedItem), exclusion: exclusions[dumped.index],
+        onTarget: onTarget[dumped.index])
     }
   }
 
