@@ -135,7 +135,7 @@ final class MemoryClient: ByteChannel {
   }
 
   private static func status(_ code: Int64, _ value: PropertyValue = .dictionary([:])) -> [UInt8] {
-    frame([.string("DLMessageStatusResponse"), .integer(code), .string(DeviceLink.nothing), value])
+    frame([.string("DLMessageStatusResponse"), .integer(code), .string(DeviceLink.emptyParameter), value])
   }
 
   private static func answer(_ name: String, _ array: [PropertyValue], _ state: inout State) {
@@ -143,7 +143,7 @@ final class MemoryClient: ByteChannel {
     case "DLMessageProcessMessage":
       guard let response = array[1].dictionaryValue, response["ProtocolVersion"] == nil else { return }
       state.response = response
-      state.input += frame([.string("DLMessageDisconnect"), .string(DeviceLink.nothing)])
+      state.input += frame([.string("DLMessageDisconnect"), .string(DeviceLink.emptyParameter)])
     case "DLMessageUploadFiles": state.isUploading = true
     case "DLMessageDownloadFiles":
       var isMissing = false
@@ -529,7 +529,7 @@ struct HostileClientTests {
   @Test("A client that says nothing before it has a session is cut off after a minute, wherever it stops")
   func silence() throws {
     let phone = try ServedPhone()
-    let server = try DeviceServer([phone.served], at: .loopback(port: 0, version6: false)) { _ in }
+    let server = try DeviceServer([phone.served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
     let connect = try ProtocolVector.named("mux.Connect.lockdown.request").bytes
     let query = try ProtocolVector.named("lockdown.QueryType.request").bytes
     let sent = connect + query
@@ -586,7 +586,7 @@ struct HostileClientTests {
     let lines = Lines()
     let starter = OneThread()
     let server = try DeviceServer(
-      [phone.served], at: .loopback(port: 0, version6: false), startThread: { starter.start($0, $1) },
+      [phone.served], at: .loopback(port: 0, usesIPv6: false), startThread: { starter.start($0, $1) },
       log: { lines.add($0) })
     #expect(server.start())
     let port = try #require(UInt16(server.address.split(separator: ":").last ?? ""))

@@ -59,8 +59,8 @@ struct DerivationEstimateTests {
   @Test("The estimate is short for few iterations, and defined for any number in a file")
   func extremes() throws {
     #expect(try parameters(nil, 0).estimatedDuration(by: TickingClock(.milliseconds(3))) == .zero)
-    let most = try parameters(.max, .max).estimatedDuration(by: TickingClock(.seconds(3600)))
-    #expect(most > .seconds(3600) && most < .seconds(1e10))
+    let longest = try parameters(.max, .max).estimatedDuration(by: TickingClock(.seconds(3600)))
+    #expect(longest > .seconds(3600) && longest < .seconds(1e10))
     #expect(try parameters(1, 1).estimatedDuration() >= .zero)
   }
 }

@@ -134,7 +134,7 @@ add(
     "guard «(1...maximumRounds).contains(rounds)», let count",
     "(1..<maximumRounds).contains(rounds)",
     "keybags: the largest iteration count is refused",
-    "KeybagMakingTests",
+    "KeybagCreationTests",
 )
 
 # KeychainRules

@@ -27,12 +27,12 @@ extension Phone {
     let server: DeviceServer
     do throws(KeyhaulError) {
       // A single iteration, so that tests do not wait for a password's key.
-      served = try ServedDevice(device, number: 1, trust: .always, rounds: 1) { _ in }
+      served = try ServedDevice(device, deviceID: 1, trust: .always, rounds: 1) { _ in }
     } catch {
       throw ServingError(reason: "\(error.summary): \(error.reason)")
     }
     do throws(ListenError) {
-      server = try DeviceServer([served], at: .loopback(port: 0, version6: false)) { _ in }
+      server = try DeviceServer([served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
     } catch {
       throw ServingError(reason: "no port of 127.0.0.1 is free")
     }

@@ -23,7 +23,7 @@ struct LargeKeychainTests {
     let secret: [UInt8]?
     let failure: BackupItem.Failure?
     let reference: [UInt8]?
-    let place: BackupItem.BlobPlace?
+    let location: BackupItem.BlobPlace?
     let fingerprint: ItemFingerprint?
 
     init(_ item: BackupItem) throws {
@@ -31,7 +31,7 @@ struct LargeKeychainTests {
       secret = try item.item?.secret?.withBytes { try Digest.sha256($0) }
       if case .failed(let failure) = item.opening { self.failure = failure } else { failure = nil }
       reference = item.persistentReference
-      place = item.blob
+      location = item.blob
       fingerprint = item.fingerprint
     }
   }
@@ -52,9 +52,9 @@ struct LargeKeychainTests {
   private func outcomes(_ opened: UnlockedBackup) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
 
   @Test("A large keychain has the same items from its private copy and from memory", arguments: [true, false])
-  func bothPlaces(hasPassword: Bool) throws {
+  func bothStorages(hasPassword: Bool) throws {
     let backup = try EditableBackup(hasPassword: hasPassword, items: Self.items)
-    var found: [[Outcome]] = []
+    var results: [[Outcome]] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
@@ -63,11 +63,11 @@ struct LargeKeychainTests {
       #expect(try outcomes(again) == outcomes(with))
       #expect(with.items.count { $0.item != nil } == 12)
       #expect(without.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
-      found += [try outcomes(without), try outcomes(with)]
+      results += [try outcomes(without), try outcomes(with)]
     }
-    #expect(found[0] == found[2] && found[1] == found[3])
+    #expect(results[0] == results[2] && results[1] == results[3])
     let secrets = try Self.items.map { try $0.secret?.withBytes { try Digest.sha256($0) } }
-    #expect(found[1].map(\.secret) == secrets)
+    #expect(results[1].map(\.secret) == secrets)
   }
 
   @Test("A large keychain with scattered items has all of them")
@@ -100,13 +100,16 @@ struct LargeKeychainTests {
       items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
     let archive = try BackupArchive.open(.path(backup.path))
     let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-    let own = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
-    #expect(own.hiddenKeychain == nil && own.items.count == 1)
+    let withSourceKey = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
+    #expect(withSourceKey.hiddenKeychain == nil && withSourceKey.items.count == 1)
     let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
-    let again = try own.archive.open(with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: own)
+    let again = try withSourceKey.archive.open(
+      with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: withSourceKey)
     #expect(again.hiddenKeychain?.kind == .keychainDamaged && again.items.isEmpty)
     #expect(
-      try own.archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: own).items
+      try withSourceKey.archive.open(
+        with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: withSourceKey
+      ).items
         .count == 1)
   }
 
@@ -115,8 +118,8 @@ struct LargeKeychainTests {
     case none, digestOfPlain, digestOfNothing, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
   }
 
-  private func backup(_ oddity: Anomaly) throws -> EditableBackup {
-    switch oddity {
+  private func backup(_ anomaly: Anomaly) throws -> EditableBackup {
+    switch anomaly {
     case .none: return try EditableBackup(items: Self.items)
     case .digestOfPlain: return try EditableBackup(items: Self.items, keychainDigest: .ofPlain)
     case .digestOfNothing: return try EditableBackup(items: Self.items, keychainDigest: .ofSomethingElse)
@@ -135,7 +138,7 @@ struct LargeKeychainTests {
     case .longer, .withoutPadding:
       let backup = try EditableBackup(items: Self.items)
       var stored = try backup.read(Self.storedPath)
-      if oddity == .longer { stored.append(0) } else { stored.removeLast(32) }
+      if anomaly == .longer { stored.append(0) } else { stored.removeLast(32) }
       try backup.write(stored, to: Self.storedPath)
       return backup
     }
@@ -144,47 +147,48 @@ struct LargeKeychainTests {
   private static let storedPath = "\(KeychainPayload.fileIdentifier.prefix(2))/\(KeychainPayload.fileIdentifier)"
 
   @Test("A large keychain file with an anomaly has the same findings as one in memory", arguments: Anomaly.allCases)
-  func sameWords(_ oddity: Anomaly) throws {
-    let backup = try backup(oddity)
-    var said: [BackupVerification] = []
+  func sameFindings(_ anomaly: Anomaly) throws {
+    let backup = try backup(anomaly)
+    var verifications: [BackupVerification] = []
     var opened: [(items: [Outcome], notes: [BackupAnomaly])] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-      said.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
+      verifications.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
       let one = try archive.open(with: key, for: .reading)
       opened.append((try outcomes(one), one.notes))
     }
-    #expect(said[0] == said[1], "\(said)")
+    #expect(verifications[0] == verifications[1], "\(verifications)")
     #expect(opened[0].items == opened[1].items && opened[0].notes == opened[1].notes)
-    switch oddity {
-    case .none, .digestOfPlain, .unknownKey, .inXML: #expect(said[0].faults == [] && opened[0].items.count == 12)
-    case .digestOfNothing: #expect(said[0].faults != [] && opened[0].items.count == 12)
-    case .otherKeybag: #expect(said[0].isKeychainRefused)
-    case .longer, .withoutPadding, .cutPlist: #expect(said[0].isKeychainLost && opened[0].items == [])
+    switch anomaly {
+    case .none, .digestOfPlain, .unknownKey, .inXML:
+      #expect(verifications[0].faults == [] && opened[0].items.count == 12)
+    case .digestOfNothing: #expect(verifications[0].faults != [] && opened[0].items.count == 12)
+    case .otherKeybag: #expect(verifications[0].isKeychainRefused)
+    case .longer, .withoutPadding, .cutPlist: #expect(verifications[0].isKeychainLost && opened[0].items == [])
     }
   }
 
   @Test(
     "A failure to read the private copy is an error, and no item is reported as lost",
-    arguments: Use.allCases)
-  func unreadable(_ use: Use) throws {
+    arguments: Operation.allCases)
+  func unreadable(_ use: Operation) throws {
     let backup = try EditableBackup(items: Self.items)
     let reads = Locked(0)
-    let good = Locked(Int.max)
+    let readLimit = Locked(Int.max)
     let system = FileSystem { call in
       guard call == .read else { return nil }
       return reads.withLock { reads in
         reads += 1
-        return reads > good.withLock { $0 } ? .failure(.ioError) : nil
+        return reads > readLimit.withLock { $0 } ? .failure(.ioError) : nil
       }
     }
     func count(failingAfter limit: Int) throws -> Int {
       let archive = try BackupArchive.open(.path(backup.path), limits: .standard, system: system)
       reads.withLock { $0 = 0 }
-      good.withLock { $0 = limit }
-      defer { good.withLock { $0 = .max } }
+      readLimit.withLock { $0 = limit }
+      defer { readLimit.withLock { $0 = .max } }
       try self.use(use, archive, backup)
       return reads.withLock { $0 }
     }
@@ -197,14 +201,14 @@ struct LargeKeychainTests {
   }
 
   /// An operation on a backup.
-  enum Use: String, CaseIterable {
-    case opening, passing, verifying
+  enum Operation: String, CaseIterable {
+    case opening, iterating, verifying
   }
 
-  private func use(_ use: Use, _ archive: BackupArchive, _ backup: EditableBackup) throws {
+  private func use(_ use: Operation, _ archive: BackupArchive, _ backup: EditableBackup) throws {
     switch use {
     case .opening: _ = try opened(archive, backup, withDevice: false)
-    case .passing:
+    case .iterating:
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       let reader = try archive.reader(with: key, for: .exporting)
       var readable = 0

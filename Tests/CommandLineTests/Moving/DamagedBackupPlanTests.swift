@@ -107,7 +107,7 @@ struct DamagedBackupPlanTests {
     let harmed = try #require(rows.first { $0.hasSuffix("  encrypted") })
     let other = try #require(rows.first { $0.hasSuffix("  old") })
     #expect(harmed.hasPrefix("   3  partial            -  "), "\(harmed)")
-    #expect(other.hasPrefix("OTHER"), "\(other)")
+    #expect(other.hasPrefix("  14  refused            -  "), "\(other)")
   }
 
   @Test("A backup without a readable keychain leads to a new backup, and to verify")

@@ -1,10 +1,10 @@
 import Basics
 package import SystemPackage
 
-/// The address that a server listens at: only on this machine.
+/// The address at which a server listens, only for this machine.
 package enum ListenAddress: Sendable, Hashable {
-  /// A port of 127.0.0.1 or ::1; 0 is a free one.
-  case loopback(port: UInt16, version6: Bool)
+  /// A port of 127.0.0.1 or ::1; 0 for a free one.
+  case loopback(port: UInt16, usesIPv6: Bool)
   /// A socket at a path.
   case path(String)
 
@@ -14,9 +14,9 @@ package enum ListenAddress: Sendable, Hashable {
   package init?(_ text: String) {
     func port(after prefix: String) -> UInt16? { text.hasPrefix(prefix) ? UInt16(text.dropFirst(prefix.count)) : nil }
     if let port = port(after: "127.0.0.1:") {
-      self = .loopback(port: port, version6: false)
+      self = .loopback(port: port, usesIPv6: false)
     } else if let port = port(after: "[::1]:") {
-      self = .loopback(port: port, version6: true)
+      self = .loopback(port: port, usesIPv6: true)
     } else if text.contains("/") || (text.hasSuffix(".sock") && !text.contains(":")) {
       self = .path(text)
     } else {
@@ -27,17 +27,17 @@ package enum ListenAddress: Sendable, Hashable {
   /// The paths of the system's own usbmuxd, which a virtual one never replaces.
   private static let systemPaths = ["/var/run/usbmuxd", "/run/usbmuxd"]
 
-  /// Whether a path is the system's own usbmuxd, under whatever name of its directory.
+  /// Returns whether a path is the system's own usbmuxd, even under another name of its directory.
   package static func isSystemSocket(_ path: String) -> Bool {
-    guard let place = DestinationPath(path) else { return false }
+    guard let socket = DestinationPath(path) else { return false }
     let system = FileSystem.real
-    for other in systemPaths {
-      if path == other { return true }
-      guard let known = DestinationPath(other), place.name == known.name,
-        let mine = try? system.status(of: place.parent, followsLink: true),
-        let its = try? system.status(of: known.parent, followsLink: true)
+    for systemPath in systemPaths {
+      if path == systemPath { return true }
+      guard let systemSocket = DestinationPath(systemPath), socket.name == systemSocket.name,
+        let directory = try? system.status(of: socket.parent, followsLink: true),
+        let systemDirectory = try? system.status(of: systemSocket.parent, followsLink: true)
       else { continue }
-      if mine.isSame(as: its) { return true }
+      if directory.isSame(as: systemDirectory) { return true }
     }
     return false
   }
@@ -54,21 +54,21 @@ package enum ListenError: Error, Sendable, Hashable {
   case system(String, Errno)
 }
 
-/// A listening socket, and the file that goes with it.
+/// A listening socket. If it has a file, the file is removed with it.
 final class Listener: Sendable {
   let socket: ListeningSocket
-  /// The addresses that clients are told, as the value of `USBMUXD_SOCKET_ADDRESS`.
+  /// The address for clients, as the value of `USBMUXD_SOCKET_ADDRESS`.
   let address: String
 
   init(_ address: ListenAddress) throws(ListenError) {
     switch address {
-    case .loopback(let port, let version6):
+    case .loopback(let port, let usesIPv6):
       do throws(Errno) {
-        socket = try ListeningSocket(loopbackPort: port, version6: version6)
+        socket = try ListeningSocket(loopbackPort: port, usesIPv6: usesIPv6)
       } catch {
         throw .system("port \(port)", error)
       }
-      self.address = "\(version6 ? "[::1]" : "127.0.0.1"):\(socket.port ?? port)"
+      self.address = "\(usesIPv6 ? "[::1]" : "127.0.0.1"):\(socket.port ?? port)"
     case .path(let path):
       socket = try Self.listen(at: path)
       self.address = "UNIX:\(socket.path ?? path)"
@@ -85,8 +85,8 @@ final class Listener: Sendable {
     let status: FileStatus?
     do throws(Errno) { status = try FileSystem.real.status(of: path) } catch { throw .system(path, error) }
     if let status {
-      // What no server answers at was left by one that was killed.
-      guard status.kind == .other, status.isOwn else { throw .occupied(path) }
+      // A socket at which no server answers was left by a killed server.
+      guard status.kind == .other, status.belongsToCurrentUser else { throw .occupied(path) }
       let isAnswered: Bool
       do throws(Errno) {
         _ = try StreamSocket(path: path)

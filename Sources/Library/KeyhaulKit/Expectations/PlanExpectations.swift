@@ -34,7 +34,7 @@ package struct PlanExpectations: Sendable {
     do throws(JSONParseError) {
       value = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount)
     } catch {
-      throw .malformedExpectations(error.reason + (error.place(in: bytes).map { " (\($0))" } ?? ""))
+      throw .malformedExpectations(error.reason + (error.location(in: bytes).map { " (\($0))" } ?? ""))
     }
     let list = try ExpectationMembers(value, at: [], in: bytes)
     try list.allow(["format", "expectations"])

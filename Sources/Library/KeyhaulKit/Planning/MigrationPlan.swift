@@ -260,7 +260,7 @@ extension MigrationPlan {
     case .archive(let position):
       return try translatingErrors { () throws(KeychainRuleError) in
         let archived = items[Int(position)]
-        return try IncomingItem(again: archived.requireItem(), persistentReference: archived.persistentReference)
+        return try IncomingItem(validated: archived.requireItem(), persistentReference: archived.persistentReference)
       }
     }
   }

@@ -89,7 +89,7 @@ struct DeviceServe: RunnableCommand {
   }
 
   private func listenAddress() throws(CommandError) -> ListenAddress {
-    guard let listen else { return .loopback(port: 0, version6: false) }
+    guard let listen else { return .loopback(port: 0, usesIPv6: false) }
     guard let address = ListenAddress(listen) else {
       throw .usage(
         "\(listen) is not an address to listen at", why: "a device is served to this computer alone",
@@ -113,7 +113,7 @@ struct DeviceServe: RunnableCommand {
     for (index, device) in found.enumerated() {
       do throws(KeyhaulError) {
         devices.append(
-          try ServedDevice(device.device, number: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
+          try ServedDevice(device.device, deviceID: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
       } catch {
         throw CommandError(error, device: device.name)
       }
