@@ -476,7 +476,7 @@ add(
 add(
     EXIT,
     "CommandLine/keyhaul/Commands/Items/ItemFind.swift",
-    "return «isOpen && status == .ok ? .partial : status»",
+    "return «mayBeIncomplete && status == .ok ? .partial : status»",
     "status",
     "item find: 0 though damaged items may match",
     "BackupItemTests",
