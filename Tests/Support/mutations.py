@@ -336,7 +336,7 @@ add(
 add(
     FIELD,
     "Library/KeyhaulKit/Document/PlanDocument.swift",
-    "if «target.sameDevice != now.target.sameDevice» { return",
+    "if «target.sameDevice != current.target.sameDevice» { return",
     "false",
     "restore --plan: a plan for another device is accepted",
     "PlanDocumentTests",

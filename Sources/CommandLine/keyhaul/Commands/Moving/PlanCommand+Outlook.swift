@@ -143,7 +143,8 @@ extension BackupUnlocker {
     do throws(KeyhaulError) {
       return BackupForOutlook(
         backup: opened,
-        restoreOutlook: try RestoreOutlook(of: opened, returning: returning, sourceDeviceItems: sourceDevice?.items),
+        restoreOutlook: try RestoreOutlook(
+          of: opened, unlockedWithDeviceKey: returning, sourceDeviceItems: sourceDevice?.items),
         hardware: name, oneTimePasswords: oneTimePasswords)
     } catch {
       throw CommandError(error, doing: "cannot plan for \(self.name)")
