@@ -30,7 +30,7 @@ struct NarrowTableTests {
     let wide = try sandbox.devices.run(line).output
     let narrow = try sandbox.devices.run("COLUMNS=\(columns) \(line)").output
     for line in narrow.split(separator: "\n") {
-      // A path can be longer than a line. It is then alone on its line, after its label. A command is never broken.
+      // A path can be longer than a line. It then has its own line, after its label. A command is never broken.
       let words = line.split(separator: " ")
       let isPath = words.count == 1 || (words.count == 2 && words[0].hasSuffix(":"))
       #expect(line.count <= columns || isPath || line.hasPrefix("  keyhaul "), "\(line)")
@@ -68,21 +68,21 @@ struct NarrowTableTests {
   @Test(
     "A table shows whether a backup has a seal and whether the seal is broken",
     arguments: ["verify", "inspect", "plan"])
-  func seal(verb: String) throws {
+  func seal(command: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("mkdir shelf")
     try sandbox.backUp(to: "shelf/whole/")
     try sandbox.devices.run(
       "cp -R shelf/whole shelf/broken; echo >> shelf/broken/Info.plist; cp -R shelf/whole shelf/none")
     try sandbox.devices.run("rm shelf/none/Keyhaul.seal")
-    let output = try sandbox.keyhaul("\(verb) shelf --password-file .bp").output
+    let output = try sandbox.keyhaul("\(command) shelf --password-file .bp").output
     let lines = output.split(separator: "\n").map(String.init)
     #expect(lines.first?.contains("  SEAL    BACKUP") == true, "\(output)")
     for (name, seal) in [("broken", "broken"), ("none", "no    "), ("whole", "yes   ")] {
       let row = try #require(lines.first { $0.hasSuffix("  shelf/\(name)") }, "\(output)")
       #expect(row.hasSuffix("  \(seal)  shelf/\(name)"), "\(row)")
     }
-    let rows = try sandbox.keyhaul("\(verb) shelf --password-file .bp --format ndjson").output.split(separator: "\n")
+    let rows = try sandbox.keyhaul("\(command) shelf --password-file .bp --format ndjson").output.split(separator: "\n")
     #expect(try rows.map { try sandbox.object(String($0))["has_seal"] as? Bool } == [true, false, true])
   }
 }
